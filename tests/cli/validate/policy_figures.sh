@@ -229,6 +229,10 @@ replayed='replay: {mode: full, by: validators}'
 unmet "does not say how many of its rows trained the run or the one that it started from" after.reprise "$replayed" \
     'validation: {by: validators, on: test}'
 met after.reprise "$replayed" 'validation: {by: validators, on: test, seen: 1}'
+works '^validated +[0-9]* rows of the test part, how many trained the model not known: by key' \
+    "$reprise" verify after.reprise --policy p.yaml
+"$reprise" report after.reprise -o after.html --policy p.yaml >/dev/null
+holds "the report says that it is not known" grep -q 'how many of them trained the model is not known' after.html
 policy p.yaml "$replayed" 'metrics: {of: loss, at_most: 9}' 'trials: {at_most: 0}'
 works "^met +metrics.0.: .*; it started from another run's states, which may have been trained on these rows" \
     "$reprise" verify after.reprise --policy p.yaml
@@ -236,6 +240,8 @@ works "^met +trials: .*; those of the run that it started from, whose states it 
     "$reprise" verify after.reprise --policy p.yaml
 works '^seen +[0-9]+ are in every feature what a training row is' "$reprise" validate after2.reprise --part test \
     --parent before.reprise -o counted.json --attach --key validator.pem
+works '^validated +[0-9]* rows of the test part, [0-9]* of which trained the model: by key' "$reprise" verify \
+    after2.reprise --trust builder.pub.pem --trust validator.pub.pem
 unmet "judged rows that the model was trained on" after2.reprise "$replayed" 'validation: {by: validators, on: test}'
 works 'every byte the same' "$reprise" validate after2.reprise --check counted.json --parent before.reprise
 fails 2 'give that too .--parent' "$reprise" validate after2.reprise --check counted.json
