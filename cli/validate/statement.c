@@ -35,6 +35,10 @@ rp_status rp_statement_look(rp_session *session, rp_statement_request *r, rp_err
     if (r->out && !r->force && rp_file_exists(r->out))
         return rp_fail(err, RP_EEXIST, "%s: already exists: choose another name, or give --force to replace it",
                        r->out);
+    if ((status = rp_file_keep(r->out, r->archive, "the archive", err)) != RP_OK ||
+        (status = rp_file_keep(r->out, r->csv, "--csv", err)) != RP_OK ||
+        (status = rp_file_keep(r->out, r->previous, "--previous", err)) != RP_OK)
+        return status;
     return rp_device_option(r->command, r->device, err);
 }
 
