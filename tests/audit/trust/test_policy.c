@@ -548,6 +548,8 @@ static void models_are_held_to_the_policy(void **state)
     expect("columns: {not_used: [gender, bad]}\n", true, "it takes in age");
     expect("columns: {not_used: [gender, age]}\n", false, "it takes in age");
     expect("columns: {not_used: [gender, kept]}\n", false, "rows are chosen by kept");
+    expect("recipe: {key: data.where, absent: true}\n", false, "it is [{\"column\":\"kept\"}]");
+    expect("recipe: {key: data.where, equals: '[]'}\n", false, "it is [{\"column\":\"kept\"}]");
     expect("columns: {not_used: [w]}\n", false, "rows are weighed by w");
     expect("columns: {not_used: [n]}\n", false, "rows are weighed by n");
     v.facts = NULL;
