@@ -111,6 +111,15 @@ bool rp_file_exists(const char *path)
     return lstat(path, &info) == 0;
 }
 
+rp_status rp_file_keep(const char *out, const char *in, const char *what, rp_error *err)
+{
+    struct stat a, b;
+
+    if (!out || !in || stat(in, &a) != 0 || stat(out, &b) != 0 || a.st_dev != b.st_dev || a.st_ino != b.st_ino)
+        return RP_OK;
+    return rp_fail(err, RP_EARG, "%s: is the file of %s: choose another", out, what);
+}
+
 /* The first `folder` bytes of a path, a slash if need be, and name. */
 static char *join(const char *path, size_t folder, const char *name)
 {

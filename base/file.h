@@ -36,6 +36,9 @@ rp_status rp_file_save(const char *path, const void *bytes, size_t size, bool fo
 void rp_file_sync_folder(const char *path);
 
 bool rp_file_exists(const char *path);
+/* That an output does not take the place of what it is made of, whatever may be replaced: RP_EARG where both are one
+ * file. in: NULL and what is no file are fine; what names it in the error. */
+rp_status rp_file_keep(const char *out, const char *in, const char *what, rp_error *err);
 
 /* name in folder, or itself when it begins with '/'. The caller frees it; NULL when out of memory. */
 char *rp_path_in(const char *folder, const char *name);

@@ -77,7 +77,9 @@ static rp_status take_out(rp_session *session, const request *r, const rp_archiv
 
     if (!member)
         return no_such_member(r, archive, err);
-    status = rp_member_load(archive, member, &bytes, err);
+    status = rp_file_keep(r->out, r->archive, "the archive", err);
+    if (status == RP_OK)
+        status = rp_member_load(archive, member, &bytes, err);
     if (status == RP_OK && !r->out) {
         session->out = bytes;
         return RP_OK;

@@ -34,21 +34,14 @@ typedef struct request {
 static const size_t csv_limit = (size_t)4 << 30;
 
 /* --force is for predictions of before, not for what they are made of or held against. */
-static rp_status keep_input(const request *r, const char *path, const char *option, rp_error *err)
-{
-    struct stat in, out;
-
-    if (!r->out || r->to_stdout || !path || stat(path, &in) != 0 || stat(r->out, &out) != 0 ||
-        in.st_dev != out.st_dev || in.st_ino != out.st_ino)
-        return RP_OK;
-    return rp_fail(err, RP_EARG, "predict: --out %s is the file of %s: choose another", r->out, option);
-}
-
 static rp_status check_places(const request *r, rp_error *err)
 {
-    rp_status status = keep_input(r, r->csv, "--csv", err);
+    const char *out = r->to_stdout ? NULL : r->out;
+    rp_status status = rp_file_keep(out, r->csv, "--csv", err);
 
-    return status == RP_OK ? keep_input(r, r->production, "--compare", err) : status;
+    if (status == RP_OK)
+        status = rp_file_keep(out, r->production, "--compare", err);
+    return status == RP_OK ? rp_file_keep(out, r->archive, "the archive", err) : status;
 }
 
 static rp_status check(const rp_session *session, request *r, rp_error *err)
@@ -185,6 +178,7 @@ static void put_differences_json(rp_buffer *out, const request *r, const rp_pred
     rp_put_bool(out, "same", !d->any);
     rp_put_integer(out, "rows", d->rows);
     rp_put_integer(out, "rows_found", d->rows_found);
+    rp_put_integer(out, "rows_passed_over", d->rows_passed_over);
     rp_put_integer(out, "columns", d->columns);
     rp_put_integer(out, "columns_lacking", d->lacking);
     rp_put_integer(out, "columns_passed_over", d->passed_over);
@@ -220,6 +214,9 @@ static void put_differences(rp_session *session, const request *r, const rp_pred
         rp_put_line(session, "lacking", "not in %s, so not compared: %s", r->production, d->lacking_names);
     if (d->passed_over)
         rp_put_line(session, "passed", "only in %s, so not compared: %s", r->production, d->passed_over_names);
+    if (d->rows_passed_over)
+        rp_put_line(session, "passed", "%llu %s only in %s, so not compared", (unsigned long long)d->rows_passed_over,
+                    d->rows_passed_over == 1 ? "row" : "rows", r->production);
     if (d->rows != d->rows_found)
         rp_put_line(session, "rows", "expected %llu, found %llu", (unsigned long long)d->rows,
                     (unsigned long long)d->rows_found);

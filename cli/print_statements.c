@@ -75,9 +75,19 @@ static void put_finding_line(rp_session *session, const rp_verified_statement *o
                        one->key_type, one->time, f->text);
 }
 
+/* That rows trained the model flatters their figures; "" where none did. */
+static const char *seen_words(char text[64], int64_t seen)
+{
+    if (seen < 0)
+        return ", how many trained the model not known";
+    (void)snprintf(text, 64, ", %lld of which trained the model", (long long)seen);
+    return seen == 0 ? "" : text;
+}
+
 static void put_figures_line(rp_session *session, const rp_verification *verified, const rp_verified_statement *one)
 {
     const rp_stated_figures *f = one->figures;
+    char seen[64];
 
     if (*f->predecessor)
         rp_put_line(session, "retrained", "held against %s on %llu rows%s: by key %s (%s) at %s", f->predecessor,
@@ -93,8 +103,9 @@ static void put_figures_line(rp_session *session, const rp_verification *verifie
                     one->key_type, one->time);
     else
         rp_put_line(session, one->kind == RP_STATEMENT_EXPLANATION ? "explained" : "validated",
-                    "%llu rows%s: by key %s (%s) at %s", (unsigned long long)f->rows,
-                    f->test ? " of the test part" : "", one->key_id, one->key_type, one->time);
+                    "%llu rows%s%s: by key %s (%s) at %s", (unsigned long long)f->rows,
+                    f->test ? " of the test part" : "", seen_words(seen, f->seen), one->key_id, one->key_type,
+                    one->time);
 }
 
 static void put_others(rp_session *session, const rp_verification *verified)

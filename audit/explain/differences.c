@@ -389,6 +389,8 @@ static rp_status compare(comparison *c, rp_error *err)
     c->out->columns = c->pairs;
     if (c->n_id == 0)
         c->out->rows_found = c->theirs->rows;
+    else
+        c->out->rows_passed_over = c->theirs->rows - c->out->rows_found;
     c->out->any = c->out->any || c->out->rows != c->out->rows_found;
     if (c->largest >= 0) {
         (void)rp_print_f64(largest, c->largest);

@@ -314,6 +314,17 @@ static rp_status read_test(const rp_recipe *recipe, work *w, const recipe_job *j
     return status;
 }
 
+/* The archive takes the place of nothing that it is made of. */
+static rp_status keep_inputs(const recipe_job *job, const char *table, rp_error *err)
+{
+    rp_status status = rp_file_keep(job->archive, table, "the table", err);
+
+    if (status == RP_OK)
+        status = rp_file_keep(job->archive, job->again ? NULL : job->recipe, "the recipe", err);
+    return status == RP_OK ? rp_file_keep(job->archive, job->again ? job->again->parent : NULL, "the parent", err)
+                           : status;
+}
+
 /* Recipe and table; of a parent's recipe the new table's header decides a part. */
 static rp_status read_inputs(rp_recipe **recipe, work *w, const recipe_job *job, rp_error *err)
 {
@@ -323,6 +334,8 @@ static rp_status read_inputs(rp_recipe **recipe, work *w, const recipe_job *job,
     rp_status status =
         again ? rp_archive_open(&w->parent, again->parent, err) : rp_recipe_load(job->recipe, recipe, &path, err);
 
+    if (status == RP_OK && record)
+        status = keep_inputs(job, again ? again->csv : path, err);
     if (status == RP_OK)
         status = rp_kept_text_read(&w->text, RP_TABLE_MEMBER, again ? again->csv : path, record ? job->archive : NULL,
                                    job->options, err);

@@ -463,6 +463,13 @@ static void put_left_out(rp_report_view *r)
         rp_buffer_text(r->out, why[k]);
         rp_html_row_close(r->out);
     }
+    if (r->data.table->hidden > 0) {
+        rp_html_row_open(r->out, "Passed over");
+        rp_html_count(r->out, r->data.table->hidden);
+        rp_buffer_text(r->out,
+                       " lines that have as many cells as a row, by the recipe's data.comment or data.skip_lines");
+        rp_html_row_close(r->out);
+    }
 }
 
 static void put_facts(rp_report_view *r)

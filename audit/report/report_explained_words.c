@@ -68,6 +68,8 @@ void rp_report_explanation_words(rp_buffer *out, const rp_stated_figures *f)
         rp_buffer_text(out, ", <strong>");
         rp_html_count(out, (uint64_t)f->seen);
         rp_buffer_text(out, " of them equal a training row in every feature</strong>");
+    } else if (f->seen < 0) {
+        rp_buffer_text(out, ", <strong>how many of them trained the model is not known</strong>");
     }
     if (rp_json_is_true(at(at(f->predicate, "data"), "unfiltered")))
         rp_buffer_text(out, " (the recipe&#39;s <code>where</code> was not applied to them)");

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "audit/report/report.h"
+#include "base/text.h"
 #include "determinism/decimal.h"
 
 enum { TEXT_MAX = 200, LONG_MAX_TEXT = 2000 };
@@ -35,13 +36,11 @@ static uint32_t decode(const unsigned char *text, size_t *length)
     return code;
 }
 
-/* Controls, characters without shape, and those that change the direction of what follows. */
-static bool hidden(uint32_t code)
+/* What no terminal is shown either, and what is no character. */
+static bool hidden(const char *text, uint32_t code)
 {
-    return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0xAD || code == 0x61C || code == 0x180E ||
-           (code >= 0x200B && code <= 0x200F) || (code >= 0x2028 && code <= 0x202E) ||
-           (code >= 0x2060 && code <= 0x206F) || code == 0xFEFF || (code >= 0xFFF0 && code <= 0xFFFB) ||
-           (code & 0xFFFE) == 0xFFFE || (code >= 0xFDD0 && code <= 0xFDEF) || (code >= 0xE0000 && code <= 0xE0FFF);
+    return rp_unseen((const unsigned char *)text) > 0 || (code & 0xFFFE) == 0xFFFE ||
+           (code >= 0xFDD0 && code <= 0xFDEF);
 }
 
 static void escape(rp_buffer *out, const char *text, size_t most)
@@ -55,9 +54,7 @@ static void escape(rp_buffer *out, const char *text, size_t most)
             rp_buffer_text(out, "\xE2\x80\xA6");
             return;
         }
-        if (hidden(code))
-            rp_buffer_text(out, replacement);
-        else if (code == 0xFFFD)
+        if (code == 0xFFFD || hidden(text, code))
             rp_buffer_text(out, replacement);
         else if (code == '&')
             rp_buffer_text(out, "&amp;");

@@ -164,6 +164,8 @@ void rp_report_figures_words(rp_buffer *out, const rp_stated_figures *f)
         rp_buffer_text(out, ", <strong>");
         rp_html_count(out, (uint64_t)f->seen);
         rp_buffer_text(out, " of them equal a training row in every feature</strong>");
+    } else if (!f->number && f->seen < 0) {
+        rp_buffer_text(out, ", <strong>how many of them trained the model is not known</strong>");
     }
     if (rp_json_is_true(rp_json_object_get(rp_json_object_get(f->predicate, "data"), "unfiltered")))
         rp_buffer_text(out, " (the recipe&#39;s <code>where</code> was not applied to them)");

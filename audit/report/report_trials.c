@@ -34,6 +34,17 @@ static bool has(const rp_json *variants, const char *figure)
     return false;
 }
 
+static bool has_linear(const rp_json *variants)
+{
+    for (size_t i = 0; i < rp_json_array_size(variants); i++) {
+        const char *kind = rp_json_string_value(rp_json_object_get(rp_json_array_get(variants, i), "kind"));
+
+        if (kind && strcmp(kind, "linear") == 0)
+            return true;
+    }
+    return false;
+}
+
 /* "lr 0.01, hidden [16]": a text as it is, all else as JSON. */
 static void put_set(rp_report_view *r, const rp_json *set)
 {
@@ -154,6 +165,9 @@ void rp_report_trials_section(rp_report_view *r)
         put_variant(r, variants, i, chosen && rp_json_integer_value(chosen) == (int64_t)i);
     rp_buffer_text(r->out, "</tbody>\n</table>\n");
     rp_html_note_first(r->out, n < VARIANTS_LISTED ? n : VARIANTS_LISTED, n, "variants");
+    if (has_linear(variants) && r->recipe && !r->recipe->data.standardize)
+        rp_buffer_text(r->out, "<p>The linear model&rsquo;s columns are not standardised, so that its penalty hangs on "
+                               "their units: in small units it leaves little of the model.</p>\n");
     if (rp_json_is_object(spread))
         put_spread(r, spread);
 }

@@ -301,11 +301,11 @@ static rp_status put_data(rp_json *out, const comparison *c, rp_error *err)
     rp_json *data = c->given.bytes ? rp_text_digest(c->given.bytes, c->given.size, err)
                                    : rp_text_digest(c->own.data, c->own.size, err);
     int64_t seen, seen_by_parent;
-    rp_status status = rp_seen_count(&seen, c->child, j, true, err);
+    rp_status status = rp_seen_count(&seen, c->child, j, &c->parent, 1, err);
     int failed;
 
     if (status == RP_OK)
-        status = rp_seen_count(&seen_by_parent, c->parent, &c->old.judged, true, err);
+        status = rp_seen_count(&seen_by_parent, c->parent, &c->old.judged, NULL, 0, err);
     if (status != RP_OK) {
         rp_json_free(data);
         return status;

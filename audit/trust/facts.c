@@ -83,8 +83,12 @@ void rp_fact_text(const rp_json *value, rp_buffer *out)
     if (rp_json_is_array(value)) {
         rp_buffer_text(out, "[");
         for (size_t i = 0; i < rp_json_array_size(value); i++) {
+            const rp_json *one = rp_json_array_get(value, i);
+
             rp_buffer_text(out, i ? ", " : "");
-            rp_fact_text(rp_json_array_get(value, i), out);
+            if (rp_json_is_object(one) && rp_json_write(one, out, NULL) != RP_OK)
+                out->failed = true;
+            rp_fact_text(one, out);
         }
         rp_buffer_text(out, "]");
     } else if (rp_json_is_string(value)) {

@@ -83,8 +83,8 @@ typedef struct rp_figure_rule {
     double seen;              /* validation: at most this share of the rows may be training rows */
     char column[256], favourable[256];
     double threshold;
-    bool has_psi, has_csi, has_ratio, has_difference;
-    double psi, csi, ratio, difference;
+    bool has_psi, has_csi, has_ks, has_ratio, has_difference;
+    double psi, csi, ks, ratio, difference;
     bool has_fall[RP_FALLS], same_recipe; /* fall */
     double fall[RP_FALLS];
     char predecessor[RP_DIGEST_HEX]; /* "": whichever the run names */

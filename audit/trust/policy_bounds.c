@@ -55,6 +55,13 @@ static const rp_json *figure(const rp_check *c, const char *part)
                       c->clause->bound.path);
 }
 
+/* What a run was judged by may be what the one that it started from was trained on: nothing here tells. */
+void rp_note_started(rp_check *c)
+{
+    if (*c->verified->parent)
+        rp_buffer_text(&c->found, "; it started from another run's states, which may have been trained on these rows");
+}
+
 static void put_found(rp_check *c, const char *part, const rp_json *value)
 {
     const char *text = rp_json_string_value(value);
@@ -101,6 +108,8 @@ void rp_check_metrics(rp_check *c, rp_buffer *text)
         c->found.size = 0;
         check_gap(c);
     }
+    if (!bound->training)
+        rp_note_started(c);
 }
 
 /* As texts, or as numbers: 0.010 is 0.01. */
@@ -120,7 +129,7 @@ static bool is_one(const rp_check *c, const rp_json *value, const char *found)
     return false;
 }
 
-static void put_words(const rp_check *c, rp_buffer *text)
+void rp_put_words(const rp_check *c, rp_buffer *text)
 {
     for (size_t i = 0; i < c->clause->words; i++)
         rp_buffer_printf(text, "%s%s", i ? ", " : "", c->clause->word[i]);
@@ -143,7 +152,7 @@ void rp_check_recipe(rp_check *c, rp_buffer *text)
     put_bounds(text, bound);
     if (c->clause->words)
         rp_buffer_text(text, c->clause->words > 1 ? " one of " : " is ");
-    put_words(c, text);
+    rp_put_words(c, text);
     rp_buffer_text(text, bound->absent ? " is not there" : "");
     if (recipe == NULL)
         rp_buffer_text(&c->found, "no recipe that can be read");
@@ -158,59 +167,6 @@ void rp_check_recipe(rp_check *c, rp_buffer *text)
     else
         c->refuted = value == NULL || found.failed || !is_one(c, value, (char *)found.data);
     rp_buffer_free(&found);
-}
-
-/* A column that is taken in under another name cannot be told from here: the names of all that are stand in the text.
- */
-/* Columns that choose or weigh rows shape the model too. */
-static void note_rules_on_rows(rp_check *c)
-{
-    const rp_json *recipe = c->verified->facts ? c->verified->facts->recipe : NULL;
-    const rp_json *data = rp_json_object_get(recipe, "data"), *where = rp_json_object_get(data, "where");
-    const size_t rules = rp_json_array_size(where);
-
-    for (size_t i = 0; i < rules + 2; i++) {
-        const rp_json *name = i < rules ? rp_json_object_get(rp_json_array_get(where, i), "column")
-                                        : rp_json_object_get(data, i == rules ? "weight" : "denominator");
-
-        for (size_t k = 0; k < c->clause->words && rp_json_is_string(name); k++) {
-            if (strcmp(rp_json_string_value(name), c->clause->word[k]) != 0)
-                continue;
-            c->refuted = true;
-            rp_buffer_printf(&c->found, "%srows are %s by %s", c->found.size ? "; " : "",
-                             i < rules ? "chosen" : "weighed", c->clause->word[k]);
-        }
-    }
-}
-
-void rp_check_columns(rp_check *c, rp_buffer *text)
-{
-    enum { SHOWN = 40 };
-    const rp_json *columns = c->verified->facts ? rp_json_object_get(c->verified->facts->schema, "columns") : NULL;
-    size_t taken = 0;
-
-    rp_buffer_text(text, "takes in none of the columns ");
-    put_words(c, text);
-    c->refuted = !rp_json_is_array(columns);
-    if (c->refuted)
-        rp_buffer_text(&c->found, "no schema that can be read");
-    for (size_t i = 0; i < rp_json_array_size(columns); i++) {
-        const rp_json *column = rp_json_array_get(columns, i);
-        const char *name = rp_json_string_value(rp_json_object_get(column, "name"));
-        const char *kind = rp_json_string_value(rp_json_object_get(column, "kind"));
-
-        if (name == NULL || kind == NULL || strcmp(kind, "ignore") == 0 || strcmp(kind, "target") == 0)
-            continue;
-        for (size_t k = 0; k < c->clause->words; k++)
-            c->refuted = c->refuted || strcmp(name, c->clause->word[k]) == 0;
-        if (taken++ < SHOWN)
-            rp_buffer_printf(&c->found, "%s%.*s", taken == 1 ? "it takes in " : ", ", rp_fits(name, 100), name);
-    }
-    if (taken > SHOWN)
-        rp_buffer_printf(&c->found, " and %zu more", taken - SHOWN);
-    if (taken == 0 && !c->refuted)
-        rp_buffer_text(&c->found, "it takes in no column");
-    note_rules_on_rows(c);
 }
 
 /* ---- the card ---- */
@@ -244,7 +200,7 @@ static bool says_something(const char *text)
 void rp_check_card(rp_check *c, rp_buffer *text)
 {
     rp_buffer_text(text, "its recipe's card says ");
-    put_words(c, text);
+    rp_put_words(c, text);
     for (size_t i = 0; i < c->clause->words; i++) {
         if (says_something(on_card(c, c->clause->word[i])))
             continue;
@@ -336,5 +292,10 @@ void rp_check_trials(rp_check *c, rp_buffer *text)
                          (unsigned long long)seeds, linear ? "one a" : "none a",
                          rp_fact_at(c->verified->facts->recipe, "predecessor")
                              ? "; those of its predecessor, whose settings it may have, are not among them"
+                         : *c->verified->parent
+                             ? "; those of the run that it started from, whose states it has, are not among them"
                              : "");
+    if (linear && c->clause->linear && rp_json_is_false(rp_fact_at(c->verified->facts->recipe, "data.standardize")))
+        rp_buffer_text(&c->found, "; that one's columns are not standardised (data.standardize), so that its penalty "
+                                  "hangs on their units and may have crushed it");
 }

@@ -38,6 +38,10 @@ void rp_check_card(rp_check *c, rp_buffer *text);
 void rp_check_valid(rp_check *c, rp_buffer *text);
 void rp_check_trials(rp_check *c, rp_buffer *text);
 void rp_check_columns(rp_check *c, rp_buffer *text);
+/* "a, b": the texts that the clause lists. */
+void rp_put_words(const rp_check *c, rp_buffer *text);
+/* Of figures of the run's own rows: where it has a parent, that this one may have been trained on them. */
+void rp_note_started(rp_check *c);
 void rp_check_conformant(rp_check *c, rp_buffer *text);
 /* Clauses on figures (audit/trust/figures/). */
 void rp_check_validation(rp_check *c, rp_buffer *text);

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Clauses of a policy on the run itself: what kind it is, and where its first states came from. Who signed what is the
- * matter of the others (policy_clauses.c, policy_check.c). */
+ * Clauses of a policy on the run itself: what kind it is, where its first states came from, and which columns it takes
+ * in. Who signed what is the matter of the others (policy_clauses.c, policy_check.c). */
+#include <stdio.h>
 #include <string.h>
 
+#include "audit/trust/facts.h"
 #include "audit/trust/policy_check.h"
+#include "base/text.h"
 
 /* Whether a verdict that counts for that clause on replays says that the parent was replayed too. */
 static bool parent_replayed(rp_check *c, const rp_clause *replay)
@@ -89,4 +92,139 @@ void rp_check_conformant(rp_check *c, rp_buffer *text)
     }
     if (c->found.size == 0)
         rp_buffer_text(&c->found, "no provenance that counts");
+}
+
+/* ---- columns ---- */
+
+enum { NUMBER = 24 };
+
+/* A column by its name, or where its table has no header by its number from 0, which recipes may give in any case. */
+static const char *name_of(const rp_json *ref, const rp_json *columns, char number[NUMBER])
+{
+    const char *name = rp_json_string_value(ref);
+    const int64_t i = rp_json_integer_value(ref);
+
+    if (name != NULL || !rp_json_is_integer(ref) || i < 0)
+        return name;
+    name = rp_json_string_value(rp_json_object_get(rp_json_array_get(columns, (size_t)i), "name"));
+    if (name == NULL)
+        (void)snprintf(number, NUMBER, "%lld", (long long)i);
+    return name != NULL ? name : number;
+}
+
+static bool is_kind(const rp_json *column, const char *kind)
+{
+    const char *found = rp_json_string_value(rp_json_object_get(column, "kind"));
+
+    return found != NULL && strcmp(found, kind) == 0;
+}
+
+/* Whether the clause's word means the column of that name: a date's means its parts (NAME.month) too. */
+static bool means(const char *word, const char *name, const rp_json *columns)
+{
+    const size_t n = strlen(word);
+
+    if (strcmp(word, name) == 0)
+        return true;
+    for (size_t i = 0; strncmp(word, name, n) == 0 && name[n] == '.' && i < rp_json_array_size(columns); i++) {
+        const rp_json *column = rp_json_array_get(columns, i);
+        const char *own = rp_json_string_value(rp_json_object_get(column, "name"));
+
+        if (own != NULL && strcmp(own, word) == 0 && is_kind(column, "date"))
+            return true;
+    }
+    return false;
+}
+
+/* The clause's word for a column of the recipe, or NULL. */
+static const char *word_for(const rp_check *c, const rp_json *ref, const rp_json *columns)
+{
+    char number[NUMBER];
+    const char *name = name_of(ref, columns, number);
+
+    for (size_t k = 0; name != NULL && k < c->clause->words; k++)
+        if (means(c->clause->word[k], name, columns))
+            return c->clause->word[k];
+    return NULL;
+}
+
+/* Columns that choose or weigh rows shape the model too. Which rows train hangs on others, of which the model may know
+ * or not: that is told. */
+static void note_rules_on_rows(rp_check *c, const rp_json *columns)
+{
+    static const char *const weighs[] = {"weight", "denominator"}, *const parts[] = {"split", "time", "group"};
+    const rp_json *data = rp_fact_at(c->verified->facts ? c->verified->facts->recipe : NULL, "data");
+    const rp_json *where = rp_json_object_get(data, "where");
+    const char *word;
+
+    for (size_t i = 0; i < rp_json_array_size(where); i++)
+        if ((word = word_for(c, rp_json_object_get(rp_json_array_get(where, i), "column"), columns)) != NULL) {
+            c->refuted = true;
+            rp_buffer_printf(&c->found, "; rows are chosen by %s", word);
+        }
+    for (size_t i = 0; i < sizeof weighs / sizeof *weighs; i++)
+        if ((word = word_for(c, rp_json_object_get(data, weighs[i]), columns)) != NULL) {
+            c->refuted = true;
+            rp_buffer_printf(&c->found, "; rows are weighed by %s", word);
+        }
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if ((word = word_for(c, rp_json_object_get(data, parts[i]), columns)) != NULL)
+            rp_buffer_printf(&c->found, "; which rows train goes by %s (data.%s)", word, parts[i]);
+}
+
+/* Names say nothing of columns that have none. */
+static void refuse_names(rp_check *c)
+{
+    for (size_t k = 0; k < c->clause->words; k++) {
+        const char *word = c->clause->word[k];
+
+        if (strspn(word, "0123456789") == strlen(word))
+            continue;
+        c->refuted = true;
+        rp_buffer_printf(&c->found,
+                         "; its table has no header, so that nobody can tell whether one is %s: give their "
+                         "numbers, from 0",
+                         word);
+        return;
+    }
+}
+
+/* A column that is taken in under another name cannot be told from here: the names of all that are stand in the text.
+ */
+void rp_check_columns(rp_check *c, rp_buffer *text)
+{
+    enum { SHOWN = 40 };
+    const rp_json *columns = c->verified->facts ? rp_json_object_get(c->verified->facts->schema, "columns") : NULL;
+    bool nameless = false;
+    size_t taken = 0;
+
+    rp_buffer_text(text, "takes in none of the columns ");
+    rp_put_words(c, text);
+    c->refuted = !rp_json_is_array(columns);
+    if (c->refuted)
+        rp_buffer_text(&c->found, "no schema that can be read");
+    for (size_t i = 0; i < rp_json_array_size(columns); i++) {
+        const rp_json *column = rp_json_array_get(columns, i);
+        const char *name = rp_json_string_value(rp_json_object_get(column, "name"));
+        char number[NUMBER];
+
+        nameless = nameless || name == NULL;
+        if (is_kind(column, "ignore") || is_kind(column, "target"))
+            continue;
+        if (name == NULL) {
+            (void)snprintf(number, sizeof number, "%zu", i);
+            name = number;
+        }
+        for (size_t k = 0; k < c->clause->words; k++)
+            c->refuted = c->refuted || means(c->clause->word[k], name, columns);
+        if (taken++ < SHOWN)
+            rp_buffer_printf(&c->found, "%s%.*s", taken == 1 ? "it takes in " : ", ", rp_fits(name, 100), name);
+    }
+    if (taken > SHOWN)
+        rp_buffer_printf(&c->found, " and %zu more", taken - SHOWN);
+    if (taken == 0 && !c->refuted)
+        rp_buffer_text(&c->found, "it takes in no column");
+    if (nameless)
+        refuse_names(c);
+    note_rules_on_rows(c, columns);
 }

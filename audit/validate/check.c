@@ -118,8 +118,25 @@ typedef struct check {
     const rp_job_options *job;
 } check;
 
-static rp_status validate_again(char **made, size_t *made_length, const check *c, const rp_json *said, rp_error *err)
+/* Which rows count as seen hangs on the parents at hand: those that the statement was made with. */
+static rp_status take_parents(rp_job_options *out, const check *c, const rp_json *data, rp_error *err)
 {
+    const bool counted = rp_json_is_integer(rp_json_object_get(data, "seen"));
+
+    *out = c->job ? *c->job : (rp_job_options){.threads = 0};
+    if (counted && rp_parent_id(c->archive) && out->n_parents == 0)
+        return rp_fail(err, RP_EARG,
+                       "the statement counts rows that trained the run which this one started from: give that too "
+                       "(--parent PARENT.reprise), and its own parents");
+    if (!counted)
+        out->n_parents = 0;
+    return RP_OK;
+}
+
+static rp_status validate_again(char **made, size_t *made_length, const check *c, const rp_json *predicate,
+                                rp_error *err)
+{
+    const rp_json *said = rp_json_object_get(predicate, "options");
     const char *by[RP_VALIDATION_COLUMNS_MAX + 1], *groups[RP_VALIDATION_COLUMNS_MAX + 1];
     const rp_validation_options options = {.by = by,
                                            .groups = groups,
@@ -128,8 +145,11 @@ static rp_status validate_again(char **made, size_t *made_length, const check *c
                                            .favourable = rp_json_string_value(rp_json_object_get(said, "favourable")),
                                            .threshold = rp_json_string_value(rp_json_object_get(said, "threshold")),
                                            .part = rp_json_string_value(rp_json_object_get(said, "part"))};
+    rp_job_options job;
+    rp_status status = take_parents(&job, c, rp_json_object_get(predicate, "data"), err);
 
-    return rp_validate(c->archive, c->csv, c->size, c->where, &options, c->job, made, made_length, err);
+    return status == RP_OK ? rp_validate(c->archive, c->csv, c->size, c->where, &options, &job, made, made_length, err)
+                           : status;
 }
 
 static rp_status make_again(char **made, size_t *made_length, const check *c, const rp_json *json, const char *type,
@@ -139,7 +159,7 @@ static rp_status make_again(char **made, size_t *made_length, const check *c, co
     const char *period = rp_json_string_value(rp_json_object_get(predicate, "period"));
 
     if (strcmp(type, RP_VALIDATION_TYPE) == 0)
-        return validate_again(made, made_length, c, rp_json_object_get(predicate, "options"), err);
+        return validate_again(made, made_length, c, predicate, err);
     if (!c->previous && !rp_json_is_null(rp_json_object_get(predicate, "previous")))
         return rp_fail(err, RP_EARG, "the statement names a previous one: give that too (--previous FILE)");
     return rp_monitor(c->archive, c->csv, c->size, c->where, period, c->previous, c->previous_size, c->job, made,

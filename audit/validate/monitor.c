@@ -66,7 +66,7 @@ static rp_status describe(rp_json *out, const rp_judged *j, const rp_training *t
                           const char *period, const rp_judged_table *table, rp_error *err)
 {
     int64_t seen = -1;
-    rp_status status = rp_seen_count(&seen, archive, j, false, err);
+    rp_status status = rp_seen_own(&seen, archive, j, err);
     rp_json *data = status == RP_OK ? rp_text_digest(table->csv, table->size, err) : NULL;
     int failed;
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Judged rows beside the training rows of the archive. */
+ * Judged rows beside those that trained the weights: the run's, and those of the runs that it started from. */
 #include "audit/validate/seen.h"
+
+#include <string.h>
 
 #include "audit/archive/archive_private.h"
 #include "base/memory.h"
@@ -17,42 +19,175 @@ static rp_status rows_with_outcome(int64_t **out, size_t *n, const rp_judged *j,
     return *out != NULL ? RP_OK : rp_no_memory(err);
 }
 
-rp_status rp_seen_count(int64_t *out, const rp_archive *archive, const rp_judged *j, bool outcomes, rp_error *err)
+/* Rows of one table that are looked for among those that trained. */
+typedef struct search {
+    const rp_judged *judged;
+    const int64_t *row; /* NULL: the first n */
+    size_t n;
+    bool *mark; /* [n] */
+} search;
+
+/* An archive's table, and which of its rows trained. */
+typedef struct trained_rows {
+    rp_buffer csv;
+    rp_rows *table; /* NULL: it is not at hand */
+    rp_dataset *dataset;
+} trained_rows;
+
+static void close_trained(trained_rows *t)
 {
-    int64_t *chosen = NULL;
-    const int64_t *row = j->row;
-    size_t rows = j->rows;
-    rp_buffer csv = {0};
-    rp_rows *table = NULL;
-    rp_dataset *trained = NULL;
+    rp_dataset_free(t->dataset);
+    rp_rows_free(t->table);
+    rp_buffer_free(&t->csv);
+}
+
+/* recipe: the archive's. To be closed also on failure. */
+static rp_status open_trained(trained_rows *out, const rp_scoring *scoring, const rp_archive *archive,
+                              const rp_recipe *recipe, rp_error *err)
+{
+    rp_status status;
+
+    *out = (trained_rows){.table = NULL};
+    if (rp_archive_find(archive, RP_TABLE_MEMBER) == NULL)
+        return RP_OK;
+    status = rp_archive_read_member(archive, RP_TABLE_MEMBER, SIZE_MAX / 2, &out->csv, err);
+    if (status == RP_OK)
+        status = rp_rows_open(&out->table, scoring->schema, scoring->recipe, out->csv.data, out->csv.size,
+                              RP_TABLE_MEMBER, recipe, err);
+    if (status == RP_OK)
+        status = rp_dataset_prepare(&out->dataset, recipe, out->csv.data, out->csv.size, RP_TABLE_MEMBER,
+                                    &(rp_table_options){.pool = rp_scoring_pool(scoring)}, err);
+    return status;
+}
+
+/* Marks those that the training rows of an archive have. recipe: that archive's. *held: its table is there. */
+static rp_status mark_trained(bool *held, search *s, const rp_archive *archive, const rp_recipe *recipe, rp_error *err)
+{
+    const rp_scoring *scoring = s->judged->scoring;
+    trained_rows own;
     rp_tally seen;
+    rp_status status = open_trained(&own, scoring, archive, recipe, err);
+
+    *held = own.table != NULL;
+    if (status == RP_OK && *held)
+        status = rp_rows_seen(&seen, scoring->schema, scoring->rows, s->row, s->n, own.table, own.dataset->train_row,
+                              own.dataset->train_rows, s->mark, err);
+    close_trained(&own);
+    return status;
+}
+
+/* Rows that a trial left out, which others of the trial's rows equal: no run of another archive is behind a trial. */
+static rp_status count_out_of_fold(int64_t *out, const rp_archive *archive, const rp_judged *j, rp_error *err)
+{
+    trained_rows own;
+    rp_tally seen;
+    rp_status status = open_trained(&own, j->scoring, archive, j->scoring->recipe, err);
+
+    *out = -1;
+    if (status == RP_OK && own.table != NULL) {
+        status = rp_rows_seen_apart(&seen, j->scoring->schema, own.table,
+                                    &(rp_folded_rows){j->row, j->fold, j->known, j->rows}, own.dataset->train_row,
+                                    own.dataset->train_rows, err);
+        if (status == RP_OK)
+            *out = (int64_t)seen.count;
+    }
+    close_trained(&own);
+    return status;
+}
+
+static const rp_archive *named(const char *id, const rp_archive *const *parents, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(rp_archive_id(parents[i]), id) == 0)
+            return parents[i];
+    return NULL;
+}
+
+/* A parent has features of its own: where the child's columns are none of its table's, or no run of a recipe is behind
+ * it, nobody can tell which rows it has seen. */
+static rp_status mark_parent(bool *held, search *s, const rp_archive *parent, rp_error *err)
+{
+    rp_json *json = NULL;
+    rp_recipe *recipe = NULL;
+    rp_error ignored = {0};
+    rp_status status;
+
+    *held = false;
+    if (!rp_archive_find(parent, RP_RECIPE_MEMBER))
+        return RP_OK;
+    status = rp_archive_read_json(parent, RP_RECIPE_MEMBER, &json, &ignored);
+    if (status == RP_OK)
+        status = rp_recipe_from_json(&recipe, json, RP_RECIPE_MEMBER, &ignored);
+    if (status == RP_OK)
+        status = mark_trained(held, s, parent, recipe, &ignored);
+    rp_recipe_free(recipe);
+    rp_json_free(json);
+    if (status == RP_ENOMEM)
+        return rp_no_memory(err);
+    *held = *held && status == RP_OK;
+    return RP_OK;
+}
+
+/* The run, and from it back to one that started from nothing. */
+static rp_status mark_all(bool *known, search *s, const rp_archive *archive, const rp_archive *const *parents, size_t n,
+                          rp_error *err)
+{
+    rp_status status = mark_trained(known, s, archive, s->judged->scoring->recipe, err);
+
+    while (status == RP_OK && *known && rp_parent_id(archive)) {
+        archive = named(rp_parent_id(archive), parents, n);
+        *known = archive != NULL;
+        if (*known)
+            status = mark_parent(known, s, archive, err);
+    }
+    return status;
+}
+
+static int64_t marked(const search *s)
+{
+    int64_t count = 0;
+
+    for (size_t i = 0; i < s->n; i++)
+        count += s->mark[i];
+    return count;
+}
+
+rp_status rp_seen_count(int64_t *out, const rp_archive *archive, const rp_judged *judged,
+                        const rp_archive *const *parents, size_t n, rp_error *err)
+{
+    search s = {.judged = judged};
+    int64_t *chosen = NULL;
+    bool known = false;
+    rp_status status;
+
+    if (judged->fold != NULL)
+        return count_out_of_fold(out, archive, judged, err);
+    *out = -1;
+    status = rows_with_outcome(&chosen, &s.n, judged, err);
+    s.row = chosen;
+    s.mark = rp_calloc(s.n + 1, sizeof *s.mark);
+    if (status == RP_OK && !s.mark)
+        status = rp_no_memory(err);
+    if (status == RP_OK)
+        status = mark_all(&known, &s, archive, parents, n, err);
+    if (status == RP_OK && known)
+        *out = marked(&s);
+    rp_free(s.mark);
+    rp_free(chosen);
+    return status;
+}
+
+rp_status rp_seen_own(int64_t *out, const rp_archive *archive, const rp_judged *judged, rp_error *err)
+{
+    search s = {.judged = judged, .row = judged->row, .n = judged->rows};
+    bool known = false;
     rp_status status;
 
     *out = -1;
-    if (!rp_archive_find(archive, RP_TABLE_MEMBER))
-        return RP_OK;
-    status = outcomes ? rows_with_outcome(&chosen, &rows, j, err) : RP_OK;
-    row = outcomes ? chosen : row;
-    if (status == RP_OK)
-        status = rp_archive_read_member(archive, RP_TABLE_MEMBER, SIZE_MAX / 2, &csv, err);
-    if (status == RP_OK)
-        status = rp_rows_open(&table, j->scoring->schema, j->scoring->recipe, csv.data, csv.size, RP_TABLE_MEMBER,
-                              j->scoring->recipe, err);
-    if (status == RP_OK)
-        status = rp_dataset_prepare(&trained, j->scoring->recipe, csv.data, csv.size, RP_TABLE_MEMBER,
-                                    &(rp_table_options){.pool = rp_scoring_pool(j->scoring)}, err);
-    if (status == RP_OK && j->fold)
-        status =
-            rp_rows_seen_apart(&seen, j->scoring->schema, table, &(rp_folded_rows){j->row, j->fold, j->known, j->rows},
-                               trained->train_row, trained->train_rows, err);
-    else if (status == RP_OK)
-        status = rp_rows_seen(&seen, j->scoring->schema, j->scoring->rows, row, rows, table, trained->train_row,
-                              trained->train_rows, err);
-    if (status == RP_OK)
-        *out = (int64_t)seen.count;
-    rp_free(chosen);
-    rp_dataset_free(trained);
-    rp_rows_free(table);
-    rp_buffer_free(&csv);
+    s.mark = rp_calloc(s.n + 1, sizeof *s.mark);
+    status = s.mark ? mark_trained(&known, &s, archive, judged->scoring->recipe, err) : rp_no_memory(err);
+    if (status == RP_OK && known)
+        *out = marked(&s);
+    rp_free(s.mark);
     return status;
 }

@@ -5,8 +5,13 @@
 
 #include "audit/validate/judged.h"
 
-/* How many rows, or of those alone that have an outcome, have in every feature the value of one and the same training
- * row; -1 where the archive does not hold its table. Errors: RP_ENOMEM, those of reading it. */
-rp_status rp_seen_count(int64_t *out, const rp_archive *archive, const rp_judged *judged, bool outcomes, rp_error *err);
+/* How many of the rows that have an outcome have in every feature the value of one and the same row that trained the
+ * weights: a training row of the run, of the run that it started from, of that one's parent and so on, which are looked
+ * for among the n parents. -1 where one of their tables is not at hand, or has no such columns. Errors: RP_ENOMEM,
+ * those of reading the run's own. */
+rp_status rp_seen_count(int64_t *out, const rp_archive *archive, const rp_judged *judged,
+                        const rp_archive *const *parents, size_t n, rp_error *err);
+/* The same of all rows, with an outcome or without, and of the run's own training rows alone. */
+rp_status rp_seen_own(int64_t *out, const rp_archive *archive, const rp_judged *judged, rp_error *err);
 
 #endif

@@ -128,7 +128,7 @@ static rp_status judge(rp_json **predicate, validation *v, const rp_archive *arc
 
     v->judged = j;
     if (status == RP_OK)
-        status = rp_seen_count(&v->seen, archive, j, true, err);
+        status = rp_seen_count(&v->seen, archive, j, job ? job->parents : NULL, job ? job->n_parents : 0, err);
     if (status == RP_OK && (status = rp_fpenv_enter(&saved, NULL, err)) == RP_OK) {
         status = validate(predicate, v, csv, size, where, err);
         rp_fpenv_leave(&saved);

@@ -10,6 +10,7 @@
 typedef struct used_rows {
     bool known;
     int64_t rows, left_out, missing_target, used;
+    int64_t hidden; /* lines that look like rows and were passed over */
 } used_rows;
 
 /* What is no JSON is as if it were not there. */
@@ -42,6 +43,8 @@ static rp_status read_counts(const rp_archive *archive, used_rows *out, rp_error
     out->known = count(counts, "rows", &out->rows) && count(counts, "left_out", &out->left_out) &&
                  count(counts, "missing_target", &out->missing_target) && count(counts, "used", &out->used) &&
                  out->used == out->rows - out->left_out - out->missing_target;
+    if (!count(quality, "hidden_rows", &out->hidden))
+        out->hidden = 0;
     rp_json_free(quality);
     return status;
 }
@@ -80,6 +83,11 @@ rp_status rp_used_rows_put_line(rp_session *session, const rp_archive *archive, 
 
     if (status == RP_OK && !n.known)
         status = read_filter(archive, &filters, err);
+    if (status == RP_OK && n.hidden > 0)
+        rp_put_verdict(session, false, "hidden",
+                       "%lld lines of the table have as many cells as a row, and are none by data.comment or "
+                       "data.skip_lines%s",
+                       (long long)n.hidden, again ? "; counted again" : " (as recorded: a replay counts again)");
     if (status == RP_OK && n.known && n.used < n.rows)
         put(session, &n, again);
     else if (status == RP_OK && filters)
@@ -100,6 +108,7 @@ rp_status rp_used_rows_put_json(rp_session *session, const rp_archive *archive, 
         return status;
     }
     rp_put_open(out, "rows", '{');
+    rp_put_integer(out, "hidden", (uint64_t)n.hidden);
     rp_put_integer(out, "left_out", (uint64_t)n.left_out);
     rp_put_integer(out, "missing_target", (uint64_t)n.missing_target);
     rp_put_integer(out, "rows", (uint64_t)n.rows);

@@ -9,7 +9,7 @@
 /* A line where the recipe left rows out, or may have and nobody here can say how many; else nothing. again: the archive
  * was replayed. Errors: RP_ENOMEM, RP_EIO; what the members hold is none. */
 rp_status rp_used_rows_put_line(rp_session *session, const rp_archive *archive, bool again, rp_error *err);
-/* "rows": {"left_out", "missing_target", "rows", "used"}, null where they are not known. Errors: as above. */
+/* "rows": {"hidden", "left_out", "missing_target", "rows", "used"}, null where they are not known. Errors: as above. */
 rp_status rp_used_rows_put_json(rp_session *session, const rp_archive *archive, rp_error *err);
 
 #endif

@@ -113,6 +113,13 @@ static rp_status report(rp_session *session, const request *r, rp_error *err)
     if (!r->force && rp_file_exists(r->out))
         return rp_fail(err, RP_EEXIST, "%s: already exists: choose another name, or give --force to replace it",
                        r->out);
+    status = rp_file_keep(r->out, r->archive, "the archive", err);
+    for (size_t i = 0; i < r->parents.count && status == RP_OK; i++)
+        status = rp_file_keep(r->out, r->parents.item[i], "--parent", err);
+    if (status == RP_OK)
+        status = rp_file_keep(r->out, r->policy, "--policy", err);
+    if (status != RP_OK)
+        return status;
     status = r->policy ? rp_archive_open_policy(&archive, &verified, r->archive, &r->trust, r->policy, &r->parents, err)
                        : rp_archive_open_trusted(&archive, &verified, r->archive, &r->trust, err);
     if (status == RP_OK && r->withheld)

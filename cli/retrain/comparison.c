@@ -243,11 +243,13 @@ static void put_head(rp_session *session, const rp_json *predicate)
                 part ? part : "", part ? " part" : " of a file");
     if (rp_json_is_true(at(data, "unfiltered")))
         rp_put_line(session, "where", "not applied: rows that the child's recipe leaves out are judged too");
-    if (rp_json_is_integer(at(data, "seen_by_parent")))
+    if (rp_json_is_integer(at(data, "seen_by_parent")) && rp_json_is_integer(at(data, "seen")))
         rp_put_line(session, "seen", "%lld equal a training row of the parent, %lld one of the child",
                     count_at(data, "seen_by_parent"), count_at(data, "seen"));
-    else
+    else if (rp_json_is_integer(at(data, "seen")))
         rp_put_line(session, "seen", "not known: the parent's rows are not in its archive");
+    else
+        rp_put_line(session, "seen", "not known: not all rows that trained the two models are at hand");
     if (count_at(data, "seen_by_parent") > 0 || count_at(data, "seen") > 0)
         rp_put_line(session, "flattered", "%s, by rows like those it was trained on",
                     count_at(data, "seen") == 0             ? "the parent"

@@ -47,6 +47,16 @@ static rp_status look_at_child(rp_session *session, request *r, rp_error *err)
     return rp_device_option("retrain", run->device, err);
 }
 
+/* The statement takes the place of nothing that it is made of. */
+static rp_status keep_inputs(const request *r, rp_error *err)
+{
+    rp_status status = rp_file_keep(r->statement, r->what.parent, "the parent", err);
+
+    if (status == RP_OK)
+        status = rp_file_keep(r->statement, r->child, "--child", err);
+    return status == RP_OK ? rp_file_keep(r->statement, r->rows, "--rows", err) : status;
+}
+
 /* Either a training or an archive that is there already. */
 static rp_status look(rp_session *session, request *r, const char *synopsis, rp_error *err)
 {
@@ -70,6 +80,8 @@ static rp_status look(rp_session *session, request *r, const char *synopsis, rp_
         r->child ? look_at_child(session, r, err) : rp_run_request_check(session, &r->run, "retrain", synopsis, err);
     if (status == RP_OK && r->attach && !r->run.key)
         status = rp_fail(err, RP_EARG, "retrain: --attach adds a signed statement: give --key KEY.pem too");
+    if (status == RP_OK)
+        status = keep_inputs(r, err);
     if (status == RP_OK && r->statement && !r->run.force && rp_file_exists(r->statement))
         status = rp_fail(err, RP_EEXIST, "%s: already exists: choose another name, or give --force to replace it",
                          r->statement);

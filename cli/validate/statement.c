@@ -2,6 +2,8 @@
  * A statement about a model: made, or made again, signed, written and shown. */
 #include "cli/validate/statement.h"
 
+#include <string.h>
+
 #include "base/file.h"
 #include "base/memory.h"
 #include "cli/data/input.h"
@@ -33,6 +35,10 @@ rp_status rp_statement_look(rp_session *session, rp_statement_request *r, rp_err
     if (r->out && !r->force && rp_file_exists(r->out))
         return rp_fail(err, RP_EEXIST, "%s: already exists: choose another name, or give --force to replace it",
                        r->out);
+    if ((status = rp_file_keep(r->out, r->archive, "the archive", err)) != RP_OK ||
+        (status = rp_file_keep(r->out, r->csv, "--csv", err)) != RP_OK ||
+        (status = rp_file_keep(r->out, r->previous, "--previous", err)) != RP_OK)
+        return status;
     return rp_device_option(r->command, r->device, err);
 }
 
@@ -42,6 +48,8 @@ typedef struct inputs {
     rp_verification *verified;
     rp_trust trust;
     rp_key *key;
+    rp_archive **parent;
+    size_t parents;
     rp_buffer csv, check;
 } inputs;
 
@@ -69,12 +77,39 @@ static rp_status load_before(const inputs *in, const rp_statement_request *r, rp
     return status;
 }
 
+/* Each is the parent of the one before it. */
+static rp_status load_parents(inputs *in, const rp_statement_request *r, rp_error *err)
+{
+    const rp_archive *child = in->archive;
+    rp_status status = RP_OK;
+
+    in->parent = rp_calloc(r->parents.count + 1, sizeof(rp_archive *));
+    if (!in->parent)
+        return rp_no_memory(err);
+    for (size_t i = 0; i < r->parents.count && status == RP_OK; i++) {
+        const char *id = rp_parent_id(child), *path = r->parents.item[i];
+
+        status = rp_archive_open_confirmed(&in->parent[i], path, err);
+        if (status != RP_OK)
+            break;
+        child = in->parent[in->parents++];
+        if (!id)
+            status = rp_fail(err, RP_EARG, "%s: nothing to check: the run before it started from no other", path);
+        else if (strcmp(id, rp_archive_id(child)) != 0)
+            status = rp_fail(err, RP_EHASH, "%s: is archive %.64s, the run before it started from %.64s", path,
+                             rp_archive_id(child), id);
+    }
+    return status;
+}
+
 static rp_status load(inputs *in, const rp_statement_request *r, rp_error *err)
 {
     rp_status status = rp_archive_open_trusted(&in->archive, &in->verified, r->archive, &r->trust, err);
 
     if (status == RP_OK && r->withheld)
         status = rp_archive_disclose(in->archive, r->withheld, err);
+    if (status == RP_OK)
+        status = load_parents(in, r, err);
     if (status == RP_OK)
         status = rp_trust_load(&in->trust, &r->trust, err);
     if (status == RP_OK && r->key)
@@ -183,6 +218,8 @@ rp_status rp_statement_run(rp_session *session, const rp_statement_request *r, r
 
     if (status == RP_OK)
         status = load(&in, r, err);
+    job.parents = (const rp_archive *const *)in.parent;
+    job.n_parents = in.parents;
     if (status == RP_OK)
         status = make(r, &in, &job, &statement, &length, err);
     if (status == RP_OK)
@@ -195,6 +232,9 @@ rp_status rp_statement_run(rp_session *session, const rp_statement_request *r, r
         show(session, r, &in, member, json);
     rp_json_free(json);
     rp_text_free(statement);
+    for (size_t i = 0; i < in.parents; i++)
+        rp_archive_close(in.parent[i]);
+    rp_free(in.parent);
     rp_archive_close(in.archive);
     rp_verification_free(in.verified);
     rp_trust_free(&in.trust);

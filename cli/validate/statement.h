@@ -12,7 +12,7 @@
 typedef struct rp_statement_request {
     const char *command;
     const char *archive, *csv, *part, *out, *key, *passphrase, *check, *level, *device, *withheld;
-    rp_text_list trust;
+    rp_text_list trust, parents; /* the archive that the run started from, that one's own parent, and so on */
     rp_limits limits;
     unsigned threads;
     bool force, attach;

@@ -355,7 +355,8 @@ static void put_selection(rp_session *session, const rp_json *cut, const rp_json
     rp_buffer_text(out, "  A screening: read the counts and intervals, not the ratio alone.\n");
 }
 
-static void put_data(rp_session *session, const rp_json *predicate)
+/* way: what the command takes where it is not known what trained the model. */
+static void put_data(rp_session *session, const rp_json *predicate, const char *way)
 {
     const rp_json *data = at(predicate, "data");
     const char *digest = rp_json_string_value(at(data, "sha256"));
@@ -372,6 +373,8 @@ static void put_data(rp_session *session, const rp_json *predicate)
     if (count_at(data, "seen"))
         rp_put_line(session, "seen", "%lld are in every feature what a training row %sis: they flatter",
                     count_at(data, "seen"), at(data, "without_score") ? "of their trial " : "");
+    else if (rp_json_is_null(at(data, "seen")))
+        rp_put_verdict(session, false, "seen", "not known: rows that trained the model are not all at hand: %s", way);
     rp_put_line(session, "sha256", "%s", digest ? digest : "-");
 }
 
@@ -381,7 +384,7 @@ void rp_put_validation(rp_session *session, const rp_json *predicate)
     rp_json *cut;
     size_t i;
 
-    put_data(session, predicate);
+    put_data(session, predicate, "--withheld DIR; of a run that started from another --parent PARENT.reprise");
     rp_buffer_text(&session->out, "\n");
     put_figures(session, predicate);
     put_slices(session, at(predicate, "slices"), figures);
@@ -468,7 +471,7 @@ void rp_put_monitoring(rp_session *session, const rp_json *predicate)
 {
     rp_put_line(session, "period", "%lld%s", count_at(predicate, "number"),
                 rp_json_is_null(at(predicate, "previous")) ? ", the first" : "");
-    put_data(session, predicate);
+    put_data(session, predicate, "--withheld DIR");
     rp_put_drifts(session, predicate);
     if (rp_json_is_object(at(predicate, "figures"))) {
         rp_buffer_text(&session->out, "\noutcomes\n");

@@ -72,6 +72,8 @@ rp_status rp_command_validate(rp_session *session, int argc, char **argv, rp_err
         {0, "favourable", RP_OPTION_TEXT, "CLASS", "what it is good to get (default: the positive class)",
          &j.favourable, false},
         {0, "threshold", RP_OPTION_TEXT, "P", "one more confusion, and selection, at this score", &j.threshold, false},
+        {0, "parent", RP_OPTION_LIST, "PARENT",
+         "the run started from this archive: count rows that trained it too; then its own parent's", &r.parents, false},
         RP_STATEMENT_ATTACH(&r),
         RP_STATEMENT_OPTIONS(&r),
     };

@@ -88,9 +88,23 @@ static rp_status tell(const rp_cells *cells, size_t count, const char *key)
                            key);
 }
 
+static rp_status tell_hidden(const rp_cells *cells)
+{
+    const size_t count = cells->table->hidden;
+    const rp_warning warning = {.kind = RP_WARN_HIDDEN, .column = (size_t)RP_NO_COLUMN, .count = count};
+
+    if (count == 0 || cells->warnings == NULL)
+        return RP_OK;
+    return rp_warnings_add(cells->warnings, &warning, cells->err,
+                           "%zu %s as many cells as a row, and %s passed over by data.comment or data.skip_lines",
+                           count, count == 1 ? "line has" : "lines have", count == 1 ? "is" : "are");
+}
+
 rp_status rp_filter_tell(const rp_cells *cells)
 {
     rp_status status = tell(cells, cells->table->dropped[0], "data.where");
 
-    return status == RP_OK ? tell(cells, cells->table->dropped[1], "data.missing_target: drop") : status;
+    if (status == RP_OK)
+        status = tell(cells, cells->table->dropped[1], "data.missing_target: drop");
+    return status == RP_OK ? tell_hidden(cells) : status;
 }

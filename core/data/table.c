@@ -423,6 +423,8 @@ rp_status rp_table_load(rp_table *table, const rp_store *store, const rp_recipe 
     for (size_t col = 0; col < table->cols && status == RP_OK; col++)
         if (is_mixed(&table->column[col]))
             status = read_mixed(table, recipe, col, err);
+    if (status == RP_OK && (table->csv.comment != 0 || recipe->data.reading.skip_lines > 0))
+        status = rp_csv_hidden(&table->hidden, &table->csv, recipe->data.reading.skip_lines, table->own_cols, err);
     leave(table, options, table->csv.end);
     if (status == RP_OK && table->rows == 0)
         status = rp_fail(err, RP_EDATA,

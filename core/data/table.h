@@ -61,6 +61,7 @@ typedef struct rp_table {
     rp_csv csv;        /* the source, from the first data row on */
     rp_buffer decoded; /* the source, where it is not UTF-8 */
     size_t dropped[2]; /* rows that the filter left out: by a condition; for a missing target */
+    size_t hidden;     /* lines that the recipe passes over as comments, or in front, and that look like rows */
     rp_strings arena;  /* of the names */
     const char *where; /* names the source in errors */
 } rp_table;

@@ -16,6 +16,7 @@ typedef enum rp_warning_kind {
     RP_WARN_MISSING_WORD,  /* a word such as None taken for a missing value in a column of texts */
     RP_WARN_BARE,          /* a number without the prefix or suffix that the column's others have */
     RP_WARN_DROPPED,       /* rows that the recipe leaves out */
+    RP_WARN_HIDDEN,        /* lines that look like rows, and are none since the recipe passes over them */
     RP_WARN_SPLIT,         /* a part far larger than was asked for, since equal times stay together */
     RP_WARN_WEIGHTS,       /* weights of an exact fit whose mean is far from 1 */
     RP_WARN_ROLE,          /* a column that data.time or data.group names, and so no feature */

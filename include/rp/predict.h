@@ -64,6 +64,7 @@ typedef struct rp_prediction_diff {
     uint64_t columns;          /* that both have and that were compared */
     uint64_t lacking;          /* columns of ours that theirs has not */
     uint64_t passed_over;      /* columns of theirs that ours has not: nothing is said of them */
+    uint64_t rows_passed_over; /* and rows, where ids say which belong together */
     char lacking_names[RP_NAME_LIST], passed_over_names[RP_NAME_LIST]; /* the first of both, as errors quote text */
     uint64_t cells, differing, rows_differing;
     bool any;             /* some cell, or the number of rows, differs */
@@ -79,9 +80,9 @@ typedef struct rp_prediction_diff {
  * probabilities, and warnings, points, reasons and contributions where ours has them) with theirs of the same name;
  * columns that one of both lacks are counted and named. Classes, warnings and reasons are texts. Rows belong together
  * by the columns `id`, which both must have, or else by their order; a column "row" of theirs must then count from 0.
- * Numbers are the same when theirs, rounded to binary32, is ours; with a tolerance above 0 (a decimal; NULL: 0) when
- * |theirs - ours| in binary64 is no more than it. Rows that ours has not are passed over with ids. Errors: RP_EDATA
- * with the line: no CSV, no column to compare, an id twice; RP_EARG for the tolerance. */
+ * Numbers are the same when both, rounded to binary32, are one; with a tolerance above 0 (a decimal; NULL: 0) when
+ * |theirs - ours| in binary64 is no more than it. Rows that ours has not are passed over with ids, and counted. Errors:
+ * RP_EDATA with the line: no CSV, no column to compare, an id twice; RP_EARG for the tolerance. */
 RP_API rp_status rp_predictions_compare(const char *ours, size_t length, const void *theirs, size_t size,
                                         const char *where, const char *const *id, size_t n_id, const char *tolerance,
                                         rp_prediction_diff *out, rp_error *err);

@@ -322,6 +322,18 @@ gives 3 '^rows +expected 3, found 2' "$reprise" predict a.reprise --csv odd.csv 
 cp odd.pred same.csv
 fails 2 'is the file of --compare' "$reprise" predict a.reprise --csv odd.csv --compare same.csv -o ./same.csv --force
 fails 2 'is the file of --csv' "$reprise" predict a.reprise --csv odd.csv -o odd.csv --force
+# nor does any other output, forced or not
+fails 2 'is the file of the archive' "$reprise" predict a.reprise --csv odd.csv -o a.reprise --force
+fails 2 'is the file of the archive' "$reprise" report a.reprise -o ./a.reprise --force
+fails 2 'is the file of the archive' "$reprise" validate a.reprise --csv odd.csv -o a.reprise --force
+fails 2 'is the file of --csv' "$reprise" monitor a.reprise --csv odd.csv -o odd.csv --force
+fails 2 'is the file of the archive' "$reprise" explain a.reprise --csv odd.csv -o a.reprise --force
+fails 2 'is the file of the archive' "$reprise" inspect a.reprise --member manifest.json -o a.reprise --force
+fails 2 'is the file of the parent' "$reprise" retrain a.reprise --csv odd.csv -o a.reprise --force
+fails 2 'is the file of the table' "$reprise" retrain a.reprise --csv odd.csv -o odd.csv --force
+printf 'reprise: 1\ndata: {csv: odd.csv, target: %s}\n' "$(head -1 odd.csv | tr -d '\r' | sed 's/.*,//')" >odd.yaml
+fails 2 'is the file of the table' "$reprise" run odd.yaml -o odd.csv --force
+fails 2 'is the file of the recipe' "$reprise" run odd.yaml -o odd.yaml --force
 cmp odd.pred same.csv
 # every column that was made is compared, and what is not is named
 asked="--flags --reasons 2 --contributions"

@@ -106,19 +106,21 @@ void rp_policy_read_validation(rp_policy_reader *in, const rp_node *node, rp_cla
 
 void rp_policy_read_drift(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
 {
-    static const char *const keys[] = {"by",   "count", "independent", "psi",        "csi",      "rows",
-                                       "days", "seen",  "timestamp",   "not_before", "not_after"};
+    static const char *const keys[] = {"by",   "count", "independent", "psi",       "csi",        "ks",
+                                       "rows", "days",  "seen",        "timestamp", "not_before", "not_after"};
 
     rp_policy_check_keys(in, node, clause->name, keys, COUNT(keys));
     read_signers(in, node, clause);
     clause->figures.has_psi = read_bound(in, node, "psi", clause, &clause->figures.psi);
     clause->figures.has_csi = read_bound(in, node, "csi", clause, &clause->figures.csi);
+    clause->figures.has_ks = read_bound(in, node, "ks", clause, &clause->figures.ks);
     read_integer(in, node, "rows", clause, &clause->figures.rows, 1);
     read_integer(in, node, "days", clause, &clause->figures.days, 0);
     read_seen(in, node, clause);
     refuse_nothing(in, node, clause,
-                   clause->figures.has_psi || clause->figures.has_csi || clause->figures.days > 0 || clause->dated,
-                   "psi, csi or days");
+                   clause->figures.has_psi || clause->figures.has_csi || clause->figures.has_ks ||
+                       clause->figures.days > 0 || clause->dated,
+                   "psi, csi, ks or days");
 }
 
 /* Of the run's own figures, unless the clause says whose statement. */

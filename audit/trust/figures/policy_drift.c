@@ -23,21 +23,26 @@ static bool is_ours(const rp_check *c, size_t i)
     return c->verified->statement[i].kind == RP_STATEMENT_MONITORING && rp_evidence_in_group(c, i);
 }
 
-/* The largest of the figures, and where; false where one of them is none. */
-static bool largest(const rp_json *list, double *most, const char **name)
+/* The largest of the figures, and where; false where one of them is none. A category has no KS. */
+static bool largest(const rp_json *list, const char *key, double *most, const char **name)
 {
-    for (size_t i = 0; i < rp_json_array_size(list); i++) {
-        const rp_json *one = rp_json_array_get(list, i);
-        double psi;
+    bool any = false;
 
-        if (!rp_fact_number(rp_json_object_get(one, "psi"), &psi) || psi != psi)
+    for (size_t i = 0; i < rp_json_array_size(list); i++) {
+        const rp_json *one = rp_json_array_get(list, i), *value = rp_json_object_get(one, key);
+        double figure;
+
+        if (value == NULL && strcmp(key, "ks") == 0)
+            continue;
+        if (!rp_fact_number(value, &figure) || figure != figure)
             return false;
-        if (i == 0 || psi > *most) {
-            *most = psi;
+        if (!any || figure > *most) {
+            *most = figure;
             *name = rp_json_string_value(rp_json_object_get(one, "name"));
         }
+        any = true;
     }
-    return rp_json_array_size(list) > 0;
+    return any;
 }
 
 /* 0 where nothing is asked. */
@@ -49,7 +54,7 @@ static bool hold(rp_buffer *said, const rp_json *predicate, const char *list, co
 
     if (!asked)
         return true;
-    if (!largest(rp_json_object_get(predicate, list), &most, &name)) {
+    if (!largest(rp_json_object_get(predicate, list), "psi", &most, &name)) {
         rp_buffer_printf(said, "%sno %s", said->size ? ", " : "", figure);
         return false;
     }
@@ -58,6 +63,30 @@ static bool hold(rp_buffer *said, const rp_json *predicate, const char *list, co
     if (name != NULL)
         rp_buffer_printf(said, " of %.*s", rp_fits(name, 60), name);
     return most <= bound;
+}
+
+/* Bins do not see what moves within one, and one may hold nearly all training rows: the distance of the samples does,
+ * and is told wherever features are asked for. */
+static bool hold_samples(rp_buffer *said, const rp_json *predicate, const rp_figure_rule *rule)
+{
+    double columns = 0, scores = 0;
+    const char *name = NULL, *none = NULL;
+    const bool of_columns = largest(rp_json_object_get(predicate, "columns"), "ks", &columns, &name);
+    const bool known = largest(rp_json_object_get(predicate, "scores"), "ks", &scores, &none) || of_columns;
+
+    if (!rule->has_ks && (!rule->has_csi || !of_columns))
+        return true;
+    if (!known) {
+        rp_buffer_printf(said, "%sno KS: the training rows were not at hand", said->size ? ", " : "");
+        return false;
+    }
+    rp_buffer_printf(said, "%sKS ", said->size ? ", " : "");
+    rp_put_bound(said, rule->has_ks && scores > columns ? scores : columns);
+    if (!rule->has_ks || scores <= columns)
+        rp_buffer_printf(said, " of %.*s", name ? rp_fits(name, 60) : 8, name ? name : "a column");
+    else
+        rp_buffer_text(said, " of a score");
+    return !rule->has_ks || (columns <= rule->ks && scores <= rule->ks);
 }
 
 static void judge(rp_check *c, size_t i)
@@ -78,6 +107,7 @@ static void judge(rp_check *c, size_t i)
     }
     fine = hold(&said, f->predicate, "scores", "PSI", rule->has_psi, rule->psi);
     fine = hold(&said, f->predicate, "columns", "CSI", rule->has_csi, rule->csi) && fine;
+    fine = hold_samples(&said, f->predicate, rule) && fine;
     rp_buffer_printf(&said, "%speriod %llu", said.size ? ", " : "", (unsigned long long)f->number);
     rp_buffer_u8(&said, 0);
     c->found.failed = c->found.failed || said.failed;
@@ -101,6 +131,10 @@ static void put_demand(const rp_check *c, rp_buffer *text)
     if (rule->has_csi) {
         rp_buffer_text(text, ", CSI of every feature at most ");
         rp_put_bound(text, rule->csi);
+    }
+    if (rule->has_ks) {
+        rp_buffer_text(text, ", KS of every score and number at most ");
+        rp_put_bound(text, rule->ks);
     }
     if (rule->rows > 1)
         rp_buffer_printf(text, ", of %llu rows or more", (unsigned long long)rule->rows);

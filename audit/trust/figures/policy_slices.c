@@ -155,6 +155,7 @@ static void of_run(rp_check *c)
         rp_buffer_append(&c->found, said.data, said.size);
     if (find_cut(part, c->clause->figures.column, c->clause->kind == RP_CLAUSE_SELECTION) == NULL)
         rp_buffer_text(&c->found, " (recipe: validation)");
+    rp_note_started(c);
     c->found.failed = c->found.failed || said.failed;
     rp_buffer_free(&said);
 }

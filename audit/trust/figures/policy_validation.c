@@ -90,7 +90,9 @@ const char *rp_seen_lacks(const rp_check *c, size_t i)
     if (most >= 1)
         return NULL;
     if (f->seen < 0)
-        return "does not say how many of its rows were trained on";
+        return *c->verified->parent ? "does not say how many of its rows trained the run or the one that it started "
+                                      "from: reprise validate --parent PARENT counts them"
+                                    : "does not say how many of its rows were trained on";
     return (double)f->seen <= most * (double)f->rows ? NULL : "judged rows that the model was trained on";
 }
 
@@ -117,13 +119,20 @@ static const char *scope_lacks(rp_check *c, size_t i)
     return rp_seen_lacks(c, i);
 }
 
-/* A test part that is drawn from the run's own table nobody chooses; one that is a table of its own somebody has. */
+/* A test part that is drawn nobody chooses row by row; one that is a table of its own, or a column's word, somebody
+ * has, and a recipe's conditions leave rows out of it. */
 static const char *chosen(const rp_check *c, size_t i)
 {
-    const rp_run_facts *facts = c->verified->facts;
+    const rp_json *recipe = c->verified->facts ? c->verified->facts->recipe : NULL;
 
-    return c->verified->statement[i].figures->test && facts && rp_fact_at(facts->recipe, "data.test_csv")
-               ? ", its test part a table of its own (data.test_csv), which who made the run chose"
+    if (!c->verified->statement[i].figures->test)
+        return "";
+    if (rp_fact_at(recipe, "data.test_csv"))
+        return ", its test part a table of its own (data.test_csv), which who made the run chose";
+    if (rp_fact_at(recipe, "data.split"))
+        return ", its test part named row by row in a column (data.split), which who made the table chose";
+    return rp_fact_at(recipe, "data.where")
+               ? ", its test part without what the recipe's conditions leave out (data.where)"
                : "";
 }
 

@@ -64,7 +64,7 @@ static int compare(const void *a, const void *b)
 }
 
 rp_status rp_rows_seen(rp_tally *out, const rp_schema *schema, const rp_rows *rows, const int64_t *row, size_t n,
-                       const rp_rows *own, const int64_t *trained, size_t m, rp_error *err)
+                       const rp_rows *own, const int64_t *trained, size_t m, bool *mark, rp_error *err)
 {
     const size_t all_rows = rp_rows_count(own);
     uint64_t *all = rp_reallocarray(NULL, all_rows + 1, sizeof *all);
@@ -88,6 +88,8 @@ rp_status rp_rows_seen(rp_tally *out, const rp_schema *schema, const rp_rows *ro
                 continue;
             if (out->count++ == 0)
                 out->first = at;
+            if (mark)
+                mark[i] = true;
         }
     }
     rp_free(all);

@@ -6,9 +6,10 @@
 #include "core/data/dataset.h"
 
 /* How many of row[0..n) (NULL: the first n) have, in every feature, the value of one and the same of the rows
- * trained[0..m) of own, the run's own table; and the first that has. Errors: RP_ENOMEM. */
+ * trained[0..m) of own, the run's own table; and the first that has. mark [n], in their order: set where one has, else
+ * left as it is; may be NULL. Errors: RP_ENOMEM. */
 rp_status rp_rows_seen(rp_tally *out, const rp_schema *schema, const rp_rows *rows, const int64_t *row, size_t n,
-                       const rp_rows *own, const int64_t *trained, size_t m, rp_error *err);
+                       const rp_rows *own, const int64_t *trained, size_t m, bool *mark, rp_error *err);
 /* Rows of own in their folds. */
 typedef struct rp_folded_rows {
     const int64_t *row, *fold; /* [n], row ascending */

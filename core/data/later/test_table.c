@@ -110,8 +110,8 @@ rp_status rp_test_table_check(const rp_dataset *d, const rp_recipe *recipe, cons
     if (status == RP_OK)
         status = rp_rows_open(&trained, d->schema, recipe, own->bytes, own->size, own->where, recipe, err);
     if (status == RP_OK)
-        status =
-            rp_rows_seen(&seen, d->schema, rows, NULL, rp_rows_count(rows), trained, d->train_row, d->train_rows, err);
+        status = rp_rows_seen(&seen, d->schema, rows, NULL, rp_rows_count(rows), trained, d->train_row, d->train_rows,
+                              NULL, err);
     if (status == RP_OK)
         status = tell(d, recipe, rows, &seen, without, err);
     rp_rows_free(trained);

@@ -168,6 +168,8 @@ rp_status rp_quality(rp_json **out, const rp_cells *cells, const rp_json *profil
     put(&b, "availability",
         rp_json_pack("{s:I, s:I, s:I, s:I}", "left_out", left_out, "missing_target", no_target, "rows",
                      rows + left_out + no_target, "used", rows));
+    if (table->hidden > 0)
+        put(&b, "hidden_rows", rp_json_integer((int64_t)table->hidden));
     put(&b, "columns", columns_json(&b, columns, learnt));
     put(&b, "completeness",
         rp_json_pack("{s:I, s:I, s:I}", "cells", rows * (int64_t)table->cols, "columns", columns_missing(columns),

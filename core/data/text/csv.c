@@ -333,3 +333,39 @@ size_t rp_csv_cut(const rp_csv *csv, size_t target, size_t *cut, size_t most)
     }
     return n;
 }
+
+/* ---- lines that are passed over ---- */
+
+static bool looks_like_row(rp_csv *part, size_t begin, size_t end, size_t cells)
+{
+    part->at = begin;
+    part->end = end;
+    return begin < end && rp_csv_row(part) == RP_OK && part->cells == cells && part->at == end;
+}
+
+rp_status rp_csv_hidden(size_t *out, const rp_csv *csv, int64_t skipped, size_t cells, rp_error *err)
+{
+    rp_error ignored = {0};
+    rp_csv part;
+    size_t at = 0, next;
+    rp_status status = rp_csv_part(&part, csv, 0, 0, err);
+
+    *out = 0;
+    if (status != RP_OK || cells < 2) {
+        rp_csv_close(&part);
+        return status;
+    }
+    part.err = &ignored;
+    for (; skipped > 0 && at < csv->end; skipped--, at = next) {
+        next = line_behind(csv, at);
+        *out += looks_like_row(&part, at, next, cells);
+    }
+    for (; csv->comment != 0 && at < csv->end; at = next) {
+        const bool comment = csv->in[at] == (unsigned char)csv->comment;
+
+        next = comment ? line_behind(csv, at) : next_row(csv, at, false);
+        *out += comment && looks_like_row(&part, at + 1, next, cells);
+    }
+    rp_csv_close(&part);
+    return RP_OK;
+}

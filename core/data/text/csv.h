@@ -55,6 +55,9 @@ size_t rp_csv_line(const rp_csv *csv, size_t at);
  * first error. cut [most + 1] gets the borders, the first and the last too; returns the number of chunks, at most most.
  */
 size_t rp_csv_cut(const rp_csv *csv, size_t target, size_t *cut, size_t most);
+/* How many of the skipped lines in front, and of the lines of comment, have as many cells as a row, behind the sign of
+ * a comment: they look like rows that somebody left out. None in a table of one column. Errors: RP_ENOMEM. */
+rp_status rp_csv_hidden(size_t *out, const rp_csv *csv, int64_t skipped, size_t cells, rp_error *err);
 /* Bytes of a kind. */
 size_t rp_csv_count(const unsigned char *in, size_t size, unsigned char byte);
 

@@ -108,9 +108,11 @@ static void rows_are_matched_by_ids_in_any_order(void **state)
     (void)state;
     assert_false(d.any);
     assert_int_equal(d.rows_found, 3);
+    assert_int_equal(d.rows_passed_over, 1);
     d = compared("id,p_yes\nc,0.2\na,0.25\n", 1, NULL);
     assert_true(d.any);
     assert_int_equal(d.rows_found, 2);
+    assert_int_equal(d.rows_passed_over, 0);
     assert_int_equal(d.row, 2);
     assert_int_equal(d.line, 2);
     refused("id,p_yes\nc,0.1\nc,0.1\n", 1, NULL, RP_EDATA, "theirs: lines 2 and 3 have the same ids");

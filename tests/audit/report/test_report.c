@@ -321,6 +321,24 @@ static void text_that_is_not_utf8_becomes_replacement_characters(void **state)
     rp_buffer_free(&out);
 }
 
+/* A blank that is a letter, a joiner, selectors, a tag: a name of these looks like another one. */
+static void characters_that_nobody_sees_become_replacement_characters(void **state)
+{
+    static const char *const unseen[] = {"\xE3\x85\xA4", "\xE1\x85\x9F",     "\xEF\xBE\xA0",
+                                         "\xCD\x8F",     "\xEF\xB8\x8F",     "\xE1\xA0\x8B",
+                                         "\xE2\x80\x8B", "\xF0\x9D\x85\xB3", "\xF3\xA0\x81\x81"};
+    rp_buffer out = {0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof unseen / sizeof *unseen; i++) {
+        out.size = 0;
+        rp_html_text(&out, unseen[i]);
+        rp_buffer_u8(&out, 0);
+        assert_string_equal(out.data, "\xEF\xBF\xBD");
+    }
+    rp_buffer_free(&out);
+}
+
 /* The sample's members have the right hashes and make no sense: each says so in its place. */
 static void members_without_sense_are_named_in_the_report(void **state)
 {
@@ -505,6 +523,7 @@ int main(void)
         cmocka_unit_test(numbers_have_four_digits_and_separators),
         cmocka_unit_test(hostile_texts_are_escaped_everywhere),
         cmocka_unit_test(text_that_is_not_utf8_becomes_replacement_characters),
+        cmocka_unit_test(characters_that_nobody_sees_become_replacement_characters),
         cmocka_unit_test(members_without_sense_are_named_in_the_report),
         cmocka_unit_test(replays_decisions_and_policies_are_told_only_when_checked),
         cmocka_unit_test(a_rejection_is_told_among_many_statements),

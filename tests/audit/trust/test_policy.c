@@ -548,12 +548,47 @@ static void models_are_held_to_the_policy(void **state)
     expect("columns: {not_used: [gender, bad]}\n", true, "it takes in age");
     expect("columns: {not_used: [gender, age]}\n", false, "it takes in age");
     expect("columns: {not_used: [gender, kept]}\n", false, "rows are chosen by kept");
+    expect("recipe: {key: data.where, absent: true}\n", false, "it is [{\"column\":\"kept\"}]");
+    expect("recipe: {key: data.where, equals: '[]'}\n", false, "it is [{\"column\":\"kept\"}]");
     expect("columns: {not_used: [w]}\n", false, "rows are weighed by w");
     expect("columns: {not_used: [n]}\n", false, "rows are weighed by n");
     v.facts = NULL;
     rp_json_free(facts.recipe);
     rp_json_free(facts.schema);
     rp_json_free(facts.metrics);
+}
+
+/* Without a header no name is a column's; with one a recipe may name columns by number all the same. */
+static void columns_without_names_are_their_numbers(void **state)
+{
+    rp_run_facts facts = {
+        parsed("{\"data\":{\"weight\":1,\"group\":0,\"where\":[{\"column\":2},{\"column\":7}]}}"),
+        parsed("{\"columns\":[{\"kind\":\"ignore\",\"name\":null},{\"kind\":\"ignore\",\"name\":null},"
+               "{\"kind\":\"ignore\",\"name\":null},{\"kind\":\"numeric\",\"name\":null},"
+               "{\"kind\":\"target\",\"name\":null}]}"),
+        NULL, NULL, ""};
+
+    (void)state;
+    begin();
+    state_by('0', RP_STATEMENT_PROVENANCE);
+    v.facts = &facts;
+    expect("columns: {not_used: [gender]}\n", false, "it takes in 3; its table has no header, so that nobody can tell");
+    expect("columns: {not_used: ['3']}\n", false, "it takes in 3");
+    expect("columns: {not_used: ['1']}\n", false, "rows are weighed by 1");
+    expect("columns: {not_used: ['2']}\n", false, "rows are chosen by 2");
+    expect("columns: {not_used: ['7']}\n", false, "rows are chosen by 7");
+    expect("columns: {not_used: ['0', '4']}\n", true, "it takes in 3; which rows train goes by 0 (data.group)");
+    rp_json_free(facts.recipe);
+    rp_json_free(facts.schema);
+    facts.recipe = parsed("{\"data\":{\"weight\":1,\"time\":\"born\",\"where\":[{\"column\":\"born.month\"}]}}");
+    facts.schema = parsed("{\"columns\":[{\"kind\":\"date\",\"name\":\"born\"},{\"kind\":\"ignore\",\"name\":\"w\"},"
+                          "{\"kind\":\"numeric\",\"name\":\"a\"},{\"kind\":\"numeric\",\"name\":\"a.b\"}]}");
+    expect("columns: {not_used: [w]}\n", false, "rows are weighed by w");
+    expect("columns: {not_used: [born]}\n", false, "rows are chosen by born; which rows train goes by born");
+    expect("columns: {not_used: [a.c]}\n", true, "it takes in born, a, a.b");
+    v.facts = NULL;
+    rp_json_free(facts.recipe);
+    rp_json_free(facts.schema);
 }
 
 static void trials_are_held_to_the_policy(void **state)
@@ -899,6 +934,7 @@ int main(void)
         cmocka_unit_test(models_are_held_to_the_policy),
         cmocka_unit_test(findings_are_held_to_the_policy),
         cmocka_unit_test(cards_are_held_to_the_policy),
+        cmocka_unit_test(columns_without_names_are_their_numbers),
         cmocka_unit_test(trials_are_held_to_the_policy),
         cmocka_unit_test(kinds_of_runs_are_held_to_the_policy),
         cmocka_unit_test(approvals_are_held_to_the_policy),

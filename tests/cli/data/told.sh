@@ -69,7 +69,7 @@ awk 'BEGIN { print "x,y"; for (r = 0; r < 40; r++) print r "," (r >= 36 ? "" : 3
 of some 'csv: some.csv, target: y, missing_target: drop, where: [{column: x, is: ">=", value: 16}]' 'task: regression'
 run some '^archive'
 told='^rows +20 of 40 used: 50\.0 % are in no figure, 16 left out by data\.where, 4 for want of a target'
-json='"rows": ?\{"left_out": ?16, ?"missing_target": ?4, ?"rows": ?40, ?"used": ?20\}'
+json='"rows": ?\{"hidden": ?0, ?"left_out": ?16, ?"missing_target": ?4, ?"rows": ?40, ?"used": ?20\}'
 for command in 'verify --allow-unsigned' replay inspect; do
     # shellcheck disable=SC2086
     works "$told" "$reprise" $command some.reprise
@@ -184,6 +184,29 @@ run odd 'column "kind", line 2: "0 kg" is a number with a word behind it'
 silent '. Step'
 tr , '\t' <odd.csv >odd.tsv
 works 'holds 4 times "\\t": is that the file' "$reprise" data odd.tsv
+
+# ---- rows that became comments, or stand in front of the table ----
+
+awk 'BEGIN { print "# made by hand, in one line\n#x,z\nx,z,y"
+    for (i = 0; i < 90; i++) print (i % 9 ? "" : "#") i % 7 "," i % 5 "," (i * 7 % 9 < 4 ? "\"no\"" : "yes") }' \
+    >made.csv
+of made 'csv: made.csv, target: y, comment: "#"' 'task: classification'
+run made '^warning +10 lines have as many cells as a row, and are passed over by data.comment or data.skip_lines'
+works '"code": ?"hidden_rows"' "$reprise" data made.yaml --json
+works '^hidden +10 lines of the table .*as recorded' "$reprise" verify made.reprise --allow-unsigned
+works '"rows":\{"hidden":10,' "$reprise" inspect made.reprise --json
+works '^hidden +10 lines of the table .*counted again' "$reprise" replay made.reprise
+works 'written' "$reprise" report made.reprise -o made.html
+holds 'the report tells lines that look like rows' grep -q '>10 lines that have as many cells as a row' made.html
+of made 'csv: made.csv, target: "y", comment: "#", skip_lines: 4' 'task: classification'
+sed -i 's/"y", comment/2, header: false, comment/' made.yaml
+run made '^warning +11 lines have as many cells as a row'
+grep -v '^#[0-9]' made.csv >clean.csv
+of clean 'csv: clean.csv, target: y, comment: "#"' 'task: classification'
+run clean '^archive'
+silent 'cells as a row'
+works '^verified' "$reprise" verify clean.reprise --allow-unsigned
+silent '^hidden'
 
 # errors that say what to do
 fails 2 'favourable: expected "no" or "yes", found "No"' "$reprise" validate rare.reprise --csv rare.csv \

@@ -40,7 +40,9 @@ def prepare():
     (work / 'data.csv').write_text('\n'.join(rows) + '\n')
     (work / 'r.yaml').write_text('reprise: 1\ndata: {csv: data.csv, target: y, positive: "yes"}\nmodel: {hidden: [3]}\n'
                                  'train: {epochs: 1}\n')
+    (work / 'c.yaml').write_text((work / 'r.yaml').read_text() + 'parent: {archive: a.reprise, mode: retrain}\n')
     for words in (('keygen', 'me'), ('run', 'r.yaml', '-o', 'a.reprise', '--key', 'me.pem'),
+                  ('run', 'c.yaml', '-o', 'child.reprise', '--key', 'me.pem'),
                   ('log', 'init', 'l', '--origin', 'example.com/l', '--key', 'me.pem'),
                   ('log', 'add', 'l', 'a.reprise', '--key', 'me.pem'),
                   ('log', 'prove', 'l', 'a.reprise', '-o', 'proof'),
@@ -82,6 +84,10 @@ def archives(path):
                   ('compare', taken, 'a.reprise'), ('inventory', taken),
                   ('retrain', taken, *row, '-o', 'out.reprise', '--force'), ('retrain', 'a.reprise', '--child', taken),
                   ('retrain', taken, '--child', 'a.reprise'), ('validate', taken, '--part', 'test'),
+                  ('validate', 'child.reprise', *row, '--parent', taken),
+                  ('verify', 'child.reprise', '--allow-unsigned', '--parent', taken),
+                  ('replay', 'child.reprise', '--parent', taken),
+                  ('report', 'child.reprise', '-o', 'out.html', '--force', '--parent', taken),
                   ('validate', taken, *row, '-o', 'out.json', '--force'),
                   ('monitor', taken, *row, '-o', 'out.json', '--force'),
                   ('sign', taken, '--key', 'me.pem'), ('cert', taken, 'me.pub.pem'),
@@ -136,6 +142,8 @@ def main():
     # what else comes from others: tables, statements, proofs, responses
     for path in made + of_kind('csv'):
         shutil.copy(path, work / 'rows.csv')
+        refused({0, 1, 4}, 'data', 'rows.csv')
+        refused({0, 1, 4}, 'retrain', 'a.reprise', '--child', 'a.reprise', '--rows', 'rows.csv')
         refused({0, 1, 4}, 'predict', 'a.reprise', '--csv', 'rows.csv', '-o', '-')
         refused({0, 1, 4}, 'monitor', 'a.reprise', '--csv', 'rows.csv')
         refused({0, 1, 4}, 'validate', 'a.reprise', '--csv', 'rows.csv')

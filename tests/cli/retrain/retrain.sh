@@ -152,6 +152,21 @@ cmp <(member dates weights/final.safetensors) <(member c weights/final.safetenso
 expect 0 archive "$reprise" retrain p.reprise --csv new.csv -o warm.reprise --warm-start
 expect 0 "started from its states" "$reprise" verify warm.reprise --allow-unsigned --parent p.reprise
 expect 0 "identical" "$reprise" replay warm.reprise
+# the rows that trained the parent trained this one too, and no other child; what trained a parent's parent nobody knows
+seen() { # CHILD: how many of the parent's first rows trained each
+    "$reprise" retrain "${2:-p}.reprise" --child "$1.reprise" --rows early.csv --statement seen.json --force >/dev/null
+    python3 -c 'import json
+d = json.load(open("seen.json"))["predicate"]["data"]
+print(d["seen_by_parent"], d["seen"])'
+}
+head -301 old.csv >early.csv
+expect 0 archive "$reprise" retrain p.reprise --csv new.csv -o cold.reprise
+[ "$(seen cold | cut -d' ' -f2)" = 0 ] || fail "seen by a child that took no weights: $(seen cold)"
+[ "$(seen warm)" = "$(seen warm | cut -d' ' -f1) $(seen cold | cut -d' ' -f1)" ] || fail "seen by a child: $(seen warm)"
+[ "$(seen warm | cut -d' ' -f2)" -gt 200 ] || fail "seen by a child: $(seen warm)"
+expect 0 archive "$reprise" retrain warm.reprise --csv new.csv -o warmer.reprise --warm-start
+[ "$(seen warmer warm)" = "None None" ] || fail "seen by a child's child: $(seen warmer warm)"
+expect 0 "not known" "$reprise" retrain warm.reprise --child warmer.reprise --rows early.csv
 # with a key it is signed; a predecessor in a recipe is an id
 "$reprise" keygen me >/dev/null
 expect 0 "signed" "$reprise" retrain p.reprise --csv new.csv -o c.reprise --force --key me.pem

@@ -133,6 +133,21 @@ met a.reprise "$drift"
 works '^monitored +600 rows, 2026-04, number 1' "$reprise" verify a.reprise --trust builder.pub.pem \
     --trust validator.pub.pem
 unmet "looked at too few rows" a.reprise 'drift: {by: validators, psi: 0.1, rows: 700}'
+# what moves within a bin that holds nearly all is in no index of bins: -1 of 2 %, 0, and 1 of 5 %, which become 60 %
+for share in 5 60; do
+    awk -v share=$share 'BEGIN { print "flag,x,y"; for (i = 0; i < 1000; i++)
+        print (i % 50 == 7 ? -1 : i * 37 % 100 < share ? 1 : 0) "," i % 29 "," (i * 7 % 29 < 14 ? "yes" : "no") }' \
+        >flag$share.csv
+done
+printf '%s\n' 'reprise: 1' 'data: {csv: flag5.csv, target: y}' 'train: {task: classification}' >flag.yaml
+run flag flag
+"$reprise" monitor flag.reprise --csv flag60.csv --attach --key validator.pem >/dev/null
+met flag.reprise 'drift: {by: validators, csi: 0.1, seen: 1}'
+works "CSI 0.0[0-9e-]* of [a-z]*, KS 0.5[0-9]* of flag, period 1" "$reprise" verify flag.reprise --policy p.yaml
+unmet "KS of every score and number at most 0.2.*, KS 0.5[0-9]* of flag" flag.reprise \
+    'drift: {by: validators, csi: 0.1, ks: 0.2, seen: 1}'
+unmet "KS 0.5[0-9]* of flag" flag.reprise 'drift: {by: validators, ks: 0.2, seen: 1}'
+met flag.reprise 'drift: {by: validators, ks: 0.7, seen: 1}'
 "$reprise" monitor a.reprise --csv shifted.csv --period 2026-05 --previous april.json \
     --attach --key validator.pem >/dev/null
 unmet "CSI .* of income, period 2" a.reprise "$drift"
@@ -198,6 +213,83 @@ run chosen chosen
 policy p.yaml 'validation: {by: validators, on: test, of: discrimination.auc, at_least: 0.5}'
 works 'its test part a table of its own .data.test_csv., which who made the run chose' \
     "$reprise" verify chosen.reprise --policy p.yaml
+# and one that a column names, or that conditions leave rows out of; a column that parts the rows is told
+awk -F, -v OFS=, 'NR == 1 { print $0, "part" }
+    NR > 1 { print $0, NR % 5 == 0 ? "test" : NR % 5 == 1 ? "validation" : "train" }' loans.csv >parted.csv
+sed 's/loans.csv/parted.csv/; s/, test: 0.2/, split: part/' a.yaml >parted.yaml
+sed 's/, test: 0.2/, test: 0.2, where: [{column: age, is: ">", value: 25}]/' a.yaml >chosen_rows.yaml
+for name in parted chosen_rows; do
+    run $name $name
+    "$reprise" validate $name.reprise --part test --attach --key validator.pem >/dev/null
+done
+policy p.yaml 'validation: {by: validators, on: test}' 'columns: {not_used: [part]}'
+works 'its test part named row by row in a column .data.split., which who made the table chose' \
+    "$reprise" verify parted.reprise --policy p.yaml
+works '^met +columns: .*; which rows train goes by part .data.split.' "$reprise" verify parted.reprise --policy p.yaml
+works "its test part without what the recipe's conditions leave out .data.where." \
+    "$reprise" verify chosen_rows.reprise --policy p.yaml
+# rows that trained the run which this one started from: its test part is no test, and its parent was replayed
+printf '%s\n' 'model: {hidden: [4]}' >net.yaml
+sed 's/, test: 0.2/, train_on_all: true/; s/task: classification/&, epochs: 2/' blind.yaml | cat - net.yaml >before.yaml
+sed 's/task: classification/&, epochs: 1/' blind.yaml | cat - net.yaml >after.yaml
+echo 'parent: {archive: before.reprise, mode: retrain}' >>after.yaml
+run before before
+run after after
+"$reprise" replay after.reprise --parent before.reprise --attest --key validator.pem >/dev/null 2>&1
+cp after.reprise after2.reprise
+"$reprise" validate after.reprise --part test --attach --key validator.pem >/dev/null
+replayed='replay: {mode: full, by: validators}'
+unmet "does not say how many of its rows trained the run or the one that it started from" after.reprise "$replayed" \
+    'validation: {by: validators, on: test}'
+met after.reprise "$replayed" 'validation: {by: validators, on: test, seen: 1}'
+works '^validated +[0-9]* rows of the test part, how many trained the model not known: by key' \
+    "$reprise" verify after.reprise --policy p.yaml
+"$reprise" report after.reprise -o after.html --policy p.yaml >/dev/null
+holds "the report says that it is not known" grep -q 'how many of them trained the model is not known' after.html
+policy p.yaml "$replayed" 'metrics: {of: loss, at_most: 9}' 'trials: {at_most: 0}'
+works "^met +metrics.0.: .*; it started from another run's states, which may have been trained on these rows" \
+    "$reprise" verify after.reprise --policy p.yaml
+works "^met +trials: .*; those of the run that it started from, whose states it has, are not among them" \
+    "$reprise" verify after.reprise --policy p.yaml
+works '^seen +[0-9]+ are in every feature what a training row is' "$reprise" validate after2.reprise --part test \
+    --parent before.reprise -o counted.json --attach --key validator.pem
+works '^validated +[0-9]* rows of the test part, [0-9]* of which trained the model: by key' "$reprise" verify \
+    after2.reprise --trust builder.pub.pem --trust validator.pub.pem
+unmet "judged rows that the model was trained on" after2.reprise "$replayed" 'validation: {by: validators, on: test}'
+works 'every byte the same' "$reprise" validate after2.reprise --check counted.json --parent before.reprise
+fails 2 'give that too .--parent' "$reprise" validate after2.reprise --check counted.json
+fails 4 'the run before it started from' "$reprise" validate after2.reprise --part test --parent a.reprise
+fails 2 'started from no other' "$reprise" validate a.reprise --part test --parent before.reprise
+# rows that neither has seen
+"$reprise" validate after2.reprise --csv new.csv --parent before.reprise -o new.json --key validator.pem >/dev/null
+works '^checked' "$reprise" validate after2.reprise --csv new.csv --check new.json --parent before.reprise
+works '^seen +not known: rows that trained the model are not all at hand' \
+    "$reprise" validate after2.reprise --csv new.csv
+run after after3
+"$reprise" replay after3.reprise --parent before.reprise --attest --key validator.pem >/dev/null 2>&1
+"$reprise" validate after3.reprise --csv new.csv --parent before.reprise --attach --key validator.pem >/dev/null
+met after3.reprise "$replayed" 'validation: {by: validators, on: rows, seen: 0}'
+# a parent of which nobody holds the rows
+"$reprise" run before.yaml -o hidden.reprise --key builder.pem --withhold kept >/dev/null 2>&1
+sed 's/before.reprise/hidden.reprise/' after.yaml >behind.yaml
+run behind behind
+works '^seen +not known' "$reprise" validate behind.reprise --csv new.csv --parent hidden.reprise
+# a linear challenger that its penalty crushes, since its columns are in small units
+awk -F, -v OFS=, 'NR > 1 { for (i = 2; i <= 4; i++) $i /= 1e9 } { print }' loans.csv >tiny.csv
+sed 's/loans.csv/tiny.csv/; s/, test: 0.2/&, standardize: false/; s/task: classification/&, epochs: 1/' blind.yaml |
+    cat - net.yaml >crushed.yaml
+echo 'challengers: {linear: true}' >>crushed.yaml
+sed 's/standardize: false/standardize: true/' crushed.yaml >standing.yaml
+for name in crushed standing; do
+    run $name $name
+    policy p.yaml 'trials: {linear: true}'
+    attempt "$reprise" verify $name.reprise --policy p.yaml
+    holds "$name: whether its columns are standardised" \
+        [ "$(grep -c "not standardised .data.standardize." "$log/out")" = "$([ $name = standing ]; echo $?)" ]
+    "$reprise" report $name.reprise -o $name.html --trust builder.pub.pem >/dev/null
+    holds "$name: the report says so" \
+        [ "$(grep -c "model&rsquo;s columns are not standardised" $name.html)" = "$([ $name = standing ]; echo $?)" ]
+done
 # the child of a run that was chosen among many says that it has their settings
 "$reprise" retrain a.reprise --csv new.csv -o child.reprise --key builder.pem >/dev/null 2>&1
 unmet "those of its predecessor, whose settings it may have, are not among them" child.reprise \
