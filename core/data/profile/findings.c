@@ -220,7 +220,9 @@ rp_status rp_find_in_column(const rp_beside *b)
 
     if (status == RP_OK && 2 * b->view->missing > b->cells->table->rows && b->view->distinct > 0)
         status = add(b, "many_missing", true, SIZE_MAX, b->view->missing);
-    return status == RP_OK && b->kind != RP_COL_DATE ? find_leak(b) : status;
+    if (status == RP_OK && b->kind != RP_COL_DATE)
+        status = find_leak(b);
+    return status == RP_OK ? rp_find_spellings(b) : status;
 }
 
 /* ---- the target ---- */

@@ -181,9 +181,62 @@ of odd 'csv: odd.csv, target: y' 'task: classification'
 works '"account" holds whole numbers beyond 9007199254740992, up to 18 digits' "$reprise" data odd.yaml
 works '"paid" gives the target away by itself' "$reprise" data odd.yaml
 run odd 'column "kind", line 2: "0 kg" is a number with a word behind it'
-silent '. Step'
+silent '^warning.*[.] Step'
 tr , '\t' <odd.csv >odd.tsv
 works 'holds 4 times "\\t": is that the file' "$reprise" data odd.tsv
+
+# spellings of one category; numbers whose squares are 0; a table divided by blanks
+awk 'BEGIN { print "own,small,y"; for (r = 0; r < 60; r++)
+    print (r == 7 ? "YES" : r % 2 ? "Yes" : "No") "," r % 7 "e-300," (r * 7 % 5 < 2 ? "a" : "b") }' >slips.csv
+of slips 'csv: slips.csv, target: y' 'task: classification'
+for command in 'run slips.yaml -o slips.reprise --force' 'data slips.yaml'; do
+    # shellcheck disable=SC2086
+    works '"own", line 9: the category "YES" differs from "Yes" of line 3 only in spelling, as 1 of 3' \
+        "$reprise" $command
+    holds "numbers whose deviation is 0" grep -Eq '^warning .*"small", line [0-9]+: "[0-6]e-300" .*the deviation is 0' "$log/out"
+done
+of slips 'csv: slips.csv, target: y, standardize: false' 'task: classification, epochs: 1'
+works '"small", line [0-9]+: "[0-6]e-300" .*in binary32 all of them are 0' "$reprise" data slips.yaml
+sed 's/e-300//' slips.csv >plain.csv
+of plain 'csv: plain.csv, target: y, standardize: false' 'task: classification, epochs: 1'
+works '^small' "$reprise" data plain.yaml
+silent 'differs from the numbers'
+tr , ' ' <slips.csv >blanks.csv
+of blanks 'csv: blanks.csv, target: y' 'task: classification'
+fails 2 'it has "own small y" alone: is data.delimiter " "' "$reprise" run blanks.yaml -o blanks.reprise
+of blanks 'csv: blanks.csv, target: y, delimiter: " "' 'task: classification'
+run blanks '^fit'
+
+# coefficients behind the figures, the rest where the archive is shown; where time divides, and which rows are where
+awk 'BEGIN { printf "t,y"; for (c = 0; c < 15; c++) printf ",x%d", c; print ""
+    for (r = 0; r < 100; r++) { printf "%d,%d", 2000 + r / 4, r % 13 + r / 10
+        for (c = 0; c < 15; c++) printf ",%d", r * (c + 3) % (c + 17); print "" } }' >wide.csv
+of wide 'csv: wide.csv, target: y, time: t, where: [{column: x0, is: "<", value: 16}]' 'task: regression, l2: 0'
+run wide '^coefficient +estimate +std. error +t +p +95 % from +to +VIF$'
+holds "twelve terms and what is left" grep -Eq '^terms +4 more: reprise inspect wide.reprise --coefficients$' "$log/out"
+holds "the last of them" grep -Eq '^x10 +-?[0-9]' "$log/out"
+silent '^x11 '
+works '^x14 +-?[0-9]' "$reprise" inspect wide.reprise --coefficients
+works '^note +column "t": [0-9]+ training rows to "2019", [0-9]+ validation rows from "2020" on$' "$reprise" data wide.yaml
+holds "and in the run" grep -q 'validation rows from "2020" on' <("$reprise" run wide.yaml --no-record)
+works '^written +parts.csv$' "$reprise" data wide.yaml --parts parts.csv
+"$reprise" inspect wide.reprise --member outputs/predictions.csv | cut -d, -f1 | tail -n +2 >judged
+holds "the rows of the validation part" diff <(awk -F, '$3 == "validation" { print $1 }' parts.csv) judged
+holds "lines of the file" diff <(awk -F, 'NR > 1 && $3 == "left_out" { print $2 }' parts.csv) \
+    <(awk -F, 'NR > 1 && $3 >= 16 { print NR }' wide.csv)
+fails 2 'already exists' "$reprise" data wide.yaml --parts parts.csv
+fails 2 'parts are a recipe' "$reprise" data wide.csv --parts other.csv
+of wide 'csv: wide.csv, target: y' 'task: regression'
+run wide '^coefficient +estimate +as encoded$'
+
+# the resolved recipe makes the archive again: unpacked as it lies there, or beside the table
+mkdir -p unpacked
+tar xf wide.reprise -C unpacked
+works . "$reprise" run unpacked/run/recipe.json -o again.reprise
+holds "the same archive" cmp wide.reprise again.reprise
+works '^t +numeric' "$reprise" data unpacked/run/recipe.json
+sed 's/"regression"/"regress"/' unpacked/run/recipe.json >unpacked/run/changed.json
+fails 2 'train.task: .*"regress".*best written anew in YAML' "$reprise" run unpacked/run/changed.json -o no.reprise
 
 # errors that say what to do
 fails 2 'favourable: expected "no" or "yes", found "No"' "$reprise" validate rare.reprise --csv rare.csv \

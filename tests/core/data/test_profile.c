@@ -178,12 +178,43 @@ static void findings_name_line_cell_and_key(void **state)
     rp_free(text);
 }
 
+static void spellings_name_both_cells_and_what_settles_them(void **state)
+{
+    char *text = profile("", "", "a,y\nYes,u\nno,v\nYES,u\nno ,v\nno,u\n");
+
+    (void)state;
+    assert_has(text, "{\"code\":\"category_spelling\",\"column\":0,\"count\":2,\"level\":\"warning\",\"line\":4,"
+                     "\"text\":\"YES\"");
+    assert_has(text, "line 4: the category \\\"YES\\\" differs from \\\"Yes\\\" of line 2 only in spelling, as 2 of 4");
+    assert_has(text, "correct the cells");
+    rp_free(text);
+    text = profile("", "", "a,y\nYes,u\nno,v\nYes ,u\n");
+    assert_has(text, ": data.strip: true takes the spaces off\"");
+    rp_free(text);
+    text = profile(", strip: true", "", "a,y\nYes,u\nno,v\nYes ,u\n");
+    assert_null(strstr(text, "category_spelling"));
+    rp_free(text);
+    text = profile(", columns: {a: ignore}", "", "a,y\nYes,u\nno,v\nyes,u\n");
+    assert_null(strstr(text, "category_spelling"));
+    rp_free(text);
+}
+
 static void another_delimiter_is_named(void **state)
 {
     char *text = profile("", "", "a;b;y\n1;2;u\n2;3;v\n");
 
     (void)state;
     assert_has(text, "{\"code\":\"delimiter\",\"count\":2,\"level\":\"warning\",\"text\":\";\"");
+    rp_free(text);
+    text = profile("", "", "a b y\n1 2 u\n2 3 v\n");
+    assert_has(text, "{\"code\":\"delimiter\",\"count\":2,\"level\":\"warning\",\"text\":\" \"");
+    assert_has(text, "holds 2 times");
+    rp_free(text);
+    text = profile("", "", "a  b   y\n1  2   u\n");
+    assert_has(text, "runs of blanks divide its lines");
+    rp_free(text);
+    text = profile("", "", "what they said\nyes\nnot now\n"); /* words, fewer in one line than in the other */
+    assert_null(strstr(text, "delimiter"));
     rp_free(text);
 }
 
@@ -330,6 +361,7 @@ int main(void)
         cmocka_unit_test(a_column_that_gives_the_target_away_is_told),
         cmocka_unit_test(findings_name_line_cell_and_key),
         cmocka_unit_test(another_delimiter_is_named),
+        cmocka_unit_test(spellings_name_both_cells_and_what_settles_them),
         cmocka_unit_test(outliers_and_skewness_are_those_of_the_hand),
         cmocka_unit_test(quality_is_counted_by_dimension),
         cmocka_unit_test(spellings_are_told_ten_times_and_counted),
