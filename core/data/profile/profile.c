@@ -295,6 +295,8 @@ static rp_status make(profiler *p)
     status = rp_columns_roles(p->cells, p->role);
     if (status == RP_OK)
         status = rp_find_delimiter(p->profile, p->cells);
+    if (status == RP_OK)
+        status = rp_find_header(p->profile, p->cells);
     if (status == RP_OK && p->target_col != SIZE_MAX) {
         status = rp_view_new(&p->target, table->rows, p->cells->err);
         if (status == RP_OK)

@@ -26,6 +26,8 @@ static const struct {
                           "afterwards? data.columns: ignore leaves it out"},
     {"duplicates", "%n of %r rows repeat an earlier row in every column: copies in both parts flatter the validation"},
     {"empty", "%c has no value in any row; data.columns: ignore leaves it out"},
+    {"header", "the first line looks like a row, not like names: each of %n could be a cell of its column, as \"%t\" "
+               "could; if it is one, data.header: false, or it is in no part"},
     {"identifier",
      "%c is a whole number of its own in each row, like an id, a row's number or a date: data.columns: ignore "
      "leaves it out"},

@@ -203,7 +203,7 @@ works '^small' "$reprise" data plain.yaml
 silent 'differs from the numbers'
 tr , ' ' <slips.csv >blanks.csv
 of blanks 'csv: blanks.csv, target: y' 'task: classification'
-fails 2 'it has "own small y" alone: is data.delimiter " "' "$reprise" run blanks.yaml -o blanks.reprise
+fails 2 'it has "own small y" alone: is data.delimiter " ", or do lines' "$reprise" run blanks.yaml -o blanks.reprise
 of blanks 'csv: blanks.csv, target: y, delimiter: " "' 'task: classification'
 run blanks '^fit'
 

@@ -178,6 +178,37 @@ static void findings_name_line_cell_and_key(void **state)
     rp_free(text);
 }
 
+static void a_header_that_looks_like_a_row_is_told(void **state)
+{
+    char *text = profile(", columns: {y: ignore}", "", "39,State-gov,y\n50,Private,u\n38,State-gov,v\n");
+
+    (void)state;
+    assert_null(strstr(text, "\"header\"")); /* y is no cell of the target */
+    rp_free(text);
+    text = profile("", "", "39,State-gov,y\n50,Private,u\n38,State-gov,y\n");
+    assert_has(text, "{\"code\":\"header\",\"count\":3,\"level\":\"warning\",\"text\":\"39\"");
+    assert_has(text, "data.header: false");
+    rp_free(text);
+    text = profile("", "", "39,Local-gov,y\n50,Private,u\n38,State-gov,y\n");
+    assert_null(strstr(text, "\"header\""));
+    rp_free(text);
+    text = profile("", "", "year,state,y\n50,Private,u\n38,State-gov,y\n");
+    assert_null(strstr(text, "\"header\""));
+    rp_free(text);
+}
+
+static void words_with_a_month_are_no_dates_without_a_year(void **state)
+{
+    char *text = profile("", "", "a,y\nMark 2000,u\nJune 5,v\nMay 12345,u\nMay 1 2 2000,v\n");
+
+    (void)state;
+    assert_null(strstr(text, "a date"));
+    rp_free(text);
+    text = profile("", "", "a,y\n5-Jun-99,u\nx,u\ny,v\n");
+    assert_has(text, "line 2: \\\"5-Jun-99\\\" looks like a date among texts");
+    rp_free(text);
+}
+
 static void spellings_name_both_cells_and_what_settles_them(void **state)
 {
     char *text = profile("", "", "a,y\nYes,u\nno,v\nYES,u\nno ,v\nno,u\n");
@@ -361,6 +392,8 @@ int main(void)
         cmocka_unit_test(a_column_that_gives_the_target_away_is_told),
         cmocka_unit_test(findings_name_line_cell_and_key),
         cmocka_unit_test(another_delimiter_is_named),
+        cmocka_unit_test(a_header_that_looks_like_a_row_is_told),
+        cmocka_unit_test(words_with_a_month_are_no_dates_without_a_year),
         cmocka_unit_test(spellings_name_both_cells_and_what_settles_them),
         cmocka_unit_test(outliers_and_skewness_are_those_of_the_hand),
         cmocka_unit_test(quality_is_counted_by_dimension),

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A table of one column whose first line looks like several (CONTRACT 9.9): a character among the names, or words
- * between blanks, as many as in the first row. */
+ * What the first line gives away (CONTRACT 9.9): that another character divides the cells, where a table has one
+ * column, and that it is no header but a row. */
 #include <string.h>
 
+#include "base/text.h"
+
 #include "core/data/profile/private.h"
+#include "core/data/text/number.h"
 
 enum { LINE_SHOWN = 4096 };
 
@@ -66,4 +69,48 @@ rp_status rp_find_delimiter(rp_json *profile, const rp_cells *cells)
         return find_blanks(profile, cells, line);
     text[0] = *best;
     return rp_profile_add(profile, cells, &(rp_finding){"delimiter", false, SIZE_MAX, SIZE_MAX, most, text, NULL});
+}
+
+static bool is_number(const rp_cells *cells, const char *name)
+{
+    rp_dress dress;
+    double number;
+    int places;
+
+    return rp_cell_classify(&cells->recipe->data.reading, name, strlen(name), &number, &places, &dress) ==
+           RP_CELL_NUMBER;
+}
+
+/* Whether the column's name could be one of its cells. */
+static bool is_like_its_cells(const rp_cells *cells, size_t col)
+{
+    const rp_column *column = &cells->table->column[col];
+    const char *name = cells->table->names[col];
+
+    if (!column->texts)
+        return is_number(cells, name);
+    for (size_t i = 0; i < column->words.count; i++)
+        if (strcmp(column->words.word[i].at, name) == 0)
+            return true;
+    return false;
+}
+
+rp_status rp_find_header(rp_json *profile, const rp_cells *cells)
+{
+    const rp_table *table = cells->table;
+    size_t alike = 0;
+
+    for (size_t col = 0; table->names != NULL && col < table->own_cols; col++) {
+        const rp_column *column = &table->column[col];
+
+        if (table->names[col][0] == '\0' || column->store == RP_STORE_NONE ||
+            column->sort[RP_SORT_MISSING].count == table->rows)
+            continue;
+        if (column->date != NULL || !is_like_its_cells(cells, col))
+            return RP_OK;
+        alike++;
+    }
+    return alike > 0 ? rp_profile_add(profile, cells,
+                                      &(rp_finding){"header", false, SIZE_MAX, SIZE_MAX, alike, table->names[0], NULL})
+                     : RP_OK;
 }
