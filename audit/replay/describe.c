@@ -63,8 +63,8 @@ static rp_status look_at_test(description *d, const rp_dataset *dataset, const r
 /* What only preparation sees: how rows were divided and what they weigh, and the test table. */
 static rp_status take_findings(description *d, const rp_dataset *dataset)
 {
-    static const char *const codes[] = {"split_share", "mean_weight", "set_aside", "test_unfiltered",
-                                        "test_seen",   "flat",        "faint",     "time_cut"};
+    static const char *const codes[] = {"split_share", "mean_weight", "set_aside", "test_unfiltered", "test_seen",
+                                        "flat",        "faint",       "time_cut",  "pooled"};
     rp_json *finding;
     size_t i;
 

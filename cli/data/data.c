@@ -70,9 +70,9 @@ rp_status rp_command_data(rp_session *session, int argc, char **argv, rp_error *
     };
     const rp_usage usage = {
         "data RECIPE.yaml|TABLE.csv|- [--parts FILE]",
-        "Shows what a table holds and how it would be read: a line a column, then what deserves a word before a model\n"
-        "learns from it. Of a recipe also whether a run would be refused, and why. Nothing is trained. - is a table on\n"
-        "standard input; gzip and zstd are unpacked.",
+        "Shows what a table holds and how it would be read: a line a column, then what deserves a word before a\n"
+        "model learns from it. Of a recipe also whether a run would be refused, and why. Nothing is trained.\n"
+        "- is a table on standard input; gzip and zstd are unpacked.",
         "  reprise data examples/loans.yaml\n  reprise data examples/loans.yaml --parts parts.csv",
         names,
         1,

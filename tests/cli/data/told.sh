@@ -149,6 +149,8 @@ awk 'BEGIN {
 of pool 'csv: pool.csv, target: y, columns: {k: {kind: categorical, rare: 0.1}}, train_on_all: true' ''
 run pool '^archive'
 printf 'k\na\nrare7\nnever\n' >new.csv
+works '^note +column "k": 3 of 5 categories of the training rows, 3 of 60 rows, are rare and .*: "rare27" \(1\), ' \
+    "$reprise" data pool.yaml
 attempt "$reprise" predict pool.reprise --csv new.csv --flags -o -
 checks=$((checks + 2))
 [ "$(grep -c 'rare_or_new:k' "$log/out")" = 2 ] || bad "two of three rows are rare or new"
@@ -193,7 +195,8 @@ for command in 'run slips.yaml -o slips.reprise --force' 'data slips.yaml'; do
     # shellcheck disable=SC2086
     works '"own", line 9: the category "YES" differs from "Yes" of line 3 only in spelling, as 1 of 3' \
         "$reprise" $command
-    holds "numbers whose deviation is 0" grep -Eq '^warning .*"small", line [0-9]+: "[0-6]e-300" .*the deviation is 0' "$log/out"
+    holds "numbers whose deviation is 0" \
+        grep -Eq '^warning .*"small", line [0-9]+: "[0-6]e-300" .*the deviation is 0' "$log/out"
 done
 of slips 'csv: slips.csv, target: y, standardize: false' 'task: classification, epochs: 1'
 works '"small", line [0-9]+: "[0-6]e-300" .*in binary32 all of them are 0' "$reprise" data slips.yaml
@@ -217,7 +220,8 @@ holds "twelve terms and what is left" grep -Eq '^terms +4 more: reprise inspect 
 holds "the last of them" grep -Eq '^x10 +-?[0-9]' "$log/out"
 silent '^x11 '
 works '^x14 +-?[0-9]' "$reprise" inspect wide.reprise --coefficients
-works '^note +column "t": [0-9]+ training rows to "2019", [0-9]+ validation rows from "2020" on$' "$reprise" data wide.yaml
+works '^note +column "t": [0-9]+ training rows to "2019", [0-9]+ validation rows from "2020" on$' \
+    "$reprise" data wide.yaml
 holds "and in the run" grep -q 'validation rows from "2020" on' <("$reprise" run wide.yaml --no-record)
 works '^written +parts.csv$' "$reprise" data wide.yaml --parts parts.csv
 "$reprise" inspect wide.reprise --member outputs/predictions.csv | cut -d, -f1 | tail -n +2 >judged
