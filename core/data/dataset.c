@@ -294,6 +294,37 @@ rp_status rp_dataset_prepare(rp_dataset **out, const rp_recipe *recipe, const vo
     return RP_OK;
 }
 
+rp_status rp_dataset_tell(rp_json *profile, const rp_cells *loaded, const rp_schema *schema)
+{
+    rp_warnings seen = {0};
+    rp_dataset *d = rp_calloc(1, sizeof *d);
+    preparation prep = {.cells = *loaded, .table = (rp_table *)loaded->table};
+    rp_status status = d != NULL ? allocate(&prep) : rp_no_memory(loaded->err);
+
+    prep.cells.warnings = &seen;
+    if (status == RP_OK)
+        status = rp_columns_declare(&prep.cells, prep.kind, &prep.target_col);
+    if (status == RP_OK)
+        status = rp_filter_tell(&prep.cells);
+    if (status == RP_OK)
+        status = rp_columns_settle(&prep.cells, prep.kind);
+    if (status == RP_OK)
+        status = rp_target_read(&prep.cells, prep.target_col, &prep.target);
+    if (status == RP_OK)
+        status = split_rows(&prep, d);
+    if (status == RP_OK)
+        status = rp_learnt_tell(&prep.cells, schema, prep.source, d->train_row, d->train_rows);
+    if (status == RP_OK)
+        status = rp_weights_read(&prep.cells, &prep.target, d);
+    if (status == RP_OK)
+        status = rp_profile_add_warnings(profile, &seen, loaded->err);
+    prep.table = NULL; /* the caller's */
+    release(&prep);
+    rp_warnings_clear(&seen);
+    rp_dataset_free(d);
+    return status;
+}
+
 static void free_features(const rp_dataset *d, void *narrow, void *wide, bool given)
 {
     void *x = wide != NULL ? wide : narrow;

@@ -10,5 +10,8 @@
  * table. Errors: RP_ENOMEM. */
 rp_status rp_learnt_tell(const rp_cells *cells, const rp_schema *schema, const size_t *source, const int64_t *train_row,
                          size_t train_rows);
+/* The warnings of preparation once more, as findings of the profile: of a table that was loaded as the schema has its
+ * columns. Errors: those of rp_dataset_prepare, and nothing is told. */
+rp_status rp_dataset_tell(rp_json *profile, const rp_cells *loaded, const rp_schema *schema);
 
 #endif

@@ -100,6 +100,8 @@ for key in time:year:numeric group:who:categorical; do
             "$reprise" $command part.yaml $extra
     done
     works "^$column +ignore +data.$key " "$reprise" data part.yaml
+    works . "$reprise" report part.reprise -o part.html --force
+    holds "the report says so too" grep -q "column &quot;$column&quot; is no feature, since data.$key" part.html
     works '"code": ?"set_aside"' "$reprise" data part.yaml --json
     of part "csv: years.csv, target: y, $key: $column, columns: {$column: $kind}" 'task: regression'
     works "^$column +$kind +data.columns " "$reprise" data part.yaml
