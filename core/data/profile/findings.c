@@ -208,7 +208,7 @@ static rp_status find_shape(const rp_beside *b)
     if (b->kind == RP_COL_NUMERIC && is_identifier(b))
         return add(b, "identifier", false, 0, SIZE_MAX);
     if (b->kind != RP_COL_NUMERIC && present >= FEW_ROWS && 10 * v->distinct > 9 * present)
-        return add(b, "near_unique", false, SIZE_MAX, v->distinct);
+        return add(b, "near_unique", false, v->odd > 0 ? v->first_odd : v->first_number, v->distinct);
     if (b->kind != RP_COL_NUMERIC && v->distinct > CATEGORIES_MANY)
         return add(b, "many_categories", true, SIZE_MAX, v->distinct);
     return RP_OK;

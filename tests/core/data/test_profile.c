@@ -176,6 +176,13 @@ static void findings_name_line_cell_and_key(void **state)
     assert_has(text, "first line 4: \\\"x\\\"");
     assert_has(text, "data.missing");
     rp_free(text);
+    text = profile("", "",
+                   "a,b,y\nNA,7,u\nk1,8,v\nk2,9,u\nk3,10,v\nk4,11,u\nk5,12,v\nk6,13,u\nk7,14,v\nk8,15,u\nk9,16,v\n"
+                   "l0,17,u\nl1,18,v\nl2,19,u\nl3,20,v\nl4,21,u\nl5,22,v\nl6,23,u\nl7,24,v\nl8,25,u\nl9,26,v\n"
+                   "m0,27,u\nm1,28,v\nm2,29,u\nm3,30,v\n");
+    assert_has(text, "\\\"a\\\" (line 3: \\\"k1\\\") is text of 23 different values");
+    assert_has(text, "\\\"b\\\" (line 2: \\\"7\\\") is a whole number of its own");
+    rp_free(text);
 }
 
 static void a_header_that_looks_like_a_row_is_told(void **state)
