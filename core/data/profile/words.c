@@ -41,6 +41,9 @@ static const struct {
               "list them under data.missing, or take all as text: data.columns: categorical"},
     {"near_unique", "%c (line %l: \"%t\") is text of %n different values, nearly one a row: names, ids or free text "
                     "teach nothing that holds for new rows; data.columns: ignore leaves it out"},
+    {"nearly_determines",
+     "%c alone is nearly the target: all but %n of %r rows follow from it; a copy of it, or known only "
+     "afterwards? data.columns: ignore leaves it out"},
     {"quantity", "%n classes, all of them numbers: if the target %c is a quantity, give train: {task: regression}"},
     {"rounded",
      "%c holds whole numbers beyond 9007199254740992, up to %n digits long, which are rounded to binary64: two "
