@@ -286,3 +286,25 @@ size_t rp_put_coefficients(rp_buffer *out, const rp_json *table, size_t most)
     }
     return left;
 }
+
+void rp_put_fit_figures(rp_buffer *out, const rp_json *table)
+{
+    static const char *const figures[][2] = {
+        {"log_likelihood", "log likelihood"}, {"deviance", "deviance"}, {"dispersion", "dispersion"},
+        {"pearson_dispersion", "by Pearson"}, {"aic", "AIC"},           {"bic", "BIC"},
+        {"mcfadden", "McFadden's R squared"}, {"r2", "R squared"},      {"condition", "condition number"}};
+    bool any = false;
+
+    for (size_t i = 0; rp_json_object_get(table, "dispersion") && i < sizeof figures / sizeof *figures; i++) {
+        const char *text = rp_json_string_value(rp_json_object_get(table, figures[i][0]));
+        char number[FIELD_TEXT];
+
+        if (!text)
+            continue;
+        put_number(number, text);
+        rp_buffer_printf(out, "%s%s %s", any ? ", " : "", figures[i][1], number);
+        any = true;
+    }
+    if (any)
+        rp_buffer_u8(out, '\n');
+}

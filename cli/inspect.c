@@ -220,6 +220,7 @@ static rp_status put_coefficients(rp_session *session, const request *r, const r
     if (status == RP_OK) {
         rp_buffer_u8(&session->out, '\n');
         rp_put_coefficients(&session->out, table, SIZE_MAX);
+        rp_put_fit_figures(&session->out, table);
     }
     rp_json_free(table);
     return status;

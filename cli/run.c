@@ -106,6 +106,17 @@ void rp_run_put_json(rp_session *session, const rp_run_request *r, const rp_run_
     rp_put_trivial_json(out, "worse_than_trivial", done->metrics);
 }
 
+static void put_fit_figures(rp_session *session, const rp_json *table)
+{
+    rp_buffer figures = {0};
+
+    rp_put_fit_figures(&figures, table);
+    rp_buffer_u8(&figures, 0);
+    if (!figures.failed && figures.size > 1)
+        rp_put_line(session, "criteria", "%.*s", (int)figures.size - 2, (const char *)figures.data);
+    rp_buffer_free(&figures);
+}
+
 /* The first terms of an exact fit; the rest where the archive is shown. */
 static void put_terms(rp_session *session, const rp_run_request *r, const rp_job *job)
 {
@@ -118,6 +129,7 @@ static void put_terms(rp_session *session, const rp_run_request *r, const rp_job
     left = rp_put_coefficients(&session->out, table, TERMS_SHOWN);
     if (left)
         rp_put_line(session, "terms", "%zu more: reprise inspect %s --coefficients", left, r->out);
+    put_fit_figures(session, table);
     rp_json_free(table);
 }
 

@@ -221,6 +221,8 @@ run wide '^coefficient +estimate +std. error +t +p +95 % from +to +VIF$'
 holds "twelve terms and what is left" grep -Eq '^terms +4 more: reprise inspect wide.reprise --coefficients$' "$log/out"
 holds "the last of them" grep -Eq '^x10 +-?[0-9]' "$log/out"
 silent '^x11 '
+holds "figures of the fit" \
+    grep -Eq '^criteria +log likelihood -[0-9.]+, deviance [0-9.]+, dispersion .* AIC .* BIC .*, R s' "$log/out"
 works '^x14 +-?[0-9]' "$reprise" inspect wide.reprise --coefficients
 works '^note +column "t": [0-9]+ training rows to "2019", [0-9]+ validation rows from "2020" on$' \
     "$reprise" data wide.yaml
