@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "cli/print.h"
 
-enum { FIELDS = 9, NAME_TEXT = 44, FIELD_TEXT = 16, DIGITS = 5 };
+enum { FIELDS = 9, NAME_TEXT = 44, FIELD_TEXT = 16, DIGITS = 5, POWER_MOST = 9999 };
 
 typedef struct line {
     char name[NAME_TEXT], field[FIELDS][FIELD_TEXT];
@@ -44,8 +44,14 @@ static bool take_digits(const char *decimal, char digits[RP_NUMBER_TEXT], size_t
             (*power)--;
         }
     }
-    if (*decimal)
-        *power += strtol(decimal + 1, NULL, 10);
+    if (*decimal) {
+        char *end;
+        const long exponent = strtol(decimal + 1, &end, 10);
+
+        if (end == decimal + 1 || *end || exponent < -POWER_MOST || exponent > POWER_MOST)
+            return false;
+        *power += exponent;
+    }
     return true;
 }
 
@@ -81,16 +87,14 @@ static void put_number(char out[FIELD_TEXT], const char *decimal)
     if (!decimal)
         return;
     if (!take_digits(decimal + (*sign != '\0'), digits, &n, &power)) {
-        (void)snprintf(out, FIELD_TEXT, "%.*s", FIELD_TEXT - 1, decimal);
+        (void)rp_printable(out, FIELD_TEXT, decimal, strlen(decimal));
         return;
     }
     if (n > 0)
         round_digits(digits, &n, &power);
     if (n > 0 && (power < -4 || power > 7)) {
         (void)snprintf(out, FIELD_TEXT, "%s%c%s%.*se%ld", sign, digits[0], n > 1 ? "." : "", (int)(n - 1), digits + 1,
-                       power < -999  ? -999
-                       : power > 999 ? 999
-                                     : power);
+                       power);
         return;
     }
     if (n > 0) {

@@ -224,6 +224,20 @@ silent '^x11 '
 holds "figures of the fit" \
     grep -Eq '^criteria +log likelihood -[0-9.]+, deviance [0-9.]+, dispersion .* AIC .* BIC .*, R s' "$log/out"
 works '^x14 +-?[0-9]' "$reprise" inspect wide.reprise --coefficients
+forge() {
+    python3 "$source_dir/tests/cli/validate/forge.py" wide.reprise forged.reprise outputs/coefficients.json "$1"
+}
+forge 't = m["outputs"][0]["terms"]; t[1]["estimate"] = "1e99999999999999999999"; t[2]["estimate"] = "\x1b[31m9" * 9
+t[3]["estimate"] = "-0.000099999999"; t[4]["estimate"] = 7; t[5]["column"] = "\x1b]0;x\x07"; t[6] = []
+t[7]["p"] = "." * 99
+t[8]["estimate"] = "123456.5"; t[9]["estimate"] = "1234567890"; t[10]["estimate"] = "9.99999"; t[0]["estimate"] = "0"'
+works '^intercept +0 ' "$reprise" inspect forged.reprise --coefficients
+holds "nothing that a terminal would obey" test "$(tr -d '[:print:]\n' <"$log/out" | wc -c)" = 0
+for line in 'x0 +1e9999' 'x2 +-0[.]0001 ' 'x7 +123460 ' 'x8 +1[.]2346e9 ' 'x9 +10 '; do
+    holds "$line" grep -Eq "^$line" "$log/out"
+done
+forge 'm = {"outputs": 3, "dispersion": [], "family": {}}'
+works . "$reprise" inspect forged.reprise --coefficients
 works '^note +column "t": [0-9]+ training rows to "2019", [0-9]+ validation rows from "2020" on$' \
     "$reprise" data wide.yaml
 holds "and in the run" grep -q 'validation rows from "2020" on' <("$reprise" run wide.yaml --no-record)
