@@ -7,12 +7,13 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "cli/archive_files.h"
+#include "cli/coefficients.h"
 #include "cli/data/used_rows.h"
 #include "cli/print.h"
 
 typedef struct request {
     const char *archive, *member, *out;
-    bool force, programs;
+    bool force, programs, coefficients;
 } request;
 
 static rp_status parse(rp_session *session, int argc, char **argv, request *r, rp_error *err)
@@ -25,9 +26,11 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         {0, "force", RP_OPTION_FLAG, NULL, "replace FILE if it exists", &r->force, false},
         {0, "programs", RP_OPTION_FLAG, NULL, "also list what each program and its functions cost before they run",
          &r->programs, false},
+        {0, "coefficients", RP_OPTION_FLAG, NULL, "also show an exact fit's table of coefficients", &r->coefficients,
+         false},
     };
     const rp_usage usage = {
-        "inspect ARCHIVE [--programs | --member NAME [-o FILE]] [options]",
+        "inspect ARCHIVE [--programs] [--coefficients] [--member NAME [-o FILE]] [options]",
         "Shows the archive's id, versions, recipe, metrics and members. Every hash of the manifest is checked;\n"
         "who signed is not: what signatures say of themselves is listed as unchecked, and `reprise verify` checks it.\n"
         "Of programs and functions X is the number of instructions that are executed, W of operations on elements,\n"
@@ -44,8 +47,12 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
     if (!r->member && (r->out || r->force))
         return rp_fail(err, RP_EARG, "inspect: --%s belongs to --member NAME; see reprise inspect --help",
                        r->out ? "out" : "force");
-    if (r->member && r->programs)
-        return rp_fail(err, RP_EARG, "inspect: --member and --programs exclude each other; see reprise inspect --help");
+    if (r->member && (r->programs || r->coefficients))
+        return rp_fail(err, RP_EARG, "inspect: --member and --%s exclude each other; see reprise inspect --help",
+                       r->programs ? "programs" : "coefficients");
+    if (r->coefficients && session->json)
+        return rp_fail(err, RP_EARG,
+                       "inspect: --coefficients is a table for people; --member outputs/coefficients.json is JSON");
     if (r->member && !r->out && session->json)
         return rp_fail(err, RP_EARG,
                        "inspect: --member writes raw bytes to stdout, which --json needs: give -o FILE too");
@@ -205,6 +212,22 @@ static rp_status put_json(rp_session *session, const request *r, const rp_archiv
     return status;
 }
 
+static rp_status put_coefficients(rp_session *session, const request *r, const rp_archive *archive, rp_error *err)
+{
+    rp_json *table = NULL;
+    rp_status status = rp_member_load_json(archive, "outputs/coefficients.json", &table, err);
+
+    if (status == RP_OK && !table)
+        return rp_fail(err, RP_EARG, "%s: has no outputs/coefficients.json, which only exact fits have", r->archive);
+    if (status == RP_OK) {
+        rp_buffer_u8(&session->out, '\n');
+        rp_put_coefficients(&session->out, table, SIZE_MAX);
+        rp_put_fit_figures(&session->out, table);
+    }
+    rp_json_free(table);
+    return status;
+}
+
 static rp_status put_lines(rp_session *session, const request *r, const rp_archive *archive, const summary *s,
                            rp_error *err)
 {
@@ -250,7 +273,7 @@ static rp_status put_lines(rp_session *session, const request *r, const rp_archi
         rp_buffer_u8(&session->out, '\n');
         status = rp_programs_put(session, archive, err);
     }
-    return status;
+    return status == RP_OK && r->coefficients ? put_coefficients(session, r, archive, err) : status;
 }
 
 rp_status rp_command_inspect(rp_session *session, int argc, char **argv, rp_error *err)

@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "cli/signing/defaults.h"
 #include "cli/signing/key_files.h"
+#include "cli/coefficients.h"
 #include "cli/data/input.h"
 #include "cli/print.h"
 #include "cli/progress.h"
@@ -14,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS_SHOWN = 40, SAVE_EVERY = 60, SAVE_EVERY_MAX = 1000000 };
+enum { COLUMNS_SHOWN = 40, TERMS_SHOWN = 12, SAVE_EVERY = 60, SAVE_EVERY_MAX = 1000000 };
 
 /* "60", "0.5"; 0: never. */
 static rp_status parse_seconds(const char *command, const char *text, double *out, rp_error *err)
@@ -105,6 +106,33 @@ void rp_run_put_json(rp_session *session, const rp_run_request *r, const rp_run_
     rp_put_trivial_json(out, "worse_than_trivial", done->metrics);
 }
 
+static void put_fit_figures(rp_session *session, const rp_json *table)
+{
+    rp_buffer figures = {0};
+
+    rp_put_fit_figures(&figures, table);
+    rp_buffer_u8(&figures, 0);
+    if (!figures.failed && figures.size > 1)
+        rp_put_line(session, "criteria", "%.*s", (int)figures.size - 2, (const char *)figures.data);
+    rp_buffer_free(&figures);
+}
+
+/* The first terms of an exact fit; the rest where the archive is shown. */
+static void put_terms(rp_session *session, const rp_run_request *r, const rp_job *job)
+{
+    rp_json *table = NULL;
+    size_t left;
+
+    if (!job->coefficients || rp_json_parse(&table, job->coefficients, strlen(job->coefficients), true,
+                                            "outputs/coefficients.json", NULL) != RP_OK)
+        return;
+    left = rp_put_coefficients(&session->out, table, TERMS_SHOWN);
+    if (left)
+        rp_put_line(session, "terms", "%zu more: reprise inspect %s --coefficients", left, r->out);
+    put_fit_figures(session, table);
+    rp_json_free(table);
+}
+
 void rp_run_put_lines(rp_session *session, const rp_run_request *r, const rp_run_done *done)
 {
     const rp_job *job = done->job;
@@ -114,6 +142,7 @@ void rp_run_put_lines(rp_session *session, const rp_run_request *r, const rp_run
     if (!r->no_record)
         rp_put_verdict(session, true, "archive", "%s", job->archive_id);
     rp_put_metric_lines(session, done->metrics);
+    put_terms(session, r, job);
     rp_put_trivial_line(session, done->metrics);
     rp_put_perfect_line(session, done->metrics);
     rp_put_findings(session, done->table);

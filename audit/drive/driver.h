@@ -70,6 +70,8 @@ rp_status rp_driver_add_known(const rp_driver *driver, rp_archive_writer *writer
 rp_status rp_driver_add_members(const rp_driver *driver, rp_archive_writer *writer, rp_json *run, rp_error *err);
 /* What a recipe's table holds, as text for rp_job; "{}" for a run of the API. */
 rp_status rp_driver_table(const rp_driver *driver, char **out, rp_error *err);
+/* outputs/coefficients.json as text, for rp_job, once rp_driver_add_members has made it; NULL where there is none. */
+rp_status rp_driver_coefficients(const rp_driver *driver, char **out, rp_error *err);
 /* outputs/metrics.json as text, for rp_job; "{}" for a run of the API. */
 rp_status rp_driver_metrics(const rp_driver *driver, char **out, rp_error *err);
 

@@ -16,7 +16,7 @@
 
 /* What was made of the last evaluations, once asked for. */
 typedef struct judged {
-    rp_json *reference, *metrics;
+    rp_json *reference, *metrics, *coefficients;
 } judged;
 
 typedef struct recipe_source {
@@ -42,6 +42,7 @@ static void forget(recipe_source *s)
     if (s->judged) {
         rp_json_free(s->judged->reference);
         rp_json_free(s->judged->metrics);
+        rp_json_free(s->judged->coefficients);
         *s->judged = (judged){.metrics = NULL};
     }
 }
@@ -457,6 +458,26 @@ rp_status rp_driver_add_known(const rp_driver *d, rp_archive_writer *writer, boo
     return add_known(rp_driver_recipe_source(d), writer, data, err);
 }
 
+rp_status rp_driver_coefficients(const rp_driver *d, char **out, rp_error *err)
+{
+    const recipe_source *s = rp_driver_recipe_source(d);
+    rp_buffer text = {0};
+    rp_status status;
+
+    *out = NULL;
+    if (!s || !s->judged || !s->judged->coefficients)
+        return RP_OK;
+    status = rp_json_write(s->judged->coefficients, &text, err);
+    rp_buffer_u8(&text, 0);
+    if (status == RP_OK)
+        status = rp_buffer_status(&text, err);
+    if (status != RP_OK)
+        rp_buffer_free(&text);
+    else
+        *out = (char *)text.data;
+    return status;
+}
+
 rp_status rp_driver_table(const rp_driver *d, char **out, rp_error *err)
 {
     const recipe_source *s = rp_driver_recipe_source(d);
@@ -509,8 +530,8 @@ static rp_status judge_within(const recipe_source *s, rp_error *err)
 }
 
 /* What is made of the last evaluations in the contract's environment, the caller's being what it may: the metrics and
- * the reference, kept until the run goes on, and, where they are asked for, coefficients and predictions. */
-static rp_status judge(const recipe_source *s, rp_json **coefficients, rp_buffer *predictions, rp_error *err)
+ * the reference, kept until the run goes on, and, where predictions are asked for, these and the coefficients. */
+static rp_status judge(const recipe_source *s, rp_buffer *predictions, rp_error *err)
 {
     rp_fpenv saved;
     rp_status status = rp_fpenv_enter(&saved, NULL, err);
@@ -518,8 +539,8 @@ static rp_status judge(const recipe_source *s, rp_json **coefficients, rp_buffer
     if (status != RP_OK)
         return status;
     status = judge_within(s, err);
-    if (status == RP_OK && coefficients)
-        status = rp_trainer_coefficients(s->trainer, coefficients, err);
+    if (status == RP_OK && predictions && !s->judged->coefficients)
+        status = rp_trainer_coefficients(s->trainer, &s->judged->coefficients, err);
     if (status == RP_OK && predictions)
         status = rp_trainer_predictions(s->trainer, predictions, err);
     rp_fpenv_leave(&saved);
@@ -529,7 +550,7 @@ static rp_status judge(const recipe_source *s, rp_json **coefficients, rp_buffer
 static rp_status metrics(const void *source, rp_json **out, rp_error *err)
 {
     const recipe_source *s = source;
-    rp_status status = judge(s, NULL, NULL, err);
+    rp_status status = judge(s, NULL, err);
 
     *out = status == RP_OK ? rp_json_share(s->judged->metrics) : NULL;
     return status;
@@ -538,11 +559,10 @@ static rp_status metrics(const void *source, rp_json **out, rp_error *err)
 static rp_status add_outputs(const recipe_source *s, rp_archive_writer *writer, rp_error *err)
 {
     rp_buffer predictions = {0};
-    rp_json *coefficients = NULL;
-    rp_status status = judge(s, &coefficients, &predictions, err);
+    rp_status status = judge(s, &predictions, err);
 
-    if (status == RP_OK && coefficients)
-        status = add_json(writer, RP_COEFFICIENTS_MEMBER, coefficients, err);
+    if (status == RP_OK && s->judged->coefficients)
+        status = add_json(writer, RP_COEFFICIENTS_MEMBER, s->judged->coefficients, err);
     if (status == RP_OK)
         status = add_json(writer, RP_METRICS_MEMBER, s->judged->metrics, err);
     if (status == RP_OK)
@@ -554,7 +574,6 @@ static rp_status add_outputs(const recipe_source *s, rp_archive_writer *writer, 
     if (status == RP_OK && s->tried.out_of_fold.size)
         status = rp_archive_writer_add(writer, RP_OUT_OF_FOLD_MEMBER, s->tried.out_of_fold.data,
                                        s->tried.out_of_fold.size, err);
-    rp_json_free(coefficients);
     rp_buffer_free(&predictions);
     return status;
 }

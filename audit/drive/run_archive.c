@@ -46,7 +46,10 @@ rp_status rp_compose_job(rp_job **out, const rp_driver *driver, rp_error *err)
     status = rp_driver_metrics(driver, &job->metrics, err);
     if (status == RP_OK)
         status = rp_driver_table(driver, &job->table, err);
+    if (status == RP_OK)
+        status = rp_driver_coefficients(driver, &job->coefficients, err);
     if (status != RP_OK) {
+        rp_free(job->table);
         rp_free(job->metrics);
         rp_free(job);
         return status;

@@ -49,7 +49,7 @@ static rp_status load(description *d, const char *path, const rp_job_options *op
 static rp_status look_at_test(description *d, const rp_dataset *dataset, const rp_job_options *options, rp_error *err)
 {
     const rp_table_bytes own = {d->csv.data, d->csv.size, d->where};
-    char *path = rp_recipe_table_path(d->path, d->recipe->data.test_csv);
+    char *path = rp_recipe_table_path(d->path, d->recipe, d->recipe->data.test_csv);
     rp_buffer test = {0};
     rp_status status = path ? rp_table_stream(options, path, rp_buffer_take, &test, err) : rp_no_memory(err);
 
@@ -64,7 +64,8 @@ static rp_status look_at_test(description *d, const rp_dataset *dataset, const r
 static rp_status take_findings(description *d, const rp_dataset *dataset)
 {
     static const char *const codes[] = {"dropped_rows", "hidden_rows",     "split_share", "mean_weight",
-                                        "set_aside",    "test_unfiltered", "test_seen",   "flat"};
+                                        "set_aside",    "test_unfiltered", "test_seen",   "flat",
+                                        "faint",        "time_cut",        "pooled"};
     rp_json *finding;
     size_t i;
 
@@ -132,6 +133,15 @@ static rp_status describe(description *d, const char *path, const rp_job_options
     return status == RP_OK ? rp_buffer_status(out, err) : status;
 }
 
+static void clear(description *d)
+{
+    rp_json_free(d->profile);
+    rp_table_free(d->table);
+    rp_buffer_free(&d->csv);
+    rp_free(d->where);
+    rp_recipe_free(d->recipe);
+}
+
 rp_status rp_describe_data(const char *path, const rp_job_options *options, char **json, rp_error *err)
 {
     description d = {.recipe = NULL};
@@ -143,10 +153,70 @@ rp_status rp_describe_data(const char *path, const rp_job_options *options, char
         *json = (char *)out.data;
     else
         rp_buffer_free(&out);
-    rp_json_free(d.profile);
-    rp_table_free(d.table);
-    rp_buffer_free(&d.csv);
-    rp_free(d.where);
-    rp_recipe_free(d.recipe);
+    clear(&d);
+    return status;
+}
+
+/* ---- rows by part ---- */
+
+enum { LEFT_OUT, TRAINS, VALIDATES, TESTS };
+
+static void mark(unsigned char *part, const int64_t *row, size_t rows, unsigned char as)
+{
+    for (size_t i = 0; i < rows; i++)
+        part[row[i]] = as;
+}
+
+static rp_status write_parts(const description *d, const rp_dataset *dataset, rp_buffer *out, rp_error *err)
+{
+    static const char *const names[] = {"left_out", "train", "validation", "test"};
+    unsigned char *part = rp_calloc(d->table->rows, 1);
+
+    if (!part)
+        return rp_no_memory(err);
+    mark(part, dataset->train_row, dataset->train_rows, TRAINS);
+    mark(part, dataset->valid_row, dataset->valid_rows, VALIDATES);
+    mark(part, dataset->test_row, dataset->test_rows, TESTS);
+    rp_buffer_text(out, "row,line,part\n");
+    for (size_t row = 0; row < d->table->rows; row++)
+        rp_buffer_printf(out, "%zu,%zu,%s\n", row, rp_table_line(d->table, row), names[part[row]]);
+    rp_buffer_u8(out, 0);
+    rp_free(part);
+    return rp_buffer_status(out, err);
+}
+
+static rp_status divide(description *d, const char *path, const rp_job_options *options, rp_buffer *out, rp_error *err)
+{
+    rp_dataset *dataset = NULL;
+    rp_status status = load(d, path, options, err);
+
+    if (status == RP_OK && !d->by_recipe)
+        status =
+            rp_fail(err, RP_EARG, "%s: parts are a recipe's: expected a name that ends in .yaml, .yml or .json", path);
+    if (status == RP_OK)
+        status = rp_table_open(&d->table, d->csv.data, d->csv.size, d->recipe, d->where, err);
+    if (status == RP_OK) /* all rows, so that a row's place is its number in the file */
+        status = rp_profile_load(d->table, d->recipe, SIZE_MAX, err);
+    if (status == RP_OK)
+        status = rp_dataset_prepare(&dataset, d->recipe, d->csv.data, d->csv.size, d->where,
+                                    &(rp_table_options){.pool = NULL}, err);
+    if (status == RP_OK)
+        status = write_parts(d, dataset, out, err);
+    rp_dataset_free(dataset);
+    return status;
+}
+
+rp_status rp_describe_parts(const char *path, const rp_job_options *options, char **csv, rp_error *err)
+{
+    description d = {.recipe = NULL};
+    rp_buffer out = {0};
+    rp_status status = divide(&d, path, options, &out, err);
+
+    *csv = NULL;
+    if (status == RP_OK)
+        *csv = (char *)out.data;
+    else
+        rp_buffer_free(&out);
+    clear(&d);
     return status;
 }

@@ -109,6 +109,7 @@ void rp_job_free(rp_job *job)
 {
     if (job) {
         rp_free(job->metrics);
+        rp_free(job->coefficients);
         rp_free(job->table);
     }
     rp_free(job);
@@ -119,22 +120,66 @@ void rp_text_free(char *text)
     rp_free(text);
 }
 
-char *rp_recipe_table_path(const char *recipe_path, const char *table)
+char *rp_recipe_table_path(const char *recipe_path, const rp_recipe *recipe, const char *table)
 {
-    return strcmp(table, "-") == 0 ? rp_strdup("-") : rp_path_beside(recipe_path, table);
+    char *outside;
+
+    if (strcmp(table, "-") == 0)
+        return rp_strdup("-");
+    if (!recipe->resolved)
+        return rp_path_beside(recipe_path, table);
+    outside = rp_path_beside(recipe_path, "../");
+    if (outside) {
+        char *path = rp_path_beside(outside, table);
+
+        rp_free(outside);
+        if (!path || rp_file_exists(path))
+            return path;
+        rp_free(path);
+        return rp_path_beside(recipe_path, table);
+    }
+    return NULL;
+}
+
+/* Resolved JSON: the columns' rules are a list, which no recipe in YAML has. */
+static bool looks_resolved(const rp_json *json)
+{
+    return rp_json_is_array(rp_json_object_get(rp_json_object_get(json, "data"), "columns"));
+}
+
+/* Nothing where the text is no resolved recipe: YAML has the say then. */
+static rp_status read_resolved(rp_recipe **recipe, const rp_buffer *text, const char *path, rp_error *err)
+{
+    rp_json *json = NULL;
+    rp_error found = {0};
+    rp_status status = RP_OK;
+
+    if (text->size == 0 || text->data[0] != '{' ||
+        rp_json_parse(&json, text->data, text->size, false, path, NULL) != RP_OK)
+        return RP_OK;
+    if (looks_resolved(json))
+        status = rp_recipe_from_json(recipe, json, path, &found);
+    rp_json_free(json);
+    if (status == RP_OK || status == RP_ENOMEM)
+        return status == RP_OK ? RP_OK : rp_no_memory(err);
+    return rp_fail(err, RP_EARG,
+                   "%s; a recipe to be changed is best written anew in YAML: this is an archive's resolved form",
+                   found.text);
 }
 
 rp_status rp_recipe_load(const char *recipe_path, rp_recipe **recipe, char **csv_path, rp_error *err)
 {
-    rp_buffer yaml = {0};
-    rp_status status = rp_file_read(recipe_path, RECIPE_LIMIT, &yaml, err);
+    rp_buffer text = {0};
+    rp_status status = rp_file_read(recipe_path, RECIPE_LIMIT, &text, err);
 
     if (status == RP_OK)
-        status = rp_recipe_from_yaml(recipe, (const char *)yaml.data, yaml.size, recipe_path, err);
-    rp_buffer_free(&yaml);
+        status = read_resolved(recipe, &text, recipe_path, err);
+    if (status == RP_OK && !*recipe)
+        status = rp_recipe_from_yaml(recipe, (const char *)text.data, text.size, recipe_path, err);
+    rp_buffer_free(&text);
     if (status != RP_OK)
         return status;
-    *csv_path = rp_recipe_table_path(recipe_path, (*recipe)->data.csv);
+    *csv_path = rp_recipe_table_path(recipe_path, *recipe, (*recipe)->data.csv);
     return *csv_path ? RP_OK : rp_no_memory(err);
 }
 
@@ -285,6 +330,14 @@ static rp_status start_from_parent(work *w, const recipe_job *job, const rp_run_
 
     if (!archive)
         return RP_OK;
+    if (path && !job->again && rp_driver_recipe(w->driver)->resolved && !rp_file_exists(path)) {
+        rp_free(path);
+        return rp_fail(
+            err, RP_EARG,
+            "%s: key parent.archive: a resolved recipe names its parent by the id %s alone; put that archive "
+            "beside it under this name, or write the recipe in YAML with the archive's path",
+            job->recipe, archive);
+    }
     status = path ? rp_start_from_parent(w->driver, path, options, err) : rp_no_memory(err);
     rp_free(path);
     return status;
@@ -306,7 +359,7 @@ static rp_status try_first(rp_trials *tried, rp_recipe **recipe, const work *w, 
 /* In memory: a writer lends from one other alone, which has the table. */
 static rp_status read_test(const rp_recipe *recipe, work *w, const recipe_job *job, rp_error *err)
 {
-    char *path = rp_recipe_table_path(job->recipe, recipe->data.test_csv);
+    char *path = rp_recipe_table_path(job->recipe, recipe, recipe->data.test_csv);
     rp_status status =
         path ? rp_kept_text_read(&w->test, RP_TEST_TABLE_MEMBER, path, NULL, job->options, err) : rp_no_memory(err);
 

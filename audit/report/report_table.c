@@ -4,6 +4,7 @@
 
 #include "audit/report/report.h"
 #include "base/memory.h"
+#include "core/data/learnt.h"
 #include "core/data/profile/quality.h"
 
 enum { ROWS_MAX = 1000, FINDINGS_MAX = 200 };
@@ -24,6 +25,16 @@ static rp_status copy_test_counts(rp_report_view *r, rp_error *err)
     return status;
 }
 
+/* What the run told of reading and dividing the table. A table that this version would refuse has nothing to tell. */
+static rp_status retell(rp_report_view *r, rp_error *err)
+{
+    rp_error refused = {0};
+    const rp_cells cells = {.recipe = r->recipe, .table = r->data.table, .where = RP_TABLE_MEMBER, .err = &refused};
+    rp_status status = rp_dataset_tell(r->data.profile, &cells, r->schema);
+
+    return status == RP_ENOMEM ? rp_no_memory(err) : RP_OK;
+}
+
 rp_status rp_report_read_profile(rp_report_view *r, rp_error *err)
 {
     const rp_cells cells = {.recipe = r->recipe, .table = r->data.table, .where = RP_TABLE_MEMBER, .err = err};
@@ -37,6 +48,8 @@ rp_status rp_report_read_profile(rp_report_view *r, rp_error *err)
     }
     if (status == RP_OK)
         status = rp_profile_table(&r->data.profile, &cells, kind, target);
+    if (status == RP_OK)
+        status = retell(r, err);
     if (status == RP_OK)
         status = rp_quality(&r->data.quality, &cells, r->data.profile, r->schema->json);
     if (status == RP_OK)

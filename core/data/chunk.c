@@ -429,8 +429,10 @@ static rp_status read_row(rp_chunk_reader *r, size_t bad)
         return rp_csv_fail_text(csv, bad);
     if (csv->cells != r->table->own_cols)
         return rp_fail(csv->err, RP_EDATA,
-                       "%s:%zu: expected %zu cells as in the first line, found %zu; check delimiters and quotes",
-                       csv->where, rp_csv_line(csv, begin), r->table->own_cols, csv->cells);
+                       "%s:%zu: expected %zu cells as in the first line, found %zu; check delimiters and quotes%s",
+                       csv->where, rp_csv_line(csv, begin), r->table->own_cols, csv->cells,
+                       csv->cells > r->table->own_cols ? ", or data.skip_lines where lines stand before the table"
+                                                       : "");
     return RP_OK;
 }
 

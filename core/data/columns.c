@@ -24,7 +24,13 @@ static const char *list_names(char *out, size_t size, const rp_table *table)
 /* Where all names stand in one, another character may divide the cells. */
 static const char *advise_delimiter(const rp_table *table)
 {
-    return table->cols == 1 && strpbrk(table->names[0], ",;\t|") ? " alone: is data.delimiter the file's?" : "";
+    if (table->cols != 1 || !strpbrk(table->names[0], ",;\t| "))
+        return "";
+    return strpbrk(table->names[0], ",;\t|") ? " alone: is data.delimiter the file's?"
+           : strstr(table->names[0], "  ")
+               ? " alone, divided by runs of blanks: no data.delimiter reads these; make "
+                 "each run one character (tr -s ' ' ',')"
+               : " alone: is data.delimiter \" \", or do lines stand before the table (data.skip_lines)?";
 }
 
 rp_status rp_column_find(const rp_cells *cells, const rp_column_ref *ref, const char *key, size_t *out)

@@ -8,6 +8,7 @@
 #include "core/data/profile/profile.h"
 #include "core/data/profile/quality.h"
 #include "core/data/later/reference.h"
+#include "core/data/learnt.h"
 #include "core/data/treat/treat.h"
 #include "kernels/device.h"
 
@@ -134,32 +135,6 @@ static rp_status check_training_classes(const preparation *prep, const rp_datase
                    prep->cells.where, out->train_rows);
 }
 
-/* A flag that is 0 in most rows has no tenth above 0, and no 99th percentile where it is rarer: nothing stays of it. */
-static rp_status tell_flat(const preparation *prep, const rp_schema *schema)
-{
-    rp_status status = RP_OK;
-
-    for (size_t i = 0; i < schema->n_columns && status == RP_OK; i++) {
-        const rp_schema_column *c = &schema->columns[i];
-        const bool capped = c->capped && c->cap[0] == c->cap[1], binned = c->binned && c->edges == 0;
-        const rp_warning warning = {.kind = RP_WARN_FLAT, .column = prep->source[i], .cell = NULL};
-        char label[RP_LABEL_SIZE];
-
-        if (c->kind != RP_COL_NUMERIC || !(capped || binned))
-            continue;
-        status =
-            rp_warnings_add(prep->cells.warnings, &warning, prep->cells.err,
-                            "%s: with the recipe's %s it has one value and tells nothing, since most training rows "
-                            "have its %s; %s",
-                            rp_column_label(label, sizeof label, prep->table, prep->source[i]), capped ? "cap" : "bins",
-                            capped ? "lowest or highest" : "lowest",
-                            capped ? "leave data.columns.cap out"
-                                   : "data.columns: bins as edges ([1] of a flag), "
-                                     "or categorical, divide it");
-    }
-    return status;
-}
-
 static rp_status fit(preparation *prep, rp_dataset *out)
 {
     rp_json *json = NULL;
@@ -173,7 +148,8 @@ static rp_status fit(preparation *prep, rp_dataset *out)
     /* our own schema can break only a limit on what the data made of it */
     if (status == RP_EFORMAT)
         return rp_fail_at(prep->cells.err, RP_EDATA, "encoding the columns");
-    return status == RP_OK ? tell_flat(prep, out->schema) : status;
+    return status == RP_OK ? rp_learnt_tell(&prep->cells, out->schema, prep->source, out->train_row, out->train_rows)
+                           : status;
 }
 
 /* Where labels and targets of a part go. */
@@ -316,6 +292,37 @@ rp_status rp_dataset_prepare(rp_dataset **out, const rp_recipe *recipe, const vo
     }
     *out = dataset;
     return RP_OK;
+}
+
+rp_status rp_dataset_tell(rp_json *profile, const rp_cells *loaded, const rp_schema *schema)
+{
+    rp_warnings seen = {0};
+    rp_dataset *d = rp_calloc(1, sizeof *d);
+    preparation prep = {.cells = *loaded, .table = (rp_table *)loaded->table};
+    rp_status status = d != NULL ? allocate(&prep) : rp_no_memory(loaded->err);
+
+    prep.cells.warnings = &seen;
+    if (status == RP_OK)
+        status = rp_columns_declare(&prep.cells, prep.kind, &prep.target_col);
+    if (status == RP_OK)
+        status = rp_filter_tell(&prep.cells);
+    if (status == RP_OK)
+        status = rp_columns_settle(&prep.cells, prep.kind);
+    if (status == RP_OK)
+        status = rp_target_read(&prep.cells, prep.target_col, &prep.target);
+    if (status == RP_OK)
+        status = split_rows(&prep, d);
+    if (status == RP_OK)
+        status = rp_learnt_tell(&prep.cells, schema, prep.source, d->train_row, d->train_rows);
+    if (status == RP_OK)
+        status = rp_weights_read(&prep.cells, &prep.target, d);
+    if (status == RP_OK)
+        status = rp_profile_add_warnings(profile, &seen, loaded->err);
+    prep.table = NULL; /* the caller's */
+    release(&prep);
+    rp_warnings_clear(&seen);
+    rp_dataset_free(d);
+    return status;
 }
 
 static void free_features(const rp_dataset *d, void *narrow, void *wide, bool given)

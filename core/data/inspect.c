@@ -136,6 +136,7 @@ static char *advise_date(char *out, size_t size, const rp_cells *cells, size_t c
                                           "%d/%m/%y",
                                           "%d.%m.%y",
                                           "%b %d %Y",
+                                          "%b-%d-%Y",
                                           "%b %d, %Y",
                                           "%B %d, %Y",
                                           "%B %d %Y",
@@ -145,6 +146,7 @@ static char *advise_date(char *out, size_t size, const rp_cells *cells, size_t c
                                           "%d-%b-%y",
                                           "%b %Y",
                                           "%b-%Y",
+                                          "%b-%y",
                                           "%Y-%m",
                                           "%Y/%m",
                                           "%m/%Y",
@@ -198,7 +200,8 @@ rp_status rp_inspect_texts(const rp_cells *cells, size_t col)
                  rp_dress_keys(keys, sizeof keys, &seen.dress));
         return fail(cells, col, &seen.number, "a text that looks like a number", advice);
     }
-    if (2 * seen.date.count >= seen.all && seen.date.count > 0)
+    /* the table of an archive was taken for what it is by whoever made it */
+    if (2 * seen.date.count >= seen.all && seen.date.count > 0 && !cells->recipe->resolved)
         return fail(cells, col, &seen.date, "a date, which would be a category of its own",
                     advise_date(advice, sizeof advice, cells, col));
     if (seen.spaced.count > 0)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Splits that a column decides (CONTRACT 9.4): groups that stay together, time, or the part that a cell names. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -229,6 +230,25 @@ static rp_status warn_share(const rp_cells *cells, size_t col, const char *name,
                            name, found, cells->table->rows, wanted);
 }
 
+/* Which times the parts begin with: end is rows where nothing tests. */
+static rp_status tell_cut(const rp_cells *cells, size_t col, const moment *sorted, size_t begin, size_t end)
+{
+    const rp_table *table = cells->table;
+    const rp_warning warning = {.kind = RP_WARN_CUT, .column = col, .line = rp_table_line(table, sorted[begin].row)};
+    char label[RP_LABEL_SIZE], last[RP_QUOTED_SIZE], first[RP_QUOTED_SIZE], cell[RP_QUOTED_SIZE], tests[120] = "";
+
+    if (cells->warnings == NULL)
+        return RP_OK;
+    if (end < table->rows)
+        snprintf(tests, sizeof tests, ", %zu test rows from \"%s\" on", table->rows - end,
+                 rp_cell_quoted(cell, sizeof cell, table, sorted[end].row, col));
+    return rp_warnings_add(cells->warnings, &warning, cells->err,
+                           "%s: %zu training rows to \"%s\", %zu validation rows from \"%s\" on%s",
+                           rp_column_label(label, sizeof label, table, col), begin,
+                           rp_cell_quoted(last, sizeof last, table, sorted[begin - 1].row, col), end - begin,
+                           rp_cell_quoted(first, sizeof first, table, sorted[begin].row, col), tests);
+}
+
 rp_status rp_split_time(const rp_cells *cells, unsigned char *part)
 {
     const rp_recipe *recipe = cells->recipe;
@@ -257,6 +277,8 @@ rp_status rp_split_time(const rp_cells *cells, unsigned char *part)
             status = warn_share(cells, col, "validation", end / (size_t)recipe->data.folds, end - begin);
         if (status == RP_OK && tested > 0)
             status = warn_share(cells, col, "test", tested, rows - end);
+        if (status == RP_OK)
+            status = tell_cut(cells, col, sorted, begin, end);
     }
     rp_free(sorted);
     return status;

@@ -8,9 +8,9 @@
 
 #include "base/memory.h"
 
-const char *const rp_warning_names[RP_WARNINGS] = {"leading_zeros", "dressed_number", "unit",        "missing_word",
-                                                   "bare_number",   "dropped_rows",   "hidden_rows", "split_share",
-                                                   "mean_weight",   "set_aside",      "flat"};
+const char *const rp_warning_names[RP_WARNINGS] = {
+    "leading_zeros", "dressed_number", "unit",      "missing_word", "bare_number", "dropped_rows", "hidden_rows",
+    "split_share",   "mean_weight",    "set_aside", "flat",         "faint",       "time_cut",     "pooled"};
 
 static rp_status grow(rp_warnings *list, rp_error *err)
 {

@@ -21,6 +21,9 @@ typedef enum rp_warning_kind {
     RP_WARN_WEIGHTS,       /* weights of an exact fit whose mean is far from 1 */
     RP_WARN_ROLE,          /* a column that data.time or data.group names, and so no feature */
     RP_WARN_FLAT,          /* a column that the recipe's cap or bins leave one value */
+    RP_WARN_FAINT,         /* numbers that differ by less than their deviation, or binary32, can hold */
+    RP_WARN_CUT,           /* where data.time divides the rows: a note */
+    RP_WARN_POOLED,        /* which categories data.columns.rare makes one: a note */
     RP_WARNINGS            /* how many kinds there are */
 } rp_warning_kind;
 

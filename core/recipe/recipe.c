@@ -450,6 +450,8 @@ rp_status rp_recipe_from_json(rp_recipe **out, const rp_json *json, const char *
                        "its canonical form",
                        where);
     }
+    if (status == RP_OK)
+        (*out)->resolved = true;
     return status;
 }
 

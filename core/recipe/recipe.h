@@ -310,6 +310,7 @@ typedef struct rp_recipe {
     } parent;
     char *predecessor; /* predecessor: [absent] the id of the archive that the run is to take the place of. Nothing is
                           computed from it. NULL: not given */
+    bool resolved;     /* read from its resolved form: paths are an archive's members */
     rp_json *json;     /* the resolved recipe; reals are strings (base/json.h), keys that do not apply are absent */
 } rp_recipe;
 

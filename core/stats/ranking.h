@@ -13,7 +13,7 @@
 /* Ascending by score; no two have the same. Counts are below 2^31, so products of two are exact. */
 typedef struct rp_tied {
     double score;
-    uint64_t positives, negatives; /* not both 0 */
+    uint32_t positives, negatives; /* not both 0; at most 2^31 together */
 } rp_tied;
 
 typedef struct rp_ranking {

@@ -224,13 +224,14 @@ typedef struct view {
 
 static rp_status rank_class(rp_ranking **out, const rp_scored_rows *s, view *v, size_t k, rp_error *err)
 {
-    const size_t column = s->outputs == 1 ? 0 : k;
+    const bool one = s->outputs == 1; /* the scores as they lie */
 
     for (size_t i = 0; i < s->rows; i++) {
-        v->score[i] = s->score[i * s->outputs + column];
+        if (!one)
+            v->score[i] = s->score[i * s->outputs + k];
         v->positive[i] = s->label[i] == (int64_t)k;
     }
-    return rp_ranking_new(out, v->score, v->positive, s->rows, err);
+    return rp_ranking_new(out, one ? s->score : v->score, v->positive, s->rows, err);
 }
 
 static rp_status two_classes(rp_json *out, const rp_scored_rows *s, const rp_yardstick *y, view *v,

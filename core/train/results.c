@@ -115,21 +115,17 @@ enum { SCORES_KEPT = 64 }; /* of more classes no scores are kept */
 /* Youden's threshold on the training rows; their scores are what the model was fitted to, so no later row chose it. */
 static rp_status find_threshold(double *out, const double *score, const int64_t *label, size_t rows, rp_error *err)
 {
-    double *real = rp_reallocarray(NULL, rows, sizeof *real);
     bool *positive = rp_reallocarray(NULL, rows, sizeof *positive);
     rp_ranking *ranking = NULL;
-    rp_status status = real && positive ? RP_OK : rp_no_memory(err);
+    rp_status status = positive ? RP_OK : rp_no_memory(err);
 
-    for (size_t i = 0; i < rows && status == RP_OK; i++) {
-        real[i] = (double)score[i];
+    for (size_t i = 0; i < rows && status == RP_OK; i++)
         positive[i] = label[i] == 1;
-    }
     if (status == RP_OK)
-        status = rp_ranking_new(&ranking, real, positive, rows, err);
+        status = rp_ranking_new(&ranking, score, positive, rows, err);
     if (status == RP_OK)
         *out = rp_youden(ranking);
     rp_ranking_free(ranking);
-    rp_free(real);
     rp_free(positive);
     return status;
 }

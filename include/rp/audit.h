@@ -108,9 +108,10 @@ typedef struct rp_job_options {
 
 typedef struct rp_job {
     char archive_id[RP_DIGEST_HEX];
-    uint64_t steps; /* journal records */
-    char *metrics;  /* outputs/metrics.json; "{}" for a run of the API */
-    char *table;    /* what the table holds (rp_describe_data); "{}" for a run of the API */
+    uint64_t steps;     /* journal records */
+    char *metrics;      /* outputs/metrics.json; "{}" for a run of the API */
+    char *coefficients; /* outputs/coefficients.json of a recorded exact fit; else NULL */
+    char *table;        /* what the table holds (rp_describe_data); "{}" for a run of the API */
     double seconds, recording_seconds;
     char level[16];
     unsigned threads;
@@ -138,6 +139,10 @@ RP_API rp_status rp_train_recipe(const char *recipe_path, const char *path, cons
  * rp_text_free. Of options, which may be NULL, only read_table counts. Errors: RP_EIO; RP_EARG for a recipe, RP_EDATA
  * for a file that is no table at all; RP_ENOMEM. */
 RP_API rp_status rp_describe_data(const char *path, const rp_job_options *options, char **json, rp_error *err);
+/* Which part of a recipe's table each row is in, as CSV text: `row` (from 0, as in predictions), `line` of the file,
+ * `part`: train, validation, test or left_out. Freed with rp_text_free. Options as above. Errors: those of preparing
+ * the table; RP_EARG for what is no recipe. */
+RP_API rp_status rp_describe_parts(const char *path, const rp_job_options *options, char **csv, rp_error *err);
 /* Computes the run again from the open archive alone, all of it or the part of options->choice. All of it: every
  * journal record and every member of the manifest is compared. A part: from each checkpoint that begins a chosen
  * segment, whose states must be those of the journal's record before it, every record of the segment and the states

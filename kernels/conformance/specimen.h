@@ -53,7 +53,7 @@ typedef struct rp_specimen {
     size_t count[RP_SPECIMEN_VIEWS]; /* its elements, more than the view's */
     size_t n_blocks;
     rp_specimen_memory *memory; /* whose the blocks are, where not the specimen's */
-    bool failed; /* out of memory while being built */
+    bool failed;                /* out of memory while being built */
 } rp_specimen;
 
 /* Whether the kernel takes this element type. */

@@ -24,7 +24,7 @@ works '^reprise-verify [0-9]+\.[0-9]+\.[0-9]+ ' "$build/cli/reprise-verify" --ve
 # ---- what a table holds ----
 works '^x +numeric +numbers +0 +' "$reprise" data small.yaml
 holds "a recipe's declared column is told as such" grep -Eq '^id +ignore +data.columns' "$log/out"
-works '^warning +"id" is a whole number of its own' "$reprise" data data.csv
+works '^warning +"id" .line 2: "[0-9]+". is a whole number of its own' "$reprise" data data.csv
 works '"code":"identifier","column":0' "$reprise" data data.csv --json
 printf 'a;y\n1;u\n2;v\n3;u\n4;v\n' >semicolons.csv
 works '^warning +there is one column only.*";"' "$reprise" data semicolons.csv

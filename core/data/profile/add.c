@@ -43,7 +43,7 @@ static rp_status add_warning(rp_json *profile, const rp_warning *w, rp_error *er
     builder b = {.object = rp_json_object()};
 
     put(&b, "code", rp_json_string(rp_warning_names[w->kind]));
-    put(&b, "level", rp_json_string("warning"));
+    put(&b, "level", rp_json_string(w->kind == RP_WARN_CUT || w->kind == RP_WARN_POOLED ? "note" : "warning"));
     if (w->column != (size_t)RP_NO_COLUMN)
         put(&b, "column", rp_json_integer((int64_t)w->column));
     if (w->line > 0)

@@ -4,10 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "core/data/profile/private.h"
 #include "determinism/decimal.h"
-#include "determinism/sum.h"
 
 enum { FEW_ROWS = 20, CATEGORIES_MANY = 100, CLASSES_NAMED = 20, SPELLINGS = 200, SPELLINGS_TOLD = 10 };
 
@@ -88,107 +86,6 @@ static bool is_identifier(const rp_beside *b)
            (is_monotone(v, table->rows) || is_named_id(table->names != NULL ? table->names[v->col] : NULL));
 }
 
-/* ---- a column that gives the target away ---- */
-
-/* Whether rows of one group have one target: *many is set where groups have two rows or more on average. */
-static bool determines_by_group(const rp_beside *b, size_t rows)
-{
-    const rp_column_view *v = b->view, *t = b->target;
-    size_t *first = v->scratch;
-
-    if (v->groups < 2 || 2 * v->groups > rows)
-        return false;
-    memset(first, 0xFF, v->groups * sizeof *first);
-    for (size_t row = 0; row < rows; row++) {
-        if (first[v->group[row]] == SIZE_MAX)
-            first[v->group[row]] = row;
-        else if (t->group[first[v->group[row]]] != t->group[row])
-            return false;
-    }
-    return true;
-}
-
-/* Whether the cell is missing in all rows of one of two targets, and there in all of the other. */
-static bool known_with_one(const rp_beside *b, size_t rows)
-{
-    const rp_column_view *v = b->view, *t = b->target;
-    size_t missing_in[2] = {0}, rows_of[2] = {0};
-
-    if (t->groups != 2 || v->missing == 0)
-        return false;
-    for (size_t row = 0; row < rows; row++) {
-        rows_of[t->group[row]]++;
-        missing_in[t->group[row]] += v->group[row] == v->groups - 1;
-    }
-    return (missing_in[0] == rows_of[0] && missing_in[1] == 0) || (missing_in[1] == rows_of[1] && missing_in[0] == 0);
-}
-
-/* Whether along the sorted numbers each class is one piece, without a missing cell and without a number of two classes.
- */
-static bool separates(const rp_beside *b, size_t rows)
-{
-    const rp_column_view *v = b->view, *t = b->target;
-    size_t *class_of = v->scratch, pieces = 1;
-
-    if (!v->numeric || v->missing > 0)
-        return false;
-    memset(class_of, 0xFF, v->groups * sizeof *class_of);
-    for (size_t row = 0; row < rows; row++) {
-        if (class_of[v->group[row]] != SIZE_MAX && class_of[v->group[row]] != t->group[row])
-            return false;
-        class_of[v->group[row]] = t->group[row];
-    }
-    for (size_t i = 1; i < v->groups; i++)
-        pieces += class_of[i] != class_of[i - 1];
-    return pieces == t->groups;
-}
-
-/* The squared correlation is 1 but for rounding. */
-static rp_status is_linear(const rp_beside *b, size_t rows, bool *out)
-{
-    const rp_column_view *v = b->view, *t = b->target;
-    double *x = rp_reallocarray(NULL, rows, 3 * sizeof *x), *y, *product, mean[2], sum[3];
-    size_t n = 0;
-
-    *out = false;
-    if (x == NULL)
-        return rp_no_memory(b->cells->err);
-    y = x + rows;
-    product = y + rows;
-    for (size_t row = 0; row < rows; row++)
-        if (v->value[row] == v->value[row] && t->value[row] == t->value[row]) {
-            x[n] = v->value[row];
-            y[n++] = t->value[row];
-        }
-    mean[0] = rp_sum_f64(x, n, 1) / (double)(int64_t)n;
-    mean[1] = rp_sum_f64(y, n, 1) / (double)(int64_t)n;
-    for (int k = 0; k < 3; k++) {
-        for (size_t i = 0; i < n; i++)
-            product[i] = (k == 1 ? y[i] - mean[1] : x[i] - mean[0]) * (k == 0 ? x[i] - mean[0] : y[i] - mean[1]);
-        sum[k] = rp_sum_f64(product, n, 1);
-    }
-    *out = n >= FEW_ROWS && sum[0] > 0 && sum[1] > 0 && sum[2] / sum[0] * (sum[2] / sum[1]) >= 1 - 1e-9;
-    rp_free(x);
-    return RP_OK;
-}
-
-static rp_status find_leak(const rp_beside *b)
-{
-    size_t rows = b->cells->table->rows;
-    bool regression = b->cells->recipe->train.regression, found;
-    rp_status status;
-
-    if (b->target == NULL || rows < FEW_ROWS || b->target->groups < 2)
-        return RP_OK;
-    found = determines_by_group(b, rows) || known_with_one(b, rows) || (!regression && separates(b, rows));
-    if (!found && regression && b->view->numeric && b->target->numeric) {
-        status = is_linear(b, rows, &found);
-        if (status != RP_OK)
-            return status;
-    }
-    return found ? add(b, "determines_target", false, SIZE_MAX, SIZE_MAX) : RP_OK;
-}
-
 static rp_status find_shape(const rp_beside *b)
 {
     const rp_column_view *v = b->view;
@@ -208,7 +105,7 @@ static rp_status find_shape(const rp_beside *b)
     if (b->kind == RP_COL_NUMERIC && is_identifier(b))
         return add(b, "identifier", false, 0, SIZE_MAX);
     if (b->kind != RP_COL_NUMERIC && present >= FEW_ROWS && 10 * v->distinct > 9 * present)
-        return add(b, "near_unique", false, SIZE_MAX, v->distinct);
+        return add(b, "near_unique", false, v->odd > 0 ? v->first_odd : v->first_number, v->distinct);
     if (b->kind != RP_COL_NUMERIC && v->distinct > CATEGORIES_MANY)
         return add(b, "many_categories", true, SIZE_MAX, v->distinct);
     return RP_OK;
@@ -220,7 +117,9 @@ rp_status rp_find_in_column(const rp_beside *b)
 
     if (status == RP_OK && 2 * b->view->missing > b->cells->table->rows && b->view->distinct > 0)
         status = add(b, "many_missing", true, SIZE_MAX, b->view->missing);
-    return status == RP_OK && b->kind != RP_COL_DATE ? find_leak(b) : status;
+    if (status == RP_OK && b->kind != RP_COL_DATE)
+        status = rp_find_leak(b);
+    return status == RP_OK ? rp_find_spellings(b) : status;
 }
 
 /* ---- the target ---- */

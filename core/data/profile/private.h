@@ -42,6 +42,14 @@ typedef struct rp_beside {
     rp_json *profile;
 } rp_beside;
 rp_status rp_find_in_column(const rp_beside *beside);
+/* Another character that seems to divide the cells of a table of one column. */
+rp_status rp_find_delimiter(rp_json *profile, const rp_cells *cells);
+/* A header line that looks like a row. */
+rp_status rp_find_header(rp_json *profile, const rp_cells *cells);
+/* A column that gives the target away. */
+rp_status rp_find_leak(const rp_beside *beside);
+/* Categories that differ from another in spelling alone. */
+rp_status rp_find_spellings(const rp_beside *beside);
 rp_status rp_find_in_target(const rp_beside *beside); /* view is the target */
 
 /* All that goes wrong while JSON is built is memory, which is asked for at the end. */

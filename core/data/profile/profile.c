@@ -281,34 +281,6 @@ static rp_status count_repeats(profiler *p)
     return status;
 }
 
-/* Where all names, or all cells, stand in one, another character may divide them. */
-static rp_status find_delimiter(profiler *p)
-{
-    const rp_table *table = p->cells->table;
-    char cell[RP_TEXT_SHOWN];
-    const char *line = table->names != NULL ? table->names[0] : rp_table_text(table, 0, 0, cell, sizeof cell);
-    const char *best = NULL, *others = ";\t|,:";
-    size_t most = 0;
-    char text[2] = {0};
-
-    if (table->cols != 1)
-        return RP_OK;
-    for (const char *c = others; *c != '\0'; c++) {
-        size_t n = 0;
-
-        for (const char *at = line; *at != '\0'; at++)
-            n += *at == *c;
-        if (n > most)
-            best = c;
-        most = n > most ? n : most;
-    }
-    if (best == NULL)
-        return RP_OK;
-    text[0] = *best;
-    return rp_profile_add(p->profile, p->cells,
-                          &(rp_finding){"delimiter", false, SIZE_MAX, SIZE_MAX, most, text, NULL});
-}
-
 static rp_status make(profiler *p)
 {
     const rp_table *table = p->cells->table;
@@ -322,7 +294,9 @@ static rp_status make(profiler *p)
         return rp_no_memory(p->cells->err);
     status = rp_columns_roles(p->cells, p->role);
     if (status == RP_OK)
-        status = find_delimiter(p);
+        status = rp_find_delimiter(p->profile, p->cells);
+    if (status == RP_OK)
+        status = rp_find_header(p->profile, p->cells);
     if (status == RP_OK && p->target_col != SIZE_MAX) {
         status = rp_view_new(&p->target, table->rows, p->cells->err);
         if (status == RP_OK)

@@ -14,7 +14,7 @@ static const struct {
     {"class", "target %c has only %n different values: if they name classes, give train: {task: classification}"},
     {"class_spelling",
      "target %c: line %l has the class \"%t\", which another class differs from only in spelling: they "
-     "are two classes now; correct the cells if they are one"},
+     "are two classes now; data.strip: true takes spaces off, the rest is to be corrected if they are one"},
     {"class_spellings",
      "target %c: %n classes differ from another one only in spelling, of which the first are told; is it "
      "a classification's target?"},
@@ -26,9 +26,11 @@ static const struct {
                           "afterwards? data.columns: ignore leaves it out"},
     {"duplicates", "%n of %r rows repeat an earlier row in every column: copies in both parts flatter the validation"},
     {"empty", "%c has no value in any row; data.columns: ignore leaves it out"},
+    {"header", "the first line looks like a row, not like names: each of %n could be a cell of its column, as \"%t\" "
+               "could; if it is one, data.header: false, or it is in no part"},
     {"identifier",
-     "%c is a whole number of its own in each row, like an id, a row's number or a date: data.columns: ignore "
-     "leaves it out"},
+     "%c (line %l: \"%t\") is a whole number of its own in each row, like an id, a row's number or a date: "
+     "data.columns: ignore leaves it out"},
     {"imbalance",
      "target %c: the class \"%t\" has %n of %r rows only: accuracy says little, look at the confusion matrix, "
      "at the trivial model and, of two classes, at the AUC"},
@@ -37,8 +39,11 @@ static const struct {
     {"many_missing", "%c is missing in %n of %r rows"},
     {"mixed", "%c holds numbers and text; in the smaller part are %n cells, first line %l: \"%t\". Correct the cells, "
               "list them under data.missing, or take all as text: data.columns: categorical"},
-    {"near_unique", "%c is text of %n different values, nearly one a row: names, ids or free text teach nothing that "
-                    "holds for new rows; data.columns: ignore leaves it out"},
+    {"near_unique", "%c (line %l: \"%t\") is text of %n different values, nearly one a row: names, ids or free text "
+                    "teach nothing that holds for new rows; data.columns: ignore leaves it out"},
+    {"nearly_determines",
+     "%c alone is nearly the target: all but %n of %r rows follow from it; a copy of it, or known only "
+     "afterwards? data.columns: ignore leaves it out"},
     {"quantity", "%n classes, all of them numbers: if the target %c is a quantity, give train: {task: regression}"},
     {"rounded",
      "%c holds whole numbers beyond 9007199254740992, up to %n digits long, which are rounded to binary64: two "

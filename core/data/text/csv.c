@@ -127,8 +127,37 @@ size_t rp_csv_bad_text(const rp_csv *csv, size_t begin, size_t end)
     return end;
 }
 
+/* What a file that is no text seems to be, by its first bytes. */
+static const char *name_kind(const rp_csv *csv)
+{
+    static const struct {
+        const char *bytes, *words;
+    } kinds[] = {{"PK\x03\x04", "a spreadsheet (.xlsx, .ods) or a zip archive: save the sheet as CSV, or unpack it"},
+                 {"\xD0\xCF\x11\xE0", "an old spreadsheet (.xls): save the sheet as CSV"},
+                 {"\xFD"
+                  "7zXZ",
+                  "a file packed by xz: unpack it, or pack it by gzip or zstd"},
+                 {"BZh", "a file packed by bzip2: unpack it, or pack it by gzip or zstd"},
+                 {"PAR1", "a Parquet file: write it as CSV"},
+                 {"ARROW1", "an Arrow file: write it as CSV"},
+                 {"SQLite format 3", "a SQLite database: write its table as CSV"},
+                 {"%PDF", "a PDF document"}};
+
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const size_t n = strlen(kinds[i].bytes);
+
+        if (csv->end >= n && memcmp(csv->in, kinds[i].bytes, n) == 0)
+            return kinds[i].words;
+    }
+    return NULL;
+}
+
 rp_status rp_csv_fail_text(const rp_csv *csv, size_t at)
 {
+    const char *kind = name_kind(csv);
+
+    if (kind != NULL)
+        return rp_fail(csv->err, RP_EDATA, "%s: expected text, found what looks like %s", csv->where, kind);
     return rp_fail(
         csv->err, RP_EDATA,
         "%s:%zu: expected UTF-8, found byte 0x%02x; set data.encoding: %s, or convert the file, e.g. with iconv",
@@ -145,6 +174,10 @@ static rp_status fail(const rp_csv *csv, size_t at, size_t cell, const char *wha
 
 static rp_status fail_nul(const rp_csv *csv, size_t at)
 {
+    const char *kind = name_kind(csv);
+
+    if (kind != NULL)
+        return rp_fail(csv->err, RP_EDATA, "%s: expected text, found what looks like %s", csv->where, kind);
     return rp_fail(csv->err, RP_EDATA, "%s:%zu: expected text, found a NUL byte; is this a CSV file?", csv->where,
                    rp_csv_line(csv, at));
 }

@@ -230,26 +230,56 @@ static bool look_date(span s, bool *iso)
     return (width[0] == 4 && width[2] <= 2) || (width[0] <= 2 && (width[2] == 4 || (width[2] == 2 && sign != '.')));
 }
 
-/* Jan 1 2000, 1-Jan-2000, 1 January 2000 */
+/* Jan, Sept or January. */
+static bool is_month(const char *word, size_t n)
+{
+    static const char *const months[] = {"January", "February", "March",     "April",   "May",      "June",
+                                         "July",    "August",   "September", "October", "November", "December"};
+
+    for (size_t i = 0; i < COUNT(months); i++)
+        if ((n == 3 || n == strlen(months[i]) || (n == 4 && i == 8)) && memcmp(word, months[i], n) == 0)
+            return true;
+    return false;
+}
+
+static size_t letters_at(const char *c, const char *end)
+{
+    size_t n = 0;
+
+    while (c + n < end && ((c[n] >= 'a' && c[n] <= 'z') || (c[n] >= 'A' && c[n] <= 'Z')))
+        n++;
+    return n;
+}
+
+/* Jan 1 2000, 1-Jan-2000, 1st January 2000, Jan 2000, 1-Jan-00, Jan-00: a month and one or two numbers, a year among
+ * them. */
 static bool look_named_date(span s)
 {
-    static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                         "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-    size_t digits = 0, letters = 0, longest_run = 0;
-    bool month = false;
+    size_t width[2] = {0}, numbers = 0, months = 0;
+    bool joined = true; /* by hyphens, no blank */
 
     (void)trim(&s);
     for (const char *c = s.at; c < s.end;) {
-        size_t n = digits_at(c, s.end);
+        const size_t digits = digits_at(c, s.end), letters = letters_at(c, s.end);
 
-        for (size_t i = 0; n == 0 && letters == 0 && s.end - c >= 3 && i < COUNT(months); i++)
-            month |= memcmp(c, months[i], 3) == 0;
-        digits += n;
-        longest_run = n > longest_run ? n : longest_run;
-        letters = n == 0 && ((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z')) ? letters + 1 : letters;
-        c += n > 0 ? n : 1;
+        if (digits > 0 && (digits > 4 || digits == 3 || numbers == COUNT(width)))
+            return false;
+        if (digits > 0)
+            width[numbers++] = digits;
+        else if (letters > 0 && is_month(c, letters))
+            months++;
+        else if (letters > 0 && (letters != 2 || c == s.at || c[-1] < '0' || c[-1] > '9')) /* 1st */
+            return false;
+        else if (letters == 0 && strchr(" -/.,", *c) == NULL)
+            return false;
+        joined = joined && (digits > 0 || letters > 0 || *c == '-');
+        c += digits > 0 ? digits : letters > 0 ? letters : 1;
     }
-    return month && letters <= 9 && longest_run == 4 && digits >= 5 && digits <= 6;
+    if (months != 1 || numbers == 0)
+        return false;
+    if (numbers == 1)
+        return width[0] == 4 || (width[0] == 2 && joined);
+    return (width[0] == 4) != (width[1] == 4) || (width[0] <= 2 && width[1] == 2);
 }
 
 static void add(rp_dress_seen *to, const rp_dress_seen *one)

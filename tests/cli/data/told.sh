@@ -100,6 +100,8 @@ for key in time:year:numeric group:who:categorical; do
             "$reprise" $command part.yaml $extra
     done
     works "^$column +ignore +data.$key " "$reprise" data part.yaml
+    works . "$reprise" report part.reprise -o part.html --force
+    holds "the report says so too" grep -q "column &quot;$column&quot; is no feature, since data.$key" part.html
     works '"code": ?"set_aside"' "$reprise" data part.yaml --json
     of part "csv: years.csv, target: y, $key: $column, columns: {$column: $kind}" 'task: regression'
     works "^$column +$kind +data.columns " "$reprise" data part.yaml
@@ -149,6 +151,8 @@ awk 'BEGIN {
 of pool 'csv: pool.csv, target: y, columns: {k: {kind: categorical, rare: 0.1}}, train_on_all: true' ''
 run pool '^archive'
 printf 'k\na\nrare7\nnever\n' >new.csv
+works '^note +column "k": 3 of 5 categories of the training rows, 3 of 60 rows, are rare and .*: "rare27" \(1\), ' \
+    "$reprise" data pool.yaml
 attempt "$reprise" predict pool.reprise --csv new.csv --flags -o -
 checks=$((checks + 2))
 [ "$(grep -c 'rare_or_new:k' "$log/out")" = 2 ] || bad "two of three rows are rare or new"
@@ -181,7 +185,7 @@ of odd 'csv: odd.csv, target: y' 'task: classification'
 works '"account" holds whole numbers beyond 9007199254740992, up to 18 digits' "$reprise" data odd.yaml
 works '"paid" gives the target away by itself' "$reprise" data odd.yaml
 run odd 'column "kind", line 2: "0 kg" is a number with a word behind it'
-silent '. Step'
+silent '^warning.*[.] Step'
 tr , '\t' <odd.csv >odd.tsv
 works 'holds 4 times "\\t": is that the file' "$reprise" data odd.tsv
 
@@ -207,6 +211,77 @@ run clean '^archive'
 silent 'cells as a row'
 works '^verified' "$reprise" verify clean.reprise --allow-unsigned
 silent '^hidden'
+
+# spellings of one category; numbers whose squares are 0; a table divided by blanks
+awk 'BEGIN { print "own,small,y"; for (r = 0; r < 60; r++)
+    print (r == 7 ? "YES" : r % 2 ? "Yes" : "No") "," r % 7 "e-300," (r * 7 % 5 < 2 ? "a" : "b") }' >slips.csv
+of slips 'csv: slips.csv, target: y' 'task: classification'
+for command in 'run slips.yaml -o slips.reprise --force' 'data slips.yaml'; do
+    # shellcheck disable=SC2086
+    works '"own", line 9: the category "YES" differs from "Yes" of line 3 only in spelling, as 1 of 3' \
+        "$reprise" $command
+    holds "numbers whose deviation is 0" \
+        grep -Eq '^warning .*"small", line [0-9]+: "[0-6]e-300" .*the deviation is 0' "$log/out"
+done
+of slips 'csv: slips.csv, target: y, standardize: false' 'task: classification, epochs: 1'
+works '"small", line [0-9]+: "[0-6]e-300" .*in binary32 all of them are 0' "$reprise" data slips.yaml
+sed 's/e-300//' slips.csv >plain.csv
+of plain 'csv: plain.csv, target: y, standardize: false' 'task: classification, epochs: 1'
+works '^small' "$reprise" data plain.yaml
+silent 'differs from the numbers'
+tr , ' ' <slips.csv >blanks.csv
+of blanks 'csv: blanks.csv, target: y' 'task: classification'
+fails 2 'it has "own small y" alone: is data.delimiter " ", or do lines' "$reprise" run blanks.yaml -o blanks.reprise
+of blanks 'csv: blanks.csv, target: y, delimiter: " "' 'task: classification'
+run blanks '^fit'
+
+# coefficients behind the figures, the rest where the archive is shown; where time divides, and which rows are where
+awk 'BEGIN { printf "t,y"; for (c = 0; c < 15; c++) printf ",x%d", c; print ""
+    for (r = 0; r < 100; r++) { printf "%d,%d", 2000 + r / 4, r % 13 + r / 10
+        for (c = 0; c < 15; c++) printf ",%d", r * (c + 3) % (c + 17); print "" } }' >wide.csv
+of wide 'csv: wide.csv, target: y, time: t, where: [{column: x0, is: "<", value: 16}]' 'task: regression, l2: 0'
+run wide '^coefficient +estimate +std. error +t +p +95 % from +to +VIF$'
+holds "twelve terms and what is left" grep -Eq '^terms +4 more: reprise inspect wide.reprise --coefficients$' "$log/out"
+holds "the last of them" grep -Eq '^x10 +-?[0-9]' "$log/out"
+silent '^x11 '
+holds "figures of the fit" \
+    grep -Eq '^criteria +log likelihood -[0-9.]+, deviance [0-9.]+, dispersion .* AIC .* BIC .*, R s' "$log/out"
+works '^x14 +-?[0-9]' "$reprise" inspect wide.reprise --coefficients
+forge() {
+    python3 "$source_dir/tests/cli/validate/forge.py" wide.reprise forged.reprise outputs/coefficients.json "$1"
+}
+forge 't = m["outputs"][0]["terms"]; t[1]["estimate"] = "1e99999999999999999999"; t[2]["estimate"] = "\x1b[31m9" * 9
+t[3]["estimate"] = "-0.000099999999"; t[4]["estimate"] = 7; t[5]["column"] = "\x1b]0;x\x07"; t[6] = []
+t[7]["p"] = "." * 99
+t[8]["estimate"] = "123456.5"; t[9]["estimate"] = "1234567890"; t[10]["estimate"] = "9.99999"; t[0]["estimate"] = "0"'
+works '^intercept +0 ' "$reprise" inspect forged.reprise --coefficients
+holds "nothing that a terminal would obey" test "$(tr -d '[:print:]\n' <"$log/out" | wc -c)" = 0
+for line in 'x0 +1e9999' 'x2 +-0[.]0001 ' 'x7 +123460 ' 'x8 +1[.]2346e9 ' 'x9 +10 '; do
+    holds "$line" grep -Eq "^$line" "$log/out"
+done
+forge 'm = {"outputs": 3, "dispersion": [], "family": {}}'
+works . "$reprise" inspect forged.reprise --coefficients
+works '^note +column "t": [0-9]+ training rows to "2019", [0-9]+ validation rows from "2020" on$' \
+    "$reprise" data wide.yaml
+holds "and in the run" grep -q 'validation rows from "2020" on' <("$reprise" run wide.yaml --no-record)
+works '^written +parts.csv$' "$reprise" data wide.yaml --parts parts.csv
+"$reprise" inspect wide.reprise --member outputs/predictions.csv | cut -d, -f1 | tail -n +2 >judged
+holds "the rows of the validation part" diff <(awk -F, '$3 == "validation" { print $1 }' parts.csv) judged
+holds "lines of the file" diff <(awk -F, 'NR > 1 && $3 == "left_out" { print $2 }' parts.csv) \
+    <(awk -F, 'NR > 1 && $3 >= 16 { print NR }' wide.csv)
+fails 2 'already exists' "$reprise" data wide.yaml --parts parts.csv
+fails 2 'parts are a recipe' "$reprise" data wide.csv --parts other.csv
+of wide 'csv: wide.csv, target: y' 'task: regression'
+run wide '^coefficient +estimate +as encoded$'
+
+# the resolved recipe makes the archive again: unpacked as it lies there, or beside the table
+mkdir -p unpacked
+tar xf wide.reprise -C unpacked
+works . "$reprise" run unpacked/run/recipe.json -o again.reprise
+holds "the same archive" cmp wide.reprise again.reprise
+works '^t +numeric' "$reprise" data unpacked/run/recipe.json
+sed 's/"regression"/"regress"/' unpacked/run/recipe.json >unpacked/run/changed.json
+fails 2 'train.task: .*"regress".*best written anew in YAML' "$reprise" run unpacked/run/changed.json -o no.reprise
 
 # errors that say what to do
 fails 2 'favourable: expected "no" or "yes", found "No"' "$reprise" validate rare.reprise --csv rare.csv \

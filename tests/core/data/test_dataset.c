@@ -474,6 +474,30 @@ static void a_column_can_name_the_parts(void **state)
 }
 
 /* Of ten rows two were asked for; the last time has five. */
+/* What looks like a date is no contract: an archive's table was taken as it is by whoever made it. */
+static void a_resolved_recipe_takes_dates_as_the_texts_they_were(void **state)
+{
+    static const char csv[] = "a,y\nMay-00,0\nSep-01,1\nMay-00,1\nSep-01,0\nMay-00,0\n";
+    rp_recipe *written = NULL, *resolved = NULL;
+    rp_dataset *d = NULL;
+    rp_error err = {0};
+    const char yaml[] = HEAD "data: {csv: a, target: y, train_on_all: true}\n";
+
+    (void)state;
+    assert_int_equal(rp_recipe_from_yaml(&written, yaml, strlen(yaml), "r.yaml", &err), RP_OK);
+    assert_int_equal(rp_recipe_from_json(&resolved, written->json, "r.json", &err), RP_OK);
+    assert_int_equal(
+        rp_dataset_prepare(&d, written, csv, strlen(csv), "d.csv", &(rp_table_options){.pool = NULL}, &err), RP_EDATA);
+    assert_int_equal(
+        rp_dataset_prepare(&d, resolved, csv, strlen(csv), "d.csv", &(rp_table_options){.pool = NULL}, &err), RP_OK);
+    assert_int_equal(d->schema->features, 2);
+    assert_int_equal(d->warnings.count, 1);
+    assert_non_null(strstr(d->warnings.item[0].text, "looks like a date"));
+    rp_dataset_free(d);
+    rp_recipe_free(written);
+    rp_recipe_free(resolved);
+}
+
 static void a_part_that_equal_times_make_large_is_told(void **state)
 {
     static const char csv[] = "a,t,y\n1,1,0\n2,1,1\n3,2,0\n4,2,1\n5,2,0\n6,3,1\n7,3,0\n8,3,1\n9,3,0\n1,3,1\n";
@@ -481,17 +505,20 @@ static void a_part_that_equal_times_make_large_is_told(void **state)
 
     (void)state;
     assert_int_equal(d->valid_rows, 5);
-    assert_int_equal(d->warnings.count, 2);
+    assert_int_equal(d->warnings.count, 3);
     assert_true(d->warnings.item[0].kind == RP_WARN_ROLE && d->warnings.item[0].column == 1); /* t is no feature */
     assert_true(d->warnings.item[1].kind == RP_WARN_SPLIT && d->warnings.item[1].count == 5);
     assert_non_null(strstr(d->warnings.item[1].text, "validation part has 5 of 10 rows, 2 were asked for"));
+    assert_int_equal(d->warnings.item[2].kind, RP_WARN_CUT); /* always: where it divides */
+    assert_non_null(strstr(d->warnings.item[2].text, "5 training rows to \"2\", 5 validation rows from \"3\" on"));
     rp_dataset_free(d);
     d = prepare(HEAD "data: {csv: a, target: y, time: t, folds: 3}\n", csv); /* 5 for 3: half again and more */
-    assert_int_equal(d->warnings.count, 2);
+    assert_int_equal(d->warnings.count, 3);
     rp_dataset_free(d);
     d = prepare(HEAD "data: {csv: a, target: y, time: t, folds: 2}\n", csv);
-    assert_int_equal(d->warnings.count, 1);
+    assert_int_equal(d->warnings.count, 2);
     assert_int_equal(d->warnings.item[0].kind, RP_WARN_ROLE);
+    assert_int_equal(d->warnings.item[1].kind, RP_WARN_CUT);
     rp_dataset_free(d);
 }
 
@@ -673,6 +700,19 @@ static const mistake mistakes[] = {
     {"", "a,y\n2024-01-31,0\n2024-02-01,1\n", RP_EDATA, {"d.csv:2", "a date", "\"2024-01-31\""}},
     {"", "a,y\n1/2/2024,0\n12/31/2024,1\n", RP_EDATA, {"d.csv:2", "a date", "\"1/2/2024\""}},
     {"", "a,y\nJan 1 2000,0\nMay 3 2001,1\n", RP_EDATA, {"d.csv:2", "a date", "\"Jan 1 2000\""}},
+    {"", "a,y\n19-Sep-03,0\n1-Oct-03,1\n", RP_EDATA, {"d.csv:2", "a date", "format: \"%d-%b-%y\""}},
+    {"", "a,y\nJan-1-1995,0\nFeb-1-1995,1\n", RP_EDATA, {"d.csv:2", "a date", "format: \"%b-%d-%Y\""}},
+    {"", "a,y\nMay 2000,0\nSep 2001,1\n", RP_EDATA, {"d.csv:2", "a date", "format: \"%b %Y\""}},
+    {"", "a,y\nMay-00,0\nSep-01,1\n", RP_EDATA, {"d.csv:2", "a date", "format: \"%b-%y\""}},
+    {"", "a,y\n1st March 2000,0\n2nd May 2001,1\n", RP_EDATA, {"d.csv:2", "a date", "kind: date"}},
+    {"", "a,y,z\nx,1,2\n1,2\n", RP_EDATA, {"d.csv:3", "found 2; check delimiters and quotes"}},
+    {"", "PK\x03\x04\xFF,y\n", RP_EDATA, {"d.csv: expected text", "a spreadsheet (.xlsx, .ods) or a zip archive"}},
+    {"",
+     "\xFD"
+     "7zXZ,y\n1,2\n",
+     RP_EDATA,
+     {"d.csv: expected text", "a file packed by xz"}},
+    {"", "y\na,y\n1,2\n", RP_EDATA, {"d.csv:2", "found 2; check delimiters and quotes, or data.skip_lines"}},
     {"", "a,y\nx,0\n NA,1\n", RP_EDATA, {"d.csv:3", "\" NA\"", "missing value", "data.strip"}},
     {"decimal: ','", "a,y\n1.5,0\n\"2,5\",1\n", RP_EDATA, {"d.csv:2", "\"1.5\"", "plain number"}},
     {"thousands: ','", "a,y\n\"1,5\",0\n2,1\n", RP_EDATA, {"d.csv:2", "\"1,5\"", "decimal"}},
@@ -1156,6 +1196,7 @@ static void every_failed_allocation_is_reported(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_resolved_recipe_takes_dates_as_the_texts_they_were),
         cmocka_unit_test(a_part_that_equal_times_make_large_is_told),
         cmocka_unit_test(columns_are_fitted_and_encoded_in_file_order),
         cmocka_unit_test(a_constant_column_is_zero_even_where_its_average_would_round),

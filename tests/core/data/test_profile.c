@@ -167,6 +167,55 @@ static void a_column_that_gives_the_target_away_is_told(void **state)
     rp_buffer_free(&csv);
 }
 
+/* 200 rows of a column a that is the target y but for so many rows; kind: of words, of numbers in two heaps, of numbers
+ * of a regression. */
+static char *nearly(char kind, int wrong)
+{
+    rp_buffer csv = {0};
+    char *text;
+
+    rp_buffer_text(&csv, "a,y\n");
+    for (int row = 0; row < 200; row++) {
+        const int y = row * 7 % 5 < 2, a = row % 37 == 0 && row / 37 < wrong ? !y : y;
+
+        if (kind == 'w')
+            rp_buffer_printf(&csv, "%s,%s\n", a ? "yes" : "no", y ? "bad" : "good");
+        else if (kind == 'n')
+            rp_buffer_printf(&csv, "%d,%s\n", 1000 * a + row * 3 % 200, y ? "bad" : "good");
+        else
+            rp_buffer_printf(&csv, "%d,%d\n", row * 3 % 200 + (row % 5 - 2) * wrong, row * 3 % 200);
+    }
+    rp_buffer_u8(&csv, 0);
+    text = profile("", kind == 'r' ? ", task: regression" : "", (const char *)csv.data);
+    rp_buffer_free(&csv);
+    return text;
+}
+
+static void a_column_that_is_nearly_the_target_is_told(void **state)
+{
+    static const struct {
+        char kind;
+        int wrong;
+        bool told;
+        const char *count;
+    } cases[] = {{'w', 4, true, "\"column\":0,\"count\":4,"},
+                 {'w', 5, false, NULL}, /* 80 of 200 are bad: a twentieth is 4 */
+                 {'n', 3, true, "\"column\":0,\"count\":3,"},
+                 {'n', 5, false, NULL},
+                 {'r', 3, true, "\"column\":0,"},
+                 {'r', 9, false, NULL}};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char *text = nearly(cases[i].kind, cases[i].wrong), *told = strstr(text, "{\"code\":\"nearly_determines\",");
+
+        if ((told != NULL) != cases[i].told || (told != NULL && strstr(told, cases[i].count) == NULL))
+            fail_msg("case %zu: %s", i, text);
+        assert_null(strstr(text, "\"determines_target"));
+        rp_free(text);
+    }
+}
+
 static void findings_name_line_cell_and_key(void **state)
 {
     char *text = profile("", "", "a,y\n1,u\n2,v\nx,u\n3,v\n");
@@ -176,6 +225,65 @@ static void findings_name_line_cell_and_key(void **state)
     assert_has(text, "first line 4: \\\"x\\\"");
     assert_has(text, "data.missing");
     rp_free(text);
+    text = profile("", "",
+                   "a,b,y\nNA,7,u\nk1,8,v\nk2,9,u\nk3,10,v\nk4,11,u\nk5,12,v\nk6,13,u\nk7,14,v\nk8,15,u\nk9,16,v\n"
+                   "l0,17,u\nl1,18,v\nl2,19,u\nl3,20,v\nl4,21,u\nl5,22,v\nl6,23,u\nl7,24,v\nl8,25,u\nl9,26,v\n"
+                   "m0,27,u\nm1,28,v\nm2,29,u\nm3,30,v\n");
+    assert_has(text, "\\\"a\\\" (line 3: \\\"k1\\\") is text of 23 different values");
+    assert_has(text, "\\\"b\\\" (line 2: \\\"7\\\") is a whole number of its own");
+    rp_free(text);
+}
+
+static void a_header_that_looks_like_a_row_is_told(void **state)
+{
+    char *text = profile(", columns: {y: ignore}", "", "39,State-gov,y\n50,Private,u\n38,State-gov,v\n");
+
+    (void)state;
+    assert_null(strstr(text, "\"header\"")); /* y is no cell of the target */
+    rp_free(text);
+    text = profile("", "", "39,State-gov,y\n50,Private,u\n38,State-gov,y\n");
+    assert_has(text, "{\"code\":\"header\",\"count\":3,\"level\":\"warning\",\"text\":\"39\"");
+    assert_has(text, "data.header: false");
+    rp_free(text);
+    text = profile("", "", "39,Local-gov,y\n50,Private,u\n38,State-gov,y\n");
+    assert_null(strstr(text, "\"header\""));
+    rp_free(text);
+    text = profile("", "", "year,state,y\n50,Private,u\n38,State-gov,y\n");
+    assert_null(strstr(text, "\"header\""));
+    rp_free(text);
+}
+
+static void words_with_a_month_are_no_dates_without_a_year(void **state)
+{
+    char *text = profile("", "", "a,y\nMark 2000,u\nJune 5,v\nMay 12345,u\nMay 1 2 2000,v\n");
+
+    (void)state;
+    assert_null(strstr(text, "a date"));
+    rp_free(text);
+    text = profile("", "", "a,y\n5-Jun-99,u\nx,u\ny,v\n");
+    assert_has(text, "line 2: \\\"5-Jun-99\\\" looks like a date among texts");
+    rp_free(text);
+}
+
+static void spellings_name_both_cells_and_what_settles_them(void **state)
+{
+    char *text = profile("", "", "a,y\nYes,u\nno,v\nYES,u\nno ,v\nno,u\n");
+
+    (void)state;
+    assert_has(text, "{\"code\":\"category_spelling\",\"column\":0,\"count\":2,\"level\":\"warning\",\"line\":4,"
+                     "\"text\":\"YES\"");
+    assert_has(text, "line 4: the category \\\"YES\\\" differs from \\\"Yes\\\" of line 2 only in spelling, as 2 of 4");
+    assert_has(text, "correct the cells");
+    rp_free(text);
+    text = profile("", "", "a,y\nYes,u\nno,v\nYes ,u\n");
+    assert_has(text, ": data.strip: true takes the spaces off\"");
+    rp_free(text);
+    text = profile(", strip: true", "", "a,y\nYes,u\nno,v\nYes ,u\n");
+    assert_null(strstr(text, "category_spelling"));
+    rp_free(text);
+    text = profile(", columns: {a: ignore}", "", "a,y\nYes,u\nno,v\nyes,u\n");
+    assert_null(strstr(text, "category_spelling"));
+    rp_free(text);
 }
 
 static void another_delimiter_is_named(void **state)
@@ -184,6 +292,16 @@ static void another_delimiter_is_named(void **state)
 
     (void)state;
     assert_has(text, "{\"code\":\"delimiter\",\"count\":2,\"level\":\"warning\",\"text\":\";\"");
+    rp_free(text);
+    text = profile("", "", "a b y\n1 2 u\n2 3 v\n");
+    assert_has(text, "{\"code\":\"delimiter\",\"count\":2,\"level\":\"warning\",\"text\":\" \"");
+    assert_has(text, "holds 2 times");
+    rp_free(text);
+    text = profile("", "", "a  b   y\n1  2   u\n");
+    assert_has(text, "runs of blanks divide its lines");
+    rp_free(text);
+    text = profile("", "", "what they said\nyes\nnot now\n"); /* words, fewer in one line than in the other */
+    assert_null(strstr(text, "delimiter"));
     rp_free(text);
 }
 
@@ -328,8 +446,12 @@ int main(void)
         cmocka_unit_test(columns_have_their_figures),
         cmocka_unit_test(each_finding_is_told_and_only_where_it_is),
         cmocka_unit_test(a_column_that_gives_the_target_away_is_told),
+        cmocka_unit_test(a_column_that_is_nearly_the_target_is_told),
         cmocka_unit_test(findings_name_line_cell_and_key),
         cmocka_unit_test(another_delimiter_is_named),
+        cmocka_unit_test(a_header_that_looks_like_a_row_is_told),
+        cmocka_unit_test(words_with_a_month_are_no_dates_without_a_year),
+        cmocka_unit_test(spellings_name_both_cells_and_what_settles_them),
         cmocka_unit_test(outliers_and_skewness_are_those_of_the_hand),
         cmocka_unit_test(quality_is_counted_by_dimension),
         cmocka_unit_test(spellings_are_told_ten_times_and_counted),
