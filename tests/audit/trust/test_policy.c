@@ -509,7 +509,9 @@ static void models_are_held_to_the_policy(void **state)
         parsed(
             "{\"training\":{\"accuracy\":\"0.9\",\"rows\":80},\"validation\":{\"accuracy\":\"0.7\",\"figures\":{\"ks\":"
             "{\"value\":\"0.25\"}},\"loss\":\"nan\",\"rows\":20}}"),
-        NULL, ""};
+        NULL,
+        "",
+        ""};
 
     (void)state;
     begin();
@@ -566,7 +568,10 @@ static void columns_without_names_are_their_numbers(void **state)
         parsed("{\"columns\":[{\"kind\":\"ignore\",\"name\":null},{\"kind\":\"ignore\",\"name\":null},"
                "{\"kind\":\"ignore\",\"name\":null},{\"kind\":\"numeric\",\"name\":null},"
                "{\"kind\":\"target\",\"name\":null}]}"),
-        NULL, NULL, ""};
+        NULL,
+        NULL,
+        "",
+        ""};
 
     (void)state;
     begin();
@@ -598,7 +603,7 @@ static void trials_are_held_to_the_policy(void **state)
                                    "{\"kind\":\"search\",\"mean\":{\"auc\":\"0.8\"}},{\"kind\":\"linear\"},"
                                    "{\"kind\":\"seed\"}]}";
     char text[400];
-    rp_run_facts none = {NULL, NULL, parsed("{\"validation\":{\"auc\":\"0.9\"}}"), NULL, ""}, some = {0};
+    rp_run_facts none = {NULL, NULL, parsed("{\"validation\":{\"auc\":\"0.9\"}}"), NULL, "", ""}, some = {0};
 
     (void)snprintf(text, sizeof text, "{\"trials\":{%s}", variants);
     some.metrics = parsed(text);
@@ -697,10 +702,14 @@ static void findings_are_held_to_the_policy(void **state)
 
 static void cards_are_held_to_the_policy(void **state)
 {
-    rp_run_facts facts = {parsed("{\"card\":{\"owner\":\"credit\",\"valid_until\":\"2999-12-31\"}}"), NULL, NULL, NULL,
+    rp_run_facts facts = {parsed("{\"card\":{\"owner\":\"credit\",\"valid_until\":\"2999-12-31\"}}"),
+                          NULL,
+                          NULL,
+                          NULL,
+                          "",
                           ""},
-                 old = {parsed("{\"card\":{\"valid_until\":\"2020-12-31\"}}"), NULL, NULL, NULL, ""},
-                 none = {parsed("{\"name\":\"\"}"), NULL, NULL, NULL, ""};
+                 old = {parsed("{\"card\":{\"valid_until\":\"2020-12-31\"}}"), NULL, NULL, NULL, "", ""},
+                 none = {parsed("{\"name\":\"\"}"), NULL, NULL, NULL, "", ""};
 
     (void)state;
     begin();
