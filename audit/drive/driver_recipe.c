@@ -530,8 +530,8 @@ static rp_status judge_within(const recipe_source *s, rp_error *err)
 }
 
 /* What is made of the last evaluations in the contract's environment, the caller's being what it may: the metrics and
- * the reference, kept until the run goes on, and, where predictions are asked for, these and the coefficients. */
-static rp_status judge(const recipe_source *s, rp_buffer *predictions, rp_error *err)
+ * the reference, kept until the run goes on, and, where all is asked for, the coefficients. */
+static rp_status judge(const recipe_source *s, bool all, rp_error *err)
 {
     rp_fpenv saved;
     rp_status status = rp_fpenv_enter(&saved, NULL, err);
@@ -539,10 +539,8 @@ static rp_status judge(const recipe_source *s, rp_buffer *predictions, rp_error 
     if (status != RP_OK)
         return status;
     status = judge_within(s, err);
-    if (status == RP_OK && predictions && !s->judged->coefficients)
+    if (status == RP_OK && all && !s->judged->coefficients)
         status = rp_trainer_coefficients(s->trainer, &s->judged->coefficients, err);
-    if (status == RP_OK && predictions)
-        status = rp_trainer_predictions(s->trainer, predictions, err);
     rp_fpenv_leave(&saved);
     return status;
 }
@@ -550,23 +548,52 @@ static rp_status judge(const recipe_source *s, rp_buffer *predictions, rp_error 
 static rp_status metrics(const void *source, rp_json **out, rp_error *err)
 {
     const recipe_source *s = source;
-    rp_status status = judge(s, NULL, err);
+    rp_status status = judge(s, false, err);
 
     *out = status == RP_OK ? rp_json_share(s->judged->metrics) : NULL;
     return status;
 }
 
+static rp_status put_text(void *writer, rp_buffer *text, rp_error *err)
+{
+    rp_status status = rp_archive_writer_put(writer, text->data, text->size, err);
+
+    text->size = 0;
+    return status;
+}
+
+/* A line a row: as long as a small table, so it goes out in pieces. */
+static rp_status add_predictions(const recipe_source *s, rp_archive_writer *writer, rp_error *err)
+{
+    const rp_text_drain drain = {put_text, writer};
+    rp_buffer text = {0};
+    rp_fpenv saved;
+    rp_status status = rp_fpenv_enter(&saved, NULL, err);
+
+    if (status != RP_OK)
+        return status;
+    status = rp_archive_writer_begin(writer, RP_PREDICTIONS_MEMBER, err);
+    if (status == RP_OK)
+        status = rp_trainer_predictions(s->trainer, &text, &drain, err);
+    if (status == RP_OK && text.size > 0)
+        status = put_text(writer, &text, err);
+    if (status == RP_OK)
+        status = rp_archive_writer_end(writer, err);
+    rp_fpenv_leave(&saved);
+    rp_buffer_free(&text);
+    return status;
+}
+
 static rp_status add_outputs(const recipe_source *s, rp_archive_writer *writer, rp_error *err)
 {
-    rp_buffer predictions = {0};
-    rp_status status = judge(s, &predictions, err);
+    rp_status status = judge(s, true, err);
 
     if (status == RP_OK && s->judged->coefficients)
         status = add_json(writer, RP_COEFFICIENTS_MEMBER, s->judged->coefficients, err);
     if (status == RP_OK)
         status = add_json(writer, RP_METRICS_MEMBER, s->judged->metrics, err);
     if (status == RP_OK)
-        status = rp_archive_writer_add(writer, RP_PREDICTIONS_MEMBER, predictions.data, predictions.size, err);
+        status = add_predictions(s, writer, err);
     if (status == RP_OK)
         status = add_json(writer, RP_REFERENCE_MEMBER, s->judged->reference, err);
     if (status == RP_OK && s->tried.json)
@@ -574,7 +601,6 @@ static rp_status add_outputs(const recipe_source *s, rp_archive_writer *writer, 
     if (status == RP_OK && s->tried.out_of_fold.size)
         status = rp_archive_writer_add(writer, RP_OUT_OF_FOLD_MEMBER, s->tried.out_of_fold.data,
                                        s->tried.out_of_fold.size, err);
-    rp_buffer_free(&predictions);
     return status;
 }
 

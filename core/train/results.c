@@ -480,48 +480,81 @@ static void put_prediction(rp_buffer *out, const rp_model *model, const rp_schem
         put_number(out, model, p->score[k]);
 }
 
-rp_status rp_predictions_write(rp_buffer *out, const rp_model *model, const rp_schema *schema, const double *scores,
-                               size_t rows, const int64_t *row, const int64_t *truth, const double *target,
-                               const rp_predictions_beside *beside, rp_error *err)
+/* Rows of predictions; the scores, numbers and answers are of all of them. */
+typedef struct predictions {
+    const rp_model *model;
+    const rp_schema *schema;
+    const double *scores;
+    const int64_t *row, *truth;
+    const double *target;
+    const rp_predictions_beside *beside;
+} predictions;
+
+static rp_status put_head(rp_buffer *out, const predictions *p, rp_error *err)
 {
     rp_status status;
 
     rp_buffer_text(out, "row");
-    status = put_beside(beside, out, RP_HEADER, false, err);
-    put_names(out, model, schema, truth || target);
+    status = put_beside(p->beside, out, RP_HEADER, false, err);
+    put_names(out, p->model, p->schema, p->truth || p->target);
     if (status == RP_OK)
-        status = put_beside(beside, out, RP_HEADER, true, err);
+        status = put_beside(p->beside, out, RP_HEADER, true, err);
     rp_buffer_u8(out, '\n');
-    for (size_t i = 0; i < rows && status == RP_OK; i++) {
-        const prediction p = {scores + i * model->outputs, truth ? &truth[i] : NULL, target ? &target[i] : NULL};
+    return status;
+}
 
-        rp_buffer_printf(out, "%lld", (long long)(row ? row[i] : (int64_t)i));
-        status = put_beside(beside, out, (int64_t)i, false, err);
-        put_prediction(out, model, schema, &p);
+static rp_status put_rows(rp_buffer *out, const predictions *p, size_t begin, size_t end, rp_error *err)
+{
+    rp_status status = RP_OK;
+
+    for (size_t i = begin; i < end && status == RP_OK; i++) {
+        const prediction one = {p->scores + i * p->model->outputs, p->truth ? &p->truth[i] : NULL,
+                                p->target ? &p->target[i] : NULL};
+
+        rp_buffer_printf(out, "%lld", (long long)(p->row ? p->row[i] : (int64_t)i));
+        status = put_beside(p->beside, out, (int64_t)i, false, err);
+        put_prediction(out, p->model, p->schema, &one);
         if (status == RP_OK)
-            status = put_beside(beside, out, (int64_t)i, true, err);
+            status = put_beside(p->beside, out, (int64_t)i, true, err);
         rp_buffer_u8(out, '\n');
     }
     return status == RP_OK ? rp_buffer_status(out, err) : status;
 }
 
-rp_status rp_trainer_predictions(const rp_trainer *t, rp_buffer *out, rp_error *err)
+rp_status rp_predictions_write(rp_buffer *out, const rp_model *model, const rp_schema *schema, const double *scores,
+                               size_t rows, const int64_t *row, const int64_t *truth, const double *target,
+                               const rp_predictions_beside *beside, rp_error *err)
 {
+    const predictions p = {model, schema, scores, row, truth, target, beside};
+    rp_status status = put_head(out, &p, err);
+
+    return status == RP_OK ? put_rows(out, &p, 0, rows, err) : status;
+}
+
+rp_status rp_trainer_predictions(const rp_trainer *t, rp_buffer *out, const rp_text_drain *drain, rp_error *err)
+{
+    enum { PIECE = 1024 };
     const rp_dataset *d = rp_trainer_dataset(t);
-    bool validation = d->valid_rows > 0;
+    const bool validation = d->valid_rows > 0;
+    const size_t rows = validation ? d->valid_rows : d->train_rows;
+    predictions p = {.model = rp_trainer_model(t), .schema = d->schema};
     float loss;
     double *score;
     rp_status status = rp_trainer_scores(t, validation, &loss, &score, err);
 
     if (status != RP_OK)
         return status;
-    status =
-        rp_predictions_write(out, rp_trainer_model(t), d->schema, score, validation ? d->valid_rows : d->train_rows,
-                             validation ? d->valid_row : d->train_row, validation ? d->valid_label : d->train_label,
-                             d->schema->classes ? NULL
-                             : validation       ? d->valid_target
-                                                : d->train_target,
-                             NULL, err);
+    p.scores = score;
+    p.row = validation ? d->valid_row : d->train_row;
+    p.truth = validation ? d->valid_label : d->train_label;
+    if (d->schema->classes == 0)
+        p.target = validation ? d->valid_target : d->train_target;
+    status = put_head(out, &p, err);
+    for (size_t at = 0; at < rows && status == RP_OK; at += PIECE) {
+        status = put_rows(out, &p, at, rows - at < PIECE ? rows : at + PIECE, err);
+        if (status == RP_OK && drain)
+            status = drain->take(drain->self, out, err);
+    }
     rp_free(score);
-    return status;
+    return status == RP_OK ? rp_buffer_status(out, err) : status;
 }

@@ -83,10 +83,16 @@ rp_status rp_trainer_brief(const rp_trainer *trainer, rp_json **out, rp_error *e
 /* When done: outputs/reference.json (canonical JSON; new reference), what the training rows and their scores were like,
  * which later rows, and the metrics, are held against. */
 rp_status rp_trainer_reference(const rp_trainer *trainer, rp_json **out, rp_error *err);
-/* When done: outputs/metrics.json (canonical JSON; new reference) and outputs/predictions.csv of the validation part
- * (of the training part when there is no other). */
+/* When done: outputs/metrics.json (canonical JSON; new reference). */
 rp_status rp_trainer_metrics(const rp_trainer *trainer, const rp_json *reference, rp_json **out, rp_error *err);
-rp_status rp_trainer_predictions(const rp_trainer *trainer, rp_buffer *out, rp_error *err);
+/* Who takes a text piece by piece, so that it is nowhere whole: takes what the buffer has, and empties it. */
+typedef struct rp_text_drain {
+    rp_status (*take)(void *self, rp_buffer *text, rp_error *err);
+    void *self;
+} rp_text_drain;
+/* When done: outputs/predictions.csv of the validation part (of the training part when there is no other). What no
+ * drain has taken is left in out; drain may be NULL. */
+rp_status rp_trainer_predictions(const rp_trainer *trainer, rp_buffer *out, const rp_text_drain *drain, rp_error *err);
 /* Further cells of each line of predictions, each begun by rp_predictions_cell: behind the row's number, and at the
  * end. row RP_HEADER: of the header. */
 enum { RP_HEADER = -1 };

@@ -66,34 +66,81 @@ static bool separates(const rp_beside *b, size_t rows)
     return pieces == t->groups;
 }
 
+/* Cells of two columns in rows where both are present, a chunk of CONTRACT 4 at a time. */
+typedef struct pairs {
+    const double *from_x, *from_y;
+    size_t row, rows;
+    double x[RP_CHUNK], y[RP_CHUNK], product[RP_CHUNK];
+} pairs;
+
+static size_t next_pairs(pairs *p)
+{
+    size_t n = 0;
+
+    for (; p->row < p->rows && n < RP_CHUNK; p->row++)
+        if (p->from_x[p->row] == p->from_x[p->row] && p->from_y[p->row] == p->from_y[p->row]) {
+            p->x[n] = p->from_x[p->row];
+            p->y[n++] = p->from_y[p->row];
+        }
+    return n;
+}
+
+/* Chunk sums, which are summed by the same rule again: sum[0] of x, sum[1] of y. Returns how many pairs there are. */
+static size_t sum_cells(pairs *p, double *chunk[3], double sum[3])
+{
+    size_t n = 0, chunks = 0, taken;
+
+    for (p->row = 0; (taken = next_pairs(p)) > 0; n += taken, chunks++) {
+        chunk[0][chunks] = rp_sum_f64(p->x, taken, 1);
+        chunk[1][chunks] = rp_sum_f64(p->y, taken, 1);
+    }
+    for (int k = 0; k < 2; k++)
+        sum[k] = rp_sum_f64(chunk[k], chunks, 1);
+    return n;
+}
+
+/* Of products of the differences from the means: x with x, y with y, x with y. */
+static void sum_products(pairs *p, const double mean[2], double *chunk[3], double sum[3])
+{
+    size_t chunks = 0, taken;
+
+    for (p->row = 0; (taken = next_pairs(p)) > 0; chunks++)
+        for (int k = 0; k < 3; k++) {
+            for (size_t i = 0; i < taken; i++)
+                p->product[i] =
+                    (k == 1 ? p->y[i] - mean[1] : p->x[i] - mean[0]) * (k == 0 ? p->x[i] - mean[0] : p->y[i] - mean[1]);
+            chunk[k][chunks] = rp_sum_f64(p->product, taken, 1);
+        }
+    for (int k = 0; k < 3; k++)
+        sum[k] = rp_sum_f64(chunk[k], chunks, 1);
+}
+
 /* The squared correlation of the rows where both are present; 0 where there is none. */
 static rp_status correlate(const rp_beside *b, size_t rows, double *out)
 {
-    const rp_column_view *v = b->view, *t = b->target;
-    double *x = rp_reallocarray(NULL, rows, 3 * sizeof *x), *y, *product, mean[2], sum[3];
-    size_t n = 0;
+    const size_t chunks = rows / RP_CHUNK + 1;
+    pairs *p = rp_malloc(sizeof *p);
+    double *memory = rp_reallocarray(NULL, chunks, 3 * sizeof *memory), mean[2], sum[3];
+    rp_status status = p && memory ? RP_OK : rp_no_memory(b->cells->err);
 
     *out = 0;
-    if (x == NULL)
-        return rp_no_memory(b->cells->err);
-    y = x + rows;
-    product = y + rows;
-    for (size_t row = 0; row < rows; row++)
-        if (v->value[row] == v->value[row] && t->value[row] == t->value[row]) {
-            x[n] = v->value[row];
-            y[n++] = t->value[row];
-        }
-    mean[0] = rp_sum_f64(x, n, 1) / (double)(int64_t)n;
-    mean[1] = rp_sum_f64(y, n, 1) / (double)(int64_t)n;
-    for (int k = 0; k < 3; k++) {
-        for (size_t i = 0; i < n; i++)
-            product[i] = (k == 1 ? y[i] - mean[1] : x[i] - mean[0]) * (k == 0 ? x[i] - mean[0] : y[i] - mean[1]);
-        sum[k] = rp_sum_f64(product, n, 1);
+    if (status == RP_OK) {
+        double *chunk[3] = {memory, memory + chunks, memory + 2 * chunks};
+        size_t n;
+
+        p->from_x = b->view->value;
+        p->from_y = b->target->value;
+        p->rows = rows;
+        n = sum_cells(p, chunk, sum);
+        mean[0] = sum[0] / (double)(int64_t)n;
+        mean[1] = sum[1] / (double)(int64_t)n;
+        sum_products(p, mean, chunk, sum);
+        if (n >= FEW_ROWS && sum[0] > 0 && sum[1] > 0)
+            *out = sum[2] / sum[0] * (sum[2] / sum[1]);
     }
-    if (n >= FEW_ROWS && sum[0] > 0 && sum[1] > 0)
-        *out = sum[2] / sum[0] * (sum[2] / sum[1]);
-    rp_free(x);
-    return RP_OK;
+    rp_free(memory);
+    rp_free(p);
+    return status;
 }
 
 /* ---- but for a few rows ---- */

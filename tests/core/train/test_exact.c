@@ -604,7 +604,7 @@ static void report(const char *yaml, const char *csv, double **score, rp_buffer 
     while (!rp_trainer_done(t))
         assert_int_equal(rp_trainer_step(t, &err), RP_OK);
     assert_int_equal(rp_trainer_scores(t, false, &loss, score, &err), RP_OK);
-    assert_int_equal(rp_trainer_predictions(t, text, &err), RP_OK);
+    assert_int_equal(rp_trainer_predictions(t, text, NULL, &err), RP_OK);
     rp_buffer_u8(text, 0);
     assert_int_equal(rp_buffer_status(text, &err), RP_OK);
     rp_trainer_free(t);

@@ -645,7 +645,7 @@ static void metrics_and_predictions_say_what_the_scores_say(void **state)
             assert_non_null(text_at(json, "validation", "mse"));
             assert_true(strtod(text_at(json, "training", "mse"), NULL) > 0);
         }
-        assert_int_equal(rp_trainer_predictions(t, &text, NULL), RP_OK);
+        assert_int_equal(rp_trainer_predictions(t, &text, NULL, NULL), RP_OK);
         for (size_t i = 0; i < text.size; i++)
             lines += text.data[i] == '\n';
         assert_int_equal(lines, d->valid_rows + 1);
