@@ -26,9 +26,9 @@ typedef struct rp_gpu_map {
     int rank; /* after merging, 1 to 8 */
     u32 wide; /* of kernels with indices: they are i64 */
     u64 shape[RP_MAX_RANK];
-    void *at[RP_GPU_MAP_VIEWS];                  /* element 0, */
-    i64 bytes[RP_GPU_MAP_VIEWS][RP_MAX_RANK];    /* and from one to the next */
-    const void *extra[RP_GPU_EXTRAS];            /* scalars, random state, index: the kernel's own */
+    void *at[RP_GPU_MAP_VIEWS];               /* element 0, */
+    i64 bytes[RP_GPU_MAP_VIEWS][RP_MAX_RANK]; /* and from one to the next */
+    const void *extra[RP_GPU_EXTRAS];         /* scalars, random state, index: the kernel's own */
     i64 own[RP_GPU_EXTRAS];
     rp_attr attr[RP_MAX_ATTR];
 } rp_gpu_map;

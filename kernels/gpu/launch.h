@@ -19,7 +19,7 @@ typedef struct rp_gpu_queue {
 } rp_gpu_queue;
 
 typedef struct rp_gpu_grid {
-    uint32_t x, y, z; /* blocks; 0 is 1 */
+    uint32_t x, y, z;         /* blocks; 0 is 1 */
     unsigned threads, shared; /* of a block; bytes of shared memory asked for */
 } rp_gpu_grid;
 
@@ -32,7 +32,8 @@ void *rp_gpu_workspace(rp_gpu_queue *queue, size_t bytes);
 unsigned rp_gpu_multiprocessors(const rp_gpu_queue *queue);
 size_t rp_gpu_shared_memory(const rp_gpu_queue *queue); /* bytes that a block may ask for */
 
-/* Launches what computes a kernel's outputs. false: this way does not take these arguments, and nothing was launched. */
+/* Launches what computes a kernel's outputs. false: this way does not take these arguments, and nothing was launched.
+ */
 typedef bool rp_gpu_launcher(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_kernel_args *args);
 
 /* The ways of a kernel, the fastest first; the last takes everything. All NULL: the device does not have the kernel. */

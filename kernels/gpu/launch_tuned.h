@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The launchers of tuned kernels, a family a file launch_*.c, for the rows of table.c. */
+#ifndef KERNELS_GPU_LAUNCH_TUNED_H
+#define KERNELS_GPU_LAUNCH_TUNED_H
+
+#include "kernels/gpu/launch.h"
+
+rp_gpu_launcher rp_gpu_launch_matmul;
+
+#endif
