@@ -6,5 +6,8 @@
 #include "kernels/gpu/launch.h"
 
 rp_gpu_launcher rp_gpu_launch_matmul;
+rp_gpu_launcher rp_gpu_launch_reduce;       /* sum, mean, max, min, argmax, argmin */
+rp_gpu_launcher rp_gpu_launch_reduce_twice; /* var, logsumexp */
+rp_gpu_launcher rp_gpu_launch_rows;         /* softmax, layer norm, cross-entropy and gradients */
 
 #endif

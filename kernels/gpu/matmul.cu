@@ -4,6 +4,7 @@
  * with binary32 chains, binary64. launch_matmul.c chooses. */
 #include "kernels/gpu/gpu.h"
 #include "kernels/gpu/matmul_args.h"
+#include "kernels/gpu/strided.h"
 
 /* Where a block's product begins, in elements, and how many steps of k are its own. */
 typedef struct rp_gpu_matmul_place {
@@ -36,36 +37,6 @@ RP_GPU_FN rp_gpu_matmul_place rp_gpu_matmul_place_of(const rp_gpu_matmul *p)
     return at;
 }
 
-RP_GPU_FN void load_f32(float *to, const float *from)
-{
-    const rp_gpu_f32x4 v = RP_GPU_LOAD16(rp_gpu_f32x4, from);
-
-    to[0] = v.x, to[1] = v.y, to[2] = v.z, to[3] = v.w;
-}
-
-RP_GPU_FN void store_f32(float *to, const float *from)
-{
-    rp_gpu_f32x4 v;
-
-    v.x = from[0], v.y = from[1], v.z = from[2], v.w = from[3];
-    RP_GPU_STORE16(rp_gpu_f32x4, to, v);
-}
-
-RP_GPU_FN void load_f64(double *to, const double *from)
-{
-    const rp_gpu_f64x2 v = RP_GPU_LOAD16(rp_gpu_f64x2, from);
-
-    to[0] = v.x, to[1] = v.y;
-}
-
-RP_GPU_FN void store_f64(double *to, const double *from)
-{
-    rp_gpu_f64x2 v;
-
-    v.x = from[0], v.y = from[1];
-    RP_GPU_STORE16(rp_gpu_f64x2, to, v);
-}
-
 #define T float
 #define SHARED matmul_shared_f32
 #define SOURCE float
@@ -73,8 +44,6 @@ RP_GPU_FN void store_f64(double *to, const double *from)
 #define CONVERTED 0
 #define VEC 4
 #define FMA RP_GPU_FMA_F32
-#define LOAD_VEC load_f32
-#define STORE_VEC store_f32
 #define COPY_ONE RP_GPU_COPY4
 
 #define PASTE_(name, kind, sides) name##_##kind##_##sides
@@ -169,8 +138,6 @@ RP_GPU_FN void store_f64(double *to, const double *from)
 #undef CONVERTED
 #undef VEC
 #undef FMA
-#undef LOAD_VEC
-#undef STORE_VEC
 #undef COPY_ONE
 #define T double
 #define SHARED matmul_shared_f64
@@ -179,8 +146,6 @@ RP_GPU_FN void store_f64(double *to, const double *from)
 #define CONVERTED 0
 #define VEC 2
 #define FMA RP_GPU_FMA_F64
-#define LOAD_VEC load_f64
-#define STORE_VEC store_f64
 #define COPY_ONE RP_GPU_COPY8
 
 /* 64 x 64 of four warps */

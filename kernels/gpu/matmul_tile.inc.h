@@ -100,8 +100,8 @@ RP_GPU_FN void TILE(deliver)(TILE(feed) * f, const rp_gpu_matmul *p, T *shared)
 /* One step of k: a thread's rows and columns are stripes of VEC, 4 * VEC and 8 * VEC apart. */
 RP_GPU_FN void TILE(take)(T *fa, T *fb, const T *a, const T *b)
 {
-    RP_GPU_UNROLL for (int q = 0; q < TM / VEC; q++) LOAD_VEC(fa + q * VEC, a + q * 4 * VEC);
-    RP_GPU_UNROLL for (int q = 0; q < TN / VEC; q++) LOAD_VEC(fb + q * VEC, b + q * 8 * VEC);
+    RP_GPU_UNROLL for (int q = 0; q < TM / VEC; q++) rp_gpu_take16(fa + q * VEC, a + q * 4 * VEC);
+    RP_GPU_UNROLL for (int q = 0; q < TN / VEC; q++) rp_gpu_take16(fb + q * VEC, b + q * 8 * VEC);
 }
 
 RP_GPU_FN void TILE(multiply)(T acc[TM][TN], const T *fa, const T *fb)
@@ -127,9 +127,9 @@ RP_GPU_FN void TILE(put)(const rp_gpu_matmul *p, T *y, T acc[TM][TN], int row, i
             RP_GPU_UNROLL for (int e = 0; e < VEC; e++) old[e] = (T)-0.0;
             if (p->wide && c < (int)p->n) {
                 if (!first)
-                    LOAD_VEC(old, to);
+                    rp_gpu_take16(old, to);
                 RP_GPU_UNROLL for (int e = 0; e < VEC; e++) old[e] = old[e] + acc[i][q * VEC + e];
-                STORE_VEC(to, old);
+                rp_gpu_put16(to, old);
             } else {
                 RP_GPU_UNROLL for (int e = 0; e < VEC; e++) if (c + e < (int)p->n) to[e * p->y_col] =
                     (first ? (T)-0.0 : to[e * p->y_col]) + acc[i][q * VEC + e];
