@@ -9,5 +9,7 @@ rp_gpu_launcher rp_gpu_launch_matmul;
 rp_gpu_launcher rp_gpu_launch_reduce;       /* sum, mean, max, min, argmax, argmin */
 rp_gpu_launcher rp_gpu_launch_reduce_twice; /* var, logsumexp */
 rp_gpu_launcher rp_gpu_launch_rows;         /* softmax, layer norm, cross-entropy and gradients */
+rp_gpu_launcher rp_gpu_launch_batch_norm;   /* and batch_norm_train */
+rp_gpu_launcher rp_gpu_launch_batch_norm_grad;
 
 #endif
