@@ -32,7 +32,8 @@ emu_block *emu_block_new(void)
         return NULL;
     b->stacks = mmap(NULL, (size_t)EMU_MAX_THREADS * STACK, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    b->window = mmap(NULL, EMU_MAX_SHARED + SHARED_WINDOW, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    b->window =
+        mmap(NULL, EMU_MAX_SHARED + SHARED_WINDOW, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (b->stacks == MAP_FAILED || b->window == MAP_FAILED ||
         mprotect(b->window, EMU_MAX_SHARED, PROT_READ | PROT_WRITE) != 0)
         abort();
@@ -71,7 +72,7 @@ static __attribute__((noinline)) void give_way(emu_block *b)
     go_on_with(b, b->turn, b->next[b->turn]);
 }
 
-_Noreturn void emu_trap(const char *what)
+void emu_trap(const char *what)
 {
     emu_block *b = running;
     emu_fiber gone;
@@ -380,7 +381,8 @@ bool emu_block_run(emu_block *b, const emu_grid *g, uint64_t number)
     if (g->meets)
         prepare_fibers(b);
     else
-        emu_fiber_make(&b->fiber[b->ring[0]], b->stacks + (size_t)b->ring[0] * STACK + PAGE, STACK - PAGE, live_in_turn);
+        emu_fiber_make(&b->fiber[b->ring[0]], b->stacks + (size_t)b->ring[0] * STACK + PAGE, STACK - PAGE,
+                       live_in_turn);
     running = b;
     b->turn = b->ring[0];
     emu_now = &b->thread[b->turn];

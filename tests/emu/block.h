@@ -9,8 +9,8 @@
 
 enum { EMU_MAX_THREADS = 1024, EMU_MAX_SHARED = 227 * 1024 };
 
-/* In which order threads and blocks run, when asynchronous copies happen, and what memory holds that nobody wrote: three
- * of the many that a device may have. A kernel is right if all give the same. */
+/* In which order threads and blocks run, when asynchronous copies happen, and what memory holds that nobody wrote:
+ * three of the many that a device may have. A kernel is right if all give the same. */
 typedef enum emu_order { EMU_FORWARD, EMU_BACKWARD, EMU_SHUFFLED, EMU_ORDERS } emu_order;
 
 typedef struct emu_grid {

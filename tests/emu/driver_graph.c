@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Graphs: what streams were given while they captured, with what each piece follows. An instance is launched as one piece
- * of work, and its nodes run in one of the orders that their edges allow, by the order that was chosen. */
+ * Graphs: what streams were given while they captured, with what each piece follows. An instance is launched as one
+ * piece of work, and its nodes run in one of the orders that their edges allow, by the order that was chosen. */
 #include <stdlib.h>
 #include <string.h>
 

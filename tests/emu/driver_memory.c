@@ -9,13 +9,45 @@
 #include "tests/emu/driver_private.h"
 
 enum { PAGE = 4096, ALIGN = 256, SLACK = 0xC5 };
-#define WINDOW UINT64_C(0x100000000000)   /* the devices' addresses begin here */
-#define EACH (UINT64_C(64) << 30)         /* of one device */
-#define JUNK_AT_MOST ((size_t)64 << 20)   /* of an allocation; the rest is zero */
+#define WINDOW UINT64_C(0x100000000000) /* the devices' addresses begin here */
+#define EACH (UINT64_C(64) << 30)       /* of one device */
+#define JUNK_AT_MOST ((size_t)64 << 20) /* of an allocation; the rest is zero */
 
 static emu_memory *pinned;
 static size_t alive;
 
+static size_t round_up(size_t bytes, size_t to)
+{
+    return (bytes + to - 1) / to * to;
+}
+
+#ifdef EMU_SOURCE
+/* The host's allocator, which a sanitizer watches over. */
+static bool take(emu_device *d, emu_memory *m)
+{
+    void *p = NULL;
+
+    (void)d;
+    if (posix_memalign(&p, ALIGN, m->bytes) != 0)
+        return false;
+    m->map = p;
+    m->mapped = m->bytes;
+    m->at = (uint64_t)(uintptr_t)p;
+    memset(p, emu_junk(emu_order_chosen()), m->bytes < JUNK_AT_MOST ? m->bytes : JUNK_AT_MOST);
+    return true;
+}
+
+static void give(emu_memory *m)
+{
+    free(m->map);
+}
+
+static bool overrun(const emu_memory *m)
+{
+    (void)m;
+    return false;
+}
+#else
 /* Both windows, the one that kernels use and the one that nobody may, are taken once and stay. */
 static bool windows(void)
 {
@@ -30,11 +62,6 @@ static bool windows(void)
         state = far == MAP_FAILED || near == MAP_FAILED ? -1 : 1;
     }
     return state == 1;
-}
-
-static size_t round_up(size_t bytes, size_t to)
-{
-    return (bytes + to - 1) / to * to;
 }
 
 /* Where so many bytes are free: after what was given last, else the first gap. 0: nowhere. */
@@ -64,28 +91,25 @@ static uint64_t find_room(emu_device *d, size_t size)
     return 0;
 }
 
-static int allocate(emu_device *d, rp_cu_pointer *out, size_t bytes)
+static bool take(emu_device *d, emu_memory *m)
 {
-    const size_t taken = round_up(bytes, ALIGN), size = round_up(bytes, PAGE);
-    emu_memory *m = calloc(1, sizeof *m);
-    uint64_t room = 0;
+    const size_t taken = round_up(m->bytes, ALIGN), size = round_up(m->bytes, PAGE);
+    const uint64_t room = windows() ? find_room(d, size) : 0;
 
-    if (m != NULL && bytes <= d->total - d->used && windows())
-        room = find_room(d, size);
     if (room == 0 || mmap((void *)(uintptr_t)(room + EMU_NEAR), size, PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED) {
-        free(m);
-        return RP_CU_OUT_OF_MEMORY;
-    }
-    *m = (emu_memory){.at = room + size - taken, .bytes = bytes, .mapped = size, .next = d->memory};
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+        return false;
+    m->at = room + size - taken;
+    m->mapped = size;
     m->map = (char *)(uintptr_t)(room + EMU_NEAR);
     memset(m->map, emu_junk(emu_order_chosen()), size < JUNK_AT_MOST ? size : JUNK_AT_MOST);
-    memset((char *)(uintptr_t)(m->at + EMU_NEAR) + bytes, SLACK, taken - bytes);
-    d->memory = m;
-    d->used += bytes;
-    alive++;
-    *out = m->at;
-    return RP_CU_SUCCESS;
+    memset((char *)(uintptr_t)(m->at + EMU_NEAR) + m->bytes, SLACK, taken - m->bytes);
+    return true;
+}
+
+static void give(emu_memory *m)
+{
+    (void)mmap(m->map, m->mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
 static bool overrun(const emu_memory *m)
@@ -98,6 +122,26 @@ static bool overrun(const emu_memory *m)
     return false;
 }
 
+#endif
+
+static int allocate(emu_device *d, rp_cu_pointer *out, size_t bytes)
+{
+    emu_memory *m = calloc(1, sizeof *m);
+
+    if (m != NULL)
+        m->bytes = bytes;
+    if (m == NULL || bytes > d->total - d->used || !take(d, m)) {
+        free(m);
+        return RP_CU_OUT_OF_MEMORY;
+    }
+    m->next = d->memory;
+    d->memory = m;
+    d->used += bytes;
+    alive++;
+    *out = m->at;
+    return RP_CU_SUCCESS;
+}
+
 bool emu_memory_overrun(const emu_device *d)
 {
     for (const emu_memory *m = d->memory; m != NULL; m = m->next)
@@ -108,7 +152,7 @@ bool emu_memory_overrun(const emu_device *d)
 
 static void drop(emu_device *d, emu_memory *m)
 {
-    (void)mmap(m->map, m->mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    give(m);
     d->used -= m->bytes;
     alive--;
     free(m);

@@ -33,8 +33,8 @@ static bool is_image(const void *image)
 {
     static const unsigned char fat[] = {0x50, 0xED, 0x55, 0xBA}, elf[] = {0x7F, 'E', 'L', 'F'};
 
-    return memcmp(image, fat, sizeof fat) == 0 || memcmp(image, elf, sizeof elf) == 0 ||
-           strncmp(image, "//", 2) == 0 || strncmp(image, ".version", 8) == 0;
+    return memcmp(image, fat, sizeof fat) == 0 || memcmp(image, elf, sizeof elf) == 0 || strncmp(image, "//", 2) == 0 ||
+           strncmp(image, ".version", 8) == 0;
 }
 
 int cuModuleLoadData(rp_cu_module *module, const void *image)

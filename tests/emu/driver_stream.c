@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Streams, events and copies. A stream's work is done when somebody waits for it, up to what is waited for; a wait for an
- * event does the other stream's work up to that event and no more. So whoever forgets to wait finds nothing done. */
+ * Streams, events and copies. A stream's work is done when somebody waits for it, up to what is waited for; a wait for
+ * an event does the other stream's work up to that event and no more. So whoever forgets to wait finds nothing done. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,7 +11,11 @@
 #include <string.h>
 
 #define EMU_FN static inline __attribute__((always_inline, unused))
+#ifdef EMU_SOURCE
+#define EMU_NEAR UINT64_C(0) /* kernels as the host's source: tests/emu/source.h */
+#else
 #define EMU_NEAR UINT64_C(0x200000000000) /* host address = device address + EMU_NEAR */
+#endif
 
 typedef struct emu_block emu_block;
 
@@ -49,13 +53,17 @@ typedef struct emu_module {
     struct emu_module *next;
 } emu_module;
 
-void emu_register(emu_module *module);
+#ifdef __cplusplus
+extern "C"
+#endif
+    void
+    emu_register(emu_module *module);
 
 /* ---- what threads do together (block.c) ---- */
 
 enum { EMU_WARP = 32 };
 /* The kernel is wrong and does not go on. */
-_Noreturn void emu_trap(const char *what);
+void emu_trap(const char *what) __attribute__((noreturn));
 void emu_barrier(emu_thread *t, uint32_t which, uint32_t site);
 void emu_warp_barrier(emu_thread *t, uint32_t mask);
 /* The value of lane `from(lane)` of those in the mask. */
@@ -132,16 +140,16 @@ EMU_FN uint64_t emu_far(const void *host)
     return (uint64_t)(uintptr_t)host - EMU_NEAR;
 }
 
-#define EMU_ACCESS(T, name)                        \
-    EMU_FN T emu_load_##name(const char *at)       \
-    {                                              \
-        T v;                                       \
-        memcpy(&v, at, sizeof v);                  \
-        return v;                                  \
-    }                                              \
-    EMU_FN void emu_store_##name(char *at, T v)    \
-    {                                              \
-        memcpy(at, &v, sizeof v);                  \
+#define EMU_ACCESS(T, name) \
+    EMU_FN T emu_load_##name(const char *at) \
+    { \
+        T v; \
+        memcpy(&v, at, sizeof v); \
+        return v; \
+    } \
+    EMU_FN void emu_store_##name(char *at, T v) \
+    { \
+        memcpy(at, &v, sizeof v); \
     }
 EMU_ACCESS(uint8_t, u8)
 EMU_ACCESS(int8_t, s8)
@@ -157,34 +165,34 @@ EMU_ACCESS(double, f64)
 
 /* ---- integers ---- */
 
-#define EMU_INTEGER(T, S, n, name)                                                                                  \
-    EMU_FN T emu_shl_##name(T a, uint32_t by)                                                                       \
-    {                                                                                                               \
-        return by >= n ? 0 : (T)(a << by);                                                                          \
-    }                                                                                                               \
-    EMU_FN T emu_shr_u##name(T a, uint32_t by)                                                                      \
-    {                                                                                                               \
-        return by >= n ? 0 : (T)(a >> by);                                                                          \
-    }                                                                                                               \
-    EMU_FN S emu_shr_s##name(S a, uint32_t by)                                                                      \
-    {                                                                                                               \
-        return (S)(a >> (by >= n ? n - 1 : by));                                                                    \
-    }                                                                                                               \
-    EMU_FN T emu_div_u##name(T a, T b) /* by zero: all ones, as the device has it */                                \
-    {                                                                                                               \
-        return b == 0 ? (T)-1 : (T)(a / b);                                                                         \
-    }                                                                                                               \
-    EMU_FN T emu_rem_u##name(T a, T b)                                                                              \
-    {                                                                                                               \
-        return b == 0 ? a : (T)(a % b);                                                                             \
-    }                                                                                                               \
-    EMU_FN S emu_div_s##name(S a, S b)                                                                              \
-    {                                                                                                               \
-        return b == 0 ? (S)-1 : b == -1 ? (S)(0 - (T)a) : (S)(a / b);                                               \
-    }                                                                                                               \
-    EMU_FN S emu_rem_s##name(S a, S b)                                                                              \
-    {                                                                                                               \
-        return b == 0 ? a : b == -1 ? 0 : (S)(a % b);                                                               \
+#define EMU_INTEGER(T, S, n, name) \
+    EMU_FN T emu_shl_##name(T a, uint32_t by) \
+    { \
+        return by >= n ? 0 : (T)(a << by); \
+    } \
+    EMU_FN T emu_shr_u##name(T a, uint32_t by) \
+    { \
+        return by >= n ? 0 : (T)(a >> by); \
+    } \
+    EMU_FN S emu_shr_s##name(S a, uint32_t by) \
+    { \
+        return (S)(a >> (by >= n ? n - 1 : by)); \
+    } \
+    EMU_FN T emu_div_u##name(T a, T b) /* by zero: all ones, as the device has it */ \
+    { \
+        return b == 0 ? (T)-1 : (T)(a / b); \
+    } \
+    EMU_FN T emu_rem_u##name(T a, T b) \
+    { \
+        return b == 0 ? a : (T)(a % b); \
+    } \
+    EMU_FN S emu_div_s##name(S a, S b) \
+    { \
+        return b == 0 ? (S)-1 : b == -1 ? (S)(0 - (T)a) : (S)(a / b); \
+    } \
+    EMU_FN S emu_rem_s##name(S a, S b) \
+    { \
+        return b == 0 ? a : b == -1 ? 0 : (S)(a % b); \
     }
 EMU_INTEGER(uint16_t, int16_t, 16, 16)
 EMU_INTEGER(uint32_t, int32_t, 32, 32)
@@ -280,47 +288,47 @@ EMU_FN uint64_t emu_to_unsigned(double x, int bits)
 
 /* ---- atomic, on integers alone: what they give does not depend on who comes first, unless a kernel reads it ---- */
 
-#define EMU_ATOMIC(T, name)                                                                                         \
-    EMU_FN T emu_atom_add_##name(char *at, T v)                                                                     \
-    {                                                                                                               \
-        return __atomic_fetch_add((T *)(void *)at, v, __ATOMIC_SEQ_CST);                                            \
-    }                                                                                                               \
-    EMU_FN T emu_atom_and_##name(char *at, T v)                                                                     \
-    {                                                                                                               \
-        return __atomic_fetch_and((T *)(void *)at, v, __ATOMIC_SEQ_CST);                                            \
-    }                                                                                                               \
-    EMU_FN T emu_atom_or_##name(char *at, T v)                                                                      \
-    {                                                                                                               \
-        return __atomic_fetch_or((T *)(void *)at, v, __ATOMIC_SEQ_CST);                                             \
-    }                                                                                                               \
-    EMU_FN T emu_atom_xor_##name(char *at, T v)                                                                     \
-    {                                                                                                               \
-        return __atomic_fetch_xor((T *)(void *)at, v, __ATOMIC_SEQ_CST);                                            \
-    }                                                                                                               \
-    EMU_FN T emu_atom_exch_##name(char *at, T v)                                                                    \
-    {                                                                                                               \
-        return __atomic_exchange_n((T *)(void *)at, v, __ATOMIC_SEQ_CST);                                           \
-    }                                                                                                               \
-    EMU_FN T emu_atom_cas_##name(char *at, T old, T v)                                                              \
-    {                                                                                                               \
-        (void)__atomic_compare_exchange_n((T *)(void *)at, &old, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);     \
-        return old;                                                                                                 \
-    }                                                                                                               \
-    EMU_FN T emu_atom_min_##name(char *at, T v)                                                                     \
-    {                                                                                                               \
-        T old = __atomic_load_n((T *)(void *)at, __ATOMIC_SEQ_CST);                                                 \
-        while (v < old && !__atomic_compare_exchange_n((T *)(void *)at, &old, v, false, __ATOMIC_SEQ_CST,           \
-                                                       __ATOMIC_SEQ_CST))                                           \
-            continue;                                                                                               \
-        return old;                                                                                                 \
-    }                                                                                                               \
-    EMU_FN T emu_atom_max_##name(char *at, T v)                                                                     \
-    {                                                                                                               \
-        T old = __atomic_load_n((T *)(void *)at, __ATOMIC_SEQ_CST);                                                 \
-        while (v > old && !__atomic_compare_exchange_n((T *)(void *)at, &old, v, false, __ATOMIC_SEQ_CST,           \
-                                                       __ATOMIC_SEQ_CST))                                           \
-            continue;                                                                                               \
-        return old;                                                                                                 \
+#define EMU_ATOMIC(T, name) \
+    EMU_FN T emu_atom_add_##name(char *at, T v) \
+    { \
+        return __atomic_fetch_add((T *)(void *)at, v, __ATOMIC_SEQ_CST); \
+    } \
+    EMU_FN T emu_atom_and_##name(char *at, T v) \
+    { \
+        return __atomic_fetch_and((T *)(void *)at, v, __ATOMIC_SEQ_CST); \
+    } \
+    EMU_FN T emu_atom_or_##name(char *at, T v) \
+    { \
+        return __atomic_fetch_or((T *)(void *)at, v, __ATOMIC_SEQ_CST); \
+    } \
+    EMU_FN T emu_atom_xor_##name(char *at, T v) \
+    { \
+        return __atomic_fetch_xor((T *)(void *)at, v, __ATOMIC_SEQ_CST); \
+    } \
+    EMU_FN T emu_atom_exch_##name(char *at, T v) \
+    { \
+        return __atomic_exchange_n((T *)(void *)at, v, __ATOMIC_SEQ_CST); \
+    } \
+    EMU_FN T emu_atom_cas_##name(char *at, T old, T v) \
+    { \
+        (void)__atomic_compare_exchange_n((T *)(void *)at, &old, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+        return old; \
+    } \
+    EMU_FN T emu_atom_min_##name(char *at, T v) \
+    { \
+        T old = __atomic_load_n((T *)(void *)at, __ATOMIC_SEQ_CST); \
+        while (v < old && \
+               !__atomic_compare_exchange_n((T *)(void *)at, &old, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) \
+            continue; \
+        return old; \
+    } \
+    EMU_FN T emu_atom_max_##name(char *at, T v) \
+    { \
+        T old = __atomic_load_n((T *)(void *)at, __ATOMIC_SEQ_CST); \
+        while (v > old && \
+               !__atomic_compare_exchange_n((T *)(void *)at, &old, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) \
+            continue; \
+        return old; \
     }
 EMU_ATOMIC(uint32_t, u32)
 EMU_ATOMIC(int32_t, s32)

@@ -69,8 +69,8 @@ static void work_happens_when_it_is_waited_for(void **state)
     p = on_device(in, BYTES, s);
     put_add(p, p, p, s);
     ok(cuMemcpyDtoHAsync_v2(out, p, BYTES, s));
-    expect_all(out, 0);        /* not yet */
-    memcpy(in, twos, BYTES);   /* pinned memory is read when the copy happens: too early a change is seen */
+    expect_all(out, 0);      /* not yet */
+    memcpy(in, twos, BYTES); /* pinned memory is read when the copy happens: too early a change is seen */
     ok(cuStreamSynchronize(s));
     expect_all(out, 4);
     ok(cuMemcpyHtoDAsync_v2(p, ones, BYTES, s)); /* other memory has been read when the call returns */

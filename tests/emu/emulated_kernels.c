@@ -170,9 +170,9 @@ static int orders_that_show(const char *name)
 
 static void each_fault_planted_in_the_product_shows(void **state)
 {
-    static const char *const fault[] = {"emu_product_without_first_barrier",  "emu_product_without_second_barrier",
-                                        "emu_product_without_wait",           "emu_product_waiting_for_one_too_few",
-                                        "emu_product_over_padding",           "emu_product_without_edge",
+    static const char *const fault[] = {"emu_product_without_first_barrier", "emu_product_without_second_barrier",
+                                        "emu_product_without_wait",          "emu_product_waiting_for_one_too_few",
+                                        "emu_product_over_padding",          "emu_product_without_edge",
                                         "emu_product_without_commit"};
 
     (void)state;

@@ -6,16 +6,21 @@
 
 #include <stddef.h>
 
-#if defined(__x86_64__)
-typedef struct emu_fiber {
-    void *stack_pointer;
-} emu_fiber;
-#else
+#if !defined(__x86_64__)
 #include <ucontext.h>
-typedef struct emu_fiber {
-    ucontext_t context;
-} emu_fiber;
 #endif
+
+typedef struct emu_fiber {
+#if defined(__x86_64__)
+    void *stack_pointer;
+#else
+    ucontext_t context;
+#endif
+    void (*entry)(void);
+    const void *stack; /* for the address sanitizer: its bounds, and what it keeps of it */
+    size_t size;
+    void *kept;
+} emu_fiber;
 
 /* Makes a fiber that will run `entry`, which never returns, on the stack. */
 void emu_fiber_make(emu_fiber *fiber, char *stack, size_t size, void (*entry)(void));

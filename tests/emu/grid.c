@@ -42,7 +42,8 @@ static struct {
 static struct sigaction before[2];
 static const int number[2] = {SIGSEGV, SIGBUS};
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(EMU_SOURCE)
+#define EMU_CATCHES 1 /* of the text of kernels a sanitizer tells more */
 static __thread uint64_t sought;
 
 static void no_memory_there(void)
@@ -71,7 +72,7 @@ static void on_signal(int which, siginfo_t *info, void *context)
 
 static void catch_signals(bool on)
 {
-#if defined(__x86_64__)
+#if defined(EMU_CATCHES)
     struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK};
 
     for (int i = 0; i < 2; i++)

@@ -514,4 +514,5 @@ def main():
                 out.write(text)
 
 
-main()
+if __name__ == "__main__":
+    main()
