@@ -113,6 +113,7 @@ enum {
 
 unsigned rp_kernel_flags(rp_kernel_id kernel);   /* its row's */
 const char *rp_kernel_name(rp_kernel_id kernel); /* e.g. "add"; NULL outside the enumeration */
+size_t rp_kernel_attributes(rp_kernel_id kernel);
 
 /* One kernel an identifier; a level without its own variant points at the reference, visibly. */
 typedef struct rp_kernel_table {

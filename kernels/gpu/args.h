@@ -18,11 +18,18 @@ typedef struct rp_gpu_args {
     rp_attr attr[RP_MAX_ATTR];
 } rp_gpu_args;
 
-/* An elementwise kernel's: elements [0, count) of one shape, its axes merged where all views allow it, and where each
+/* What lies behind the fault word: the first wrong index, and while one is looked for the least element found. */
+typedef struct rp_gpu_fault {
+    u32 faulted, unused;
+    u64 element, where, bound; /* element: all ones when there is none */
+    i64 value;
+} rp_gpu_fault;
+
+/* An elementwise kernel's: elements [first, count) of one shape, its axes merged where all views allow it, and where each
  * view has them: outputs, then inputs. A thread takes elements as many apart as there are threads. */
 typedef struct rp_gpu_map {
     rp_gpu_head head;
-    u64 count;
+    u64 first, count;
     int rank; /* after merging, 1 to 8 */
     u32 wide; /* of kernels with indices: they are i64 */
     u64 shape[RP_MAX_RANK];

@@ -13,7 +13,7 @@ typedef void rp_map(const rp_walk *walk);
 
 /* The elements of a thread. */
 #define RP_GPU_EACH(p, i) \
-    for (u64 i = (u64)RP_GPU_BLOCK_X * RP_GPU_THREADS + RP_GPU_THREAD; i < (p).count; \
+    for (u64 i = (p).first + (u64)RP_GPU_BLOCK_X * RP_GPU_THREADS + RP_GPU_THREAD; i < (p).count; \
          i += (u64)RP_GPU_BLOCKS_X * RP_GPU_THREADS)
 
 /* *rest / by, and the remainder; of 32 bits where that does, which is several times as fast. */

@@ -20,6 +20,26 @@ WHERE(bool)
 #define RP_MOVED(name)
 #include "kernels/gpu/move_kernels.inc.h"
 
+/* ---- indices: the first in row-major order that is not below the bound (own[0]); extra[0] is the fault ---- */
+RP_GPU_MAP(rp_gpu_index_find, 1, rp_gpu_fault *fault = (rp_gpu_fault *)p.extra[0];
+           if ((u64)rp_gpu_index_at(&p, walk->at[0]) >= (u64)p.own[0]) RP_GPU_ATOMIC_MIN_U64(&fault->element, i);)
+
+/* After it, for one thread: element 0 of the walk is the one that was found; own[1] is where. */
+RP_GPU_KERNEL(32, 1) rp_gpu_index_note(const RP_GPU_PARAMETER rp_gpu_map p)
+{
+    rp_gpu_fault *fault = (rp_gpu_fault *)p.extra[0];
+    rp_walk walk;
+
+    RP_GPU_BEGIN(p);
+    if (RP_GPU_THREAD != 0 || fault->element == ~(u64)0)
+        return;
+    rp_gpu_walk_to(&walk, &p, fault->element, 1);
+    fault->value = rp_gpu_index_at(&p, walk.at[0]);
+    fault->bound = (u64)p.own[0];
+    fault->where = (u64)p.own[1];
+    fault->faulted = 1;
+}
+
 /* ---- random numbers: p.extra[0] is the random state, own[0] its length, own[1] the elements between two ---- */
 #include "kernels/walk.c" /* it has loops of its own besides */
 #include "kernels/ref/random.c"
