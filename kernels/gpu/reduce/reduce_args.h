@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What launches tell the kernels of reduce.cu and batch_norm.cu, and how both count: element i of the kept axes is an
  * output, element r of the reduced axes one of those that it is made of, both row-major. */
-#ifndef KERNELS_GPU_REDUCE_ARGS_H
-#define KERNELS_GPU_REDUCE_ARGS_H
+#ifndef KERNELS_GPU_REDUCE_REDUCE_ARGS_H
+#define KERNELS_GPU_REDUCE_REDUCE_ARGS_H
 
 #include "kernels/gpu/gpu.h"
 

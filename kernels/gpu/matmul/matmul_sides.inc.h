@@ -5,21 +5,21 @@
 #define SIDES ss
 #define A_WIDE 0
 #define B_WIDE 0
-#include "kernels/gpu/matmul_tile.inc.h"
+#include "kernels/gpu/matmul/matmul_tile.inc.h"
 #ifndef ONLY_STRIDED
 #define SIDES sw
 #define A_WIDE 0
 #define B_WIDE 1
-#include "kernels/gpu/matmul_tile.inc.h"
+#include "kernels/gpu/matmul/matmul_tile.inc.h"
 #ifndef ONLY_NARROW
 #define SIDES ws
 #define A_WIDE 1
 #define B_WIDE 0
-#include "kernels/gpu/matmul_tile.inc.h"
+#include "kernels/gpu/matmul/matmul_tile.inc.h"
 #define SIDES ww
 #define A_WIDE 1
 #define B_WIDE 1
-#include "kernels/gpu/matmul_tile.inc.h"
+#include "kernels/gpu/matmul/matmul_tile.inc.h"
 #endif
 #endif
 

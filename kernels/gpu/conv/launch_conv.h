@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the launches of convolutions share: from views to numbers of kernels. */
-#ifndef KERNELS_GPU_LAUNCH_CONV_H
-#define KERNELS_GPU_LAUNCH_CONV_H
+#ifndef KERNELS_GPU_CONV_LAUNCH_CONV_H
+#define KERNELS_GPU_CONV_LAUNCH_CONV_H
 
-#include "kernels/gpu/conv_args.h"
+#include "kernels/gpu/conv/conv_args.h"
 #include "kernels/gpu/launch.h"
 #include "kernels/ref/conv/conv.h"
 

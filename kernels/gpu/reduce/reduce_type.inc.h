@@ -63,7 +63,7 @@ RP_GPU_FN T PASTE(moment)(T g, T x, T mean, T r)
 #define OTHER 0
 #define JOIN ADD
 #define FINISH PASTE(finish)
-#include "kernels/gpu/reduce_chunks.inc.h"
+#include "kernels/gpu/reduce/reduce_chunks.inc.h"
 
 #define CHUNKS(way) PASTE(way##_square)
 #define NONE (T)0
@@ -71,7 +71,7 @@ RP_GPU_FN T PASTE(moment)(T g, T x, T mean, T r)
 #define OTHER 0
 #define JOIN ADD
 #define FINISH PASTE(finish)
-#include "kernels/gpu/reduce_chunks.inc.h"
+#include "kernels/gpu/reduce/reduce_chunks.inc.h"
 
 #define CHUNKS(way) PASTE(way##_exp)
 #define NONE (T)0
@@ -79,7 +79,7 @@ RP_GPU_FN T PASTE(moment)(T g, T x, T mean, T r)
 #define OTHER 0
 #define JOIN ADD
 #define FINISH PASTE(finish)
-#include "kernels/gpu/reduce_chunks.inc.h"
+#include "kernels/gpu/reduce/reduce_chunks.inc.h"
 
 #define CHUNKS(way) PASTE(way##_moment)
 #define NONE (T)0
@@ -87,7 +87,7 @@ RP_GPU_FN T PASTE(moment)(T g, T x, T mean, T r)
 #define OTHER 1
 #define JOIN ADD
 #define FINISH PASTE(finish)
-#include "kernels/gpu/reduce_chunks.inc.h"
+#include "kernels/gpu/reduce/reduce_chunks.inc.h"
 
 #define BEATS_MOST(x, best) ((x) > (best) || ((x) != (x) && (best) == (best)))
 #define BEATS_LEAST(x, best) ((x) < (best) || ((x) != (x) && (best) == (best)))
@@ -113,7 +113,7 @@ RP_GPU_FN T PASTE(less_of)(T a, T b)
 #define OTHER 0
 #define JOIN PASTE(wrapped_sum)
 #define FINISH NONE_AFTER
-#include "kernels/gpu/reduce_chunks.inc.h"
+#include "kernels/gpu/reduce/reduce_chunks.inc.h"
 
 #define BEATS_MOST(x, best) ((x) > (best))
 #define BEATS_LEAST(x, best) ((x) < (best))
@@ -125,7 +125,7 @@ RP_GPU_FN T PASTE(less_of)(T a, T b)
 #define OTHER 0
 #define JOIN PASTE(greater_of)
 #define FINISH NONE_AFTER
-#include "kernels/gpu/reduce_chunks.inc.h"
+#include "kernels/gpu/reduce/reduce_chunks.inc.h"
 
 #define CHUNKS(way) PASTE(way##_min)
 #define NONE HIGHEST
@@ -133,14 +133,14 @@ RP_GPU_FN T PASTE(less_of)(T a, T b)
 #define OTHER 0
 #define JOIN PASTE(less_of)
 #define FINISH NONE_AFTER
-#include "kernels/gpu/reduce_chunks.inc.h"
+#include "kernels/gpu/reduce/reduce_chunks.inc.h"
 
 #define PLACES(way) PASTE(way##_argmax)
 #define BEATS BEATS_MOST
-#include "kernels/gpu/reduce_places.inc.h"
+#include "kernels/gpu/reduce/reduce_places.inc.h"
 #define PLACES(way) PASTE(way##_argmin)
 #define BEATS BEATS_LEAST
-#include "kernels/gpu/reduce_places.inc.h"
+#include "kernels/gpu/reduce/reduce_places.inc.h"
 
 #undef T
 #undef WIDE

@@ -1,27 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finding elements by strides, for kernels. */
-#ifndef KERNELS_GPU_STRIDED_H
-#define KERNELS_GPU_STRIDED_H
+ * 16 bytes at once, to and from arrays of a thread. The address is aligned to 16. */
+#ifndef KERNELS_GPU_VECTORS_H
+#define KERNELS_GPU_VECTORS_H
 
-#include "kernels/gpu/reduce_args.h"
+#include "kernels/gpu/gpu.h"
 
-/* Where element i of the axes lies, in elements. */
-RP_GPU_FN i64 rp_gpu_offset(const rp_gpu_axes *axes, const i64 *stride, u32 i)
-{
-    i64 at = 0;
-
-    if (axes->rank == 1)
-        return i * stride[0];
-    for (int d = (int)axes->rank - 1; d >= 0; d--) {
-        const u32 left = i / axes->shape[d];
-
-        at += (i64)(i - left * axes->shape[d]) * stride[d];
-        i = left;
-    }
-    return at;
-}
-
-/* 16 bytes at once. */
 RP_GPU_FN void rp_gpu_take16(float *to, const float *from)
 {
     const rp_gpu_f32x4 v = RP_GPU_LOAD16(rp_gpu_f32x4, from);

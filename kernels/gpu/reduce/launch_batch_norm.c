@@ -2,9 +2,9 @@
  * Launches of batch norm: reductions over each channel, what follows of them a channel, then every element. */
 #include <stdio.h>
 
-#include "kernels/gpu/batch_norm_args.h"
-#include "kernels/gpu/launch_axes.h"
-#include "kernels/gpu/launch_reduce.h"
+#include "kernels/gpu/reduce/batch_norm_args.h"
+#include "kernels/gpu/reduce/launch_axes.h"
+#include "kernels/gpu/reduce/launch_reduce.h"
 #include "kernels/gpu/launch_tuned.h"
 
 enum { THREADS = 256, BYTES = 16 };

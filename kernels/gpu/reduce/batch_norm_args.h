@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What launches tell the kernels of batch_norm.cu. Channels are the last axis. */
-#ifndef KERNELS_GPU_BATCH_NORM_ARGS_H
-#define KERNELS_GPU_BATCH_NORM_ARGS_H
+#ifndef KERNELS_GPU_REDUCE_BATCH_NORM_ARGS_H
+#define KERNELS_GPU_REDUCE_BATCH_NORM_ARGS_H
 
-#include "kernels/gpu/reduce_args.h"
+#include "kernels/gpu/reduce/reduce_args.h"
 
 typedef struct rp_gpu_batch_norm {
     rp_gpu_head head;

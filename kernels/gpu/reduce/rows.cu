@@ -3,8 +3,8 @@
  * and their gradients. A team, which is a warp or a block, takes a row; sums are those of 4.1: each warp makes the sums of
  * some of the row's chunks, two of the 64 lanes a thread, and one warp adds these. */
 #include "kernels/gpu/contract.h"
-#include "kernels/gpu/rows_args.h"
-#include "kernels/gpu/strided.h"
+#include "kernels/gpu/reduce/rows_args.h"
+#include "kernels/gpu/reduce/strided.h"
 
 #define WARP 32u
 #define WARPS 8u
@@ -22,7 +22,7 @@ typedef struct team {
 #define ROOT RP_GPU_SQRT_F32
 #define LOWEST (-RP_GPU_FROM_BITS_F32(0x7F800000u))
 #define SIGN_BIT(x) (RP_GPU_BITS_F32(x) >> 31)
-#include "kernels/gpu/rows_type.inc.h"
+#include "kernels/gpu/reduce/rows_type.inc.h"
 
 #define T double
 #define PASTE(name) name##_f64
@@ -32,4 +32,4 @@ typedef struct team {
 #define ROOT RP_GPU_SQRT_F64
 #define LOWEST (-RP_GPU_FROM_BITS_F64(UINT64_C(0x7FF0000000000000)))
 #define SIGN_BIT(x) (RP_GPU_BITS_F64(x) >> 63)
-#include "kernels/gpu/rows_type.inc.h"
+#include "kernels/gpu/reduce/rows_type.inc.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What launches tell the kernels of rows.cu: an output or operand a view, rows along the last axis of each. */
-#ifndef KERNELS_GPU_ROWS_ARGS_H
-#define KERNELS_GPU_ROWS_ARGS_H
+#ifndef KERNELS_GPU_REDUCE_ROWS_ARGS_H
+#define KERNELS_GPU_REDUCE_ROWS_ARGS_H
 
-#include "kernels/gpu/reduce_args.h"
+#include "kernels/gpu/reduce/reduce_args.h"
 
 enum { RP_GPU_ROW_VIEWS = 4, RP_GPU_ROW_CHUNKS = 2048 };
 

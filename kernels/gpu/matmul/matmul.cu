@@ -3,8 +3,8 @@
  * thin results, each for operands whose sides are neighbours in memory (wide) or lie anyhow; binary32, bf16 operands
  * with binary32 chains, binary64. launch_matmul.c chooses. */
 #include "kernels/gpu/gpu.h"
-#include "kernels/gpu/matmul_args.h"
-#include "kernels/gpu/strided.h"
+#include "kernels/gpu/matmul/matmul_args.h"
+#include "kernels/gpu/vectors.h"
 
 /* Where a block's product begins, in elements, and how many steps of k are its own. */
 typedef struct rp_gpu_matmul_place {
@@ -60,7 +60,7 @@ RP_GPU_FN rp_gpu_matmul_place rp_gpu_matmul_place_of(const rp_gpu_matmul *p)
 #define STAGES 3
 #define BLOCKS 1
 #define FREE 0
-#include "kernels/gpu/matmul_sides.inc.h"
+#include "kernels/gpu/matmul/matmul_sides.inc.h"
 
 /* 128 x 128, two blocks a multiprocessor */
 #define KIND f32_middle
@@ -72,7 +72,7 @@ RP_GPU_FN rp_gpu_matmul_place rp_gpu_matmul_place_of(const rp_gpu_matmul *p)
 #define STAGES 2
 #define BLOCKS 2
 #define FREE 0
-#include "kernels/gpu/matmul_sides.inc.h"
+#include "kernels/gpu/matmul/matmul_sides.inc.h"
 
 /* 32 x 64, for results that would leave most multiprocessors idle */
 #define KIND f32_small
@@ -85,7 +85,7 @@ RP_GPU_FN rp_gpu_matmul_place rp_gpu_matmul_place_of(const rp_gpu_matmul *p)
 #define BLOCKS 6
 #define FREE 1
 #define ONLY_NARROW
-#include "kernels/gpu/matmul_sides.inc.h"
+#include "kernels/gpu/matmul/matmul_sides.inc.h"
 
 /* 16 x 128: a few rows, whose speed is that of reading b */
 #define KIND f32_thin
@@ -98,7 +98,7 @@ RP_GPU_FN rp_gpu_matmul_place rp_gpu_matmul_place_of(const rp_gpu_matmul *p)
 #define BLOCKS 6
 #define FREE 1
 #define ONLY_NARROW
-#include "kernels/gpu/matmul_sides.inc.h"
+#include "kernels/gpu/matmul/matmul_sides.inc.h"
 
 #undef SOURCE
 #undef OF
@@ -117,7 +117,7 @@ RP_GPU_FN rp_gpu_matmul_place rp_gpu_matmul_place_of(const rp_gpu_matmul *p)
 #define BLOCKS 5
 #define FREE 1
 #define ONLY_STRIDED
-#include "kernels/gpu/matmul_sides.inc.h"
+#include "kernels/gpu/matmul/matmul_sides.inc.h"
 
 #define KIND bf16_thin
 #define TM 4
@@ -129,7 +129,7 @@ RP_GPU_FN rp_gpu_matmul_place rp_gpu_matmul_place_of(const rp_gpu_matmul *p)
 #define BLOCKS 5
 #define FREE 1
 #define ONLY_STRIDED
-#include "kernels/gpu/matmul_sides.inc.h"
+#include "kernels/gpu/matmul/matmul_sides.inc.h"
 
 #undef T
 #undef SHARED
@@ -159,7 +159,7 @@ RP_GPU_FN rp_gpu_matmul_place rp_gpu_matmul_place_of(const rp_gpu_matmul *p)
 #define BLOCKS 3
 #define FREE 1
 #define ONLY_NARROW
-#include "kernels/gpu/matmul_sides.inc.h"
+#include "kernels/gpu/matmul/matmul_sides.inc.h"
 
 /* An operand laid out anew for the tiles: neighbours to rows of `pitch`, a multiple of 16 bytes. */
 #define PACK(name, SOURCE, T, VALUE) \

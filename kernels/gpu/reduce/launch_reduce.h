@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Sums in the order of CONTRACT 4.1 on the device, level by level, for launch_reduce.c and launch_batch_norm.c. */
-#ifndef KERNELS_GPU_LAUNCH_REDUCE_H
-#define KERNELS_GPU_LAUNCH_REDUCE_H
+#ifndef KERNELS_GPU_REDUCE_LAUNCH_REDUCE_H
+#define KERNELS_GPU_REDUCE_LAUNCH_REDUCE_H
 
 #include "kernels/gpu/launch.h"
-#include "kernels/gpu/reduce_args.h"
+#include "kernels/gpu/reduce/reduce_args.h"
 
 /* Sets a reduction of x over the axes in mask up: outputs, elements and how they lie; `other` may be NULL; y: the
  * results' view, whose reduced axes have length 1, or NULL: [outputs]. false: too large for the kernels' numbers. */

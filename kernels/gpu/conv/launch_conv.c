@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kernels/gpu/conv_args.h"
-#include "kernels/gpu/launch_conv.h"
+#include "kernels/gpu/conv/conv_args.h"
+#include "kernels/gpu/conv/launch_conv.h"
 #include "kernels/gpu/launch_tuned.h"
 #include "kernels/ref/conv/conv.h"
 

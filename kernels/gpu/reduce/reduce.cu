@@ -2,7 +2,8 @@
  * Reductions on the device (CONTRACT 4.1 and 4.3): a launch makes of each output's elements one value a chunk of 4096, and
  * the next one of those, until one is left. launch_reduce.c puts them in order. */
 #include "kernels/gpu/contract.h"
-#include "kernels/gpu/strided.h"
+#include "kernels/gpu/reduce/strided.h"
+#include "kernels/gpu/vectors.h"
 
 #define ADD(a, b) ((a) + (b))
 #define NONE_AFTER(p, s, center) (s)
@@ -17,7 +18,7 @@
 #define HIGHEST RP_GPU_INFINITY
 #define RP_GPU_INFINITY RP_GPU_FROM_BITS_F32(0x7F800000u)
 #define SIGN_BIT(x) (RP_GPU_BITS_F32(x) >> 31)
-#include "kernels/gpu/reduce_type.inc.h"
+#include "kernels/gpu/reduce/reduce_type.inc.h"
 
 #define T double
 #define PASTE(name) name##_f64
@@ -28,7 +29,7 @@
 #define HIGHEST RP_GPU_INFINITY
 #define RP_GPU_INFINITY RP_GPU_FROM_BITS_F64(UINT64_C(0x7FF0000000000000))
 #define SIGN_BIT(x) (RP_GPU_BITS_F64(x) >> 63)
-#include "kernels/gpu/reduce_type.inc.h"
+#include "kernels/gpu/reduce/reduce_type.inc.h"
 
 #undef DEFINE_REALS
 #define T int32_t
@@ -37,7 +38,7 @@
 #define SHUFFLE_XOR(v, mask) ((int32_t)RP_GPU_SHUFFLE_XOR_U32((u32)(v), mask))
 #define LOWEST INT32_MIN
 #define HIGHEST INT32_MAX
-#include "kernels/gpu/reduce_type.inc.h"
+#include "kernels/gpu/reduce/reduce_type.inc.h"
 
 #define T i64
 #define WIDE u64
@@ -45,4 +46,4 @@
 #define SHUFFLE_XOR(v, mask) ((i64)RP_GPU_SHUFFLE_XOR_U64((u64)(v), mask))
 #define LOWEST INT64_MIN
 #define HIGHEST INT64_MAX
-#include "kernels/gpu/reduce_type.inc.h"
+#include "kernels/gpu/reduce/reduce_type.inc.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Batch norm on the device (CONTRACT 7.8): what is a channel's, and what is an element's. The sums over a channel are
  * reductions (reduce.cu). */
-#include "kernels/gpu/batch_norm_args.h"
-#include "kernels/gpu/strided.h"
+#include "kernels/gpu/reduce/batch_norm_args.h"
+#include "kernels/gpu/reduce/strided.h"
 
 enum { THREADS = 256 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a launch tells the kernels of matmul.cu: plain data, passed by value, the same for host and device. */
-#ifndef KERNELS_GPU_MATMUL_ARGS_H
-#define KERNELS_GPU_MATMUL_ARGS_H
+#ifndef KERNELS_GPU_MATMUL_MATMUL_ARGS_H
+#define KERNELS_GPU_MATMUL_MATMUL_ARGS_H
 
 #include "kernels/gpu/gpu.h"
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kernels/gpu/matmul_args.h"
+#include "kernels/gpu/matmul/matmul_args.h"
 #include "kernels/ref/matmul.h"
 
 enum { ROW_BYTES = 16, PACK_THREADS = 256, MOST_BLOCKS_YZ = 65535, AXES = RP_GPU_MATMUL_BATCH_AXES };

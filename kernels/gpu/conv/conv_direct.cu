@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Convolution and pooling with a thread for each element that is made (CONTRACT 4.5): what has few channels or filters a
  * group, binary64, and all that the tiles of conv.cu do not take. Neighbours along the channels read neighbours. */
-#include "kernels/gpu/conv_args.h"
+#include "kernels/gpu/conv/conv_args.h"
 
 enum { THREADS = 256 };
 
@@ -36,11 +36,11 @@ RP_GPU_FN i64 offset(const i64 *stride, int a, int b, int c, int d)
 #define FMA RP_GPU_FMA_F32
 #define LOWEST (-RP_GPU_FROM_BITS_F32(0x7F800000u))
 #define SIGN_BIT(x) (RP_GPU_BITS_F32(x) >> 31)
-#include "kernels/gpu/conv_direct_type.inc.h"
+#include "kernels/gpu/conv/conv_direct_type.inc.h"
 
 #define T double
 #define PASTE(name) name##_f64
 #define FMA RP_GPU_FMA_F64
 #define LOWEST (-RP_GPU_FROM_BITS_F64(UINT64_C(0x7FF0000000000000)))
 #define SIGN_BIT(x) (RP_GPU_BITS_F64(x) >> 63)
-#include "kernels/gpu/conv_direct_type.inc.h"
+#include "kernels/gpu/conv/conv_direct_type.inc.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Launches of reductions: the first level reads the operand, each further one the values that chunks gave, until one is
  * left of each output. */
-#include "kernels/gpu/launch_reduce.h"
+#include "kernels/gpu/reduce/launch_reduce.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "kernels/gpu/launch_axes.h"
+#include "kernels/gpu/reduce/launch_axes.h"
 #include "kernels/gpu/launch_tuned.h"
 
 enum { THREADS = 256, FEW_THREADS = 64, ALONG = 16, ACROSS = 32, BYTES = 16 };

@@ -3,9 +3,9 @@
  * longer one. */
 #include <stdio.h>
 
-#include "kernels/gpu/launch_axes.h"
+#include "kernels/gpu/reduce/launch_axes.h"
 #include "kernels/gpu/launch_tuned.h"
-#include "kernels/gpu/rows_args.h"
+#include "kernels/gpu/reduce/rows_args.h"
 
 enum { WARPS = 8, WARP = 32 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Axes of several views as kernels count them: those that lie behind one another in all views become one. */
-#ifndef KERNELS_GPU_LAUNCH_AXES_H
-#define KERNELS_GPU_LAUNCH_AXES_H
+#ifndef KERNELS_GPU_REDUCE_LAUNCH_AXES_H
+#define KERNELS_GPU_REDUCE_LAUNCH_AXES_H
 
-#include "kernels/gpu/reduce_args.h"
+#include "kernels/gpu/reduce/reduce_args.h"
 #include "kernels/walk.h"
 
 /* The axes of views[0] whose bit in mask is set (keep), clear (!keep); all views have its shape along them. strides[v]

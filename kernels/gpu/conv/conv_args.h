@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What launches tell the kernels of convolution and pooling: x [n, h, w, c], weight [r, s, c / groups, k] and y [n, oh,
  * ow, k], any of which may be the gradient that is made. */
-#ifndef KERNELS_GPU_CONV_ARGS_H
-#define KERNELS_GPU_CONV_ARGS_H
+#ifndef KERNELS_GPU_CONV_CONV_ARGS_H
+#define KERNELS_GPU_CONV_CONV_ARGS_H
 
 #include "kernels/gpu/gpu.h"
 
