@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The binary32 functions of two arguments as static inline code that vectorises. A try gives the result and whether it
  * is in doubt: whether the binary64 value inside, allowed an error far above its own, lies on both sides of a midpoint.
- * Then determinism/math_bivariate_decide.inc.h decides with 288 bits. Both are rare. hypot needs no try. The binary64 inside may
- * use fma. */
+ * Then determinism/math_bivariate_decide.inc.h decides with 288 bits. Both are rare. hypot needs no try. The binary64
+ * inside may use fma. */
 #ifndef DETERMINISM_MATH_BIVARIATE_F32_INLINE_H
 #define DETERMINISM_MATH_BIVARIATE_F32_INLINE_H
 

@@ -83,7 +83,8 @@ static void seek(rp_walk *walk, const rp_view *const *views, size_t begin)
     }
 }
 
-RP_KERNEL_FN RP_KERNEL_APART void rp_walk_begin(rp_walk *walk, const rp_view *const *views, size_t n_views, size_t begin, size_t end)
+RP_KERNEL_FN RP_KERNEL_APART void rp_walk_begin(rp_walk *walk, const rp_view *const *views, size_t n_views,
+                                                size_t begin, size_t end)
 {
     int last = -1;
 

@@ -24,7 +24,8 @@ typedef struct rp_walk {
 } rp_walk;
 
 /* All views have the shape of views[0]; n_views <= RP_WALK_VIEWS. */
-RP_KERNEL_FN RP_KERNEL_APART void rp_walk_begin(rp_walk *walk, const rp_view *const *views, size_t n_views, size_t begin, size_t end);
+RP_KERNEL_FN RP_KERNEL_APART void rp_walk_begin(rp_walk *walk, const rp_view *const *views, size_t n_views,
+                                                size_t begin, size_t end);
 /* The walk of a kernel's outputs, then its first n_in inputs. */
 RP_KERNEL_FN void rp_walk_args(rp_walk *walk, const rp_kernel_args *args, size_t n_in, size_t begin, size_t end);
 /* Moves to the next run; false when there is none left. */

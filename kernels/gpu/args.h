@@ -25,17 +25,17 @@ typedef struct rp_gpu_fault {
     i64 value;
 } rp_gpu_fault;
 
-/* An elementwise kernel's: elements [first, count) of one shape, its axes merged where all views allow it, and where each
- * view has them: outputs, then inputs. A thread takes elements as many apart as there are threads. */
+/* An elementwise kernel's: elements [first, count) of one shape, its axes merged where all views allow it, and where
+ * each view has them: outputs, then inputs. A thread takes elements as many apart as there are threads. */
 typedef struct rp_gpu_map {
     rp_gpu_head head;
     u64 first, count;
     int rank; /* after merging, 1 to 8 */
     u32 wide; /* of kernels with indices: they are i64 */
     u64 shape[RP_MAX_RANK];
-    void *at[RP_GPU_MAP_VIEWS];                  /* element 0, */
-    i64 bytes[RP_GPU_MAP_VIEWS][RP_MAX_RANK];    /* and from one to the next */
-    const void *extra[RP_GPU_EXTRAS];            /* scalars, random state, index: the kernel's own */
+    void *at[RP_GPU_MAP_VIEWS];               /* element 0, */
+    i64 bytes[RP_GPU_MAP_VIEWS][RP_MAX_RANK]; /* and from one to the next */
+    const void *extra[RP_GPU_EXTRAS];         /* scalars, random state, index: the kernel's own */
     i64 own[RP_GPU_EXTRAS];
     rp_attr attr[RP_MAX_ATTR];
 } rp_gpu_map;

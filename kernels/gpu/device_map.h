@@ -69,10 +69,9 @@ RP_GPU_FN void rp_gpu_walk_to(rp_walk *walk, const rp_gpu_map *p, u64 i, int n)
 
 #define RP_MAP1(name, OUT) RP_GPU_MAP(FN(rp_gpu_##name), 2, *(OUT *)walk->at[0] = FN(name)(*(const T *)walk->at[1]);)
 #define RP_MAP1_WITH(name, let, ...) \
-    RP_GPU_MAP(FN(rp_gpu_##name), 2, let * (T *)walk->at[0] = FN(name)(*(const T *)walk->at[1], __VA_ARGS__);)
+    RP_GPU_MAP(FN(rp_gpu_##name), 2, let *(T *)walk->at[0] = FN(name)(*(const T *)walk->at[1], __VA_ARGS__);)
 #define RP_MAP2(name, OUT) \
-    RP_GPU_MAP(FN(rp_gpu_##name), 3, \
-               *(OUT *)walk->at[0] = FN(name)(*(const T *)walk->at[1], *(const T *)walk->at[2]);)
+    RP_GPU_MAP(FN(rp_gpu_##name), 3, *(OUT *)walk->at[0] = FN(name)(*(const T *)walk->at[1], *(const T *)walk->at[2]);)
 #define RP_CONVERSION(from, FROM, to, TO, value) \
     RP_GPU_MAP(rp_gpu_cast_##from##_##to, 2, const FROM x = *(const FROM *)walk->at[1]; \
                *(TO *)walk->at[0] = (TO)(value);)

@@ -86,7 +86,8 @@ typedef uint4 rp_gpu_u32x4;
 #define RP_GPU_STORE16(type, p, v) (*(type *)(p) = (v))
 
 #elif defined(RP_GPU_HOST)
-/* Defines all of the names above for the host, RP_GPU_KERNEL as a static function with the launch by the header's own. */
+/* Defines all of the names above for the host, RP_GPU_KERNEL as a static function with the launch by the header's own.
+ */
 #include RP_GPU_HOST
 #endif
 

@@ -12,8 +12,7 @@ RP_GPU_FN i64 rp_gpu_index_at(const rp_gpu_map *p, const void *at)
     RP_GPU_MAP(rp_gpu_copy_##type, 2, *(T *)walk->at[0] = *(const T *)walk->at[1];) \
     RP_GPU_MAP(rp_gpu_fill_##type, 1, const rp_attr *of = &RP_AT(walk->attr, fill, value); \
                *(T *)walk->at[0] = (T)(made);) \
-    RP_GPU_MAP(rp_gpu_gather_##type, 3, \
-               const i64 from = rp_gpu_index_at(&p, walk->at[2]) * p.own[0]; \
+    RP_GPU_MAP(rp_gpu_gather_##type, 3, const i64 from = rp_gpu_index_at(&p, walk->at[2]) * p.own[0]; \
                *(T *)walk->at[0] = *(const T *)((const char *)walk->at[1] + from);)
 MOVES(f32, float, of->r)
 MOVES(f64, double, of->r)

@@ -1,11 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How each kernel is launched on a GPU: the ways that it has, the fastest first. An elementwise row of operations.def is
- * here without another line. */
+ * How each kernel is launched on a GPU: the ways that it has, the fastest first. An elementwise row of operations.def
+ * is here without another line. */
 #include "kernels/gpu/launch.h"
 
-#define MAP {{rp_gpu_launch_map}}
-#define REFERENCE {{rp_gpu_launch_reference}}
-#define ONLY(launcher) {{launcher}}
+#define MAP \
+    { \
+        { \
+            rp_gpu_launch_map \
+        } \
+    }
+#define REFERENCE \
+    { \
+        { \
+            rp_gpu_launch_reference \
+        } \
+    }
+#define ONLY(launcher) \
+    { \
+        { \
+            launcher \
+        } \
+    }
 
 const rp_gpu_row rp_gpu_table[RP_K_COUNT] = {
 #define MAP1(name, ...) [RP_K_##name] = MAP,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Each conversion of CONTRACT 2.5, by the includer's RP_CONVERSION(from, FROM, to, TO, value of x): real to integer
- * truncates toward zero and saturates, NaN gives 0; integer to real and a wider to a narrower real round once to nearest
- * even; a wider integer keeps its low bits; anything to bool is x != 0, so a NaN is true; bool is 0 or 1. */
+ * truncates toward zero and saturates, NaN gives 0; integer to real and a wider to a narrower real round once to
+ * nearest even; a wider integer keeps its low bits; anything to bool is x != 0, so a NaN is true; bool is 0 or 1. */
 /* In the source's own type, so that a loop converts as many at once as it can. `limit` is 2^31 or 2^63. */
 #define TO_INT(x, limit, least, most, to) \
     ((x) != (x) ? 0 : (x) >= (limit) ? (most) : (x) <= -(limit) ? (least) : (to)(x))

@@ -45,7 +45,7 @@ RP_KERNEL_FN rp_matmul rp_matmul_of(const rp_kernel_args *args, size_t batch)
 }
 
 RP_KERNEL_FN RP_KERNEL_CALLER void rp_matmul_run(const rp_kernel_args *args, size_t begin, size_t end,
-                   void (*rows)(const rp_matmul *product, size_t begin, size_t end))
+                                                 void (*rows)(const rp_matmul *product, size_t begin, size_t end))
 {
     const size_t m = args->out[0].shape[args->out[0].rank - 2];
 

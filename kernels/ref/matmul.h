@@ -22,6 +22,6 @@ RP_KERNEL_FN rp_matmul rp_matmul_of(const rp_kernel_args *args, size_t batch);
 
 /* Calls rows(product, begin, end) for the rows of each product that items [begin, end) name. */
 RP_KERNEL_FN RP_KERNEL_CALLER void rp_matmul_run(const rp_kernel_args *args, size_t begin, size_t end,
-                   void (*rows)(const rp_matmul *product, size_t begin, size_t end));
+                                                 void (*rows)(const rp_matmul *product, size_t begin, size_t end));
 
 #endif

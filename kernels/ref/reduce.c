@@ -56,7 +56,8 @@ static unsigned axes_mask(const rp_attr *axes)
     return mask;
 }
 
-RP_KERNEL_CALLER static void reduce_items(const rp_kernel_args *args, unsigned mask, size_t begin, size_t end, reduce_one *reduce)
+RP_KERNEL_CALLER static void reduce_items(const rp_kernel_args *args, unsigned mask, size_t begin, size_t end,
+                                          reduce_one *reduce)
 {
     const rp_view kept_out = rp_view_axes(&args->out[0], mask, false);
     const rp_view kept_in = rp_view_axes(&args->in[0], mask, false);

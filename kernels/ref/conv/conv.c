@@ -22,7 +22,7 @@ static bool output_of(const rp_conv_axis *axis, size_t i, size_t t, size_t *o)
 }
 
 RP_KERNEL_CALLER static rp_taps taps_of(const rp_conv_axis *axis, size_t from,
-                       bool (*meets)(const rp_conv_axis *axis, size_t from, size_t t, size_t *to))
+                                        bool (*meets)(const rp_conv_axis *axis, size_t from, size_t t, size_t *to))
 {
     rp_taps taps = {.step = 1};
     size_t to;

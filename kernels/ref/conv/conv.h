@@ -39,9 +39,10 @@ RP_KERNEL_FN rp_conv_axis rp_conv_axis_of(const rp_attr *attr, int d, size_t in,
 RP_KERNEL_FN rp_conv rp_conv_of(const rp_view *x, const rp_view *weight, const rp_view *y, const rp_attr *attr);
 
 /* The three kernels' operands by name. */
-RP_KERNEL_FN rp_conv rp_conv_forward(const rp_kernel_args *args);     /* in: x, weight; out: y */
-RP_KERNEL_FN rp_conv rp_conv_grad_input(const rp_kernel_args *args);  /* in: gradient of y, weight; out: gradient of x */
-RP_KERNEL_FN rp_conv rp_conv_grad_weight(const rp_kernel_args *args); /* in: x, gradient of y; out: gradient of weight */
+RP_KERNEL_FN rp_conv rp_conv_forward(const rp_kernel_args *args);    /* in: x, weight; out: y */
+RP_KERNEL_FN rp_conv rp_conv_grad_input(const rp_kernel_args *args); /* in: gradient of y, weight; out: gradient of x */
+RP_KERNEL_FN rp_conv
+rp_conv_grad_weight(const rp_kernel_args *args); /* in: x, gradient of y; out: gradient of weight */
 
 /* Items are pixels of y, pixels of x, and rows (r, s, c) of weight: all but the last axis of output 0. */
 RP_KERNEL_FN size_t rp_conv_forward_cost(const rp_kernel_args *args);
