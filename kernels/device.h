@@ -20,8 +20,10 @@ typedef struct rp_event rp_event;
  * on a stream of their own. Errors: RP_EUNSUPPORTED for a name that this build does not have, or what this host cannot
  * do; RP_EARG for no threads or an unknown level; RP_EFPENV; RP_ENOMEM. */
 rp_status rp_device_open(rp_device **out, const char *name, const char *level, unsigned threads, rp_error *err);
-/* The names that rp_device_open knows: the first is "cpu"; NULL beyond the last. */
+/* The names that rp_device_open knows: the first is "cpu"; NULL beyond the last. Behind "cuda" and "emulated" may stand
+ * which of several is meant: "cuda:1". */
 const char *rp_device_name(size_t i);
+bool rp_device_known(const char *name); /* as one of them; whether it is there only opening tells */
 rp_status rp_device_cpu_new(rp_device **out, const char *level, unsigned threads, rp_error *err);
 void rp_device_free(rp_device *device); /* NULL is fine; all its memory has been released */
 

@@ -73,13 +73,12 @@ enum {
     CALL(cuModuleGetFunction, (rp_cu_function * function, rp_cu_module module, const char *name)) \
     CALL(cuFuncGetAttribute, (int *value, int attribute, rp_cu_function function)) \
     CALL(cuFuncSetAttribute, (rp_cu_function function, int attribute, int value)) \
-    CALL(cuLaunchKernel, \
-         (rp_cu_function function, unsigned blocks_x, unsigned blocks_y, unsigned blocks_z, unsigned threads_x, \
-          unsigned threads_y, unsigned threads_z, unsigned shared, rp_cu_stream stream, void **parameters, \
-          void **extra)) \
+    CALL(cuLaunchKernel, (rp_cu_function function, unsigned blocks_x, unsigned blocks_y, unsigned blocks_z, \
+                          unsigned threads_x, unsigned threads_y, unsigned threads_z, unsigned shared, \
+                          rp_cu_stream stream, void **parameters, void **extra)) \
     CALL(cuMemAlloc_v2, (rp_cu_pointer * memory, size_t bytes)) \
     CALL(cuMemFree_v2, (rp_cu_pointer memory)) \
-    CALL(cuMemGetInfo_v2, (size_t * free, size_t *total)) \
+    CALL(cuMemGetInfo_v2, (size_t * free, size_t * total)) \
     CALL(cuMemHostAlloc, (void **host, size_t bytes, unsigned flags)) \
     CALL(cuMemFreeHost, (void *host)) \
     CALL(cuMemcpyHtoDAsync_v2, (rp_cu_pointer to, const void *from, size_t bytes, rp_cu_stream stream)) \

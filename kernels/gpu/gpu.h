@@ -36,6 +36,8 @@ typedef struct rp_gpu_head {
  * rp_gpu_ is every kernel's prefix; names are unique over all files, and the launch code finds kernels by them. */
 #define RP_GPU_KERNEL(threads, blocks) extern "C" __global__ void __launch_bounds__(threads, blocks)
 #define RP_GPU_FN static __device__ __forceinline__
+/* Of a parameter whose address is taken: it is read where it lies. */
+#define RP_GPU_PARAMETER __grid_constant__
 #define RP_GPU_SHARED(type, name, count) __shared__ __align__(16) type name[count]
 /* As large as the launch says; `most` is for the host's form. One a kernel. */
 #define RP_GPU_SHARED_GIVEN(type, name, most) extern __shared__ __align__(16) type name[]
@@ -84,7 +86,8 @@ typedef uint4 rp_gpu_u32x4;
 #define RP_GPU_STORE16(type, p, v) (*(type *)(p) = (v))
 
 #elif defined(RP_GPU_HOST)
-/* Defines all of the names above for the host, RP_GPU_KERNEL as a static function with the launch by the header's own. */
+/* Defines all of the names above for the host, RP_GPU_KERNEL as a static function with the launch by the header's own.
+ */
 #include RP_GPU_HOST
 #endif
 

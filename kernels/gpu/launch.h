@@ -12,14 +12,14 @@ typedef struct rp_gpu_device rp_gpu_device;
 
 typedef struct rp_gpu_queue {
     rp_gpu_device *device;
-    const rp_driver *driver;
-    rp_cu_stream stream;
-    rp_status status; /* RP_OK, or what went wrong first */
-    rp_error *err;    /* with its text; may be NULL */
+    rp_stream *stream;
+    rp_status status;    /* RP_OK, or what went wrong first */
+    rp_error *err;       /* with its text; may be NULL */
+    uint64_t first, end; /* the elements of elementwise kernels that are computed; 0, 0: all */
 } rp_gpu_queue;
 
 typedef struct rp_gpu_grid {
-    uint32_t x, y, z; /* blocks; 0 is 1 */
+    uint32_t x, y, z;         /* blocks; 0 is 1 */
     unsigned threads, shared; /* of a block; bytes of shared memory asked for */
 } rp_gpu_grid;
 
@@ -32,7 +32,8 @@ void *rp_gpu_workspace(rp_gpu_queue *queue, size_t bytes);
 unsigned rp_gpu_multiprocessors(const rp_gpu_queue *queue);
 size_t rp_gpu_shared_memory(const rp_gpu_queue *queue); /* bytes that a block may ask for */
 
-/* Launches what computes a kernel's outputs. false: this way does not take these arguments, and nothing was launched. */
+/* Launches what computes a kernel's outputs. false: this way does not take these arguments, and nothing was launched.
+ */
 typedef bool rp_gpu_launcher(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_kernel_args *args);
 
 /* The ways of a kernel, the fastest first; the last takes everything. All NULL: the device does not have the kernel. */
@@ -43,5 +44,21 @@ typedef struct rp_gpu_row {
 } rp_gpu_row;
 
 extern const rp_gpu_row rp_gpu_table[RP_K_COUNT];
+
+/* The first of its ways that takes the arguments. */
+void rp_gpu_compute(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_kernel_args *args);
+
+/* launch_map.c: elementwise kernels by rp_gpu_NAME_TYPE, and their parameters for other launchers. */
+typedef struct rp_gpu_map rp_gpu_map;
+void rp_gpu_map_of(rp_gpu_map *map, const rp_view *const *views, size_t n_views, const rp_attr *attr,
+                   rp_kernel_id kernel);
+void rp_gpu_run_map(rp_gpu_queue *queue, const char *name, rp_gpu_map *map);
+rp_gpu_launcher rp_gpu_launch_map, rp_gpu_launch_cast, rp_gpu_launch_where, rp_gpu_launch_random,
+    rp_gpu_launch_optimizer;
+/* launch_move.c */
+rp_gpu_launcher rp_gpu_launch_copy, rp_gpu_launch_fill, rp_gpu_launch_iota, rp_gpu_launch_concat, rp_gpu_launch_pad,
+    rp_gpu_launch_gather, rp_gpu_launch_scatter_add, rp_gpu_launch_one_hot;
+/* launch_reference.c: any kernel by rp_gpu_ref_NAME */
+rp_gpu_launcher rp_gpu_launch_reference;
 
 #endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How each kernel is launched on a GPU: the ways that it has, the fastest first. An elementwise row of operations.def
+ * is here without another line. */
+#include "kernels/gpu/launch.h"
+
+#define MAP \
+    { \
+        { \
+            rp_gpu_launch_map \
+        } \
+    }
+#define REFERENCE \
+    { \
+        { \
+            rp_gpu_launch_reference \
+        } \
+    }
+#define ONLY(launcher) \
+    { \
+        { \
+            launcher \
+        } \
+    }
+
+const rp_gpu_row rp_gpu_table[RP_K_COUNT] = {
+#define MAP1(name, ...) [RP_K_##name] = MAP,
+#define MAP1P MAP1
+#define MAP1Q MAP1
+#define MAP2 MAP1
+#define NUM1 MAP1
+#define NUM2 MAP1
+#define PAIR2 MAP1
+#define COMPARE MAP1
+#define LOGIC1 MAP1
+#define LOGIC2 MAP1
+#include "kernels/operations.def"
+    [RP_K_pow_int] = MAP,
+    [RP_K_cast] = ONLY(rp_gpu_launch_cast),
+    [RP_K_where] = ONLY(rp_gpu_launch_where),
+    [RP_K_dropout] = ONLY(rp_gpu_launch_random),
+    [RP_K_copy] = ONLY(rp_gpu_launch_copy),
+    [RP_K_fill] = ONLY(rp_gpu_launch_fill),
+    [RP_K_iota] = ONLY(rp_gpu_launch_iota),
+    [RP_K_concat] = ONLY(rp_gpu_launch_concat),
+    [RP_K_pad] = ONLY(rp_gpu_launch_pad),
+    [RP_K_gather] = ONLY(rp_gpu_launch_gather),
+    [RP_K_scatter_add] = ONLY(rp_gpu_launch_scatter_add),
+    [RP_K_one_hot] = ONLY(rp_gpu_launch_one_hot),
+    [RP_K_sum] = REFERENCE,
+    [RP_K_mean] = REFERENCE,
+    [RP_K_max] = REFERENCE,
+    [RP_K_argmax] = REFERENCE,
+    [RP_K_min] = REFERENCE,
+    [RP_K_argmin] = REFERENCE,
+    [RP_K_cumsum] = REFERENCE,
+    [RP_K_var] = REFERENCE,
+    [RP_K_logsumexp] = REFERENCE,
+    [RP_K_softmax] = REFERENCE,
+    [RP_K_softmax_grad] = REFERENCE,
+    [RP_K_log_softmax] = REFERENCE,
+    [RP_K_log_softmax_grad] = REFERENCE,
+    [RP_K_layer_norm] = REFERENCE,
+    [RP_K_layer_norm_grad] = REFERENCE,
+    [RP_K_cross_entropy] = REFERENCE,
+    [RP_K_cross_entropy_grad] = REFERENCE,
+    [RP_K_matmul] = REFERENCE,
+    [RP_K_cholesky] = REFERENCE,
+    [RP_K_triangular_solve] = REFERENCE,
+    [RP_K_conv2d] = REFERENCE,
+    [RP_K_conv2d_grad_input] = REFERENCE,
+    [RP_K_conv2d_grad_weight] = REFERENCE,
+    [RP_K_conv2d_winograd] = REFERENCE,
+    [RP_K_max_pool] = REFERENCE,
+    [RP_K_max_pool_grad] = REFERENCE,
+    [RP_K_avg_pool] = REFERENCE,
+    [RP_K_avg_pool_grad] = REFERENCE,
+    [RP_K_batch_norm] = REFERENCE,
+    [RP_K_batch_norm_train] = REFERENCE,
+    [RP_K_batch_norm_grad] = REFERENCE,
+    [RP_K_uniform] = ONLY(rp_gpu_launch_random),
+    [RP_K_normal] = ONLY(rp_gpu_launch_random),
+    [RP_K_sgd] = ONLY(rp_gpu_launch_optimizer),
+    [RP_K_adam] = ONLY(rp_gpu_launch_optimizer),
+    [RP_K_adamw] = ONLY(rp_gpu_launch_optimizer),
+    [RP_K_rmsprop] = ONLY(rp_gpu_launch_optimizer),
+};
