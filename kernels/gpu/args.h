@@ -25,8 +25,8 @@ typedef struct rp_gpu_fault {
     i64 value;
 } rp_gpu_fault;
 
-/* An elementwise kernel's: elements [first, count) of one shape, its axes merged where all views allow it, and where each
- * view has them: outputs, then inputs. A thread takes elements as many apart as there are threads. */
+/* An elementwise kernel's: elements [first, count) of one shape, its axes merged where all views allow it, and where
+ * each view has them: outputs, then inputs. A thread takes elements as many apart as there are threads. */
 typedef struct rp_gpu_map {
     rp_gpu_head head;
     u64 first, count;

@@ -83,8 +83,8 @@ static rp_status cuda_stream_new(rp_device *device, rp_stream **out, rp_error *e
 
     *out = NULL;
     if (status == RP_OK)
-        status =
-            rp_gpu_result(d, d->driver->cuStreamCreate(&stream->handle, RP_CU_STREAM_NON_BLOCKING), "cuStreamCreate", err);
+        status = rp_gpu_result(d, d->driver->cuStreamCreate(&stream->handle, RP_CU_STREAM_NON_BLOCKING),
+                               "cuStreamCreate", err);
     if (status != RP_OK) {
         rp_free(stream);
         return status;
@@ -122,8 +122,8 @@ static rp_status cuda_event_new(rp_device *device, rp_event **out, rp_error *err
     rp_status status = event != NULL ? rp_gpu_enter(d, err) : rp_no_memory(err);
 
     if (status == RP_OK)
-        status =
-            rp_gpu_result(d, d->driver->cuEventCreate(&event->handle, RP_CU_EVENT_DISABLE_TIMING), "cuEventCreate", err);
+        status = rp_gpu_result(d, d->driver->cuEventCreate(&event->handle, RP_CU_EVENT_DISABLE_TIMING), "cuEventCreate",
+                               err);
     if (status != RP_OK)
         rp_free(event);
     *out = status == RP_OK ? event : NULL;
@@ -146,9 +146,9 @@ static rp_status cuda_event_record(rp_device *device, rp_event *event, rp_stream
     rp_gpu_device *d = (rp_gpu_device *)device;
     rp_status status = rp_gpu_enter(d, err);
 
-    return status != RP_OK
-               ? status
-               : rp_gpu_result(d, d->driver->cuEventRecord(event->handle, rp_gpu_handle(d, stream)), "cuEventRecord", err);
+    return status != RP_OK ? status
+                           : rp_gpu_result(d, d->driver->cuEventRecord(event->handle, rp_gpu_handle(d, stream)),
+                                           "cuEventRecord", err);
 }
 
 static rp_status cuda_event_wait(rp_device *device, rp_event *event, rp_stream *stream, rp_error *err)
@@ -156,10 +156,9 @@ static rp_status cuda_event_wait(rp_device *device, rp_event *event, rp_stream *
     rp_gpu_device *d = (rp_gpu_device *)device;
     rp_status status = rp_gpu_enter(d, err);
 
-    return status != RP_OK
-               ? status
-               : rp_gpu_result(d, d->driver->cuStreamWaitEvent(rp_gpu_handle(d, stream), event->handle, 0),
-                               "cuStreamWaitEvent", err);
+    return status != RP_OK ? status
+                           : rp_gpu_result(d, d->driver->cuStreamWaitEvent(rp_gpu_handle(d, stream), event->handle, 0),
+                                           "cuStreamWaitEvent", err);
 }
 
 /* ---- the device ---- */
@@ -234,11 +233,12 @@ static rp_status identify(rp_gpu_device *d, rp_error *err)
     if (status == RP_OK)
         status = rp_gpu_result(d, d->driver->cuDeviceGetName(chip, sizeof chip, d->device), "cuDeviceGetName", err);
     if (status == RP_OK && major < 8)
-        return rp_fail(err, RP_EUNSUPPORTED, "device %s: expected a chip of compute capability 8.0 or more, found %d.%d (%s)",
+        return rp_fail(err, RP_EUNSUPPORTED,
+                       "device %s: expected a chip of compute capability 8.0 or more, found %d.%d (%s)",
                        d->driver->kind, major, minor, chip);
     chip[sizeof chip - 1] = '\0';
-    (void)snprintf(d->base.identity, sizeof d->base.identity, "%s-sm%d%d %s driver %d.%d", d->driver->kind, major, minor,
-                   chip, d->driver->version / 1000, d->driver->version % 1000 / 10);
+    (void)snprintf(d->base.identity, sizeof d->base.identity, "%s-sm%d%d %s driver %d.%d", d->driver->kind, major,
+                   minor, chip, d->driver->version / 1000, d->driver->version % 1000 / 10);
     return status;
 }
 
@@ -255,16 +255,16 @@ static rp_status open_context(rp_gpu_device *d, int ordinal, rp_error *err)
     if (status == RP_OK)
         status = identify(d, err);
     if (status == RP_OK)
-        status =
-            rp_gpu_result(d, d->driver->cuDevicePrimaryCtxRetain(&d->context, d->device), "cuDevicePrimaryCtxRetain", err);
+        status = rp_gpu_result(d, d->driver->cuDevicePrimaryCtxRetain(&d->context, d->device),
+                               "cuDevicePrimaryCtxRetain", err);
     return status == RP_OK ? rp_gpu_enter(d, err) : status;
 }
 
 /* The default stream, the fault word and the kernels. */
 static rp_status equip(rp_gpu_device *d, rp_error *err)
 {
-    rp_status status = rp_gpu_result(d, d->driver->cuStreamCreate(&d->main.handle, RP_CU_STREAM_NON_BLOCKING),
-                                     "cuStreamCreate", err);
+    rp_status status =
+        rp_gpu_result(d, d->driver->cuStreamCreate(&d->main.handle, RP_CU_STREAM_NON_BLOCKING), "cuStreamCreate", err);
 
     if (status == RP_OK)
         status = rp_gpu_result(

@@ -50,14 +50,14 @@ struct rp_gpu_device {
     size_t kept_bytes;
     rp_gpu_stage stage[RP_GPU_STAGES];
     size_t next_stage;
-    bool busy; /* something was put on a stream since all were waited for */
+    bool busy;       /* something was put on a stream since all were waited for */
     rp_error broken; /* with a status other than RP_OK: what went wrong first */
     rp_cu_module module[RP_GPU_MODULES];
     size_t modules;
     struct {
         const char *name; /* NULL: free */
         rp_cu_function handle;
-        unsigned shared; /* bytes of shared memory that it may ask for so far */
+        unsigned shared;          /* bytes of shared memory that it may ask for so far */
     } function[RP_GPU_FUNCTIONS]; /* by a digest of the name */
     rp_gpu_fault *fault_mirror;   /* pinned; what synchronizing has read */
     rp_cu_pointer fault;          /* an rp_gpu_fault */

@@ -154,8 +154,8 @@ static rp_status next_stage(rp_gpu_device *d, rp_gpu_stage **out, rp_error *err)
         status = rp_gpu_result(d, d->driver->cuMemHostAlloc((void **)&stage->host, RP_GPU_STAGE, RP_CU_HOST_PORTABLE),
                                "cuMemHostAlloc", err);
     if (status == RP_OK && stage->copied == NULL)
-        status =
-            rp_gpu_result(d, d->driver->cuEventCreate(&stage->copied, RP_CU_EVENT_DISABLE_TIMING), "cuEventCreate", err);
+        status = rp_gpu_result(d, d->driver->cuEventCreate(&stage->copied, RP_CU_EVENT_DISABLE_TIMING), "cuEventCreate",
+                               err);
     if (status == RP_OK && stage->used)
         status = rp_gpu_result(d, d->driver->cuEventSynchronize(stage->copied), "cuEventSynchronize", err);
     return status;
@@ -170,7 +170,8 @@ static rp_status upload_part(rp_gpu_device *d, uintptr_t to, const char *from, s
     if (status != RP_OK)
         return status;
     memcpy(stage->host, from, bytes);
-    status = rp_gpu_result(d, d->driver->cuMemcpyHtoDAsync_v2(to, stage->host, bytes, stream), "cuMemcpyHtoDAsync", err);
+    status =
+        rp_gpu_result(d, d->driver->cuMemcpyHtoDAsync_v2(to, stage->host, bytes, stream), "cuMemcpyHtoDAsync", err);
     if (status == RP_OK)
         status = rp_gpu_result(d, d->driver->cuEventRecord(stage->copied, stream), "cuEventRecord", err);
     stage->used = status == RP_OK;
@@ -202,8 +203,7 @@ rp_status rp_gpu_download(rp_device *device, void *host, const void *from, size_
     if (status != RP_OK || bytes == 0)
         return status;
     rp_gpu_busy(d);
-    return rp_gpu_result(d,
-                         d->driver->cuMemcpyDtoHAsync_v2(host, (uintptr_t)from, bytes, rp_gpu_handle(d, stream)),
+    return rp_gpu_result(d, d->driver->cuMemcpyDtoHAsync_v2(host, (uintptr_t)from, bytes, rp_gpu_handle(d, stream)),
                          "cuMemcpyDtoHAsync", err);
 }
 

@@ -78,12 +78,12 @@ rp_status rp_driver_open(rp_driver **out, const char *kind, rp_error *err)
     driver->kind = emulated ? "emulated" : "cuda";
     driver->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (driver->library == NULL)
-        status = emulated ? rp_fail(err, RP_EUNSUPPORTED,
-                                    "device emulated: libreprise-emulated.so is not here (%.300s); it is built with the "
-                                    "tests, and RP_EMULATED_LIBRARY may name it",
-                                    dlerror())
-                          : rp_fail(err, RP_EUNSUPPORTED, "device cuda: this host has no NVIDIA driver (%.300s)",
-                                    dlerror());
+        status = emulated
+                     ? rp_fail(err, RP_EUNSUPPORTED,
+                               "device emulated: libreprise-emulated.so is not here (%.300s); it is built with the "
+                               "tests, and RP_EMULATED_LIBRARY may name it",
+                               dlerror())
+                     : rp_fail(err, RP_EUNSUPPORTED, "device cuda: this host has no NVIDIA driver (%.300s)", dlerror());
     if (status == RP_OK)
         status = find_functions(driver, path, err);
     if (status == RP_OK)
@@ -112,8 +112,8 @@ rp_status rp_driver_result(const rp_driver *driver, int result, const char *call
     if (driver->cuGetErrorString(result, &text) != RP_CU_SUCCESS || text == NULL)
         text = "no text";
     return rp_fail(err,
-                   result == RP_CU_OUT_OF_MEMORY                              ? RP_ENOMEM
+                   result == RP_CU_OUT_OF_MEMORY                                 ? RP_ENOMEM
                    : result == RP_CU_NO_DEVICE || result == RP_CU_INVALID_DEVICE ? RP_EUNSUPPORTED
-                                                                              : RP_EIO,
+                                                                                 : RP_EIO,
                    "device %s: %s: %s (%d): %s", driver->kind, call, name, result, text);
 }

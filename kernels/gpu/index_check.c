@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Indices below a bound, on a GPU: one kernel finds the least element that is wrong, another notes it in the fault word,
- * which every kernel reads before it does anything (RP_GPU_BEGIN). The host reads it where it waits. */
+ * Indices below a bound, on a GPU: one kernel finds the least element that is wrong, another notes it in the fault
+ * word, which every kernel reads before it does anything (RP_GPU_BEGIN). The host reads it where it waits. */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -16,9 +16,9 @@ rp_status rp_gpu_clear_fault(rp_gpu_device *d, rp_error *err)
     memset(d->fault_mirror, 0, sizeof *d->fault_mirror);
     d->checked = false;
     if (status == RP_OK)
-        status = rp_gpu_result(d,
-                               d->driver->cuMemsetD8Async(element, 0xFF, sizeof d->fault_mirror->element, d->main.handle),
-                               "cuMemsetD8Async", err);
+        status =
+            rp_gpu_result(d, d->driver->cuMemsetD8Async(element, 0xFF, sizeof d->fault_mirror->element, d->main.handle),
+                          "cuMemsetD8Async", err);
     return status == RP_OK
                ? rp_gpu_result(d, d->driver->cuStreamSynchronize(d->main.handle), "cuStreamSynchronize", err)
                : status;

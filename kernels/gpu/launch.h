@@ -13,8 +13,8 @@ typedef struct rp_gpu_device rp_gpu_device;
 typedef struct rp_gpu_queue {
     rp_gpu_device *device;
     rp_stream *stream;
-    rp_status status; /* RP_OK, or what went wrong first */
-    rp_error *err;    /* with its text; may be NULL */
+    rp_status status;    /* RP_OK, or what went wrong first */
+    rp_error *err;       /* with its text; may be NULL */
     uint64_t first, end; /* the elements of elementwise kernels that are computed; 0, 0: all */
 } rp_gpu_queue;
 
@@ -50,7 +50,8 @@ void rp_gpu_compute(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_kernel_ar
 
 /* launch_map.c: elementwise kernels by rp_gpu_NAME_TYPE, and their parameters for other launchers. */
 typedef struct rp_gpu_map rp_gpu_map;
-void rp_gpu_map_of(rp_gpu_map *map, const rp_view *const *views, size_t n_views, const rp_attr *attr, rp_kernel_id kernel);
+void rp_gpu_map_of(rp_gpu_map *map, const rp_view *const *views, size_t n_views, const rp_attr *attr,
+                   rp_kernel_id kernel);
 void rp_gpu_run_map(rp_gpu_queue *queue, const char *name, rp_gpu_map *map);
 rp_gpu_launcher rp_gpu_launch_map, rp_gpu_launch_cast, rp_gpu_launch_where, rp_gpu_launch_random,
     rp_gpu_launch_optimizer;

@@ -121,7 +121,8 @@ void *rp_gpu_workspace(rp_gpu_queue *queue, size_t bytes)
     if (bytes <= stream->workspace_bytes)
         return stream->workspace;
     if (stream->workspace != NULL) { /* what works in it is waited for */
-        queue->status = rp_gpu_result(d, d->driver->cuStreamSynchronize(stream->handle), "cuStreamSynchronize", queue->err);
+        queue->status =
+            rp_gpu_result(d, d->driver->cuStreamSynchronize(stream->handle), "cuStreamSynchronize", queue->err);
         if (queue->status == RP_OK)
             queue->status =
                 rp_gpu_result(d, d->driver->cuMemFree_v2((uintptr_t)stream->workspace), "cuMemFree", queue->err);
@@ -164,8 +165,8 @@ void rp_gpu_compute(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_kernel_ar
         if (row->way[i] != NULL && row->way[i](queue, kernel, args))
             return;
     if (queue->status == RP_OK)
-        queue->status =
-            rp_fail(queue->err, RP_EUNSUPPORTED, "device %s: no kernel %s", queue->device->base.kind, rp_kernel_name(kernel));
+        queue->status = rp_fail(queue->err, RP_EUNSUPPORTED, "device %s: no kernel %s", queue->device->base.kind,
+                                rp_kernel_name(kernel));
 }
 
 rp_status rp_gpu_launch(rp_device *device, rp_kernel_id kernel, const rp_kernel_args *args, rp_stream *stream,

@@ -22,7 +22,12 @@
             launcher \
         } \
     }
-#define CONVOLUTION {{rp_gpu_launch_conv_tile, rp_gpu_launch_conv_direct, rp_gpu_launch_reference}}
+#define CONVOLUTION \
+    { \
+        { \
+            rp_gpu_launch_conv_tile, rp_gpu_launch_conv_direct, rp_gpu_launch_reference \
+        } \
+    }
 #define TUNED(launcher) \
     { \
         { \

@@ -2,23 +2,32 @@
 # Tests of the emulated device, and of all that runs on it.
 
 # Through the library: kernels against the processor's.
-foreach(name emulated_conformance emulated_functions)
+foreach(name emulated_conformance emulated_functions emulated_errors)
   add_executable(${name} ${name}.c)
   target_link_libraries(${name} PRIVATE reprise_static rp_flags PkgConfig::CMOCKA PkgConfig::OPENSSL
-                                        PkgConfig::LIBARCHIVE PkgConfig::YAML Threads::Threads m)
+                                        PkgConfig::LIBARCHIVE PkgConfig::YAML Threads::Threads ${CMAKE_DL_LIBS} m)
   add_dependencies(${name} reprise_emulated)
 endforeach()
-add_test(NAME emulated_conformance COMMAND emulated_conformance)
-set(on_emulated emulated_conformance)
-if(form STREQUAL "ptx")
-  add_test(NAME emulated_functions COMMAND emulated_functions)
-  list(APPEND on_emulated emulated_functions)
-endif()
-set_tests_properties(${on_emulated} PROPERTIES
-  ENVIRONMENT "RP_EMULATED_LIBRARY=$<TARGET_FILE:reprise_emulated>")
+set(here "RP_EMULATED_LIBRARY=$<TARGET_FILE:reprise_emulated>")
+foreach(name emulated_conformance emulated_errors)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES ENVIRONMENT ${here})
+endforeach()
+# Every kind of job, once for each order.
+foreach(order 0 1 2)
+  add_test(NAME emulated_jobs_${order} COMMAND test_far_memory)
+  set_tests_properties(emulated_jobs_${order} PROPERTIES
+    ENVIRONMENT "${here};RP_FAR_DEVICE=emulated;RP_EMULATED_ORDER=${order}" SKIP_RETURN_CODE 77)
+endforeach()
+add_test(NAME emulated_device COMMAND test_device)
+set_tests_properties(emulated_device PROPERTIES ENVIRONMENT "${here};RP_FAR_DEVICE=emulated" SKIP_RETURN_CODE 77)
 if(form STREQUAL "source")
   return()
 endif()
+add_test(NAME emulated_functions COMMAND emulated_functions)
+add_test(NAME emulated_archives
+         COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/archives.sh ${reprise_command} ${CMAKE_SOURCE_DIR})
+set_tests_properties(emulated_functions emulated_archives PROPERTIES ENVIRONMENT ${here})
 
 # The device itself, with small kernels of its own and faults planted in them.
 function(emu_ptx OUT source)
