@@ -18,19 +18,20 @@ if(RP_CUDA AND NOT nvcc_found)
   message(FATAL_ERROR "RP_CUDA: nvcc ${nvcc_pinned} is not here: scripts/cuda-toolchain.sh installs it")
 endif()
 
-# The images' source, for a list of kernels/gpu/NAME.cu. In OUT: the path of a C file that holds them by name.
+# The images' source, for a list of kernels/gpu/FILE.cu, whose last names are unique. In OUT: the path of a C file that holds them by name.
 function(rp_gpu_images OUT)
   set(code "/* SPDX-License-Identifier: Apache-2.0 */\n#include \"kernels/gpu/images.h\"\n\n")
   set(rows "")
   set(fatbins)
   if(RP_CUDA)
-    foreach(name IN LISTS ARGN)
+    foreach(file IN LISTS ARGN)
+      get_filename_component(name ${file} NAME)
       set(made ${CMAKE_CURRENT_BINARY_DIR}/gpu/${name})
       file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/gpu)
       add_custom_command(OUTPUT ${made}.fatbin ${made}.ptx
         COMMAND ${CMAKE_SOURCE_DIR}/scripts/gpu-compile.sh ${RP_NVCC} ${CMAKE_SOURCE_DIR}
-                ${CMAKE_CURRENT_SOURCE_DIR}/gpu/${name}.cu ${made} ${CMAKE_SOURCE_DIR}/build/gpu-cache
-        DEPENDS ${CMAKE_SOURCE_DIR}/scripts/gpu-compile.sh ${CMAKE_CURRENT_SOURCE_DIR}/gpu/${name}.cu
+                ${CMAKE_CURRENT_SOURCE_DIR}/gpu/${file}.cu ${made} ${CMAKE_SOURCE_DIR}/build/gpu-cache
+        DEPENDS ${CMAKE_SOURCE_DIR}/scripts/gpu-compile.sh ${CMAKE_CURRENT_SOURCE_DIR}/gpu/${file}.cu
         DEPFILE ${made}.d VERBATIM COMMENT "GPU kernels: ${name}")
       string(APPEND code "__asm__(\".section .rodata\\n.balign 64\\n.hidden rp_gpu_image_${name}\\n\"\n"
         "        \".global rp_gpu_image_${name}\\nrp_gpu_image_${name}:\\n\"\n"

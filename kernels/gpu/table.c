@@ -2,6 +2,7 @@
  * How each kernel is launched on a GPU: the ways that it has, the fastest first. An elementwise row of operations.def
  * is here without another line. */
 #include "kernels/gpu/launch.h"
+#include "kernels/gpu/launch_tuned.h"
 
 #define MAP \
     { \
@@ -19,6 +20,18 @@
     { \
         { \
             launcher \
+        } \
+    }
+#define CONVOLUTION \
+    { \
+        { \
+            rp_gpu_launch_conv_tile, rp_gpu_launch_conv_direct, rp_gpu_launch_reference \
+        } \
+    }
+#define TUNED(launcher) \
+    { \
+        { \
+            launcher, rp_gpu_launch_reference \
         } \
     }
 
@@ -46,37 +59,37 @@ const rp_gpu_row rp_gpu_table[RP_K_COUNT] = {
     [RP_K_gather] = ONLY(rp_gpu_launch_gather),
     [RP_K_scatter_add] = ONLY(rp_gpu_launch_scatter_add),
     [RP_K_one_hot] = ONLY(rp_gpu_launch_one_hot),
-    [RP_K_sum] = REFERENCE,
-    [RP_K_mean] = REFERENCE,
-    [RP_K_max] = REFERENCE,
-    [RP_K_argmax] = REFERENCE,
-    [RP_K_min] = REFERENCE,
-    [RP_K_argmin] = REFERENCE,
+    [RP_K_sum] = TUNED(rp_gpu_launch_reduce),
+    [RP_K_mean] = TUNED(rp_gpu_launch_reduce),
+    [RP_K_max] = TUNED(rp_gpu_launch_reduce),
+    [RP_K_argmax] = TUNED(rp_gpu_launch_reduce),
+    [RP_K_min] = TUNED(rp_gpu_launch_reduce),
+    [RP_K_argmin] = TUNED(rp_gpu_launch_reduce),
     [RP_K_cumsum] = REFERENCE,
-    [RP_K_var] = REFERENCE,
-    [RP_K_logsumexp] = REFERENCE,
-    [RP_K_softmax] = REFERENCE,
-    [RP_K_softmax_grad] = REFERENCE,
-    [RP_K_log_softmax] = REFERENCE,
-    [RP_K_log_softmax_grad] = REFERENCE,
-    [RP_K_layer_norm] = REFERENCE,
-    [RP_K_layer_norm_grad] = REFERENCE,
-    [RP_K_cross_entropy] = REFERENCE,
-    [RP_K_cross_entropy_grad] = REFERENCE,
-    [RP_K_matmul] = REFERENCE,
+    [RP_K_var] = TUNED(rp_gpu_launch_reduce_twice),
+    [RP_K_logsumexp] = TUNED(rp_gpu_launch_reduce_twice),
+    [RP_K_softmax] = TUNED(rp_gpu_launch_rows),
+    [RP_K_softmax_grad] = TUNED(rp_gpu_launch_rows),
+    [RP_K_log_softmax] = TUNED(rp_gpu_launch_rows),
+    [RP_K_log_softmax_grad] = TUNED(rp_gpu_launch_rows),
+    [RP_K_layer_norm] = TUNED(rp_gpu_launch_rows),
+    [RP_K_layer_norm_grad] = TUNED(rp_gpu_launch_rows),
+    [RP_K_cross_entropy] = TUNED(rp_gpu_launch_rows),
+    [RP_K_cross_entropy_grad] = TUNED(rp_gpu_launch_rows),
+    [RP_K_matmul] = TUNED(rp_gpu_launch_matmul),
     [RP_K_cholesky] = REFERENCE,
     [RP_K_triangular_solve] = REFERENCE,
-    [RP_K_conv2d] = REFERENCE,
-    [RP_K_conv2d_grad_input] = REFERENCE,
-    [RP_K_conv2d_grad_weight] = REFERENCE,
+    [RP_K_conv2d] = CONVOLUTION,
+    [RP_K_conv2d_grad_input] = CONVOLUTION,
+    [RP_K_conv2d_grad_weight] = CONVOLUTION,
     [RP_K_conv2d_winograd] = REFERENCE,
-    [RP_K_max_pool] = REFERENCE,
-    [RP_K_max_pool_grad] = REFERENCE,
-    [RP_K_avg_pool] = REFERENCE,
-    [RP_K_avg_pool_grad] = REFERENCE,
-    [RP_K_batch_norm] = REFERENCE,
-    [RP_K_batch_norm_train] = REFERENCE,
-    [RP_K_batch_norm_grad] = REFERENCE,
+    [RP_K_max_pool] = TUNED(rp_gpu_launch_pool),
+    [RP_K_max_pool_grad] = TUNED(rp_gpu_launch_pool),
+    [RP_K_avg_pool] = TUNED(rp_gpu_launch_pool),
+    [RP_K_avg_pool_grad] = TUNED(rp_gpu_launch_pool),
+    [RP_K_batch_norm] = TUNED(rp_gpu_launch_batch_norm),
+    [RP_K_batch_norm_train] = TUNED(rp_gpu_launch_batch_norm),
+    [RP_K_batch_norm_grad] = TUNED(rp_gpu_launch_batch_norm_grad),
     [RP_K_uniform] = ONLY(rp_gpu_launch_random),
     [RP_K_normal] = ONLY(rp_gpu_launch_random),
     [RP_K_sgd] = ONLY(rp_gpu_launch_optimizer),

@@ -311,7 +311,7 @@ static rp_status job_doctor(rp_error *err)
 {
     char *text = NULL;
     bool healthy = false;
-    rp_status status = rp_doctor(&text, &healthy, err);
+    rp_status status = rp_doctor(NULL, &text, &healthy, err);
 
     rp_text_free(text);
     return status;
