@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # GPU kernels: kernels/gpu/*.cu as fat binaries in the library (scripts/gpu-compile.sh), where the pinned compiler is
-# found: in build/cuda (scripts/cuda-toolchain.sh), in CUDA_HOME or on the path. RP_CUDA=OFF leaves them out; the code that
-# launches them is there all the same, and says that this build has none.
+# found: in build/cuda (scripts/cuda-toolchain.sh), in CUDA_HOME or on the path. RP_CUDA=OFF leaves them out; the code
+# that launches them is there all the same, and says that this build has none.
 find_program(RP_NVCC nvcc HINTS ${CMAKE_SOURCE_DIR}/build/cuda/bin $ENV{CUDA_HOME}/bin /usr/local/cuda/bin)
 set(nvcc_pinned "V13.0.88")
 set(nvcc_found OFF)
