@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Every call of the driver, in turn, fails in a run that trains and records, in three ways: out of memory, a failed
- * launch, a lost device. Each time there is an error that names the call or what the driver said, no archive and no half
- * of one, nothing left on the device; and the run that was saved before goes on to the archive that the processor makes. */
+ * launch, a lost device. Each time there is an error that names the call or what the driver said, no archive and no
+ * half of one, nothing left on the device; and the run that was saved before goes on to the archive that the processor
+ * makes. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <setjmp.h>
