@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # GPU kernels: kernels/gpu/*.cu as fat binaries in the library (scripts/gpu-compile.sh), where the pinned compiler is
-# found: in build/cuda (scripts/cuda-toolchain.sh), in CUDA_HOME or on the path. RP_CUDA=OFF leaves them out; the code that
-# launches them is there all the same, and says that this build has none.
+# found: in build/cuda (scripts/cuda-toolchain.sh), in CUDA_HOME or on the path. RP_CUDA=OFF leaves them out; the code
+# that launches them is there all the same, and says that this build has none.
 find_program(RP_NVCC nvcc HINTS ${CMAKE_SOURCE_DIR}/build/cuda/bin $ENV{CUDA_HOME}/bin /usr/local/cuda/bin)
 set(nvcc_pinned "V13.0.88")
 set(nvcc_found OFF)
@@ -18,7 +18,8 @@ if(RP_CUDA AND NOT nvcc_found)
   message(FATAL_ERROR "RP_CUDA: nvcc ${nvcc_pinned} is not here: scripts/cuda-toolchain.sh installs it")
 endif()
 
-# The images' source, for a list of kernels/gpu/FILE.cu, whose last names are unique. In OUT: the path of a C file that holds them by name.
+# The images' source, for a list of kernels/gpu/FILE.cu, whose last names are unique. In OUT: the path of a C file that
+# holds them by name.
 function(rp_gpu_images OUT)
   set(code "/* SPDX-License-Identifier: Apache-2.0 */\n#include \"kernels/gpu/images.h\"\n\n")
   set(rows "")
