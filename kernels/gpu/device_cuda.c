@@ -183,6 +183,8 @@ static void cuda_free(rp_device *device)
             (void)d->driver->cuStreamDestroy_v2(d->main.handle);
         (void)d->driver->cuDevicePrimaryCtxRelease_v2(d->device);
     }
+    for (size_t i = 0; i < RP_GPU_FUNCTIONS; i++)
+        rp_free(d->function[i].name);
     rp_driver_close(d->driver);
     rp_pool_free(d->base.pool);
     pthread_mutex_destroy(&d->lock);

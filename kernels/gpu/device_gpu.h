@@ -62,7 +62,7 @@ struct rp_gpu_device {
     rp_cu_module module[RP_GPU_MODULES];
     size_t modules;
     struct {
-        const char *name; /* NULL: free */
+        char *name; /* NULL: free */
         rp_cu_function handle;
         unsigned shared;          /* bytes of shared memory that it may ask for so far */
     } function[RP_GPU_FUNCTIONS]; /* by a digest of the name */
