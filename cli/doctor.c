@@ -38,6 +38,13 @@ static void put_lines(rp_session *session, const rp_json *host, bool healthy)
     }
     rp_json_object_foreach (rp_json_object_get(host, "devices"), key, item)
         rp_put_line(session, "device", "%s: %s", key, rp_json_string_value(item) ? rp_json_string_value(item) : "");
+    item = rp_json_object_get(host, "device");
+    if (item) {
+        bool fine = strncmp(text_of(item, "conformance"), "conforms", 8) == 0;
+
+        rp_put_verdict(session, fine, fine ? "kernels" : "kernels !", "%s: %s", text_of(item, "identity"),
+                       text_of(item, "conformance"));
+    }
     rp_json_object_foreach (rp_json_object_get(host, "levels"), key, item) {
         const char *text = rp_json_string_value(item) ? rp_json_string_value(item) : "";
         bool fine = strncmp(text, "conforms", 8) == 0;
@@ -47,12 +54,12 @@ static void put_lines(rp_session *session, const rp_json *host, bool healthy)
     }
 }
 
-static rp_status examine(rp_session *session, rp_error *err)
+static rp_status examine(rp_session *session, const char *device, rp_error *err)
 {
     char *text = NULL;
     bool healthy = false;
     rp_json *host = NULL;
-    rp_status status = rp_doctor(&text, &healthy, err);
+    rp_status status = rp_doctor(device, &text, &healthy, err);
 
     if (status == RP_OK)
         status = rp_json_parse(&host, text, strlen(text), false, "doctor", err);
@@ -76,17 +83,23 @@ static rp_status examine(rp_session *session, rp_error *err)
 
 rp_status rp_command_doctor(rp_session *session, int argc, char **argv, rp_error *err)
 {
+    const char *device = NULL;
+    const rp_option options[] = {RP_OPTION_DEVICE(&device)};
     const rp_usage usage = {
         "doctor [options]",
         "Checks the floating-point environment, the versions built against and loaded, and every kernel level of\n"
-        "this CPU against the conformance vectors, and lists the devices that --device takes. Exit 5 when this host\n"
-        "does not keep the contract.",
+        "this CPU against the conformance vectors, and lists the devices that --device takes. Given one, runs every\n"
+        "kernel there beside this CPU's reference. Exit 5 when this host, or the device, does not keep the contract,\n"
+        "or is not here.",
         "  reprise doctor --json",
         NULL,
         0,
-        NULL,
-        0};
+        options,
+        RP_COUNT(options)};
     rp_status status = rp_options_parse(session, &usage, argc, argv, NULL, err);
 
-    return status == RP_OK && !session->helped ? examine(session, err) : status;
+    if (status != RP_OK || session->helped)
+        return status;
+    status = rp_device_option("doctor", device, err);
+    return status == RP_OK ? examine(session, device, err) : status;
 }

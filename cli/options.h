@@ -73,7 +73,9 @@ extern const size_t rp_options_common_count;
 #define RP_OPTION_DEVICE(where) \
     { \
         0, "device", RP_OPTION_TEXT, "DEVICE", \
-            "where kernels run (default: cpu; reprise doctor lists them); never changes a bit", where, false \
+            "where kernels run: cpu (the default), cuda or cuda:N, or one that reprise doctor lists; never changes a " \
+            "bit", \
+            where, false \
     }
 #define RP_OPTION_WITHHELD(where) \
     { \
@@ -85,8 +87,9 @@ extern const size_t rp_options_common_count;
         0, "allow-nonconforming", RP_OPTION_FLAG, NULL, \
             "go on where the kernels fail their own conformance vectors; what is signed says so", where, false \
     }
-/* That the kernels of the level conform here, unless told otherwise. Errors: RP_EUNSUPPORTED and what to do. */
-rp_status rp_conforming_option(const char *command, const char *level, bool allowed, rp_error *err);
+/* That the kernels of the level, and of the device, conform here, unless told otherwise. Errors: RP_EUNSUPPORTED and
+ * what to do. */
+rp_status rp_conforming_option(const char *command, const char *level, const char *device, bool allowed, rp_error *err);
 /* That this build has the device; NULL is fine. Errors: RP_EUNSUPPORTED, naming those that it has. */
 rp_status rp_device_option(const char *command, const char *device, rp_error *err);
 

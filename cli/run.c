@@ -217,8 +217,8 @@ rp_status rp_run_train(rp_run_done *out, rp_session *session, const rp_run_reque
     rp_status status = RP_OK;
 
     (void)snprintf(signing, sizeof signing, "%s --key", command);
-    if (r->key)
-        status = rp_conforming_option(signing, r->level, r->nonconforming, err);
+    if (r->key || r->device)
+        status = rp_conforming_option(r->key ? signing : command, r->level, r->device, r->nonconforming, err);
     if (status == RP_OK && r->key)
         status = rp_signing_key_load(&out->key, r->key, r->passphrase, err);
     if (status == RP_OK && r->cert)

@@ -73,32 +73,6 @@ static inline uint64_t host_u64(const void *at)
     return u;
 }
 
-/* Rounding twice is rounding once where the first goes to odd, with at least two bits more: an inexact value becomes
- * that one of its two binary32 neighbours whose last bit is set (Boldo and Melquiond, 2008). */
-uint16_t rp_bf16_of_f64(double x)
-{
-    const float near = (float)x;
-    uint32_t u = rp_bits_f32(near);
-
-    if (x == x && (double)near != x && (u & 1) == 0)
-        u = __builtin_fabs((double)near) > __builtin_fabs(x) ? u - 1 : u + 1;
-    return x == x ? rp_bf16_of_f32(rp_from_bits_f32(u)) : 0x7FC0u;
-}
-
-/* The first 24 bits of the magnitude, the last of them set where a lower one is. */
-uint16_t rp_bf16_of_i64(int64_t x)
-{
-    const uint64_t magnitude = x < 0 ? -(uint64_t)x : (uint64_t)x;
-    uint64_t kept = magnitude;
-    float scale = 1;
-
-    while (kept >> 24 != 0) {
-        kept = kept >> 1 | (kept & 1);
-        scale *= 2;
-    }
-    return rp_bf16_of_f32(x < 0 ? -((float)kept * scale) : (float)kept * scale);
-}
-
 void rp_to_stored(void *stored, const void *host, rp_dtype dtype, size_t count)
 {
     unsigned char *to = stored;

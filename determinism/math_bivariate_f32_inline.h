@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The binary32 functions of two arguments as static inline code that vectorises. A try gives the result and whether it
  * is in doubt: whether the binary64 value inside, allowed an error far above its own, lies on both sides of a midpoint.
- * Then determinism/math_bivariate.c decides with 288 bits. Both are rare. hypot needs no try. The binary64 inside may
- * use fma. */
+ * Then determinism/math_bivariate_decide.inc.h decides with 288 bits. Both are rare. hypot needs no try. The binary64
+ * inside may use fma. */
 #ifndef DETERMINISM_MATH_BIVARIATE_F32_INLINE_H
 #define DETERMINISM_MATH_BIVARIATE_F32_INLINE_H
 
 #include "determinism/math_f32_inline.h"
 #include "determinism/math_bivariate_inline.h"
 
+/* How a function out of line is qualified; a GPU's compiler has no linker behind it. */
+#ifndef RP_OUT_OF_LINE
+#define RP_OUT_OF_LINE
+#endif
+
 /* What is in doubt: pow from its arguments alone; atan2 the magnitude, the rest being that of the try. */
-float rp_pow_f32_decide(float x, float y);
-float rp_atan2_f32_decide(float y, float x, float tried);
+RP_OUT_OF_LINE float rp_pow_f32_decide(float x, float y);
+RP_OUT_OF_LINE float rp_atan2_f32_decide(float y, float x, float tried);
 
 static inline uint32_t rp_mask_u32(int condition)
 {

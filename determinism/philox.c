@@ -1,41 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Philox4x32-10 after Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC'11), and the
- * draws of CONTRACT 6 in the words of the contract. */
+ * Philox and the draws of CONTRACT 6 out of line, several blocks at once, and permutations. */
 #include "determinism/philox.h"
 
-enum { ROUNDS = 10 };
+#include "determinism/philox_inline.h"
 
 rp_philox4 rp_philox(const uint32_t counter[4], const uint32_t key[2])
 {
-    uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3];
-    uint32_t k0 = key[0], k1 = key[1];
-
-    for (int round = 0; round < ROUNDS; round++) {
-        uint64_t p0 = (uint64_t)0xD2511F53u * c0;
-        uint64_t p1 = (uint64_t)0xCD9E8D57u * c2;
-
-        c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
-        c1 = (uint32_t)p1;
-        c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
-        c3 = (uint32_t)p0;
-        k0 += 0x9E3779B9u;
-        k1 += 0xBB67AE85u;
-    }
-    return (rp_philox4){{c0, c1, c2, c3}};
+    return rp_philox_inline(counter, key);
 }
 
-/* Injective on its stated ranges: 48 bits of block, 48 of step, 32 of stream fill the counter exactly. */
 rp_philox4 rp_random_block(uint64_t seed, uint64_t step, uint32_t stream, uint64_t block)
 {
-    uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
-    uint32_t counter[4] = {
-        (uint32_t)block,
-        (uint32_t)step,
-        (uint32_t)(block >> 32 & 0xFFFF) << 16 | (uint32_t)(step >> 32 & 0xFFFF),
-        stream,
-    };
-
-    return rp_philox(counter, key);
+    return rp_random_block_inline(seed, step, stream, block);
 }
 
 enum { BESIDE = 8 }; /* blocks in turn, so that a compiler multiplies several words at once */
@@ -53,7 +29,7 @@ static void blocks_beside(rp_philox4 out[BESIDE], uint64_t seed, uint64_t step, 
         c2[i] = (uint32_t)(block >> 32 & 0xFFFF) << 16 | (uint32_t)(step >> 32 & 0xFFFF);
         c3[i] = stream;
     }
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < RP_PHILOX_ROUNDS; round++) {
         for (size_t i = 0; i < BESIDE; i++) {
             const uint64_t p0 = (uint64_t)0xD2511F53u * c0[i], p1 = (uint64_t)0xCD9E8D57u * c2[i];
 
@@ -81,19 +57,17 @@ void rp_random_blocks(rp_philox4 *out, uint64_t seed, uint64_t step, uint32_t st
 
 uint32_t rp_random_u32(uint64_t seed, uint64_t step, uint32_t stream, uint64_t index)
 {
-    return rp_random_block(seed, step, stream, index / 4).v[index % 4];
+    return rp_random_u32_inline(seed, step, stream, index);
 }
 
 float rp_uniform_f32(uint32_t word)
 {
-    return (float)(int32_t)(word >> 8) * 0x1p-24f;
+    return rp_uniform_f32_inline(word);
 }
 
 double rp_uniform_f64(uint32_t high, uint32_t low)
 {
-    int64_t bits = (int64_t)((uint64_t)high << 21 | low >> 11);
-
-    return (double)bits * 0x1p-53;
+    return rp_uniform_f64_inline(high, low);
 }
 
 /* The words of one sequence in order; a block is computed once for its four words. */

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-enum { RP_LANES = 64, RP_CHUNK = 4096 };
+enum { RP_LANES = 64, RP_CHUNK = 4096, RP_SUM_LEVELS = 6 /* of chunks, for 2^64 elements */ };
 
 /* Element i of a chunk of 4096 joins lane i mod 64; lanes start at +0 and fold by halves (l + l+32, then 16 ... 1);
  * the chunk sums are summed by the same rule again, until one is left. n = 0 gives +0. stride in elements. */

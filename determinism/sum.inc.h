@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The summation of CONTRACT 4 for one type. The includer defines REAL, FOLD (public), SUM (public), LEAF and NODE. */
+ * The summation of CONTRACT 4 for one type. The includer defines REAL, FOLD_INLINE (of
+ * determinism/fold.inc.h), FOLD (public), SUM (public), LEAF and NODE. */
 
 REAL FOLD(REAL lane[RP_LANES])
 {
-    for (int width = RP_LANES / 2; width > 0; width /= 2)
-        for (int l = 0; l < width; l++)
-            lane[l] += lane[l + width];
-    return lane[0];
+    return FOLD_INLINE(lane);
 }
 
 /* One chunk: n <= RP_CHUNK elements. Whole rows of lanes first, so that a compiler keeps the lanes in vectors. */

@@ -15,7 +15,10 @@ typedef struct rp_wide {
 
 static inline rp_wide rp_wide_of(uint32_t whole)
 {
-    return (rp_wide){.limb = {[RP_WIDE_LIMBS - 1] = whole}};
+    rp_wide wide = {{0}};
+
+    wide.limb[RP_WIDE_LIMBS - 1] = whole;
+    return wide;
 }
 
 static inline int rp_wide_compare(const rp_wide *a, const rp_wide *b)

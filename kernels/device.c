@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "kernels/device_ops.h"
+#include "kernels/gpu/device_cuda.h"
 #include "kernels/walk.h"
 
 enum {
@@ -15,11 +16,22 @@ enum {
     ROOM_UNASKED = 16 << 20 /* asking takes as long as filling this */
 };
 
-/* Those that were added; the CPU is always there. */
+/* The library's own, and those that were added. */
+static const char *const own[] = {"cpu", "cuda", "emulated"};
+enum { OWN = sizeof own / sizeof *own };
 static struct {
     const char *name;
     rp_device_opener *open;
 } added[DEVICES_MAX];
+
+static bool is_own(const char *name)
+{
+    size_t i = 0;
+
+    while (i < OWN && strcmp(own[i], name) != 0)
+        i++;
+    return i < OWN;
+}
 
 rp_status rp_device_register(const char *name, rp_device_opener *open, rp_error *err)
 {
@@ -29,7 +41,7 @@ rp_status rp_device_register(const char *name, rp_device_opener *open, rp_error 
         i++;
     if (i == DEVICES_MAX)
         return rp_fail(err, RP_EARG, "device %s: more than %d devices", name, DEVICES_MAX);
-    if (added[i].name != NULL || strcmp(name, "cpu") == 0)
+    if (added[i].name != NULL || is_own(name))
         return rp_fail(err, RP_EARG, "device %s: the name is taken", name);
     added[i].name = name;
     added[i].open = open;
@@ -38,7 +50,7 @@ rp_status rp_device_register(const char *name, rp_device_opener *open, rp_error 
 
 const char *rp_device_name(size_t i)
 {
-    return i == 0 ? "cpu" : i <= DEVICES_MAX ? added[i - 1].name : NULL;
+    return i < OWN ? own[i] : i - OWN < DEVICES_MAX ? added[i - OWN].name : NULL;
 }
 
 /* What there is, for whoever asked for something else. */
@@ -52,11 +64,45 @@ static rp_status no_such_device(const char *name, rp_error *err)
     return rp_fail(err, RP_EUNSUPPORTED, "device: expected one of this build's (%s), found %.64s", known, name);
 }
 
+/* Whether the name is that of `kind`, alone or followed by which: "cuda:1". Negative: it is not. */
+static int ordinal_of(const char *name, const char *kind)
+{
+    const size_t length = strlen(kind);
+    int ordinal = 0;
+
+    if (strncmp(name, kind, length) != 0)
+        return -1;
+    if (name[length] == '\0')
+        return 0;
+    if (name[length] != ':' || name[length + 1] == '\0' || strlen(name + length) > 4)
+        return -1;
+    for (const char *c = name + length + 1; *c; c++) {
+        if (*c < '0' || *c > '9')
+            return -1;
+        ordinal = ordinal * 10 + (*c - '0');
+    }
+    return ordinal;
+}
+
+bool rp_device_known(const char *name)
+{
+    size_t i = 0;
+
+    if (ordinal_of(name, "cuda") >= 0 || ordinal_of(name, "emulated") >= 0)
+        return true;
+    while (rp_device_name(i) != NULL && strcmp(rp_device_name(i), name) != 0)
+        i++;
+    return rp_device_name(i) != NULL;
+}
+
 rp_status rp_device_open(rp_device **out, const char *name, const char *level, unsigned threads, rp_error *err)
 {
     *out = NULL;
     if (name == NULL || *name == '\0' || strcmp(name, "cpu") == 0)
         return rp_device_cpu_new(out, level, threads, err);
+    for (size_t i = 1; i < OWN; i++)
+        if (ordinal_of(name, own[i]) >= 0)
+            return rp_device_cuda_new(out, own[i], ordinal_of(name, own[i]), level, threads, err);
     for (size_t i = 0; i < DEVICES_MAX && added[i].name != NULL; i++)
         if (strcmp(added[i].name, name) == 0)
             return added[i].open(out, level, threads, err);
@@ -261,4 +307,37 @@ rp_status rp_event_record(rp_device *device, rp_event *event, rp_stream *stream,
 rp_status rp_event_wait(rp_device *device, rp_event *event, rp_stream *stream, rp_error *err)
 {
     return device->ops->event_wait(device, event, stream, err);
+}
+
+/* ---- sequences ---- */
+
+bool rp_device_repeats(const rp_device *device)
+{
+    return device->ops->sequence_begin != NULL;
+}
+
+rp_status rp_sequence_begin(rp_device *device, rp_stream *stream, rp_error *err)
+{
+    return device->ops->sequence_begin(device, stream, err);
+}
+
+rp_status rp_sequence_end(rp_device *device, rp_sequence **out, rp_stream *stream, rp_error *err)
+{
+    return device->ops->sequence_end(device, out, stream, err);
+}
+
+bool rp_sequence_current(const rp_device *device, const rp_sequence *sequence)
+{
+    return device->ops->sequence_current(device, sequence);
+}
+
+rp_status rp_sequence_launch(rp_device *device, rp_sequence *sequence, rp_stream *stream, rp_error *err)
+{
+    return device->ops->sequence_launch(device, sequence, stream, err);
+}
+
+void rp_sequence_free(rp_device *device, rp_sequence *sequence)
+{
+    if (sequence != NULL)
+        device->ops->sequence_free(device, sequence);
 }

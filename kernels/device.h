@@ -20,8 +20,10 @@ typedef struct rp_event rp_event;
  * on a stream of their own. Errors: RP_EUNSUPPORTED for a name that this build does not have, or what this host cannot
  * do; RP_EARG for no threads or an unknown level; RP_EFPENV; RP_ENOMEM. */
 rp_status rp_device_open(rp_device **out, const char *name, const char *level, unsigned threads, rp_error *err);
-/* The names that rp_device_open knows: the first is "cpu"; NULL beyond the last. */
+/* The names that rp_device_open knows: the first is "cpu"; NULL beyond the last. Behind "cuda" and "emulated" may stand
+ * which of several is meant: "cuda:1". */
 const char *rp_device_name(size_t i);
+bool rp_device_known(const char *name); /* as one of them; whether it is there only opening tells */
 rp_status rp_device_cpu_new(rp_device **out, const char *level, unsigned threads, rp_error *err);
 void rp_device_free(rp_device *device); /* NULL is fine; all its memory has been released */
 
@@ -91,6 +93,18 @@ typedef struct rp_index_fault {
 rp_status rp_device_check(rp_device *device, const rp_index_check *check, rp_stream *stream, rp_error *err);
 /* When the streams are synchronized: whether there was a fault, which is forgotten. */
 bool rp_device_fault(rp_device *device, rp_index_fault *out);
+
+/* Work that is put on a stream as a whole, again and again: what is launched between begin and end is noted instead of
+ * done, with the addresses and attributes that it has then; attributes stay as long as the sequence. Of devices that
+ * say so. end: always after begin, whatever became of the launches; a sequence comes out when all is well. */
+typedef struct rp_sequence rp_sequence;
+bool rp_device_repeats(const rp_device *device);
+rp_status rp_sequence_begin(rp_device *device, rp_stream *stream, rp_error *err);
+rp_status rp_sequence_end(rp_device *device, rp_sequence **out, rp_stream *stream, rp_error *err);
+/* Whether it still is what would be launched now: memory of the device's own may have moved. */
+bool rp_sequence_current(const rp_device *device, const rp_sequence *sequence);
+rp_status rp_sequence_launch(rp_device *device, rp_sequence *sequence, rp_stream *stream, rp_error *err);
+void rp_sequence_free(rp_device *device, rp_sequence *sequence); /* NULL is fine */
 
 /* Waits for a stream; its failures are told here at the latest. */
 rp_status rp_device_synchronize(rp_device *device, rp_stream *stream, rp_error *err);

@@ -12,6 +12,20 @@
 #include "kernels/fused.h"
 #include "rp/dtype.h"
 
+/* How functions are qualified that several files of kernels use. Where a GPU's compiler reads them (kernels/gpu/) each
+ * file has its own. */
+#ifndef RP_KERNEL_FN
+#define RP_KERNEL_FN
+#endif
+/* And those that call a function that they are given: there they are put in place, so that all calls are direct. */
+#ifndef RP_KERNEL_CALLER
+#define RP_KERNEL_CALLER
+#endif
+/* And long ones that many kernels use: there they stay apart, so that the kernels are short. */
+#ifndef RP_KERNEL_APART
+#define RP_KERNEL_APART
+#endif
+
 typedef struct rp_view {
     void *data; /* element 0, on the device the kernel runs on */
     rp_dtype dtype;
@@ -99,6 +113,7 @@ enum {
 
 unsigned rp_kernel_flags(rp_kernel_id kernel);   /* its row's */
 const char *rp_kernel_name(rp_kernel_id kernel); /* e.g. "add"; NULL outside the enumeration */
+size_t rp_kernel_attributes(rp_kernel_id kernel);
 
 /* One kernel an identifier; a level without its own variant points at the reference, visibly. */
 typedef struct rp_kernel_table {

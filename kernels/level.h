@@ -23,7 +23,10 @@
 
 /* Element i of the result depends on element i of the inputs only, and an input is the output itself or apart from it,
  * so the iterations are independent and any vector width gives the same bits. */
-#if defined(__clang__)
+#if defined(__CUDACC__)
+#define RP_INDEPENDENT
+#define RP_UNROLL _Pragma("unroll")
+#elif defined(__clang__)
 #define RP_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #define RP_UNROLL _Pragma("clang loop unroll(full)") /* so that arrays of vectors stay in registers */
 #else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the rows of operations.def say of kernels: names and flags. */
+ * What the rows of operations.def say of kernels: names, flags and how many attributes. */
 #include "kernels/kernel.h"
 
 const char *rp_kernel_name(rp_kernel_id kernel)
@@ -31,4 +31,27 @@ unsigned rp_kernel_flags(rp_kernel_id kernel)
     };
 
     return flags[kernel];
+}
+
+/* Rows in order: a kernel, an operation without one, or an attribute of the row before. */
+enum { NO_KERNEL = -1, ATTRIBUTE = -2 };
+
+size_t rp_kernel_attributes(rp_kernel_id kernel)
+{
+    static const short rows[] = {
+#define ROW(name) RP_K_##name,
+#define KERNEL(name, ...) ROW(name)
+#define VIEW(name, ...) NO_KERNEL,
+#define MAP1P(name, ...) RP_K_##name, ATTRIBUTE,
+#define MAP1Q(name, ...) RP_K_##name, ATTRIBUTE, ATTRIBUTE,
+#define ATTR(op, name, kind) ATTRIBUTE,
+#include "kernels/operations.def"
+        NO_KERNEL};
+    size_t at = 0, n = 0;
+
+    while (at < sizeof rows / sizeof *rows && rows[at] != (short)kernel)
+        at++;
+    while (++at < sizeof rows / sizeof *rows && rows[at] == ATTRIBUTE)
+        n++;
+    return n;
 }

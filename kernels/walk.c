@@ -2,7 +2,7 @@
  * Strided walking and the small questions kernels ask of views. */
 #include "kernels/walk.h"
 
-size_t rp_view_count(const rp_view *view)
+RP_KERNEL_FN RP_KERNEL_APART size_t rp_view_count(const rp_view *view)
 {
     size_t count = 1;
 
@@ -11,7 +11,7 @@ size_t rp_view_count(const rp_view *view)
     return count;
 }
 
-rp_view rp_view_axes(const rp_view *view, unsigned mask, bool keep)
+RP_KERNEL_FN RP_KERNEL_APART rp_view rp_view_axes(const rp_view *view, unsigned mask, bool keep)
 {
     rp_view part; /* axes beyond its rank stay unset: clearing all of it takes longer than the rest of this function */
 
@@ -27,7 +27,7 @@ rp_view rp_view_axes(const rp_view *view, unsigned mask, bool keep)
     return part;
 }
 
-rp_view rp_view_rows(const rp_view *view)
+RP_KERNEL_FN RP_KERNEL_APART rp_view rp_view_rows(const rp_view *view)
 {
     rp_view rows = *view;
 
@@ -36,17 +36,17 @@ rp_view rp_view_rows(const rp_view *view)
     return rows;
 }
 
-size_t rp_view_last(const rp_view *view)
+RP_KERNEL_FN size_t rp_view_last(const rp_view *view)
 {
     return view->rank > 0 ? view->shape[view->rank - 1] : 1;
 }
 
-ptrdiff_t rp_view_last_stride(const rp_view *view)
+RP_KERNEL_FN ptrdiff_t rp_view_last_stride(const rp_view *view)
 {
     return view->rank > 0 ? view->stride[view->rank - 1] : 1;
 }
 
-void *rp_view_at(const rp_view *view, ptrdiff_t offset)
+RP_KERNEL_FN void *rp_view_at(const rp_view *view, ptrdiff_t offset)
 {
     return (char *)view->data + offset * (ptrdiff_t)rp_dtype_size(view->dtype);
 }
@@ -73,7 +73,7 @@ static void add_axis(rp_walk *walk, const rp_view *const *views, int d, bool mer
 static void seek(rp_walk *walk, const rp_view *const *views, size_t begin)
 {
     for (size_t v = 0; v < walk->n_views; v++)
-        walk->next[v] = views[v]->data;
+        walk->next[v] = (char *)views[v]->data;
     for (int d = walk->rank - 1; d >= 0; d--) {
         walk->index[d] = begin % walk->shape[d];
         begin /= walk->shape[d];
@@ -83,7 +83,8 @@ static void seek(rp_walk *walk, const rp_view *const *views, size_t begin)
     }
 }
 
-void rp_walk_begin(rp_walk *walk, const rp_view *const *views, size_t n_views, size_t begin, size_t end)
+RP_KERNEL_FN RP_KERNEL_APART void rp_walk_begin(rp_walk *walk, const rp_view *const *views, size_t n_views,
+                                                size_t begin, size_t end)
 {
     int last = -1;
 
@@ -110,7 +111,7 @@ void rp_walk_begin(rp_walk *walk, const rp_view *const *views, size_t n_views, s
     seek(walk, views, begin);
 }
 
-void rp_walk_args(rp_walk *walk, const rp_kernel_args *args, size_t n_in, size_t begin, size_t end)
+RP_KERNEL_FN void rp_walk_args(rp_walk *walk, const rp_kernel_args *args, size_t n_in, size_t begin, size_t end)
 {
     const rp_view *views[RP_WALK_VIEWS];
     size_t n = 0;
@@ -131,7 +132,7 @@ static void advance(rp_walk *walk, int d, ptrdiff_t by)
         walk->next[v] += by * walk->bytes[v][d];
 }
 
-bool rp_walk_next(rp_walk *walk)
+RP_KERNEL_FN RP_KERNEL_APART bool rp_walk_next(rp_walk *walk)
 {
     int d = walk->rank - 1;
     size_t room;
@@ -157,31 +158,31 @@ bool rp_walk_next(rp_walk *walk)
     return true;
 }
 
-size_t rp_items_elements(const rp_kernel_args *args)
+RP_KERNEL_FN size_t rp_items_elements(const rp_kernel_args *args)
 {
     return rp_view_count(&args->out[0]);
 }
 
-size_t rp_items_rows(const rp_kernel_args *args)
+RP_KERNEL_FN size_t rp_items_rows(const rp_kernel_args *args)
 {
     rp_view rows = rp_view_rows(&args->out[0]);
 
     return rp_view_count(&rows);
 }
 
-size_t rp_cost_light(const rp_kernel_args *args)
+RP_KERNEL_FN size_t rp_cost_light(const rp_kernel_args *args)
 {
     (void)args;
     return 1;
 }
 
-size_t rp_cost_function(const rp_kernel_args *args)
+RP_KERNEL_FN size_t rp_cost_function(const rp_kernel_args *args)
 {
     (void)args;
     return 16;
 }
 
-size_t rp_cost_row(const rp_kernel_args *args)
+RP_KERNEL_FN size_t rp_cost_row(const rp_kernel_args *args)
 {
     return 1 + 20 * rp_view_last(&args->in[0]);
 }

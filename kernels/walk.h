@@ -24,29 +24,30 @@ typedef struct rp_walk {
 } rp_walk;
 
 /* All views have the shape of views[0]; n_views <= RP_WALK_VIEWS. */
-void rp_walk_begin(rp_walk *walk, const rp_view *const *views, size_t n_views, size_t begin, size_t end);
+RP_KERNEL_FN RP_KERNEL_APART void rp_walk_begin(rp_walk *walk, const rp_view *const *views, size_t n_views,
+                                                size_t begin, size_t end);
 /* The walk of a kernel's outputs, then its first n_in inputs. */
-void rp_walk_args(rp_walk *walk, const rp_kernel_args *args, size_t n_in, size_t begin, size_t end);
+RP_KERNEL_FN void rp_walk_args(rp_walk *walk, const rp_kernel_args *args, size_t n_in, size_t begin, size_t end);
 /* Moves to the next run; false when there is none left. */
-bool rp_walk_next(rp_walk *walk);
+RP_KERNEL_FN RP_KERNEL_APART bool rp_walk_next(rp_walk *walk);
 
-size_t rp_view_count(const rp_view *view); /* elements */
+RP_KERNEL_FN RP_KERNEL_APART size_t rp_view_count(const rp_view *view); /* elements */
 /* The view's axes whose bit in mask is (keep) set or (!keep) clear, in order. */
-rp_view rp_view_axes(const rp_view *view, unsigned mask, bool keep);
+RP_KERNEL_FN RP_KERNEL_APART rp_view rp_view_axes(const rp_view *view, unsigned mask, bool keep);
 /* The view without its last axis; a rank-0 view is one row of one element. */
-rp_view rp_view_rows(const rp_view *view);
-size_t rp_view_last(const rp_view *view);           /* length of the last axis; 1 for rank 0 */
-ptrdiff_t rp_view_last_stride(const rp_view *view); /* and its stride */
+RP_KERNEL_FN RP_KERNEL_APART rp_view rp_view_rows(const rp_view *view);
+RP_KERNEL_FN size_t rp_view_last(const rp_view *view);           /* length of the last axis; 1 for rank 0 */
+RP_KERNEL_FN ptrdiff_t rp_view_last_stride(const rp_view *view); /* and its stride */
 /* The address of element `offset` (in elements) from the view's data. */
-void *rp_view_at(const rp_view *view, ptrdiff_t offset);
+RP_KERNEL_FN void *rp_view_at(const rp_view *view, ptrdiff_t offset);
 
 /* Items of a kernel: elements of output 0, its rows along the last axis. */
-size_t rp_items_elements(const rp_kernel_args *args);
-size_t rp_items_rows(const rp_kernel_args *args);
+RP_KERNEL_FN size_t rp_items_elements(const rp_kernel_args *args);
+RP_KERNEL_FN size_t rp_items_rows(const rp_kernel_args *args);
 
 /* Costs of an item, in elementary operations. */
-size_t rp_cost_light(const rp_kernel_args *args);    /* an addition or a move */
-size_t rp_cost_function(const rp_kernel_args *args); /* an elementary function */
-size_t rp_cost_row(const rp_kernel_args *args);      /* a few passes with a function over a row of in 0 */
+RP_KERNEL_FN size_t rp_cost_light(const rp_kernel_args *args);    /* an addition or a move */
+RP_KERNEL_FN size_t rp_cost_function(const rp_kernel_args *args); /* an elementary function */
+RP_KERNEL_FN size_t rp_cost_row(const rp_kernel_args *args);      /* a few passes with a function over a row of in 0 */
 
 #endif

@@ -18,13 +18,24 @@ if [ "${1:-build}" = peers ]; then
     packages="$packages python3 python3-venv libdnnl-dev libopenblas-dev libsleef-dev openssl"
 fi
 
+# The compiler of GPU kernels and the readers of their machine code, where no CUDA toolkit of its version has them: for
+# the tests; other builds do without.
+gpu_compiler() {
+    [ "$1" = check ] && [ "$(uname -m)" = x86_64 ] || return 0
+    nvcc=$(command -v nvcc || echo "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc")
+    if ! "$nvcc" --version 2>/dev/null | grep -q 'V13\.0\.88' || ! [ -x "$(dirname "$nvcc")/cuobjdump" ] ||
+        ! [ -x "$(dirname "$nvcc")/nvdisasm" ]; then
+        "$(dirname "$0")/cuda-toolchain.sh"
+    fi
+}
+
 missing=
 for package in $packages; do
     if ! dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed'; then
         missing="$missing $package"
     fi
 done
-[ -n "$missing" ] || exit 0
+[ -n "$missing" ] || { gpu_compiler "${1:-build}"; exit 0; }
 
 if [ "$(id -u)" -ne 0 ]; then
     if ! command -v sudo >/dev/null; then
@@ -38,3 +49,4 @@ export DEBIAN_FRONTEND=noninteractive
 ${sudo:-} apt-get update -qq
 # shellcheck disable=SC2086
 ${sudo:-} apt-get install -y -qq --no-install-recommends $missing >/dev/null
+gpu_compiler "${1:-build}"

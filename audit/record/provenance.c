@@ -175,6 +175,53 @@ rp_status rp_host_conforms(const char *level, rp_error *err)
     return status;
 }
 
+static rp_status check_device(rp_device *device, bool all, size_t *vectors, rp_error *err)
+{
+    rp_error why = {0};
+    const rp_status status = rp_conformance_device(device, all, vectors, &why);
+
+    if (status == RP_EBITS)
+        return rp_fail(err, RP_EUNSUPPORTED, "this build's kernels do not conform on this device: %s", why.text);
+    return status == RP_OK ? RP_OK : rp_fail(err, status, "%s", why.text);
+}
+
+rp_status rp_device_conforms(const char *device, bool all, char identity[RP_DEVICE_TEXT], size_t *vectors,
+                             rp_error *err)
+{
+    rp_device *opened = NULL;
+    rp_fpenv saved;
+    bool repaired;
+    size_t checked = 0;
+    rp_status status = rp_fpenv_enter(&saved, &repaired, err);
+
+    if (status != RP_OK)
+        return status;
+    if (device != NULL && strcmp(device, "cpu") != 0)
+        status = rp_device_open(&opened, device, NULL, 1, err);
+    if (opened != NULL)
+        status = check_device(opened, all, &checked, err);
+    if (identity != NULL)
+        (void)snprintf(identity, RP_DEVICE_TEXT, "%s", opened != NULL ? rp_device_identity(opened) : "");
+    if (vectors != NULL)
+        *vectors = checked;
+    rp_device_free(opened);
+    rp_fpenv_leave(&saved);
+    return status;
+}
+
+/* Kernels ran elsewhere: on what, under which driver, and what became of their vectors there. */
+static rp_json *describe_device(rp_device *device)
+{
+    rp_error why = {0};
+    char text[64];
+    size_t checked;
+    const rp_status status = rp_conformance_device(device, false, &checked, &why);
+
+    (void)snprintf(text, sizeof text, "conforms (%zu vectors)", checked);
+    return rp_json_pack("{s:s,s:s}", "conformance", status == RP_OK ? text : why.text, "identity",
+                        rp_device_identity(device));
+}
+
 static void utc(char *out, size_t size, time_t at)
 {
     struct tm parts;
@@ -202,6 +249,8 @@ rp_status rp_provenance_make(rp_json **out, const rp_run *run, double took, uint
     set(build, "externalParameters", parameters, &failed);
     internal = rp_json_pack("{s:s,s:i,s:b}", "level", rp_run_level(run), "threads", (int)rp_run_threads(run),
                             "floating_point_repaired", (int)rp_run_fpenv_repaired(run));
+    if (!rp_device_shares_memory(rp_run_device(run)))
+        set(internal, "device", describe_device(rp_run_device(run)), &failed);
     if (resumes)
         set(internal, "resumes", rp_json_integer((int64_t)resumes), &failed);
     set(build, "internalParameters", internal, &failed);
@@ -241,7 +290,26 @@ static rp_json *describe_devices(int *failed)
     return list;
 }
 
-rp_status rp_doctor(char **json, bool *healthy, rp_error *err)
+/* The device asked for, with all of the vectors' specimens. */
+static rp_status examine_device(rp_json *host, const char *device, bool *healthy, int *failed, rp_error *err)
+{
+    char identity[RP_DEVICE_TEXT] = "", text[64];
+    size_t checked;
+    rp_error why = {0};
+    const rp_status status = rp_device_conforms(device, true, identity, &checked, &why);
+
+    if (status != RP_OK && identity[0] == '\0')
+        return rp_fail(err, status, "%s", why.text);
+    (void)snprintf(text, sizeof text, "conforms (%zu vectors)", checked);
+    set(host, "device",
+        rp_json_pack("{s:s,s:s,s:s}", "conformance", status == RP_OK ? text : why.text, "identity", identity, "name",
+                     device),
+        failed);
+    *healthy = *healthy && status == RP_OK;
+    return RP_OK;
+}
+
+rp_status rp_doctor(const char *device, char **json, bool *healthy, rp_error *err)
 {
     rp_json *host;
     rp_buffer text = {0};
@@ -252,6 +320,12 @@ rp_status rp_doctor(char **json, bool *healthy, rp_error *err)
     if (status != RP_OK)
         return status;
     set(host, "devices", describe_devices(&failed), &failed);
+    if (device != NULL && strcmp(device, "cpu") != 0)
+        status = examine_device(host, device, healthy, &failed, err);
+    if (status != RP_OK) {
+        rp_json_free(host);
+        return status;
+    }
     status = failed ? rp_no_memory(err) : rp_json_write(host, &text, err);
     rp_json_free(host);
     rp_buffer_u8(&text, 0);

@@ -27,6 +27,9 @@ static void begin(const rp_job_options *options, const rp_archive *archive, cons
         return;
     begun->scope = *scope;
     (void)snprintf(begun->level, sizeof begun->level, "%s", rp_run_level(rp_driver_run(driver)));
+    if (!rp_device_shares_memory(rp_run_device(rp_driver_run(driver))))
+        (void)snprintf(begun->device, sizeof begun->device, "%s",
+                       rp_device_identity(rp_run_device(rp_driver_run(driver))));
     begun->threads = rp_run_threads(rp_driver_run(driver));
     (void)snprintf(begun->kind, sizeof begun->kind, "%s", rp_archive_kind(archive));
     (void)snprintf(begun->parent, sizeof begun->parent, "%s", parent ? parent : "");

@@ -100,18 +100,25 @@ bool rp_provenance_conforms(const rp_json *predicate)
     const rp_json *host =
         rp_json_object_get(rp_json_array_get(rp_json_object_get(details, "byproducts"), 0), "annotations");
     const rp_json *build = rp_json_object_get(predicate, "buildDefinition");
-    const char *level =
-        rp_json_string_value(rp_json_object_get(rp_json_object_get(build, "internalParameters"), "level"));
+    const rp_json *how = rp_json_object_get(build, "internalParameters"), *device = rp_json_object_get(how, "device");
+    const char *level = rp_json_string_value(rp_json_object_get(how, "level"));
 
     return level != NULL &&
-           conforms(rp_json_string_value(rp_json_object_get(rp_json_object_get(host, "levels"), level)));
+           conforms(rp_json_string_value(rp_json_object_get(rp_json_object_get(host, "levels"), level))) &&
+           (device == NULL || conforms(rp_json_string_value(rp_json_object_get(device, "conformance"))));
 }
 
 static rp_json *write_host(const rp_json *host, const rp_replay_begun *begun)
 {
-    return rp_json_pack("{s:o, s:o, s:s, s:o, s:o, s:i}", "cpu", host_text(host, "cpu"), "floating_point",
-                        host_text(host, "floating_point"), "level", begun->level, "machine", host_text(host, "machine"),
-                        "system", host_text(host, "system"), "threads", (int)begun->threads);
+    rp_json *out =
+        rp_json_pack("{s:o, s:o, s:s, s:o, s:o, s:i}", "cpu", host_text(host, "cpu"), "floating_point",
+                     host_text(host, "floating_point"), "level", begun->level, "machine", host_text(host, "machine"),
+                     "system", host_text(host, "system"), "threads", (int)begun->threads);
+
+    if (begun->device[0] == '\0' || rp_json_object_set_new(out, "device", rp_json_string(begun->device)) == 0)
+        return out;
+    rp_json_free(out);
+    return NULL;
 }
 
 static rp_json *write_result(const rp_replay_outcome *outcome)
@@ -219,6 +226,8 @@ static void read_host(rp_fields *parent, rp_verdict *out)
     uint64_t threads = 0;
 
     rp_fields_text(&f, "cpu", out->cpu, sizeof out->cpu);
+    if (rp_json_object_get(f.object, "device") != NULL)
+        rp_fields_text(&f, "device", out->device, sizeof out->device);
     rp_fields_text(&f, "floating_point", floating_point, sizeof floating_point);
     rp_fields_text(&f, "level", out->level, sizeof out->level);
     rp_fields_text(&f, "machine", out->machine, sizeof out->machine);

@@ -84,7 +84,7 @@ static rp_status execute(rp_session *session, const request *r, rp_error *err)
     if (status != RP_OK)
         return status;
     if (!r->record)
-        status = rp_conforming_option("golden check", r->job.level, r->nonconforming, err);
+        status = rp_conforming_option("golden check", r->job.level, r->job.device, r->nonconforming, err);
     if (status == RP_OK && r->record)
         status = rp_golden_record(session, &set, &r->job, r->force, r->reason, err);
     else if (status == RP_OK)

@@ -154,7 +154,7 @@ rp_status rp_command_replay(rp_session *session, int argc, char **argv, rp_error
     if (status == RP_OK && r.withheld)
         status = rp_archive_disclose(archive, r.withheld, err);
     if (status == RP_OK)
-        status = rp_conforming_option("replay", r.level, r.nonconforming, err);
+        status = rp_conforming_option("replay", r.level, r.device, r.nonconforming, err);
     if (status == RP_OK && r.parents.count) {
         rp_meter_begin(&meter, "replaying the parent");
         status = rp_lineage_replay(&r.lineage, archive, &r.parents, &options, err);

@@ -12,6 +12,11 @@ const char *rp_run_device_name(size_t i)
     return rp_device_name(i);
 }
 
+bool rp_run_device_known(const char *device)
+{
+    return device != NULL && rp_device_known(device);
+}
+
 rp_status rp_run_new(rp_run **out, const rp_run_options *options, rp_error *err)
 {
     rp_run *run = rp_calloc(1, sizeof *run);

@@ -239,11 +239,18 @@ RP_API rp_status rp_report(const rp_archive *archive, const rp_verification *ver
 /* ---- this host ---- */
 
 /* Versions built against and loaded, CPU, levels, floating-point environment, conformance vectors: JSON text for doctor
- * and for the provenance statement; *healthy is false when a pin does not match or a vector fails. */
-RP_API rp_status rp_doctor(char **json, bool *healthy, rp_error *err);
+ * and for the provenance statement; *healthy is false when a pin does not match or a vector fails. device: NULL, or one
+ * whose kernels are to be looked at too, all of them. Errors: RP_EUNSUPPORTED when it is not here. */
+RP_API rp_status rp_doctor(const char *device, char **json, bool *healthy, rp_error *err);
 /* Whether the kernels of a level conform here (NULL: the level that is used unless another is named), by their vectors,
  * in a fraction of a second: what others compute with is not bound by what these compute. Errors: RP_EUNSUPPORTED names
  * the first that does not, or the level that there is not; RP_ENOMEM. */
 RP_API rp_status rp_host_conforms(const char *level, rp_error *err);
+/* Whether a device's kernels give the bits of the reference here: of the vectors' specimens all, or some, which takes a
+ * fraction of a second. NULL and "cpu" are rp_host_conforms' matter. identity: NULL, or where to say what computes.
+ * Errors: RP_EUNSUPPORTED when they do not, or there is no such device; what the device tells; RP_ENOMEM. */
+enum { RP_DEVICE_TEXT = 96 };
+RP_API rp_status rp_device_conforms(const char *device, bool all, char identity[RP_DEVICE_TEXT], size_t *vectors,
+                                    rp_error *err);
 
 #endif

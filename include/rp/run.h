@@ -26,6 +26,8 @@ typedef struct rp_run_options {
 
 /* The names that `device` may be: "cpu", then others; NULL beyond the last. */
 RP_API const char *rp_run_device_name(size_t i);
+/* Whether a text is one of them; behind "cuda" and "emulated" may stand which of several: "cuda:1". */
+RP_API bool rp_run_device_known(const char *device);
 /* options may be NULL. Enters and proves the floating-point environment of CONTRACT 2. The run is freed by rp_run_free.
  */
 RP_API rp_status rp_run_new(rp_run **out, const rp_run_options *options, rp_error *err);

@@ -32,6 +32,7 @@ typedef struct rp_replay_scope {
 typedef struct rp_replay_begun {
     rp_replay_scope scope; /* what it set out to repeat */
     char level[16];
+    char device[96]; /* what computed where that is not the processor: "cuda-sm90 ..."; "": the processor */
     unsigned threads;
     char kind[8];               /* of the run: "recipe", "api" */
     char parent[RP_DIGEST_HEX]; /* archive id of the run whose states it started from; "": none */
@@ -48,6 +49,7 @@ typedef struct rp_verdict {
     char difference[RP_ERROR_TEXT]; /* the first one found; "" when identical */
     uint64_t members;               /* members reproduced and compared */
     char level[16];                 /* kernels: ref, sse2, avx2, avx512, neon */
+    char device[RP_HOST_TEXT];      /* what they ran on where that is not the processor; "": the processor */
     unsigned threads;
     char cpu[RP_HOST_TEXT], system[RP_HOST_TEXT], machine[RP_HOST_TEXT];
     char version[RP_HOST_TEXT]; /* of the tool that replayed */

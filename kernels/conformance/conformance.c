@@ -11,7 +11,6 @@
 #include "determinism/fpenv.h"
 #include "kernels/conformance/conformance_table.h"
 #include "kernels/device.h"
-#include "kernels/conformance/specimen.h"
 #include "kernels/conformance/specimen_data.h"
 
 enum { OPTIONS = 8 };
@@ -148,6 +147,22 @@ rp_status rp_conformance_digest(const rp_kernel *kernel, rp_kernel_id id, rp_dty
 
 enum { VECTORS = sizeof conformance_table / sizeof conformance_table[0] };
 
+size_t rp_conformance_vectors(void)
+{
+    return VECTORS;
+}
+
+int rp_conformance_rounds(void)
+{
+    return OPTIONS * RP_DATA_COUNT;
+}
+
+rp_specimen_plan rp_conformance_plan(size_t vector, int round)
+{
+    return plan_of(conformance_table[vector].kernel, conformance_table[vector].dtype, round / RP_DATA_COUNT,
+                   round % RP_DATA_COUNT);
+}
+
 /* Digests so far of one vector. A level whose outputs were all equal to the first level's has the first's digest. */
 typedef struct vector {
     uint64_t hash[RP_CONFORMANCE_LEVELS];
@@ -205,8 +220,7 @@ static size_t survey_group(survey *s, int round, size_t i, bench *b)
     size_t n = 0;
 
     for (; i < VECTORS && n < GROUP && atomic_load(&s->failed) == RP_OK; i += s->parts, n++) {
-        rp_specimen_plan plan = plan_of(conformance_table[i].kernel, conformance_table[i].dtype, round / RP_DATA_COUNT,
-                                        round % RP_DATA_COUNT);
+        rp_specimen_plan plan = rp_conformance_plan(i, round);
         rp_status status;
 
         plan.cache = &b->values;

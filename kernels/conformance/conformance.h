@@ -5,7 +5,8 @@
 #ifndef KERNELS_CONFORMANCE_CONFORMANCE_H
 #define KERNELS_CONFORMANCE_CONFORMANCE_H
 
-#include "kernels/kernel.h"
+#include "kernels/conformance/specimen.h"
+#include "kernels/device.h"
 
 /* FNV-1a over the stored form (little-endian, canonical NaN) of all outputs of one kernel and element type. */
 rp_status rp_conformance_digest(const rp_kernel *kernel, rp_kernel_id id, rp_dtype dtype, uint64_t *digest,
@@ -15,6 +16,16 @@ rp_status rp_conformance_digest(const rp_kernel *kernel, rp_kernel_id id, rp_dty
  * The caller has entered the floating-point environment. Errors: those of the level, RP_ENOMEM; RP_EBITS names the
  * first kernel and type that differ. */
 rp_status rp_conformance_run(const char *level, size_t *checked, rp_error *err);
+
+/* Every kernel of a device against the reference of this host: of each vector's specimens all, or a few that take a
+ * fraction of a second. Errors: RP_EBITS names the first kernel and type that differ; those of the device; RP_ENOMEM.
+ */
+rp_status rp_conformance_device(rp_device *device, bool all, size_t *checked, rp_error *err);
+
+/* The specimens behind the table: of vector i below the first figure, in rounds below the second. */
+size_t rp_conformance_vectors(void);
+int rp_conformance_rounds(void);
+rp_specimen_plan rp_conformance_plan(size_t vector, int round);
 
 /* One level of several. */
 typedef struct rp_conformance {

@@ -10,9 +10,9 @@
 
 static void FN(where_map)(const rp_walk *walk)
 {
-    T *y = walk->at[0];
-    const uint8_t *c = walk->at[1];
-    const T *a = walk->at[2], *b = walk->at[3];
+    T *y = (T *)walk->at[0];
+    const uint8_t *c = (const uint8_t *)walk->at[1];
+    const T *a = (const T *)walk->at[2], *b = (const T *)walk->at[3];
     const ptrdiff_t *s = walk->step;
 
     if (s[0] == 1 && s[1] == 1 && s[2] == 1 && s[3] == 1)

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * CONTRACT 4 as a stream: elements arrive one at a time in order; level 0 sums chunks of elements, level 1 chunks of
- * those sums, and so on. 2^64 elements need six levels of 4096. */
-#ifndef KERNELS_REF_LANES_LEVELS
-#define KERNELS_REF_LANES_LEVELS
-enum { LANES_LEVELS = 6 };
-#endif
-
+ * those sums, and so on, at most RP_SUM_LEVELS. */
 typedef struct FN(lanes) {
-    T lane[LANES_LEVELS][RP_LANES]; /* those that an element has joined */
-    size_t count[LANES_LEVELS];
+    T lane[RP_SUM_LEVELS][RP_LANES]; /* those that an element has joined */
+    size_t count[RP_SUM_LEVELS];
     int levels; /* that have begun */
 } FN(lanes);
 
@@ -20,7 +15,7 @@ static inline void FN(lanes_begin)(FN(lanes) * s)
 
 /* The fold by halves. A lane that nothing joined is +0, and adding +0 changes no lane: none is -0, for all began at
  * +0. So what few elements cost is that of few additions. */
-static inline T FN(lanes_fold)(FN(lanes) * s, int level)
+RP_KERNEL_APART static inline T FN(lanes_fold)(FN(lanes) * s, int level)
 {
     T *lane = s->lane[level];
     size_t used = s->count[level];
@@ -38,7 +33,7 @@ static inline T FN(lanes_fold)(FN(lanes) * s, int level)
 }
 
 /* Adds x to `level`; a chunk that is full folds and joins the level above. */
-static inline void FN(lanes_push)(FN(lanes) * s, int level, T x)
+RP_KERNEL_APART static inline void FN(lanes_push)(FN(lanes) * s, int level, T x)
 {
     for (;; level++) {
         T *lane;
@@ -60,7 +55,7 @@ static inline void FN(lanes_add)(FN(lanes) * s, T x)
 }
 
 /* The sum. An unfinished chunk is a chunk too; a lone chunk sum at the top is not changed by one more fold. */
-static inline T FN(lanes_total)(FN(lanes) * s)
+RP_KERNEL_APART static inline T FN(lanes_total)(FN(lanes) * s)
 {
     for (int level = 0; level < s->levels - 1; level++)
         if (s->count[level] > 0)

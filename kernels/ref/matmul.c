@@ -5,17 +5,17 @@
 #include "determinism/math.h"
 #include "kernels/level.h"
 
-size_t rp_matmul_items(const rp_kernel_args *args)
+RP_KERNEL_FN size_t rp_matmul_items(const rp_kernel_args *args)
 {
     return rp_items_rows(args);
 }
 
-size_t rp_matmul_cost(const rp_kernel_args *args)
+RP_KERNEL_FN size_t rp_matmul_cost(const rp_kernel_args *args)
 {
     return 1 + rp_view_last(&args->in[0]) * rp_view_last(&args->out[0]);
 }
 
-rp_matmul rp_matmul_of(const rp_kernel_args *args, size_t batch)
+RP_KERNEL_FN rp_matmul rp_matmul_of(const rp_kernel_args *args, size_t batch)
 {
     const rp_view *a = &args->in[0], *b = &args->in[1], *y = &args->out[0];
     const int r = y->rank - 2;
@@ -44,8 +44,8 @@ rp_matmul rp_matmul_of(const rp_kernel_args *args, size_t batch)
     return p;
 }
 
-void rp_matmul_run(const rp_kernel_args *args, size_t begin, size_t end,
-                   void (*rows)(const rp_matmul *product, size_t begin, size_t end))
+RP_KERNEL_FN RP_KERNEL_CALLER void rp_matmul_run(const rp_kernel_args *args, size_t begin, size_t end,
+                                                 void (*rows)(const rp_matmul *product, size_t begin, size_t end))
 {
     const size_t m = args->out[0].shape[args->out[0].rank - 2];
 
@@ -69,10 +69,12 @@ void rp_matmul_run(const rp_kernel_args *args, size_t begin, size_t end,
 
 static void matmul_run(const rp_kernel_args *args, size_t begin, size_t end)
 {
-    rp_matmul_run(args, begin, end,
-                  args->in[0].dtype == RP_F32   ? rows_f32
-                  : args->in[0].dtype == RP_F64 ? rows_f64
-                                                : rows_bf16);
+    if (args->in[0].dtype == RP_F32)
+        rp_matmul_run(args, begin, end, rows_f32);
+    else if (args->in[0].dtype == RP_F64)
+        rp_matmul_run(args, begin, end, rows_f64);
+    else
+        rp_matmul_run(args, begin, end, rows_bf16);
 }
 
 RP_DEFINE_KERNEL(matmul, rp_matmul_items, matmul_run, rp_matmul_cost);

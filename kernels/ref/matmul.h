@@ -16,12 +16,12 @@ typedef struct rp_matmul {
 } rp_matmul;
 
 /* Items are rows of the output, batch after batch. */
-size_t rp_matmul_items(const rp_kernel_args *args);
-size_t rp_matmul_cost(const rp_kernel_args *args);
-rp_matmul rp_matmul_of(const rp_kernel_args *args, size_t batch);
+RP_KERNEL_FN size_t rp_matmul_items(const rp_kernel_args *args);
+RP_KERNEL_FN size_t rp_matmul_cost(const rp_kernel_args *args);
+RP_KERNEL_FN rp_matmul rp_matmul_of(const rp_kernel_args *args, size_t batch);
 
 /* Calls rows(product, begin, end) for the rows of each product that items [begin, end) name. */
-void rp_matmul_run(const rp_kernel_args *args, size_t begin, size_t end,
-                   void (*rows)(const rp_matmul *product, size_t begin, size_t end));
+RP_KERNEL_FN RP_KERNEL_CALLER void rp_matmul_run(const rp_kernel_args *args, size_t begin, size_t end,
+                                                 void (*rows)(const rp_matmul *product, size_t begin, size_t end));
 
 #endif

@@ -18,8 +18,8 @@ static T FN(dot)(const SOURCE *a, ptrdiff_t a_step, const SOURCE *b, ptrdiff_t b
 
 static void FN(rows)(const rp_matmul *p, size_t begin, size_t end)
 {
-    const SOURCE *a = p->a, *b = p->b;
-    T *y = p->y;
+    const SOURCE *a = (const SOURCE *)p->a, *b = (const SOURCE *)p->b;
+    T *y = (T *)p->y;
 
     for (size_t i = begin; i < end; i++)
         for (size_t j = 0; j < p->n; j++)

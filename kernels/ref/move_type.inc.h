@@ -9,7 +9,7 @@ RP_MAP1(same, T)
 
 static void FN(set)(const rp_walk *walk, T value)
 {
-    T *y = walk->at[0];
+    T *y = (T *)walk->at[0];
 
     RP_EACH(i, walk->run) y[i * walk->step[0]] = value;
 }

@@ -27,7 +27,10 @@ static void layer_norm_run(const rp_kernel_args *args, size_t begin, size_t end)
     const rp_view in[3] = {args->in[0], spread(&args->in[1], &args->in[0]), spread(&args->in[2], &args->in[0])};
     const rp_kernel_args rows = {in, 3, args->out, 1, args->attr};
 
-    rp_rows_run(&rows, 3, 0, 0, begin, end, in[0].dtype == RP_F32 ? layer_norm_row_f32 : layer_norm_row_f64);
+    if (in[0].dtype == RP_F32)
+        rp_rows_run(&rows, 3, 0, 0, begin, end, layer_norm_row_f32);
+    else
+        rp_rows_run(&rows, 3, 0, 0, begin, end, layer_norm_row_f64);
 }
 
 static void layer_norm_grad_run(const rp_kernel_args *args, size_t begin, size_t end)
@@ -35,7 +38,10 @@ static void layer_norm_grad_run(const rp_kernel_args *args, size_t begin, size_t
     const rp_view in[3] = {args->in[0], args->in[1], spread(&args->in[2], &args->in[0])};
     const rp_kernel_args rows = {in, 3, args->out, 1, args->attr};
 
-    rp_rows_run(&rows, 3, 0, 0, begin, end, in[0].dtype == RP_F32 ? layer_norm_grad_row_f32 : layer_norm_grad_row_f64);
+    if (in[0].dtype == RP_F32)
+        rp_rows_run(&rows, 3, 0, 0, begin, end, layer_norm_grad_row_f32);
+    else
+        rp_rows_run(&rows, 3, 0, 0, begin, end, layer_norm_grad_row_f64);
 }
 
 RP_DEFINE_KERNEL(layer_norm, rp_items_rows, layer_norm_run, rp_cost_row);

@@ -31,7 +31,7 @@ static double unit_f64(const draw *d, uint64_t i)
 /* rng: seed, step and, if there are three, an offset of the stream (CONTRACT 6.3). */
 static draw draw_of(const rp_view *rng, int64_t stream, double a, double b)
 {
-    const int64_t *words = rng->data;
+    const int64_t *words = (const int64_t *)rng->data;
     const uint64_t offset = rng->shape[0] > 2 ? (uint64_t)words[2 * rng->stride[0]] : 0;
 
     return (draw){(uint64_t)words[0], (uint64_t)words[rng->stride[0]], (uint32_t)((uint64_t)stream + offset), a, b};

@@ -56,7 +56,8 @@ static unsigned axes_mask(const rp_attr *axes)
     return mask;
 }
 
-static void reduce_items(const rp_kernel_args *args, unsigned mask, size_t begin, size_t end, reduce_one *reduce)
+RP_KERNEL_CALLER static void reduce_items(const rp_kernel_args *args, unsigned mask, size_t begin, size_t end,
+                                          reduce_one *reduce)
 {
     const rp_view kept_out = rp_view_axes(&args->out[0], mask, false);
     const rp_view kept_in = rp_view_axes(&args->in[0], mask, false);
@@ -96,25 +97,36 @@ static size_t reduce_cost(const rp_kernel_args *args)
     return 1 + (out > 0 ? rp_view_count(&args->in[0]) / out : 0);
 }
 
-#define REDUCTION(name, mask, ...) \
+#define CASE(TYPE, one) \
+    case TYPE: \
+        reduce_items(args, axes, begin, end, one); \
+        break;
+#define REALS(name) CASE(RP_F32, name##_one_f32) CASE(RP_F64, name##_one_f64)
+#define NUMBERS(name) REALS(name) CASE(RP_I32, name##_one_i32) CASE(RP_I64, name##_one_i64)
+#define REDUCTION(name, mask, TYPES) \
     static void name##_run(const rp_kernel_args *args, size_t begin, size_t end) \
     { \
-        static reduce_one *const reduce[RP_DTYPE_COUNT] = {__VA_ARGS__}; \
+        const unsigned axes = mask; \
 \
-        reduce_items(args, mask, begin, end, reduce[args->in[0].dtype]); \
+        switch (args->in[0].dtype) { \
+            TYPES(name) \
+        default: \
+            break; \
+        } \
     } \
     RP_DEFINE_KERNEL(name, rp_items_elements, name##_run, reduce_cost)
 
-REDUCTION(sum, axes_mask(&RP_AT(args->attr, sum, axes)), sum_one_f32, sum_one_f64, sum_one_i32, sum_one_i64);
-REDUCTION(mean, axes_mask(&RP_AT(args->attr, mean, axes)), mean_one_f32, mean_one_f64);
-REDUCTION(max, axes_mask(&RP_AT(args->attr, max, axes)), max_one_f32, max_one_f64, max_one_i32, max_one_i64);
-REDUCTION(argmax, 1u << RP_AT(args->attr, argmax, axis).i, argmax_one_f32, argmax_one_f64, argmax_one_i32,
-          argmax_one_i64);
-REDUCTION(min, axes_mask(&RP_AT(args->attr, min, axes)), min_one_f32, min_one_f64, min_one_i32, min_one_i64);
-REDUCTION(argmin, 1u << RP_AT(args->attr, argmin, axis).i, argmin_one_f32, argmin_one_f64, argmin_one_i32,
-          argmin_one_i64);
-REDUCTION(var, axes_mask(&RP_AT(args->attr, var, axes)), var_one_f32, var_one_f64);
-REDUCTION(logsumexp, axes_mask(&RP_AT(args->attr, logsumexp, axes)), logsumexp_one_f32, logsumexp_one_f64);
+REDUCTION(sum, axes_mask(&RP_AT(args->attr, sum, axes)), NUMBERS);
+REDUCTION(mean, axes_mask(&RP_AT(args->attr, mean, axes)), REALS);
+REDUCTION(max, axes_mask(&RP_AT(args->attr, max, axes)), NUMBERS);
+REDUCTION(argmax, 1u << RP_AT(args->attr, argmax, axis).i, NUMBERS);
+REDUCTION(min, axes_mask(&RP_AT(args->attr, min, axes)), NUMBERS);
+REDUCTION(argmin, 1u << RP_AT(args->attr, argmin, axis).i, NUMBERS);
+REDUCTION(var, axes_mask(&RP_AT(args->attr, var, axes)), REALS);
+REDUCTION(logsumexp, axes_mask(&RP_AT(args->attr, logsumexp, axes)), REALS);
+#undef CASE
+#undef REALS
+#undef NUMBERS
 
 /* An item is a line along the axis, forward or backward. */
 static size_t cumsum_items(const rp_kernel_args *args)
@@ -129,10 +141,10 @@ static size_t cumsum_cost(const rp_kernel_args *args)
     return 1 + args->out[0].shape[RP_AT(args->attr, cumsum, axis).i];
 }
 
-static void cumsum_run(const rp_kernel_args *args, size_t begin, size_t end)
+typedef void cumsum_line(void *out, ptrdiff_t step_out, const void *in, ptrdiff_t step_in, size_t n);
+
+RP_KERNEL_CALLER static void cumsum_lines(const rp_kernel_args *args, size_t begin, size_t end, cumsum_line *line)
 {
-    static void (*const lines[RP_DTYPE_COUNT])(void *, ptrdiff_t, const void *, ptrdiff_t, size_t) = {
-        cumsum_line_f32, cumsum_line_f64, cumsum_line_i32, cumsum_line_i64};
     const rp_view *out = &args->out[0], *in = &args->in[0];
     const int64_t axis = RP_AT(args->attr, cumsum, axis).i;
     const ptrdiff_t size = (ptrdiff_t)rp_dtype_size(out->dtype), last = (ptrdiff_t)out->shape[axis] - 1;
@@ -145,9 +157,25 @@ static void cumsum_run(const rp_kernel_args *args, size_t begin, size_t end)
     rp_walk_begin(&walk, kept, 2, begin, end);
     while (rp_walk_next(&walk))
         for (ptrdiff_t i = 0; i < (ptrdiff_t)walk.run; i++)
-            lines[out->dtype]((char *)walk.at[0] + (i * walk.step[0] + start * to) * size, way * to,
-                              (char *)walk.at[1] + (i * walk.step[1] + start * from) * size, way * from,
-                              (size_t)last + 1);
+            line((char *)walk.at[0] + (i * walk.step[0] + start * to) * size, way * to,
+                 (char *)walk.at[1] + (i * walk.step[1] + start * from) * size, way * from, (size_t)last + 1);
+}
+
+static void cumsum_run(const rp_kernel_args *args, size_t begin, size_t end)
+{
+    switch (args->out[0].dtype) {
+    case RP_F32:
+        cumsum_lines(args, begin, end, cumsum_line_f32);
+        break;
+    case RP_F64:
+        cumsum_lines(args, begin, end, cumsum_line_f64);
+        break;
+    case RP_I32:
+        cumsum_lines(args, begin, end, cumsum_line_i32);
+        break;
+    default:
+        cumsum_lines(args, begin, end, cumsum_line_i64);
+    }
 }
 
 RP_DEFINE_KERNEL(cumsum, cumsum_items, cumsum_run, cumsum_cost);

@@ -33,7 +33,7 @@ static void FN(sum_one)(void *out, elements *e)
     WIDE total = 0;
 
     while (rp_walk_next(walk)) {
-        const T *x = walk->at[0];
+        const T *x = (const T *)walk->at[0];
 
         for (size_t i = 0; i < walk->run; i++)
             total += (WIDE)x[(ptrdiff_t)i * walk->step[0]];

@@ -30,7 +30,7 @@ static T FN(sum_over)(elements *e)
 
     FN(lanes_begin)(&lanes);
     while (rp_walk_next(walk)) {
-        const T *x = walk->at[0];
+        const T *x = (const T *)walk->at[0];
 
         for (size_t i = 0; i < walk->run; i++)
             FN(lanes_add)(&lanes, x[(ptrdiff_t)i * walk->step[0]]);
@@ -59,7 +59,7 @@ static void FN(var_one)(void *out, elements *e)
 
     FN(lanes_begin)(&lanes);
     while (rp_walk_next(walk)) {
-        const T *x = walk->at[0];
+        const T *x = (const T *)walk->at[0];
 
         for (size_t i = 0; i < walk->run; i++) {
             const T d = x[(ptrdiff_t)i * walk->step[0]] - mean;
@@ -78,7 +78,7 @@ static void FN(logsumexp_one)(void *out, elements *e)
     FN(lanes) lanes;
 
     while (rp_walk_next(walk)) {
-        const T *x = walk->at[0];
+        const T *x = (const T *)walk->at[0];
 
         for (size_t i = 0; i < walk->run; i++)
             most = FN(maximum)(most, x[(ptrdiff_t)i * walk->step[0]]);
@@ -87,7 +87,7 @@ static void FN(logsumexp_one)(void *out, elements *e)
     walk = from_first(e);
     FN(lanes_begin)(&lanes);
     while (rp_walk_next(walk)) {
-        const T *x = walk->at[0];
+        const T *x = (const T *)walk->at[0];
 
         for (size_t i = 0; i < walk->run; i++)
             FN(lanes_add)(&lanes, FN(rp_exp)(x[(ptrdiff_t)i * walk->step[0]] - from));

@@ -9,7 +9,7 @@
         T best = FN(none)(); \
 \
         while (rp_walk_next(walk)) { \
-            const T *x = walk->at[0]; \
+            const T *x = (const T *)walk->at[0]; \
 \
             for (size_t i = 0; i < walk->run; i++) \
                 best = FN(choose)(best, x[(ptrdiff_t)i * walk->step[0]]); \
@@ -30,7 +30,7 @@ CHOSEN(min_one, highest, minimum)
         T best = 0; \
 \
         while (rp_walk_next(walk)) { \
-            const T *x = walk->at[0]; \
+            const T *x = (const T *)walk->at[0]; \
 \
             for (size_t i = 0; i < walk->run; i++) { \
                 const T value = x[(ptrdiff_t)i * walk->step[0]]; \
@@ -51,8 +51,8 @@ PLACE_OF(argmin_one, lower)
 /* n elements of a line: each sum is the one before it plus the element. */
 static void FN(cumsum_line)(void *out, ptrdiff_t step_out, const void *in, ptrdiff_t step_in, size_t n)
 {
-    const T *x = in;
-    T *y = out, sum = n > 0 ? *x : 0;
+    const T *x = (const T *)in;
+    T *y = (T *)out, sum = n > 0 ? *x : 0;
 
     for (size_t i = 0; i < n; i++) {
         if (i > 0)

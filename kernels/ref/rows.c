@@ -2,8 +2,8 @@
  * Walks rows along the last axis of several views at once. */
 #include "kernels/ref/rows.h"
 
-void rp_rows_run(const rp_kernel_args *args, size_t n_in, unsigned single, size_t length_of, size_t begin, size_t end,
-                 rp_row_work *work)
+RP_KERNEL_FN RP_KERNEL_CALLER void rp_rows_run(const rp_kernel_args *args, size_t n_in, unsigned single,
+                                               size_t length_of, size_t begin, size_t end, rp_row_work *work)
 {
     rp_view rows[RP_WALK_VIEWS];
     const rp_view *views[RP_WALK_VIEWS];

@@ -17,7 +17,7 @@ typedef void rp_row_work(const rp_row *row);
 /* Calls work for rows [begin, end). The views are output 0 and the first n_in inputs; those whose bit is set in single
  * (bit 0 the output, bit 1 input 0, ...) have one element a row instead of a last axis. The length is
  * that of input length_of. */
-void rp_rows_run(const rp_kernel_args *args, size_t n_in, unsigned single, size_t length_of, size_t begin, size_t end,
-                 rp_row_work *work);
+RP_KERNEL_FN RP_KERNEL_CALLER void rp_rows_run(const rp_kernel_args *args, size_t n_in, unsigned single,
+                                               size_t length_of, size_t begin, size_t end, rp_row_work *work);
 
 #endif

@@ -20,8 +20,10 @@ static size_t label_of(const rp_row *row, int v)
 #define ROWS(name, items, n_in, single, length_of) \
     static void name##_run(const rp_kernel_args *args, size_t begin, size_t end) \
     { \
-        rp_rows_run(args, n_in, single, length_of, begin, end, \
-                    args->out[0].dtype == RP_F32 ? name##_row_f32 : name##_row_f64); \
+        if (args->out[0].dtype == RP_F32) \
+            rp_rows_run(args, n_in, single, length_of, begin, end, name##_row_f32); \
+        else \
+            rp_rows_run(args, n_in, single, length_of, begin, end, name##_row_f64); \
     } \
     RP_DEFINE_KERNEL(name, items, name##_run, rp_cost_row)
 

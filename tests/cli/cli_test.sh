@@ -410,7 +410,7 @@ fails 2 'stored.reprise: in golden.json, but' "$reprise" golden record g
 works '^healthy' "$reprise" doctor
 works '"healthy":true,"host":\{' "$reprise" doctor --json
 works '^device +cpu: cpu-' "$reprise" doctor
-works '"devices":\{"cpu":"cpu-[a-z0-9]+"\}' "$reprise" doctor --json
+works '"devices":\{"cpu":"cpu-[a-z0-9]+","cuda":"[^"]+","emulated":"[^"]+"\}' "$reprise" doctor --json
 
 # ---- more than there is ----
 sed 's/hidden: .*/hidden: [65536, 20000]/' small.yaml >large.yaml
@@ -427,9 +427,15 @@ holds "a device changes no byte" cmp device.reprise b.reprise
 for command in "run small.yaml -o gpu.reprise" "replay b.reprise" "golden check g" \
     "predict b.reprise --csv data.csv -o gpu.csv" "diff b.reprise a.reprise" "bench --only exp"; do
     # shellcheck disable=SC2086 # words
-    fails 5 "--device: expected one of this build.s .cpu., found gpu" "$reprise" $command --device gpu
+    fails 5 "--device: expected one of this build.s .cpu, cuda, emulated., found gpu" "$reprise" $command --device gpu
     works 'cpu' "$reprise" ${command%% *} --help
 done
+if ! "$reprise" doctor | grep -q '^device  *cuda: cuda-sm'; then
+    fails 5 "device cuda: this (host has no NVIDIA driver|build has no kernels)" "$reprise" run small.yaml \
+        -o gpu.reprise --device cuda
+    fails 5 "device cuda: this" "$reprise" doctor --device cuda:1
+fi
+fails 5 "emulated" env RP_EMULATED_LIBRARY="$log/none.so" "$reprise" run small.yaml -o gpu.reprise --device emulated
 holds "nothing is left of what no device did" test ! -e gpu.reprise -a ! -e gpu.csv
 
 # ---- bench ----

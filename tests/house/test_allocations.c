@@ -153,7 +153,7 @@ static void the_block_count_sees_a_leak(void **state)
     bool healthy;
 
     (void)state;
-    assert_int_equal(rp_doctor(&text, &healthy, &err), RP_OK);
+    assert_int_equal(rp_doctor(NULL, &text, &healthy, &err), RP_OK);
     assert_int_equal(blocks, before + 1);
     rp_text_free(text);
     assert_int_equal(blocks, before);

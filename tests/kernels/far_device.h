@@ -11,13 +11,16 @@
 
 /* Makes the device known as "far", and begins to note. Ends the process when the system has no room for it. */
 void far_device_register(void);
+/* The device that a test of far memory is about: "far", or what RP_FAR_DEVICE says. "emulated" is the emulated GPU of
+ * tests/emu (RP_EMULATED_LIBRARY): a touch of its memory ends the test. */
+const char *far_device_name(void);
 /* Touches of device memory by the host, and host memory given to the device as its own, since the last call. */
 size_t far_device_faults(void);
 /* Where they were, as far as that is known: function, file offset, times. */
 void far_device_places(FILE *out);
-/* Work that far devices have done, to see that they were used at all. */
+/* Work that such devices have done, to see that they were used at all. */
 size_t far_device_launches(void);
-/* Blocks of device memory that are not released. */
+/* Blocks of device memory that are not released; of the emulated one also pinned memory, streams and events. */
 size_t far_device_blocks(void);
 
 #endif

@@ -13,7 +13,7 @@
 #include "kernels/device_ops.h"
 #include "tests/kernels/far_device.h"
 
-static const char *const names[] = {"cpu", "far"};
+static const char *names[] = {"cpu", "far"}; /* the second: far_device_name() */
 enum { DEVICES = 2 };
 
 static rp_device *device_of(const char *name, unsigned threads)
@@ -51,11 +51,17 @@ static void devices_have_names(void **state)
     (void)state;
     assert_int_equal(rp_device_open(&device, "gpu", NULL, 1, &err), RP_EUNSUPPORTED);
     assert_null(device);
-    assert_string_equal(err.text, "device: expected one of this build's (cpu, far), found gpu");
+    assert_string_equal(err.text, "device: expected one of this build's (cpu, cuda, emulated, far), found gpu");
     assert_string_equal(rp_device_name(0), "cpu");
-    assert_string_equal(rp_device_name(1), "far");
-    assert_null(rp_device_name(2));
+    assert_string_equal(rp_device_name(1), "cuda");
+    assert_string_equal(rp_device_name(2), "emulated");
+    assert_string_equal(rp_device_name(3), "far");
+    assert_null(rp_device_name(4));
+    assert_true(rp_device_known("cuda:12") && rp_device_known("emulated:0") && rp_device_known("far"));
+    assert_false(rp_device_known("cuda:") || rp_device_known("cuda:x") || rp_device_known("cuda:1000") ||
+                 rp_device_known("cudas") || rp_device_known("cpu:0"));
     assert_int_equal(rp_device_register("cpu", open_nothing, &err), RP_EARG);
+    assert_int_equal(rp_device_register("cuda", open_nothing, &err), RP_EARG);
     assert_int_equal(rp_device_register("far", open_nothing, &err), RP_EARG);
     assert_string_equal(err.text, "device far: the name is taken");
     device = device_of("", 1);
@@ -257,6 +263,7 @@ static int setup(void **state)
 {
     (void)state;
     far_device_register();
+    names[1] = far_device_name();
     return 0;
 }
 

@@ -21,8 +21,8 @@ static bool output_of(const rp_conv_axis *axis, size_t i, size_t t, size_t *o)
     return at >= 0 && at % axis->stride == 0 && *o < axis->out;
 }
 
-static rp_taps taps_of(const rp_conv_axis *axis, size_t from,
-                       bool (*meets)(const rp_conv_axis *axis, size_t from, size_t t, size_t *to))
+RP_KERNEL_CALLER static rp_taps taps_of(const rp_conv_axis *axis, size_t from,
+                                        bool (*meets)(const rp_conv_axis *axis, size_t from, size_t t, size_t *to))
 {
     rp_taps taps = {.step = 1};
     size_t to;
@@ -42,17 +42,17 @@ static rp_taps taps_of(const rp_conv_axis *axis, size_t from,
     return taps;
 }
 
-rp_taps rp_conv_taps(const rp_conv_axis *axis, size_t o)
+RP_KERNEL_FN rp_taps rp_conv_taps(const rp_conv_axis *axis, size_t o)
 {
     return taps_of(axis, o, input_of);
 }
 
-rp_taps rp_conv_taps_back(const rp_conv_axis *axis, size_t i)
+RP_KERNEL_FN rp_taps rp_conv_taps_back(const rp_conv_axis *axis, size_t i)
 {
     return taps_of(axis, i, output_of);
 }
 
-void rp_conv_outputs(const rp_conv_axis *axis, size_t t, size_t *begin, size_t *end)
+RP_KERNEL_FN void rp_conv_outputs(const rp_conv_axis *axis, size_t t, size_t *begin, size_t *end)
 {
     const int64_t shift = axis->pad - (int64_t)t * axis->dilation; /* i = o stride - shift */
     const int64_t past = (int64_t)axis->in + shift;
@@ -63,7 +63,7 @@ void rp_conv_outputs(const rp_conv_axis *axis, size_t t, size_t *begin, size_t *
     *begin = first < (int64_t)*end ? (size_t)first : *end;
 }
 
-rp_conv_axis rp_conv_axis_of(const rp_attr *attr, int d, size_t in, size_t out, size_t taps)
+RP_KERNEL_FN rp_conv_axis rp_conv_axis_of(const rp_attr *attr, int d, size_t in, size_t out, size_t taps)
 {
     return (rp_conv_axis){in,
                           out,
@@ -73,7 +73,7 @@ rp_conv_axis rp_conv_axis_of(const rp_attr *attr, int d, size_t in, size_t out, 
                           RP_AT(attr, conv2d, dilation).list[d]};
 }
 
-rp_conv rp_conv_of(const rp_view *x, const rp_view *weight, const rp_view *y, const rp_attr *attr)
+RP_KERNEL_FN rp_conv rp_conv_of(const rp_view *x, const rp_view *weight, const rp_view *y, const rp_attr *attr)
 {
     const size_t groups = (size_t)RP_AT(attr, conv2d, groups).i;
 
@@ -88,34 +88,34 @@ rp_conv rp_conv_of(const rp_view *x, const rp_view *weight, const rp_view *y, co
                      .y = y};
 }
 
-rp_conv rp_conv_forward(const rp_kernel_args *args)
+RP_KERNEL_FN rp_conv rp_conv_forward(const rp_kernel_args *args)
 {
     return rp_conv_of(&args->in[0], &args->in[1], &args->out[0], args->attr);
 }
 
-rp_conv rp_conv_grad_input(const rp_kernel_args *args)
+RP_KERNEL_FN rp_conv rp_conv_grad_input(const rp_kernel_args *args)
 {
     return rp_conv_of(&args->out[0], &args->in[1], &args->in[0], args->attr);
 }
 
-rp_conv rp_conv_grad_weight(const rp_kernel_args *args)
+RP_KERNEL_FN rp_conv rp_conv_grad_weight(const rp_kernel_args *args)
 {
     return rp_conv_of(&args->in[0], &args->out[0], &args->in[1], args->attr);
 }
 
-size_t rp_conv_forward_cost(const rp_kernel_args *args)
+RP_KERNEL_FN size_t rp_conv_forward_cost(const rp_kernel_args *args)
 {
     return 1 + rp_view_count(&args->in[1]);
 }
 
-size_t rp_conv_grad_input_cost(const rp_kernel_args *args)
+RP_KERNEL_FN size_t rp_conv_grad_input_cost(const rp_kernel_args *args)
 {
     const rp_attr *stride = &RP_AT(args->attr, conv2d, stride);
 
     return 1 + rp_view_count(&args->in[1]) / (size_t)(stride->list[0] * stride->list[1]);
 }
 
-size_t rp_conv_grad_weight_cost(const rp_kernel_args *args)
+RP_KERNEL_FN size_t rp_conv_grad_weight_cost(const rp_kernel_args *args)
 {
     const rp_view pixels = rp_view_rows(&args->in[1]);
 

@@ -23,10 +23,10 @@ typedef struct rp_taps {
 } rp_taps;
 
 /* For output coordinate o, the inputs it reads; for input coordinate i, the outputs that read it. Taps ascend. */
-rp_taps rp_conv_taps(const rp_conv_axis *axis, size_t o);
-rp_taps rp_conv_taps_back(const rp_conv_axis *axis, size_t i);
+RP_KERNEL_FN rp_taps rp_conv_taps(const rp_conv_axis *axis, size_t o);
+RP_KERNEL_FN rp_taps rp_conv_taps_back(const rp_conv_axis *axis, size_t i);
 /* The outputs [begin, end) for which tap t exists. */
-void rp_conv_outputs(const rp_conv_axis *axis, size_t t, size_t *begin, size_t *end);
+RP_KERNEL_FN void rp_conv_outputs(const rp_conv_axis *axis, size_t t, size_t *begin, size_t *end);
 
 /* x [n, h, w, groups c], weight [r, s, c, groups k], y [n, oh, ow, groups k]; any of them may be the gradient. */
 typedef struct rp_conv {
@@ -35,17 +35,18 @@ typedef struct rp_conv {
     const rp_view *x, *weight, *y;
 } rp_conv;
 
-rp_conv_axis rp_conv_axis_of(const rp_attr *attr, int d, size_t in, size_t out, size_t taps);
-rp_conv rp_conv_of(const rp_view *x, const rp_view *weight, const rp_view *y, const rp_attr *attr);
+RP_KERNEL_FN rp_conv_axis rp_conv_axis_of(const rp_attr *attr, int d, size_t in, size_t out, size_t taps);
+RP_KERNEL_FN rp_conv rp_conv_of(const rp_view *x, const rp_view *weight, const rp_view *y, const rp_attr *attr);
 
 /* The three kernels' operands by name. */
-rp_conv rp_conv_forward(const rp_kernel_args *args);     /* in: x, weight; out: y */
-rp_conv rp_conv_grad_input(const rp_kernel_args *args);  /* in: gradient of y, weight; out: gradient of x */
-rp_conv rp_conv_grad_weight(const rp_kernel_args *args); /* in: x, gradient of y; out: gradient of weight */
+RP_KERNEL_FN rp_conv rp_conv_forward(const rp_kernel_args *args);    /* in: x, weight; out: y */
+RP_KERNEL_FN rp_conv rp_conv_grad_input(const rp_kernel_args *args); /* in: gradient of y, weight; out: gradient of x */
+RP_KERNEL_FN rp_conv
+rp_conv_grad_weight(const rp_kernel_args *args); /* in: x, gradient of y; out: gradient of weight */
 
 /* Items are pixels of y, pixels of x, and rows (r, s, c) of weight: all but the last axis of output 0. */
-size_t rp_conv_forward_cost(const rp_kernel_args *args);
-size_t rp_conv_grad_input_cost(const rp_kernel_args *args);
-size_t rp_conv_grad_weight_cost(const rp_kernel_args *args);
+RP_KERNEL_FN size_t rp_conv_forward_cost(const rp_kernel_args *args);
+RP_KERNEL_FN size_t rp_conv_grad_input_cost(const rp_kernel_args *args);
+RP_KERNEL_FN size_t rp_conv_grad_weight_cost(const rp_kernel_args *args);
 
 #endif

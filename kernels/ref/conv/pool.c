@@ -35,7 +35,7 @@ static size_t pool_cost(const rp_kernel_args *args)
 }
 
 /* An item is a pixel of y with all its channels. */
-static void run_pixels(const rp_kernel_args *args, size_t begin, size_t end, pool_pixel *work)
+RP_KERNEL_CALLER static void run_pixels(const rp_kernel_args *args, size_t begin, size_t end, pool_pixel *work)
 {
     const pool p = pool_of(&args->in[0], &args->out[0], args->attr);
 
@@ -57,7 +57,7 @@ static size_t plane_cost(const rp_kernel_args *args)
                    (size_t)(RP_AT(args->attr, max_pool, window).list[0] * RP_AT(args->attr, max_pool, window).list[1]);
 }
 
-static void run_planes(const rp_kernel_args *args, size_t begin, size_t end, pool_plane *work)
+RP_KERNEL_CALLER static void run_planes(const rp_kernel_args *args, size_t begin, size_t end, pool_plane *work)
 {
     const pool p = pool_of(&args->out[0], &args->in[0], args->attr);
     const size_t channels = args->out[0].shape[3];
@@ -69,7 +69,10 @@ static void run_planes(const rp_kernel_args *args, size_t begin, size_t end, poo
 #define POOL(name, items, run, cost) \
     static void name##_run(const rp_kernel_args *args, size_t begin, size_t end) \
     { \
-        run(args, begin, end, args->out[0].dtype == RP_F32 ? name##_f32 : name##_f64); \
+        if (args->out[0].dtype == RP_F32) \
+            run(args, begin, end, name##_f32); \
+        else \
+            run(args, begin, end, name##_f64); \
     } \
     RP_DEFINE_KERNEL(name, items, name##_run, cost)
 

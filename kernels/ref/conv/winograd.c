@@ -29,7 +29,10 @@ static void conv2d_winograd_run(const rp_kernel_args *args, size_t begin, size_t
 {
     const rp_conv conv = rp_conv_forward(args);
 
-    (args->out[0].dtype == RP_F32 ? rp_winograd_tiles_f32 : rp_winograd_tiles_f64)(&conv, begin, end, 0, conv.k);
+    if (args->out[0].dtype == RP_F32)
+        rp_winograd_tiles_f32(&conv, begin, end, 0, conv.k);
+    else
+        rp_winograd_tiles_f64(&conv, begin, end, 0, conv.k);
 }
 
 RP_DEFINE_KERNEL(conv2d_winograd, conv2d_winograd_items, conv2d_winograd_run, conv2d_winograd_cost);

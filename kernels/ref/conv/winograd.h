@@ -25,7 +25,9 @@ static inline size_t rp_winograd_tiles(const rp_conv_axis *axis)
 
 /* The reference: filters [filter, filter_end) of tiles [tile, tile_end), counted through the images in row-major order.
  */
-void rp_winograd_tiles_f32(const rp_conv *conv, size_t tile, size_t tile_end, size_t filter, size_t filter_end);
-void rp_winograd_tiles_f64(const rp_conv *conv, size_t tile, size_t tile_end, size_t filter, size_t filter_end);
+RP_KERNEL_FN void rp_winograd_tiles_f32(const rp_conv *conv, size_t tile, size_t tile_end, size_t filter,
+                                        size_t filter_end);
+RP_KERNEL_FN void rp_winograd_tiles_f64(const rp_conv *conv, size_t tile, size_t tile_end, size_t filter,
+                                        size_t filter_end);
 
 #endif

@@ -97,7 +97,8 @@ static void FN(sum_points)(const rp_conv *p, T m[IN][IN], size_t n, size_t h, si
     }
 }
 
-void FN(rp_winograd_tiles)(const rp_conv *p, size_t tile, size_t tile_end, size_t filter, size_t filter_end)
+RP_KERNEL_FN void FN(rp_winograd_tiles)(const rp_conv *p, size_t tile, size_t tile_end, size_t filter,
+                                        size_t filter_end)
 {
     const size_t across = rp_winograd_tiles(&p->w), down = rp_winograd_tiles(&p->h);
 

@@ -68,6 +68,30 @@ static inline void map_items(const rp_kernel_args *args, size_t n_in, size_t beg
             RP_EACH(i, walk->run) y[i * sy] = FN(name)(a[i * sa], b[i * sb]); \
     }
 
+/* from_to_to: out TO, whose value is made of x in FROM. */
+#define RP_CONVERSION(from, FROM, to, TO, value) \
+    static void from##_to_##to(const rp_walk *walk) \
+    { \
+        TO *y = walk->at[0]; \
+        const FROM *source = walk->at[1]; \
+        const ptrdiff_t sy = walk->step[0], sx = walk->step[1]; \
+\
+        if (sy == 1 && sx == 1) \
+            RP_EACH(i, walk->run) \
+            { \
+                const FROM x = source[i]; \
+\
+                y[i] = (TO)(value); \
+            } \
+        else \
+            RP_EACH(i, walk->run) \
+            { \
+                const FROM x = source[i * sx]; \
+\
+                y[i * sy] = (TO)(value); \
+            } \
+    }
+
 /* The kernel `name` over elements: runs the map of the dtype of input `by`; cost light or function. */
 #define RP_ELEMENTWISE(name, n_in, by, cost, ...) \
     static void name##_run(const rp_kernel_args *args, size_t begin, size_t end) \

@@ -24,8 +24,10 @@ static size_t cholesky_cost(const rp_kernel_args *args)
 
 static void cholesky_run(const rp_kernel_args *args, size_t begin, size_t end)
 {
-    if (begin < end)
-        (args->out[0].dtype == RP_F32 ? cholesky_f32 : cholesky_f64)(args);
+    if (begin < end && args->out[0].dtype == RP_F32)
+        cholesky_f32(args);
+    else if (begin < end)
+        cholesky_f64(args);
 }
 
 RP_DEFINE_KERNEL(cholesky, cholesky_items, cholesky_run, cholesky_cost);
@@ -44,7 +46,10 @@ static size_t triangular_solve_cost(const rp_kernel_args *args)
 
 static void triangular_solve_run(const rp_kernel_args *args, size_t begin, size_t end)
 {
-    (args->out[0].dtype == RP_F32 ? solve_f32 : solve_f64)(args, begin, end);
+    if (args->out[0].dtype == RP_F32)
+        solve_f32(args, begin, end);
+    else
+        solve_f64(args, begin, end);
 }
 
 RP_DEFINE_KERNEL(triangular_solve, triangular_solve_items, triangular_solve_run, triangular_solve_cost);

@@ -311,7 +311,7 @@ static rp_status job_doctor(rp_error *err)
 {
     char *text = NULL;
     bool healthy = false;
-    rp_status status = rp_doctor(&text, &healthy, err);
+    rp_status status = rp_doctor(NULL, &text, &healthy, err);
 
     rp_text_free(text);
     return status;
@@ -455,6 +455,7 @@ static rp_status job_state_on(const char *path, const rp_key *key, const char *i
     const rp_replay_outcome outcome = {
         .begun = {{.mode = RP_REPLAY_FULL, .last = 1, .steps = 2, .steps_total = 2, .segments = 1, .segments_total = 1},
                   "ref",
+                  "",
                   1,
                   "api",
                   ""},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Every kind of job on a device whose memory the host cannot touch (tests/kernels/far_device.h): no touch, and whatever
- * is written has the bytes that the CPU device gives it. */
+ * Every kind of job on a device whose memory the host cannot touch (tests/kernels/far_device.h; with RP_FAR_DEVICE on
+ * another such device): no touch, and whatever is written has the bytes that the CPU device gives it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,6 +24,7 @@
             fail_msg("%s: %s", #call, err.text); \
     } while (0)
 
+static const char *devices[] = {"cpu", "far"}; /* the second: far_device_name() */
 static char folder[] = "/tmp/rp_far_XXXXXX";
 static char path_text[8][200];
 static rp_error err;
@@ -65,14 +66,12 @@ static void same_files(const char *name)
     rp_buffer a = {0}, b = {0};
 
     OK(rp_file_read(path_of(name, "cpu"), SIZE_MAX / 2, &a, &err));
-    OK(rp_file_read(path_of(name, "far"), SIZE_MAX / 2, &b, &err));
+    OK(rp_file_read(path_of(name, devices[1]), SIZE_MAX / 2, &b, &err));
     assert_true(a.size > 0);
     same_text(name, a.data, a.size, b.data, b.size);
     rp_buffer_free(&a);
     rp_buffer_free(&b);
 }
-
-static const char *const devices[] = {"cpu", "far"};
 
 /* The job's file `name` on both devices, and what it cost the far one. */
 static void on_both(const char *name, void (*job)(const char *name, const char *device))
@@ -216,14 +215,14 @@ static rp_archive *archive_of(const char *path)
 /* Two salts are two archives: that they replay is what can be compared. */
 static void withheld_data_come_back_for_a_replay(void **state)
 {
-    const rp_job_options options = options_of("far");
+    const rp_job_options options = options_of(devices[1]);
     rp_archive *archive;
     rp_job *job;
 
     (void)state;
-    train_withheld("withheld", "far");
-    archive = archive_of(path_of("withheld", "far"));
-    OK(rp_archive_disclose(archive, path_of("home", "far"), &err));
+    train_withheld("withheld", devices[1]);
+    archive = archive_of(path_of("withheld", devices[1]));
+    OK(rp_archive_disclose(archive, path_of("home", devices[1]), &err));
     OK(rp_replay(archive, &options, &job, &err));
     rp_job_free(job);
     rp_archive_close(archive);
@@ -234,7 +233,7 @@ static void withheld_data_come_back_for_a_replay(void **state)
 
 static void replay(const char *path, const rp_replay_choice *choice)
 {
-    rp_job_options options = options_of("far");
+    rp_job_options options = options_of(devices[1]);
     rp_archive *archive = archive_of(path);
     rp_job *job;
 
@@ -489,14 +488,14 @@ static void a_run_of_the_api_goes_on_and_has_children(void **state)
     (void)state;
     kind = &api_kinds[1];
     on_both("in_two", record_api_in_two);
-    run = new_run("far");
+    run = new_run(devices[1]);
     recorder = watch(run);
     OK(rp_recorder_set_parent(recorder, path_of("api", "cpu"), 0, &err)); /* the idle state is the parent's */
     eager_step(run, 0);
-    OK(rp_recorder_save(recorder, path_of("api_child", "far"), NULL, true, NULL, &err));
+    OK(rp_recorder_save(recorder, path_of("api_child", devices[1]), NULL, true, NULL, &err));
     rp_recorder_free(recorder);
     rp_run_free(run);
-    replay(path_of("api_child", "far"), NULL);
+    replay(path_of("api_child", devices[1]), NULL);
 }
 
 static void a_wrong_index_says_the_same_and_changes_nothing(void **state)
@@ -737,6 +736,7 @@ static int setup(void **state)
 {
     (void)state;
     far_device_register();
+    devices[1] = far_device_name();
     if (!mkdtemp(folder))
         return -1;
     put_table();

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A GPU as a device: opening it, streams and events. */
+#include "kernels/gpu/device_cuda.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "determinism/fpenv.h"
+#include "kernels/gpu/device_gpu.h"
+#include "kernels/gpu/images.h"
+
+/* The fault is read with it, where there may be one: whoever has waited for the default stream asks then. */
+static rp_status cuda_synchronize(rp_device *device, rp_stream *stream, rp_error *err)
+{
+    rp_gpu_device *d = (rp_gpu_device *)device;
+    rp_status status = rp_gpu_enter(d, err);
+
+    if (status == RP_OK && d->checked)
+        status = rp_gpu_result(d,
+                               d->driver->cuMemcpyDtoHAsync_v2(d->fault_mirror, d->fault, sizeof *d->fault_mirror,
+                                                               rp_gpu_handle(d, stream)),
+                               "cuMemcpyDtoHAsync", err);
+    if (status == RP_OK)
+        status = rp_gpu_result(d, d->driver->cuStreamSynchronize(rp_gpu_handle(d, stream)), "cuStreamSynchronize", err);
+    return status;
+}
+
+/* ---- streams and events ---- */
+
+static rp_status cuda_stream_new(rp_device *device, rp_stream **out, rp_error *err)
+{
+    rp_gpu_device *d = (rp_gpu_device *)device;
+    rp_stream *stream = rp_calloc(1, sizeof *stream);
+    rp_status status = stream != NULL ? rp_gpu_enter(d, err) : rp_no_memory(err);
+
+    *out = NULL;
+    if (status == RP_OK)
+        status = rp_gpu_result(d, d->driver->cuStreamCreate(&stream->handle, RP_CU_STREAM_NON_BLOCKING),
+                               "cuStreamCreate", err);
+    if (status != RP_OK) {
+        rp_free(stream);
+        return status;
+    }
+    pthread_mutex_lock(&d->lock);
+    stream->next = d->streams;
+    d->streams = stream;
+    pthread_mutex_unlock(&d->lock);
+    *out = stream;
+    return RP_OK;
+}
+
+static void cuda_stream_free(rp_device *device, rp_stream *stream)
+{
+    rp_gpu_device *d = (rp_gpu_device *)device;
+    rp_stream **at = &d->streams;
+
+    (void)rp_gpu_enter(d, NULL);
+    pthread_mutex_lock(&d->lock);
+    while (*at != stream)
+        at = &(*at)->next;
+    *at = stream->next;
+    pthread_mutex_unlock(&d->lock);
+    (void)d->driver->cuStreamSynchronize(stream->handle);
+    (void)d->driver->cuStreamDestroy_v2(stream->handle);
+    if (stream->workspace != NULL)
+        (void)d->driver->cuMemFree_v2((uintptr_t)stream->workspace);
+    rp_free(stream);
+}
+
+static rp_status cuda_event_new(rp_device *device, rp_event **out, rp_error *err)
+{
+    rp_gpu_device *d = (rp_gpu_device *)device;
+    rp_event *event = rp_calloc(1, sizeof *event);
+    rp_status status = event != NULL ? rp_gpu_enter(d, err) : rp_no_memory(err);
+
+    if (status == RP_OK)
+        status = rp_gpu_result(d, d->driver->cuEventCreate(&event->handle, RP_CU_EVENT_DISABLE_TIMING), "cuEventCreate",
+                               err);
+    if (status != RP_OK)
+        rp_free(event);
+    *out = status == RP_OK ? event : NULL;
+    return status;
+}
+
+static void cuda_event_free(rp_device *device, rp_event *event)
+{
+    rp_gpu_device *d = (rp_gpu_device *)device;
+
+    if (event == NULL)
+        return;
+    (void)rp_gpu_enter(d, NULL);
+    (void)d->driver->cuEventDestroy_v2(event->handle);
+    rp_free(event);
+}
+
+static rp_status cuda_event_record(rp_device *device, rp_event *event, rp_stream *stream, rp_error *err)
+{
+    rp_gpu_device *d = (rp_gpu_device *)device;
+    rp_status status = rp_gpu_enter(d, err);
+
+    return status != RP_OK ? status
+                           : rp_gpu_result(d, d->driver->cuEventRecord(event->handle, rp_gpu_handle(d, stream)),
+                                           "cuEventRecord", err);
+}
+
+static rp_status cuda_event_wait(rp_device *device, rp_event *event, rp_stream *stream, rp_error *err)
+{
+    rp_gpu_device *d = (rp_gpu_device *)device;
+    rp_status status = rp_gpu_enter(d, err);
+
+    return status != RP_OK ? status
+                           : rp_gpu_result(d, d->driver->cuStreamWaitEvent(rp_gpu_handle(d, stream), event->handle, 0),
+                                           "cuStreamWaitEvent", err);
+}
+
+/* ---- the device ---- */
+
+static void cuda_free(rp_device *device)
+{
+    rp_gpu_device *d = (rp_gpu_device *)device;
+
+    if (d->context != NULL) {
+        (void)d->driver->cuCtxSetCurrent(d->context);
+        (void)rp_gpu_settle(d, NULL);
+        rp_gpu_memory_free(d);
+        for (size_t i = 0; i < d->modules; i++)
+            (void)d->driver->cuModuleUnload(d->module[i]);
+        if (d->main.workspace != NULL)
+            (void)d->driver->cuMemFree_v2((uintptr_t)d->main.workspace);
+        if (d->fault != 0)
+            (void)d->driver->cuMemFree_v2(d->fault);
+        if (d->fault_mirror != NULL)
+            (void)d->driver->cuMemFreeHost(d->fault_mirror);
+        if (d->main.handle != NULL)
+            (void)d->driver->cuStreamDestroy_v2(d->main.handle);
+        (void)d->driver->cuDevicePrimaryCtxRelease_v2(d->device);
+    }
+    for (size_t i = 0; i < RP_GPU_FUNCTIONS; i++)
+        rp_free(d->function[i].name);
+    rp_driver_close(d->driver);
+    rp_pool_free(d->base.pool);
+    pthread_mutex_destroy(&d->lock);
+    rp_free(d);
+}
+
+static const rp_device_ops cuda_ops = {
+    .free = cuda_free,
+    .allocate = rp_gpu_allocate,
+    .release = rp_gpu_release,
+    .available = rp_gpu_available,
+    .pin = rp_gpu_pin,
+    .unpin = rp_gpu_unpin,
+    .upload = rp_gpu_upload,
+    .download = rp_gpu_download,
+    .copy = rp_gpu_copy,
+    .launch = rp_gpu_launch,
+    .launch_chain = rp_gpu_launch_chain,
+    .check = rp_gpu_check,
+    .fault = rp_gpu_faulted,
+    .synchronize = cuda_synchronize,
+    .stream_new = cuda_stream_new,
+    .stream_free = cuda_stream_free,
+    .event_new = cuda_event_new,
+    .event_free = cuda_event_free,
+    .event_record = cuda_event_record,
+    .event_wait = cuda_event_wait,
+    .sequence_begin = rp_gpu_sequence_begin,
+    .sequence_end = rp_gpu_sequence_end,
+    .sequence_current = rp_gpu_sequence_current,
+    .sequence_launch = rp_gpu_sequence_launch,
+    .sequence_free = rp_gpu_sequence_free,
+};
+
+static rp_status attribute(rp_gpu_device *d, int *value, int which, rp_error *err)
+{
+    return rp_gpu_result(d, d->driver->cuDeviceGetAttribute(value, which, d->device), "cuDeviceGetAttribute", err);
+}
+
+/* "cuda-sm90 NVIDIA H100 80GB HBM3 driver 13.0": the level, the chip, the CUDA that the driver serves. */
+static rp_status identify(rp_gpu_device *d, rp_error *err)
+{
+    char chip[64] = "";
+    int major = 0, minor = 0;
+    rp_status status = attribute(d, &major, RP_CU_DEVICE_CAPABILITY_MAJOR, err);
+
+    if (status == RP_OK)
+        status = attribute(d, &minor, RP_CU_DEVICE_CAPABILITY_MINOR, err);
+    if (status == RP_OK)
+        status = attribute(d, &d->multiprocessors, RP_CU_DEVICE_MULTIPROCESSORS, err);
+    if (status == RP_OK)
+        status = attribute(d, &d->shared_memory, RP_CU_DEVICE_SHARED_MEMORY, err);
+    if (status == RP_OK)
+        status = rp_gpu_result(d, d->driver->cuDeviceGetName(chip, sizeof chip, d->device), "cuDeviceGetName", err);
+    if (status == RP_OK && major < 8)
+        return rp_fail(err, RP_EUNSUPPORTED,
+                       "device %s: expected a chip of compute capability 8.0 or more, found %d.%d (%s)",
+                       d->driver->kind, major, minor, chip);
+    chip[sizeof chip - 1] = '\0';
+    (void)snprintf(d->base.identity, sizeof d->base.identity, "%s-sm%d%d %s driver %d.%d", d->driver->kind, major,
+                   minor, chip, d->driver->version / 1000, d->driver->version % 1000 / 10);
+    return status;
+}
+
+static rp_status open_context(rp_gpu_device *d, int ordinal, rp_error *err)
+{
+    int count = 0;
+    rp_status status = rp_gpu_result(d, d->driver->cuDeviceGetCount(&count), "cuDeviceGetCount", err);
+
+    if (status == RP_OK && ordinal >= count)
+        return rp_fail(err, RP_EUNSUPPORTED, "device %s:%d: the driver has devices 0 to %d", d->driver->kind, ordinal,
+                       count - 1);
+    if (status == RP_OK)
+        status = rp_gpu_result(d, d->driver->cuDeviceGet(&d->device, ordinal), "cuDeviceGet", err);
+    if (status == RP_OK)
+        status = identify(d, err);
+    if (status == RP_OK)
+        status = rp_gpu_result(d, d->driver->cuDevicePrimaryCtxRetain(&d->context, d->device),
+                               "cuDevicePrimaryCtxRetain", err);
+    return status == RP_OK ? rp_gpu_enter(d, err) : status;
+}
+
+/* The default stream, the fault word and the kernels. */
+static rp_status equip(rp_gpu_device *d, rp_error *err)
+{
+    rp_status status =
+        rp_gpu_result(d, d->driver->cuStreamCreate(&d->main.handle, RP_CU_STREAM_NON_BLOCKING), "cuStreamCreate", err);
+
+    if (status == RP_OK)
+        status = rp_gpu_result(
+            d, d->driver->cuMemHostAlloc((void **)&d->fault_mirror, sizeof *d->fault_mirror, RP_CU_HOST_PORTABLE),
+            "cuMemHostAlloc", err);
+    if (status == RP_OK)
+        status = rp_gpu_result(d, d->driver->cuMemAlloc_v2(&d->fault, sizeof *d->fault_mirror), "cuMemAlloc", err);
+    if (status != RP_OK)
+        return status;
+    status = rp_gpu_clear_fault(d, err);
+    return status == RP_OK ? rp_gpu_load(d, err) : status;
+}
+
+rp_status rp_device_cuda_new(rp_device **out, const char *kind, int ordinal, const char *level, unsigned threads,
+                             rp_error *err)
+{
+    const rp_kernel_table *table;
+    rp_gpu_device *d;
+    rp_status status;
+
+    *out = NULL;
+    if (threads == 0)
+        return rp_fail(err, RP_EARG, "threads: expected at least 1, found 0");
+    if (rp_gpu_images[0].name == NULL)
+        return rp_fail(err, RP_EUNSUPPORTED, "device %s: this build has no kernels for GPUs (RP_CUDA=OFF)", kind);
+    status = rp_kernel_table_get(&table, level, err);
+    if (status != RP_OK)
+        return status;
+    d = rp_calloc(1, sizeof *d);
+    if (d == NULL)
+        return rp_no_memory(err);
+    pthread_mutex_init(&d->lock, NULL);
+    status = rp_driver_open(&d->driver, kind, err);
+    if (status == RP_OK) {
+        d->base = (rp_device){.ops = &cuda_ops, .kind = d->driver->kind, .level = table->level, .threads = threads};
+        status = open_context(d, ordinal, err);
+    }
+    if (status == RP_OK)
+        status = equip(d, err);
+    if (status == RP_OK && threads > 1)
+        status = rp_pool_new(&d->base.pool, threads, rp_fpenv_worker, err);
+    if (status != RP_OK)
+        cuda_free(&d->base);
+    else
+        *out = &d->base;
+    return status;
+}

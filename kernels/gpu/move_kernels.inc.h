@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Moves as device code, for each type (CONTRACT 3): copies, constants, takes along an axis and their gradient. */
+RP_GPU_FN i64 rp_gpu_index_at(const rp_gpu_map *p, const void *at)
+{
+    return p->wide != 0 ? *(const i64 *)at : (i64) * (const int32_t *)at;
+}
+
+/* Views of fill: out. Of gather: out, the table as if its axis were the index's with no step, the index as if it had
+ * the others; own[0] is the bytes between neighbours of the table's axis. Of one_hot: out, the index as if it had the
+ * last axis, whose length own[0] is. Of iota: out. */
+#define MOVES(type, T, made) \
+    RP_GPU_MAP(rp_gpu_copy_##type, 2, *(T *)walk->at[0] = *(const T *)walk->at[1];) \
+    RP_GPU_MAP(rp_gpu_fill_##type, 1, const rp_attr *of = &RP_AT(walk->attr, fill, value); \
+               *(T *)walk->at[0] = (T)(made);) \
+    RP_GPU_MAP(rp_gpu_gather_##type, 3, const i64 from = rp_gpu_index_at(&p, walk->at[2]) * p.own[0]; \
+               *(T *)walk->at[0] = *(const T *)((const char *)walk->at[1] + from);)
+MOVES(f32, float, of->r)
+MOVES(f64, double, of->r)
+MOVES(i32, int32_t, of->i)
+MOVES(i64, int64_t, of->i)
+MOVES(bool, uint8_t, of->i != 0)
+MOVES(bf16, uint16_t, rp_bf16_of_f64(of->r))
+
+/* Items are the elements of a slice across the axis: its whole line of the output, and index by index what is added to
+ * it. Views of items: out, in; of index: the index, and in from it (a difference of addresses); items.own: the axis'
+ * bytes from one to the next, its length. */
+#define TAKES(type, T, WIDE) \
+    RP_GPU_MAP(rp_gpu_iota_##type, 1, *(T *)walk->at[0] = (T)(i64)i;) \
+    RP_GPU_MAP(rp_gpu_one_hot_##type, 2, \
+               *(T *)walk->at[0] = (T)((i64)(i % (u64)p.own[0]) == rp_gpu_index_at(&p, walk->at[1]));) \
+    RP_GPU_KERNEL(64, 1) rp_gpu_scatter_add_##type(const RP_GPU_PARAMETER rp_gpu_scatter p) \
+    { \
+        RP_GPU_BEGIN(p.items); \
+        RP_GPU_EACH(p.items, i) \
+        { \
+            rp_walk item, source; \
+\
+            rp_gpu_walk_to(&item, &p.items, i, 2); \
+            for (i64 t = 0; t < p.items.own[1]; t++) \
+                *(T *)((char *)item.at[0] + t * p.items.own[0]) = 0; \
+            for (u64 j = 0; j < p.index.count; j++) { \
+                T *to; \
+\
+                rp_gpu_walk_to(&source, &p.index, j, 2); \
+                to = (T *)((char *)item.at[0] + rp_gpu_index_at(&p.items, source.at[0]) * p.items.own[0]); \
+                *to = (T)((WIDE)*to + (WIDE) * (const T *)((const char *)item.at[1] + (i64)source.at[1])); \
+            } \
+        } \
+    }
+TAKES(f32, float, float)
+TAKES(f64, double, double)
+TAKES(i32, int32_t, uint32_t)
+TAKES(i64, int64_t, uint64_t)
+#undef MOVES
+#undef TAKES

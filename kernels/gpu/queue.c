@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Launches: kernels by name, their modules, and the memory they work in. */
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "kernels/gpu/device_gpu.h"
+#include "kernels/gpu/gpu.h"
+#include "kernels/gpu/images.h"
+#include "kernels/walk.h"
+
+enum { NAME = 96, SHARED_FREE = 48 << 10 /* bytes that a block may have without asking */ };
+
+rp_status rp_gpu_load(rp_gpu_device *d, rp_error *err)
+{
+    rp_status status = RP_OK;
+
+    for (const rp_gpu_image *image = rp_gpu_images; image->name != NULL && status == RP_OK; image++) {
+        if (d->modules == RP_GPU_MODULES)
+            return rp_fail(err, RP_EUNSUPPORTED, "device %s: more than %d files of kernels", d->base.kind,
+                           RP_GPU_MODULES);
+        status = rp_gpu_result(d, d->driver->cuModuleLoadData(&d->module[d->modules], image->bytes), "cuModuleLoadData",
+                               err);
+        if (status != RP_OK)
+            return rp_fail_at(err, status, "kernels of %s", image->name);
+        d->modules++;
+    }
+    return status;
+}
+
+static void fail(rp_gpu_queue *queue, rp_status status, const char *name)
+{
+    queue->status = status;
+    (void)rp_fail_at(queue->err, status, "kernel %s", name);
+}
+
+/* FNV-1a */
+static size_t place_of(const char *name)
+{
+    uint32_t h = 2166136261u;
+
+    for (; *name; name++)
+        h = (h ^ (unsigned char)*name) * 16777619u;
+    return h % RP_GPU_FUNCTIONS;
+}
+
+/* Where the name is, or belongs; the table is never full: it has several times as many places as there are kernels.
+ * Names that were put together are copied: the caller's are gone by then. */
+static size_t find_function(rp_gpu_queue *queue, const char *name)
+{
+    rp_gpu_device *d = queue->device;
+    size_t at = place_of(name);
+    int result = RP_CU_NOT_FOUND;
+
+    while (d->function[at].name != NULL && strcmp(d->function[at].name, name) != 0)
+        at = (at + 1) % RP_GPU_FUNCTIONS;
+    if (d->function[at].name != NULL)
+        return at;
+    for (size_t i = 0; i < d->modules && result == RP_CU_NOT_FOUND; i++)
+        result = d->driver->cuModuleGetFunction(&d->function[at].handle, d->module[i], name);
+    if (result != RP_CU_SUCCESS) {
+        fail(queue, rp_gpu_result(d, result, "cuModuleGetFunction", queue->err), name);
+        return at;
+    }
+    d->function[at].name = rp_strdup(name);
+    if (d->function[at].name == NULL)
+        queue->status = rp_no_memory(queue->err);
+    return at;
+}
+
+static void ask_shared(rp_gpu_queue *queue, size_t at, unsigned bytes)
+{
+    rp_gpu_device *d = queue->device;
+    rp_status status;
+
+    if (bytes <= SHARED_FREE || bytes <= d->function[at].shared)
+        return;
+    status = rp_gpu_result(
+        d, d->driver->cuFuncSetAttribute(d->function[at].handle, RP_CU_FUNCTION_DYNAMIC_SHARED, (int)bytes),
+        "cuFuncSetAttribute", queue->err);
+    if (status != RP_OK)
+        fail(queue, status, d->function[at].name);
+    d->function[at].shared = bytes;
+}
+
+void rp_gpu_run(rp_gpu_queue *queue, const char *name, rp_gpu_grid grid, void *parameter, size_t size)
+{
+    rp_gpu_device *d = queue->device;
+    rp_gpu_head *head = parameter;
+    void *parameters[] = {parameter};
+    rp_status status;
+    size_t at;
+
+    (void)size;
+    if (queue->status != RP_OK)
+        return;
+    at = find_function(queue, name);
+    if (queue->status == RP_OK)
+        ask_shared(queue, at, grid.shared);
+    if (queue->status != RP_OK)
+        return;
+    head->fault = (const u32 *)(uintptr_t)d->fault;
+    status = rp_gpu_result(d,
+                           d->driver->cuLaunchKernel(d->function[at].handle, grid.x ? grid.x : 1, grid.y ? grid.y : 1,
+                                                     grid.z ? grid.z : 1, grid.threads, 1, 1, grid.shared,
+                                                     queue->stream->handle, parameters, NULL),
+                           "cuLaunchKernel", queue->err);
+    if (status != RP_OK)
+        fail(queue, status, name);
+}
+
+void *rp_gpu_workspace(rp_gpu_queue *queue, size_t bytes)
+{
+    rp_gpu_device *d = queue->device;
+    rp_stream *stream = queue->stream;
+    rp_cu_pointer memory = 0;
+
+    if (queue->status != RP_OK)
+        return NULL;
+    if (bytes <= stream->workspace_bytes)
+        return stream->workspace;
+    if (stream->workspace != NULL) { /* what works in it is waited for */
+        queue->status =
+            rp_gpu_result(d, d->driver->cuStreamSynchronize(stream->handle), "cuStreamSynchronize", queue->err);
+        if (queue->status == RP_OK)
+            queue->status =
+                rp_gpu_result(d, d->driver->cuMemFree_v2((uintptr_t)stream->workspace), "cuMemFree", queue->err);
+        stream->workspace = NULL;
+        stream->workspace_bytes = 0;
+        d->moves++;
+    }
+    bytes += bytes / 4; /* the next that wants a little more finds it */
+    if (queue->status == RP_OK)
+        queue->status = rp_gpu_result(d, d->driver->cuMemAlloc_v2(&memory, bytes), "cuMemAlloc", queue->err);
+    if (queue->status != RP_OK)
+        return NULL;
+    stream->workspace = (void *)(uintptr_t)memory;
+    stream->workspace_bytes = bytes;
+    return stream->workspace;
+}
+
+unsigned rp_gpu_multiprocessors(const rp_gpu_queue *queue)
+{
+    return queue->device->multiprocessors > 0 ? (unsigned)queue->device->multiprocessors : 1;
+}
+
+size_t rp_gpu_shared_memory(const rp_gpu_queue *queue)
+{
+    return (size_t)queue->device->shared_memory;
+}
+
+rp_gpu_queue rp_gpu_queue_of(rp_gpu_device *d, rp_stream *stream, rp_error *err)
+{
+    rp_gpu_queue queue = {d, stream != NULL ? stream : &d->main, rp_gpu_enter(d, err), err, 0, 0};
+
+    rp_gpu_busy(d);
+    return queue;
+}

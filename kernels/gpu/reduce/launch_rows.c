@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Launches of kernels whose item is a row along the last axis. A warp takes a row of up to one chunk of 4096, a block a
+ * longer one. */
+#include <stdio.h>
+
+#include "kernels/gpu/reduce/launch_axes.h"
+#include "kernels/gpu/launch_tuned.h"
+#include "kernels/gpu/reduce/rows_args.h"
+
+enum { WARPS = 8, WARP = 32 };
+
+/* How a kernel's operands lie: r, a row; s, one element a row; v, one row for all. */
+static const char *operands_of(rp_kernel_id kernel)
+{
+    switch (kernel) {
+    case RP_K_softmax:
+    case RP_K_log_softmax:
+        return "rr";
+    case RP_K_softmax_grad:
+    case RP_K_log_softmax_grad:
+        return "rrr";
+    case RP_K_cross_entropy:
+        return "srs";
+    case RP_K_cross_entropy_grad:
+        return "rsrs";
+    case RP_K_layer_norm:
+        return "rrvv";
+    case RP_K_layer_norm_grad:
+        return "rrrv";
+    default:
+        return NULL;
+    }
+}
+
+/* The views without their last axis where they have rows, and the steps along it. */
+static bool lay_out(rp_gpu_rows *p, const rp_kernel_args *args, const char *operands)
+{
+    rp_view rows[RP_GPU_ROW_VIEWS];
+    const rp_view *views[RP_GPU_ROW_VIEWS], *longest = NULL;
+    i64 *strides[RP_GPU_ROW_VIEWS];
+    size_t n = 0;
+
+    for (int v = 0; operands[v] != '\0'; v++) {
+        const rp_view *view = v == 0 ? &args->out[0] : &args->in[v - 1];
+
+        p->at[v] = view->data;
+        if (operands[v] != 's' && view->rank == 0)
+            return false;
+        p->step[v] = operands[v] == 's' ? 0 : rp_view_last_stride(view);
+        if (operands[v] == 'r')
+            longest = view;
+        if (operands[v] == 'v')
+            continue;
+        rows[v] = operands[v] == 'r' ? rp_view_rows(view) : *view;
+        views[n] = &rows[v];
+        strides[n++] = p->row[v];
+    }
+    if (longest == NULL || rp_view_last(longest) > (size_t)RP_GPU_ROW_CHUNKS * RP_GPU_CHUNK)
+        return false;
+    p->n = (u32)rp_view_last(longest);
+    p->block = p->n > RP_GPU_CHUNK;
+    return rp_gpu_axes_of(&p->rows, strides, views, n, 0, false, &p->count);
+}
+
+bool rp_gpu_launch_rows(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_kernel_args *args)
+{
+    const char *operands = operands_of(kernel);
+    rp_gpu_rows p = {0};
+    char name[48];
+
+    if (operands == NULL || !lay_out(&p, args, operands))
+        return false;
+    if (kernel == RP_K_layer_norm || kernel == RP_K_layer_norm_grad)
+        p.eps = RP_AT(args->attr, layer_norm, eps).r;
+    if (kernel == RP_K_cross_entropy || kernel == RP_K_cross_entropy_grad)
+        p.label_i32 = args->in[kernel == RP_K_cross_entropy ? 1 : 2].dtype == RP_I32;
+    if (p.count == 0)
+        return true;
+    snprintf(name, sizeof name, "rp_gpu_%s_%s", rp_kernel_name(kernel), args->out[0].dtype == RP_F32 ? "f32" : "f64");
+    rp_gpu_run(queue, name, (rp_gpu_grid){p.block ? p.count : rp_gpu_blocks(p.count, WARPS), 1, 1, WARPS * WARP, 0}, &p,
+               sizeof p);
+    return true;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What launches tell the kernels of rows.cu: an output or operand a view, rows along the last axis of each. */
+#ifndef KERNELS_GPU_REDUCE_ROWS_ARGS_H
+#define KERNELS_GPU_REDUCE_ROWS_ARGS_H
+
+#include "kernels/gpu/reduce/reduce_args.h"
+
+enum { RP_GPU_ROW_VIEWS = 4, RP_GPU_ROW_CHUNKS = 2048 };
+
+typedef struct rp_gpu_rows {
+    rp_gpu_head head;
+    void *at[RP_GPU_ROW_VIEWS];             /* output, then operands */
+    i64 step[RP_GPU_ROW_VIEWS];             /* along a row; 0: one element a row */
+    i64 row[RP_GPU_ROW_VIEWS][RP_GPU_AXES]; /* from row to row */
+    rp_gpu_axes rows;
+    u32 count, n;  /* rows, and their length, at most RP_GPU_ROW_CHUNKS chunks of 4096 */
+    u32 block;     /* a block takes a row; else each of its warps one */
+    u32 label_i32; /* labels are 32 bits wide, else 64 */
+    double eps;
+} rp_gpu_rows;
+
+#endif

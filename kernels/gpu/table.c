@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How each kernel is launched on a GPU: the ways that it has, the fastest first. An elementwise row of operations.def
+ * is here without another line. */
+#include "kernels/gpu/device_gpu.h"
+#include "kernels/gpu/launch_tuned.h"
+
+#define MAP \
+    { \
+        { \
+            rp_gpu_launch_map \
+        } \
+    }
+#define REFERENCE \
+    { \
+        { \
+            rp_gpu_launch_reference \
+        } \
+    }
+#define ONLY(launcher) \
+    { \
+        { \
+            launcher \
+        } \
+    }
+#define CONVOLUTION \
+    { \
+        { \
+            rp_gpu_launch_conv_tile, rp_gpu_launch_conv_direct, rp_gpu_launch_reference \
+        } \
+    }
+#define TUNED(launcher) \
+    { \
+        { \
+            launcher, rp_gpu_launch_reference \
+        } \
+    }
+
+const rp_gpu_row rp_gpu_table[RP_K_COUNT] = {
+#define MAP1(name, ...) [RP_K_##name] = MAP,
+#define MAP1P MAP1
+#define MAP1Q MAP1
+#define MAP2 MAP1
+#define NUM1 MAP1
+#define NUM2 MAP1
+#define PAIR2 MAP1
+#define COMPARE MAP1
+#define LOGIC1 MAP1
+#define LOGIC2 MAP1
+#include "kernels/operations.def"
+    [RP_K_pow_int] = MAP,
+    [RP_K_cast] = ONLY(rp_gpu_launch_cast),
+    [RP_K_where] = ONLY(rp_gpu_launch_where),
+    [RP_K_dropout] = ONLY(rp_gpu_launch_random),
+    [RP_K_copy] = ONLY(rp_gpu_launch_copy),
+    [RP_K_fill] = ONLY(rp_gpu_launch_fill),
+    [RP_K_iota] = ONLY(rp_gpu_launch_iota),
+    [RP_K_concat] = ONLY(rp_gpu_launch_concat),
+    [RP_K_pad] = ONLY(rp_gpu_launch_pad),
+    [RP_K_gather] = ONLY(rp_gpu_launch_gather),
+    [RP_K_scatter_add] = ONLY(rp_gpu_launch_scatter_add),
+    [RP_K_one_hot] = ONLY(rp_gpu_launch_one_hot),
+    [RP_K_sum] = TUNED(rp_gpu_launch_reduce),
+    [RP_K_mean] = TUNED(rp_gpu_launch_reduce),
+    [RP_K_max] = TUNED(rp_gpu_launch_reduce),
+    [RP_K_argmax] = TUNED(rp_gpu_launch_reduce),
+    [RP_K_min] = TUNED(rp_gpu_launch_reduce),
+    [RP_K_argmin] = TUNED(rp_gpu_launch_reduce),
+    [RP_K_cumsum] = TUNED(rp_gpu_launch_cumsum),
+    [RP_K_var] = TUNED(rp_gpu_launch_reduce_twice),
+    [RP_K_logsumexp] = TUNED(rp_gpu_launch_reduce_twice),
+    [RP_K_softmax] = TUNED(rp_gpu_launch_rows),
+    [RP_K_softmax_grad] = TUNED(rp_gpu_launch_rows),
+    [RP_K_log_softmax] = TUNED(rp_gpu_launch_rows),
+    [RP_K_log_softmax_grad] = TUNED(rp_gpu_launch_rows),
+    [RP_K_layer_norm] = TUNED(rp_gpu_launch_rows),
+    [RP_K_layer_norm_grad] = TUNED(rp_gpu_launch_rows),
+    [RP_K_cross_entropy] = TUNED(rp_gpu_launch_rows),
+    [RP_K_cross_entropy_grad] = TUNED(rp_gpu_launch_rows),
+    [RP_K_matmul] = TUNED(rp_gpu_launch_matmul),
+    [RP_K_cholesky] = REFERENCE,
+    [RP_K_triangular_solve] = REFERENCE,
+    [RP_K_conv2d] = CONVOLUTION,
+    [RP_K_conv2d_grad_input] = CONVOLUTION,
+    [RP_K_conv2d_grad_weight] = CONVOLUTION,
+    [RP_K_conv2d_winograd] = TUNED(rp_gpu_launch_winograd),
+    [RP_K_max_pool] = TUNED(rp_gpu_launch_pool),
+    [RP_K_max_pool_grad] = TUNED(rp_gpu_launch_pool),
+    [RP_K_avg_pool] = TUNED(rp_gpu_launch_pool),
+    [RP_K_avg_pool_grad] = TUNED(rp_gpu_launch_pool),
+    [RP_K_batch_norm] = TUNED(rp_gpu_launch_batch_norm),
+    [RP_K_batch_norm_train] = TUNED(rp_gpu_launch_batch_norm),
+    [RP_K_batch_norm_grad] = TUNED(rp_gpu_launch_batch_norm_grad),
+    [RP_K_uniform] = ONLY(rp_gpu_launch_random),
+    [RP_K_normal] = ONLY(rp_gpu_launch_random),
+    [RP_K_sgd] = ONLY(rp_gpu_launch_optimizer),
+    [RP_K_adam] = ONLY(rp_gpu_launch_optimizer),
+    [RP_K_adamw] = ONLY(rp_gpu_launch_optimizer),
+    [RP_K_rmsprop] = ONLY(rp_gpu_launch_optimizer),
+};
+
+void rp_gpu_compute(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_kernel_args *args)
+{
+    const rp_gpu_row *row = &rp_gpu_table[kernel];
+
+    for (size_t i = 0; i < RP_GPU_WAYS && queue->status == RP_OK; i++)
+        if (row->way[i] != NULL && row->way[i](queue, kernel, args))
+            return;
+    if (queue->status == RP_OK)
+        queue->status = rp_fail(queue->err, RP_EUNSUPPORTED, "device %s: no kernel %s", queue->device->base.kind,
+                                rp_kernel_name(kernel));
+}
+
+rp_status rp_gpu_launch(rp_device *device, rp_kernel_id kernel, const rp_kernel_args *args, rp_stream *stream,
+                        rp_error *err)
+{
+    rp_gpu_queue queue = rp_gpu_queue_of((rp_gpu_device *)device, stream, err);
+
+    rp_gpu_compute(&queue, kernel, args);
+    return queue.status;
+}

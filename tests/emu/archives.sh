@@ -1,0 +1,42 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Recipes make the same archive on the emulated device as on the processor, byte for byte, each in one of the three
+# orders; the golden archives replay there, and one made there replays on the processor. Usage: archives.sh REPRISE
+# SOURCE_DIR, with RP_EMULATED_LIBRARY naming the device.
+set -euo pipefail
+reprise=$1 source=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failed=0 made=0
+
+bad() {
+    echo "FAIL: $*"
+    failed=$((failed + 1))
+}
+
+for device in cpu emulated; do # two copies of the recipes, as some start from others' archives
+    mkdir -p "$work/$device/examples"
+    cp -r "$source/golden" "$work/$device"
+    rm "$work/$device/golden"/*.reprise
+    cp "$source/examples/loans.csv" "$work/$device/examples"
+done
+for recipe in "$source"/golden/*.yaml "$source"/golden/bits/*.yaml; do
+    path=${recipe#"$source"/}
+    for device in cpu emulated; do
+        (cd "$work/$device/$(dirname "$path")" && RP_EMULATED_ORDER=$((made % 3)) "$reprise" run "$(basename "$path")" \
+            -o "$(basename "$path" .yaml).reprise" --device $device) >"$work/log" 2>&1 ||
+            { tail -3 "$work/log"; bad "$path on $device"; }
+    done
+    cmp "$work/cpu/${path%.yaml}.reprise" "$work/emulated/${path%.yaml}.reprise" || bad "$path: the archives differ"
+    made=$((made + 1))
+done
+"$reprise" replay "$work/emulated/golden/small.reprise" >"$work/log" 2>&1 ||
+    { tail -3 "$work/log"; bad "an archive of the emulated device on the processor"; }
+order=0
+for archive in small image branch; do
+    RP_EMULATED_ORDER=$order "$reprise" replay "$source/golden/$archive.reprise" --device emulated >"$work/log" 2>&1 ||
+        { tail -3 "$work/log"; bad "golden $archive on the emulated device"; }
+    order=$((order + 1))
+done
+echo "$made recipes, $failed failures"
+[ "$made" -ge 12 ] && [ "$failed" -eq 0 ]

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The emulated driver's own structures. Work put on a stream waits there until somebody asks for it to be done: each
+ * wait does no more than it must, so all else happens as late as it may. One lock is held in every call. */
+#ifndef TESTS_EMU_DRIVER_PRIVATE_H
+#define TESTS_EMU_DRIVER_PRIVATE_H
+
+#include "kernels/gpu/driver_abi.h"
+#include "tests/emu/block.h"
+#include "tests/emu/emulated.h"
+
+#define EMU_API __attribute__((visibility("default")))
+/* Prototypes of what is exported: a definition that is unlike its line in driver_abi.h does not compile. */
+#define CALL(name, parameters) EMU_API int name parameters;
+RP_DRIVER_CALLS(CALL)
+#undef CALL
+
+/* Results that the library above has no name for. */
+enum {
+    EMU_CU_DEVICE_UNAVAILABLE = 46,
+    EMU_CU_INVALID_CONTEXT = 201,
+    EMU_CU_ECC_UNCORRECTABLE = 214,
+    EMU_CU_INVALID_HANDLE = 400,
+    EMU_CU_OUT_OF_RESOURCES = 701,
+    EMU_CU_ILLEGAL_INSTRUCTION = 715,
+    EMU_CU_MISALIGNED = 716,
+    EMU_CU_CAPTURE_UNSUPPORTED = 900,
+    EMU_CU_CAPTURE_INVALIDATED = 901,
+    EMU_CU_CAPTURE_UNJOINED = 904
+};
+
+enum { EMU_DEVICES = 8 };
+
+typedef struct emu_memory { /* of a device, or pinned */
+    uint64_t at;            /* the device's address, or the host's */
+    size_t bytes;
+    char *map; /* the host's pages */
+    size_t mapped;
+    struct emu_memory *next;
+} emu_memory;
+
+typedef struct rp_cu_stream_s emu_stream;
+typedef struct rp_cu_event_s emu_event;
+typedef struct rp_cu_graph_s emu_graph;
+
+typedef enum emu_work_kind { EMU_KERNEL, EMU_COPY, EMU_SET, EMU_RECORD, EMU_WAIT, EMU_GRAPH } emu_work_kind;
+
+/* A place in a stream, for as long as anybody asks for it. */
+typedef struct emu_mark {
+    unsigned users;
+    bool done;
+    emu_stream *stream; /* while it is not done */
+    uint64_t ticket;
+    double time; /* when it was done, in milliseconds */
+} emu_mark;
+
+typedef struct emu_work {
+    emu_work_kind kind;
+    const emu_kernel *kernel;
+    uint32_t blocks[3], threads[3], shared;
+    char *params; /* owned */
+    char *to;     /* addresses of the host */
+    const char *from;
+    char *staged; /* owned: what an upload from pageable memory reads */
+    size_t bytes;
+    unsigned char value;
+    emu_mark *mark;   /* recorded, or waited for */
+    emu_graph *graph; /* launched */
+    uint64_t ticket;
+    struct emu_work *next;
+} emu_work;
+
+typedef struct emu_device {
+    int index;
+    unsigned retained;
+    int failed; /* what every call says from now on */
+    size_t total, used, top;
+    emu_memory *memory;
+    emu_stream *streams;
+    emu_stream *legacy; /* of handle NULL */
+} emu_device;
+
+struct rp_cu_stream_s {
+    emu_device *device;
+    bool blocking; /* orders itself with the legacy stream */
+    uint64_t given, done;
+    emu_work *first, **last;
+    emu_graph *capture; /* what is put on it goes there */
+    bool origin;        /* of that capture */
+    size_t *after;      /* the nodes that the next one follows */
+    size_t n_after;
+    struct rp_cu_stream_s *next;
+};
+
+struct rp_cu_event_s {
+    emu_device *device;
+    emu_mark *mark; /* NULL: not recorded */
+    emu_graph *graph;
+    size_t node; /* recorded in a capture: behind this node; SIZE_MAX: behind none */
+};
+
+typedef struct emu_node {
+    emu_work work;
+    size_t *after;
+    size_t n_after;
+} emu_node;
+
+struct rp_cu_graph_s { /* an instance too: its own copy */
+    unsigned users;
+    emu_device *device;
+    emu_node *node;
+    size_t n, room;
+};
+
+/* Every call begins and ends with these: the lock; injected errors; but in the second, which are about drivers and
+ * contexts, that there is a context and that its device has not failed. */
+int emu_enter(const char *call);
+int emu_enter_any(const char *call);
+int emu_leave(int result);
+/* The device of the calling thread's context; NULL: it has none. */
+emu_device *emu_current(void);
+emu_device *emu_device_at(int index);
+emu_order emu_order_chosen(void);
+/* Whether the n-th piece of work of the kind shall fail, and how. 0: no. */
+int emu_work_fails(const char *kind);
+bool emu_is_lasting(int result);
+
+/* The host's address of so many bytes of device memory; NULL: they are not all in one allocation. */
+char *emu_memory_find(const emu_device *device, uint64_t at, size_t bytes);
+bool emu_is_pinned(const void *host);
+/* Whether something was written beyond the end of an allocation. */
+bool emu_memory_overrun(const emu_device *device);
+void emu_memory_drop(emu_device *device);
+size_t emu_memory_alive(void);
+
+emu_stream *emu_stream_of(emu_device *device, rp_cu_stream handle);
+emu_stream *emu_stream_make(emu_device *device, bool blocking);
+/* Takes the work. */
+int emu_put(emu_stream *s, emu_work work);
+int emu_drain(emu_stream *s, uint64_t ticket);
+int emu_drain_all(emu_device *device);
+int emu_work_do(emu_device *device, emu_work *w);
+void emu_work_clear(emu_work *w);
+void emu_mark_drop(emu_mark *mark);
+void emu_streams_drop(emu_device *device);
+
+int emu_capture(emu_stream *s, emu_work work);
+int emu_graph_do(emu_device *device, emu_graph *g);
+void emu_graph_drop(emu_graph *g);
+size_t emu_param_bytes(const emu_kernel *k);
+
+/* One more call, or launch of a kernel, of that name. */
+void emu_count(const char *call);
+
+#endif

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Every call of the driver, in turn, fails in a run that trains and records, in three ways: out of memory, a failed
+ * launch, a lost device. Each time there is an error that names the call or what the driver said, no archive and no
+ * half of one, nothing left on the device; and the run that was saved before goes on to the archive that the processor
+ * makes. */
+#include <dirent.h>
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "kernels/gpu/driver_abi.h"
+#include "rp/rp.h"
+
+static rp_error err;
+static char folder[] = "/tmp/rp_emulated_XXXXXX";
+static char recipe[64], expected[64], found[64];
+
+static void (*fail_next)(const char *call, unsigned nth, int result);
+static unsigned long (*calls)(const char *call);
+static unsigned long (*alive)(void);
+
+static const struct {
+    int result;
+    const char *name;
+} ways[] = {{2, "CUDA_ERROR_OUT_OF_MEMORY"}, {719, "CUDA_ERROR_LAUNCH_FAILED"}, {46, "CUDA_ERROR_DEVICE_UNAVAILABLE"}};
+
+#define OK(call) \
+    do { \
+        if ((call) != RP_OK) \
+            fail_msg("%s: %s", #call, err.text); \
+    } while (0)
+
+static rp_status train(const char *device, const char *archive, bool resume)
+{
+    const rp_job_options options = {.threads = 1, .device = device, .resume = resume, .save_every = 1e-9};
+    rp_job *job = NULL;
+    const rp_status status = rp_train_recipe(recipe, archive, NULL, true, &options, &job, &err);
+
+    rp_job_free(job);
+    return status;
+}
+
+static void put_recipe(void)
+{
+    static const char text[] = "reprise: 1\nseed: 3\ndata: {csv: table.csv, target: y, folds: 4, fold: 1}\n"
+                               "model: {hidden: [5], dropout: 0.2}\ntrain: {epochs: 1, batch: 16}\n"
+                               "record: {checkpoint_every: 2}\n";
+    char path[64], table[2048];
+    size_t at = 0;
+
+    at += (size_t)snprintf(table, sizeof table, "x,colour,y\n");
+    for (int i = 0; i < 48; i++)
+        at += (size_t)snprintf(table + at, sizeof table - at, "%d.%d,%s,%s\n", i % 11, i % 5, i % 3 ? "red" : "blue",
+                               (i % 11) * 2 + i % 3 > 11 ? "yes" : "no");
+    (void)snprintf(path, sizeof path, "%s/table.csv", folder);
+    OK(rp_file_save(path, table, at, true, 0644, &err));
+    (void)snprintf(recipe, sizeof recipe, "%s/r.yaml", folder);
+    (void)snprintf(expected, sizeof expected, "%s/cpu.reprise", folder);
+    (void)snprintf(found, sizeof found, "%s/emulated.reprise", folder);
+    OK(rp_file_save(recipe, text, sizeof text - 1, true, 0644, &err));
+}
+
+static void *driver_function(const char *name)
+{
+    void *driver = dlopen(getenv("RP_EMULATED_LIBRARY"), RTLD_NOW | RTLD_NOLOAD), *function = NULL;
+
+    if (driver)
+        function = dlsym(driver, name);
+    return function;
+}
+
+static int prepare(void **state)
+{
+    (void)state;
+    if (!mkdtemp(folder))
+        return -1;
+    put_recipe();
+    OK(train("cpu", expected, false));
+    OK(train("emulated", found, false));
+    *(void **)&fail_next = driver_function("rp_emulated_fail");
+    *(void **)&calls = driver_function("rp_emulated_calls");
+    *(void **)&alive = driver_function("rp_emulated_alive");
+    return fail_next && calls && alive ? 0 : -1;
+}
+
+static void same_archive(void)
+{
+    rp_buffer a = {0}, b = {0};
+
+    OK(rp_file_read(expected, SIZE_MAX / 2, &a, &err));
+    OK(rp_file_read(found, SIZE_MAX / 2, &b, &err));
+    assert_true(a.size > 0 && a.size == b.size);
+    assert_memory_equal(a.data, b.data, a.size);
+    rp_buffer_free(&a);
+    rp_buffer_free(&b);
+}
+
+/* Files of the folder beside the recipe, the table, the processor's archive and what a run saves to go on from. */
+static void no_half_archive(const char *what)
+{
+    DIR *d = opendir(folder);
+
+    assert_non_null(d);
+    for (struct dirent *e = readdir(d); e; e = readdir(d))
+        if (e->d_name[0] != '.' && strcmp(e->d_name, "r.yaml") != 0 && strcmp(e->d_name, "table.csv") != 0 &&
+            strcmp(e->d_name, "cpu.reprise") != 0 && !strstr(e->d_name, "resume") && !strstr(e->d_name, "partial"))
+            fail_msg("%s: left %s", what, e->d_name);
+    (void)closedir(d);
+}
+
+static void an_archive_of_the_device_is_the_processors(void **state)
+{
+    (void)state;
+    same_archive();
+    assert_int_equal(alive(), 0);
+    assert_true(calls("cuLaunchKernel") > 10);
+}
+
+/* `call` fails the n-th time. Whether it was called so often. */
+static bool fail_once(const char *call, unsigned nth, size_t way)
+{
+    char what[128];
+    rp_status status;
+
+    (void)snprintf(what, sizeof what, "%s, time %u, %s", call, nth, ways[way].name);
+    (void)unlink(found);
+    fail_next(call, nth, ways[way].result);
+    status = train("emulated", found, false);
+    fail_next(NULL, 0, 0);
+    if (alive() != 0)
+        fail_msg("%s: %lu things are left on the device", what, alive());
+    if (status == RP_OK) { /* never reached, or a call whose failure loses nothing: what it releases is gone */
+        same_archive();
+        return false;
+    }
+    if (!strstr(err.text, ways[way].name) && !strstr(err.text, call) && !strstr(err.text, "out of memory"))
+        fail_msg("%s: the error names neither: %s", what, err.text);
+    no_half_archive(what);
+    if (train("emulated", found, true) != RP_OK) /* and it goes on */
+        fail_msg("%s: does not go on: %s", what, err.text);
+    same_archive();
+    return true;
+}
+
+static void every_call_that_fails_is_an_error_that_names_it(void **state)
+{
+#define CALL(name, parameters) #name,
+    static const char *const names[] = {RP_DRIVER_CALLS(CALL)};
+#undef CALL
+    unsigned failed = 0, used = 0;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        unsigned long before = calls(names[i]), times;
+
+        OK(train("emulated", found, false));
+        times = calls(names[i]) - before;
+        used += times > 0;
+        for (size_t way = 0; way < 3 && times > 0; way++) {
+            const unsigned at[] = {1, (unsigned)(times + 1) / 2, (unsigned)times};
+
+            for (size_t k = 0; k < 3; k++)
+                if (k == 0 || at[k] != at[k - 1])
+                    failed += fail_once(names[i], at[k], way);
+        }
+    }
+    print_message("%u of the driver's calls are used; %u failures told\n", used, failed);
+    assert_true(used > 20 && failed > 60);
+}
+
+static void work_that_fails_on_the_device_is_told_by_who_waits(void **state)
+{
+    (void)state;
+    for (unsigned nth = 1; nth < 40; nth += 13)
+        for (size_t way = 1; way < 3; way++) {
+            assert_true(fail_once("kernel", nth, way));
+            (void)fail_once("copy", nth, way);
+        }
+}
+
+static int leave(void **state)
+{
+    char command[96];
+
+    (void)state;
+    (void)snprintf(command, sizeof command, "rm -rf %s", folder);
+    return system(command);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_archive_of_the_device_is_the_processors),
+        cmocka_unit_test(every_call_that_fails_is_an_error_that_names_it),
+        cmocka_unit_test(work_that_fails_on_the_device_is_told_by_who_waits),
+    };
+
+    return cmocka_run_group_tests(tests, prepare, leave);
+}

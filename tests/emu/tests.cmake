@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+# Tests of the emulated device, and of all that runs on it.
+
+# Through the library: kernels against the processor's.
+foreach(name emulated_conformance emulated_functions emulated_errors emulated_models emulated_tiles)
+  add_executable(${name} ${name}.c)
+  target_link_libraries(${name} PRIVATE reprise_static rp_flags PkgConfig::CMOCKA PkgConfig::OPENSSL
+                                        PkgConfig::LIBARCHIVE PkgConfig::YAML Threads::Threads ${CMAKE_DL_LIBS} m)
+  add_dependencies(${name} reprise_emulated)
+endforeach()
+set(here "RP_EMULATED_LIBRARY=$<TARGET_FILE:reprise_emulated>")
+foreach(name emulated_conformance emulated_errors emulated_models emulated_tiles)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES ENVIRONMENT ${here})
+endforeach()
+# Every kind of job, once for each order.
+foreach(order 0 1 2)
+  add_test(NAME emulated_jobs_${order} COMMAND test_far_memory)
+  set_tests_properties(emulated_jobs_${order} PROPERTIES
+    ENVIRONMENT "${here};RP_FAR_DEVICE=emulated;RP_EMULATED_ORDER=${order}" SKIP_RETURN_CODE 77)
+endforeach()
+add_test(NAME emulated_device COMMAND test_device)
+set_tests_properties(emulated_device PROPERTIES ENVIRONMENT "${here};RP_FAR_DEVICE=emulated" SKIP_RETURN_CODE 77)
+if(form STREQUAL "source")
+  return()
+endif()
+add_test(NAME emulated_functions COMMAND emulated_functions)
+add_test(NAME emulated_archives
+         COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/archives.sh ${reprise_command} ${CMAKE_SOURCE_DIR})
+add_test(NAME emulated_report
+         COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/report.sh ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR})
+set_tests_properties(emulated_functions emulated_archives emulated_report PROPERTIES ENVIRONMENT ${here})
+
+# The device itself, with small kernels of its own and faults planted in them.
+function(emu_ptx OUT source)
+  add_custom_command(OUTPUT ${OUT}
+    COMMAND ${RP_NVCC} -std=c++20 -ptx -arch=compute_80 -O3 -ftz=false -prec-div=true -prec-sqrt=true ${ARGN} -o ${OUT}
+            ${CMAKE_CURRENT_SOURCE_DIR}/${source}
+    DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${source} VERBATIM)
+endfunction()
+
+emu_ptx(${CMAKE_CURRENT_BINARY_DIR}/small.ptx kernels.cu -fmad=false)
+emu_ptx(${CMAKE_CURRENT_BINARY_DIR}/contracted.ptx kernels.cu -fmad=true)
+add_custom_target(emu_contracted ALL DEPENDS ${CMAKE_CURRENT_BINARY_DIR}/contracted.ptx)
+add_custom_command(OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/planted.ptx
+  COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/plant.py ${CMAKE_CURRENT_BINARY_DIR}/small.ptx
+          ${CMAKE_CURRENT_BINARY_DIR}/planted.ptx
+  DEPENDS ${CMAKE_CURRENT_BINARY_DIR}/small.ptx ${CMAKE_CURRENT_SOURCE_DIR}/plant.py VERBATIM)
+emu_translate(emu_small ${CMAKE_CURRENT_BINARY_DIR}/small.ptx 1)
+emu_translate(emu_planted ${CMAKE_CURRENT_BINARY_DIR}/planted.ptx 1)
+foreach(name emulated_kernels emulated_driver)
+  add_executable(${name} ${name}.c)
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
+  target_link_libraries(${name} PRIVATE emu_driver emu_small emu_planted rp_flags PkgConfig::CMOCKA Threads::Threads m)
+  add_test(NAME ${name} COMMAND ${name})
+endforeach()
+
+# The list of instructions.
+add_test(NAME emulated_instructions
+         COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/instructions.py ${translator})
+add_test(NAME emulated_contraction_is_refused
+         COMMAND Python3::Interpreter -B ${translator} ${CMAKE_CURRENT_BINARY_DIR}/contracted.ptx)
+set_tests_properties(emulated_contraction_is_refused PROPERTIES
+  PASS_REGULAR_EXPRESSION "emu_add: add.f32: not on the list of instructions")
