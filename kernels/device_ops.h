@@ -4,7 +4,7 @@
 #ifndef KERNELS_DEVICE_OPS_H
 #define KERNELS_DEVICE_OPS_H
 
-#include "kernels/device.h"
+#include "kernels/pinned.h"
 
 typedef struct rp_device_ops {
     void (*free)(rp_device *device);
@@ -29,6 +29,8 @@ typedef struct rp_device_ops {
     void (*event_free)(rp_device *device, rp_event *event);
     rp_status (*event_record)(rp_device *device, rp_event *event, rp_stream *stream, rp_error *err);
     rp_status (*event_wait)(rp_device *device, rp_event *event, rp_stream *stream, rp_error *err);
+    /* Sets device->pinned; NULL: the portable profile alone. */
+    rp_status (*use_pinned)(rp_device *device, rp_pinned_compute compute, uint64_t workspace, rp_error *err);
 } rp_device_ops;
 
 struct rp_device {
@@ -39,6 +41,7 @@ struct rp_device {
     unsigned threads;
     rp_pool *pool;      /* NULL with one thread */
     bool shares_memory; /* the host may read device memory through rp_device_map: then it is ordinary memory */
+    rp_pinned *pinned;  /* NULL: the portable profile */
 };
 
 typedef rp_status rp_device_opener(rp_device **out, const char *level, unsigned threads, rp_error *err);

@@ -11,6 +11,7 @@
 #include "determinism/fpenv.h"
 #include "kernels/gpu/device_gpu.h"
 #include "kernels/gpu/images.h"
+#include "kernels/gpu/pinned/cublaslt.h"
 
 rp_status rp_gpu_enter(rp_gpu_device *d, rp_error *err)
 {
@@ -170,6 +171,7 @@ static void cuda_free(rp_device *device)
     if (d->context != NULL) {
         (void)d->driver->cuCtxSetCurrent(d->context);
         (void)rp_gpu_settle(d, NULL);
+        rp_cublaslt_close(d->cublaslt);
         rp_gpu_memory_free(d);
         for (size_t i = 0; i < d->modules; i++)
             (void)d->driver->cuModuleUnload(d->module[i]);
@@ -184,6 +186,7 @@ static void cuda_free(rp_device *device)
         (void)d->driver->cuDevicePrimaryCtxRelease_v2(d->device);
     }
     rp_driver_close(d->driver);
+    rp_pinned_free(d->base.pinned);
     rp_pool_free(d->base.pool);
     pthread_mutex_destroy(&d->lock);
     rp_free(d);
@@ -210,6 +213,7 @@ static const rp_device_ops cuda_ops = {
     .event_free = cuda_event_free,
     .event_record = cuda_event_record,
     .event_wait = cuda_event_wait,
+    .use_pinned = rp_gpu_use_pinned,
 };
 
 static rp_status attribute(rp_gpu_device *d, int *value, int which, rp_error *err)

@@ -61,6 +61,7 @@ struct rp_gpu_device {
     } function[RP_GPU_FUNCTIONS]; /* by a digest of the name */
     rp_gpu_fault *fault_mirror;   /* pinned; what synchronizing has read */
     rp_cu_pointer fault;          /* an rp_gpu_fault */
+    struct rp_cublaslt *cublaslt; /* of the pinned profile; else NULL */
     bool checked;                 /* a check was launched since fault was read */
 };
 
@@ -91,6 +92,10 @@ rp_status rp_gpu_load(rp_gpu_device *d, rp_error *err);
 rp_status rp_gpu_launch(rp_device *device, rp_kernel_id kernel, const rp_kernel_args *args, rp_stream *stream,
                         rp_error *err);
 rp_gpu_queue rp_gpu_queue_of(rp_gpu_device *d, rp_stream *stream, rp_error *err);
+
+/* Of pinned/products.c. The product by the library: false where it is not of the kind that the profile names. */
+rp_status rp_gpu_use_pinned(rp_device *device, rp_pinned_compute compute, uint64_t workspace, rp_error *err);
+bool rp_gpu_pinned_matmul(rp_gpu_queue *queue, const rp_kernel_args *args);
 
 /* Of index_check.c and launch_chain.c. */
 rp_status rp_gpu_clear_fault(rp_gpu_device *d, rp_error *err);

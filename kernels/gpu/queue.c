@@ -161,6 +161,9 @@ void rp_gpu_compute(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_kernel_ar
 {
     const rp_gpu_row *row = &rp_gpu_table[kernel];
 
+    if (kernel == RP_K_matmul && queue->device->base.pinned != NULL && queue->status == RP_OK &&
+        rp_gpu_pinned_matmul(queue, args))
+        return;
     for (size_t i = 0; i < RP_GPU_WAYS && queue->status == RP_OK; i++)
         if (row->way[i] != NULL && row->way[i](queue, kernel, args))
             return;
