@@ -308,3 +308,37 @@ rp_status rp_event_wait(rp_device *device, rp_event *event, rp_stream *stream, r
 {
     return device->ops->event_wait(device, event, stream, err);
 }
+
+/* ---- sequences ---- */
+
+bool rp_device_repeats(const rp_device *device)
+{
+    /* a library looks for algorithms and asks for memory at any launch, which a sequence does not take */
+    return device->ops->sequence_begin != NULL && device->pinned == NULL;
+}
+
+rp_status rp_sequence_begin(rp_device *device, rp_stream *stream, rp_error *err)
+{
+    return device->ops->sequence_begin(device, stream, err);
+}
+
+rp_status rp_sequence_end(rp_device *device, rp_sequence **out, rp_stream *stream, rp_error *err)
+{
+    return device->ops->sequence_end(device, out, stream, err);
+}
+
+bool rp_sequence_current(const rp_device *device, const rp_sequence *sequence)
+{
+    return device->ops->sequence_current(device, sequence);
+}
+
+rp_status rp_sequence_launch(rp_device *device, rp_sequence *sequence, rp_stream *stream, rp_error *err)
+{
+    return device->ops->sequence_launch(device, sequence, stream, err);
+}
+
+void rp_sequence_free(rp_device *device, rp_sequence *sequence)
+{
+    if (sequence != NULL)
+        device->ops->sequence_free(device, sequence);
+}

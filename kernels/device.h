@@ -94,6 +94,18 @@ rp_status rp_device_check(rp_device *device, const rp_index_check *check, rp_str
 /* When the streams are synchronized: whether there was a fault, which is forgotten. */
 bool rp_device_fault(rp_device *device, rp_index_fault *out);
 
+/* Work that is put on a stream as a whole, again and again: what is launched between begin and end is noted instead of
+ * done, with the addresses and attributes that it has then; attributes stay as long as the sequence. Of devices that
+ * say so. end: always after begin, whatever became of the launches; a sequence comes out when all is well. */
+typedef struct rp_sequence rp_sequence;
+bool rp_device_repeats(const rp_device *device);
+rp_status rp_sequence_begin(rp_device *device, rp_stream *stream, rp_error *err);
+rp_status rp_sequence_end(rp_device *device, rp_sequence **out, rp_stream *stream, rp_error *err);
+/* Whether it still is what would be launched now: memory of the device's own may have moved. */
+bool rp_sequence_current(const rp_device *device, const rp_sequence *sequence);
+rp_status rp_sequence_launch(rp_device *device, rp_sequence *sequence, rp_stream *stream, rp_error *err);
+void rp_sequence_free(rp_device *device, rp_sequence *sequence); /* NULL is fine */
+
 /* Waits for a stream; its failures are told here at the latest. */
 rp_status rp_device_synchronize(rp_device *device, rp_stream *stream, rp_error *err);
 rp_status rp_stream_new(rp_device *device, rp_stream **out, rp_error *err);

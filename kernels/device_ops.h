@@ -29,6 +29,12 @@ typedef struct rp_device_ops {
     void (*event_free)(rp_device *device, rp_event *event);
     rp_status (*event_record)(rp_device *device, rp_event *event, rp_stream *stream, rp_error *err);
     rp_status (*event_wait)(rp_device *device, rp_event *event, rp_stream *stream, rp_error *err);
+    /* NULL, all of them: it does not repeat */
+    rp_status (*sequence_begin)(rp_device *device, rp_stream *stream, rp_error *err);
+    rp_status (*sequence_end)(rp_device *device, rp_sequence **out, rp_stream *stream, rp_error *err);
+    bool (*sequence_current)(const rp_device *device, const rp_sequence *sequence);
+    rp_status (*sequence_launch)(rp_device *device, rp_sequence *sequence, rp_stream *stream, rp_error *err);
+    void (*sequence_free)(rp_device *device, rp_sequence *sequence);
     /* Sets device->pinned; NULL: the portable profile alone. */
     rp_status (*use_pinned)(rp_device *device, rp_pinned_compute compute, uint64_t workspace, rp_error *err);
 } rp_device_ops;

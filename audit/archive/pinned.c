@@ -11,12 +11,12 @@
 
 #define WHERE "manifest.json: run.pinned"
 
-typedef enum form { A_NAME, A_DIGEST, A_COMPUTE, A_NUMBER } form;
+typedef enum shown { A_NAME, A_DIGEST, A_COMPUTE, A_NUMBER } shown;
 
 /* outer NULL: a key of the object itself */
 static const struct field {
     const char *outer, *key;
-    form form;
+    shown form;
     int64_t low, high;
 } fields[] = {
     {"chip", "capability", A_NAME, 0, 0},
@@ -151,7 +151,7 @@ rp_status rp_pinned_check(const rp_json *pinned, rp_error *err)
 
 /* ---- differences ---- */
 
-static void put_value(rp_buffer *out, const rp_json *value, form form)
+static void put_value(rp_buffer *out, const rp_json *value, shown form)
 {
     const char *text = rp_json_string_value(value);
 

@@ -44,6 +44,12 @@ static rp_status library_json(rp_json **out, const rp_pinned_library *library, r
     return *out ? RP_OK : rp_no_memory(err);
 }
 
+rp_status rp_pinned_say_products(rp_json *pinned, const rp_device *device, rp_error *err)
+{
+    return rp_json_object_set_new(pinned, "products", products_json(rp_device_pinned(device))) ? rp_no_memory(err)
+                                                                                               : RP_OK;
+}
+
 rp_status rp_pinned_describe(rp_json **out, const rp_device *device, rp_error *err)
 {
     const rp_pinned *p = rp_device_pinned(device);
@@ -135,6 +141,7 @@ rp_status rp_pinned_bind(const rp_run *run, const rp_archive *archive, rp_error 
 {
     const rp_json *recorded = rp_json_object_get(rp_archive_manifest(archive)->run, "pinned"), *one;
     const rp_json *list = rp_json_object_get(recorded, "products");
+    const rp_pinned *p = rp_device_pinned(rp_run_device(run));
     const size_t count = rp_json_array_size(list);
     rp_pinned_product *product;
     rp_status status;
@@ -142,6 +149,12 @@ rp_status rp_pinned_bind(const rp_run *run, const rp_archive *archive, rp_error 
 
     if (!recorded)
         return RP_OK;
+    if (strcmp(rp_pinned_compute_names()[p->compute], rp_json_string_value(rp_json_object_get(recorded, "compute"))) !=
+            0 ||
+        p->workspace != (uint64_t)rp_json_integer_value(rp_json_object_get(recorded, "workspace")))
+        return rp_fail(err, RP_EFORMAT,
+                       RP_MANIFEST_NAME ": run.pinned: compute or workspace is not the recipe's, %s and %llu",
+                       rp_pinned_compute_names()[p->compute], (unsigned long long)p->workspace);
     product = rp_calloc(count ? count : 1, sizeof *product);
     if (!product)
         return rp_no_memory(err);

@@ -7,9 +7,11 @@
 #include "audit/archive/archive.h"
 #include "core/run/run.h"
 
-/* run.pinned of a manifest, with the products so far; NULL for a device in the portable profile. Reads the files of
- * driver and library. Errors: RP_EIO, RP_ENOMEM. */
+/* run.pinned of a manifest, without products; NULL for a device in the portable profile. Reads the files of driver and
+ * library: before the first step, as they are then what is loaded. Errors: RP_EIO, RP_ENOMEM. */
 rp_status rp_pinned_describe(rp_json **out, const rp_device *device, rp_error *err);
+/* And the products that were computed. */
+rp_status rp_pinned_say_products(rp_json *pinned, const rp_device *device, rp_error *err);
 /* Before anything is computed, or even made: that this host is what the archive's run is pinned to. own: options, and
  * of a pinned run its profile, whose text is the archive's. Nothing for a portable run. Errors: RP_EUNSUPPORTED with
  * what differs. */

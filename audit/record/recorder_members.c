@@ -53,13 +53,12 @@ rp_status rp_recorder_describe(const rp_recorder *r, const rp_digest *root, rp_j
 {
     int failed = set_digest(run, "journal_root", root);
     rp_digest final;
-    rp_json *pinned;
-    rp_status status = rp_pinned_describe(&pinned, rp_run_device(r->run), err);
+    rp_status status = r->pinned ? rp_pinned_say_products(r->pinned, rp_run_device(r->run), err) : RP_OK;
 
     if (status != RP_OK)
         return status;
-    if (pinned)
-        failed |= rp_json_object_set_new(run, "pinned", pinned);
+    if (r->pinned)
+        failed |= rp_json_object_set(run, "pinned", r->pinned);
     failed |= rp_json_object_set_new(run, "steps", rp_json_integer((int64_t)rp_recorder_steps(r)));
     if (r->checkpoint_period && r->checkpoint_period < rp_recorder_steps(r))
         failed |= rp_json_object_set_new(run, "checkpoint_every", rp_json_integer((int64_t)r->checkpoint_period));

@@ -39,6 +39,7 @@ void rp_check_valid(rp_check *c, rp_buffer *text);
 void rp_check_trials(rp_check *c, rp_buffer *text);
 void rp_check_columns(rp_check *c, rp_buffer *text);
 void rp_check_conformant(rp_check *c, rp_buffer *text);
+void rp_check_profile(rp_check *c, rp_buffer *text);
 /* Clauses on figures (audit/trust/figures/). */
 void rp_check_validation(rp_check *c, rp_buffer *text);
 void rp_check_drift(rp_check *c, rp_buffer *text);

@@ -13,6 +13,7 @@ void rp_plan_free(rp_plan *plan)
         return;
     if (plan->admitted && plan->runs == plan->arena->runs) /* else a run has counted them as touched */
         plan->arena->untouched -= plan->own_bytes;
+    rp_repeat_free(plan->repeat);
     rp_plan_unbind(plan);
     rp_arena_release(&plan->alone);
     if (plan->own)

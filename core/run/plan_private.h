@@ -7,6 +7,7 @@
 #include "base/index.h"
 #include "core/program/function.h"
 #include "core/run/plan.h"
+#include "core/run/repeat/repeat.h"
 #include "kernels/chain.h"
 
 /* A region with everything bound. */
@@ -127,6 +128,7 @@ struct rp_plan {
     bool start;          /* rp_plan_options */
     bool regions_around; /* stand on both sides of the first of them */
     bool mixed;          /* the last run failed when a state had been written */
+    rp_repeat *repeat;   /* of a program's: its calls, between regions and what is settled, as sequences */
     rp_view *operands;   /* all calls' views */
     void **output;       /* contiguous memory of each output */
 };

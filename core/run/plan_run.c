@@ -91,6 +91,33 @@ static rp_status launch_calls(rp_plan *plan, size_t *i, size_t end, rp_error *er
     return status;
 }
 
+static rp_status launch_some(void *self, size_t *i, size_t end, rp_error *err)
+{
+    return launch_calls(self, i, end, err);
+}
+
+enum { WORTH_REPEATING = 3 /* calls */ };
+
+/* launch_calls of a program's plan: what stands between regions as one sequence, on a device that repeats. */
+static rp_status launch_parts(rp_plan *plan, size_t *i, size_t end, rp_error *err)
+{
+    rp_status status = RP_OK;
+
+    if (!rp_device_repeats(plan->device))
+        return launch_calls(plan, i, end, err);
+    while (*i < end && status == RP_OK) {
+        size_t stop = *i;
+
+        while (stop < end && plan->call[stop].region == NULL)
+            stop++;
+        if (stop - *i >= WORTH_REPEATING)
+            status = rp_repeat_calls(&plan->repeat, plan->device, plan->arena->memory, i, stop, launch_some, plan, err);
+        else
+            status = launch_calls(plan, i, stop > *i ? stop : stop + 1, err);
+    }
+    return status;
+}
+
 /* The call that a wrong index stopped. One in a body is told before the first write to a state where regions stand on
  * both sides of it, so the last region is as good as the right one. */
 static size_t call_of(const rp_plan *plan, size_t at)
@@ -130,7 +157,7 @@ rp_status rp_plan_run_settling(rp_plan *plan, rp_plan_settle *settle, void *arg,
     if (status != RP_OK)
         return status;
     while (i < plan->n_calls && status == RP_OK) {
-        status = launch_calls(plan, &i, write < plan->n_writes ? plan->write[write].call : plan->n_calls, err);
+        status = launch_parts(plan, &i, write < plan->n_writes ? plan->write[write].call : plan->n_calls, err);
         if (status == RP_OK && write < plan->n_writes)
             status = before_writes(plan, &write, settle, arg, err);
     }

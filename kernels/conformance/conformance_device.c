@@ -80,14 +80,14 @@ static rp_status compare(rp_device *device, const rp_specimen_plan *plan, const 
 {
     unsigned char *found = stored_outputs(s, &size);
     const bool equal = found != NULL && memcmp(found, want, size) == 0;
-    const rp_status status = found == NULL ? rp_no_memory(err)
-                             : equal       ? RP_OK
-                                           : rp_fail(err, RP_EBITS,
-                                               "kernel %s %s, device %s: other bits than the reference (option %d, "
-                                               "layout %d, data %d): this device does not keep the numeric contract",
-                                               rp_kernel_name(plan->kernel), rp_dtype_name(plan->dtype),
-                                               rp_device_identity(device), plan->option, (int)plan->layout,
-                                               (int)plan->data);
+    const rp_status status =
+        found == NULL ? rp_no_memory(err)
+        : equal       ? RP_OK
+                      : rp_fail(err, RP_EBITS,
+                                "kernel %s %s, device %s: other bits than the reference (option %d, "
+                                      "layout %d, data %d): this device does not keep the numeric contract",
+                                rp_kernel_name(plan->kernel), rp_dtype_name(plan->dtype), rp_device_identity(device),
+                                plan->option, (int)plan->layout, (int)plan->data);
 
     rp_free(found);
     return status;

@@ -213,6 +213,11 @@ static const rp_device_ops cuda_ops = {
     .event_free = cuda_event_free,
     .event_record = cuda_event_record,
     .event_wait = cuda_event_wait,
+    .sequence_begin = rp_gpu_sequence_begin,
+    .sequence_end = rp_gpu_sequence_end,
+    .sequence_current = rp_gpu_sequence_current,
+    .sequence_launch = rp_gpu_sequence_launch,
+    .sequence_free = rp_gpu_sequence_free,
     .use_pinned = rp_gpu_use_pinned,
 };
 

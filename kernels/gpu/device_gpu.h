@@ -23,6 +23,13 @@ struct rp_event {
     rp_cu_event handle;
 };
 
+/* Captured launches. */
+struct rp_sequence {
+    rp_cu_graph_exec exec;
+    uint64_t moves; /* of the device when it was captured */
+    bool checks;    /* indices */
+};
+
 /* Pinned memory in which an upload's bytes wait; used again when the copy out of it has happened. */
 typedef struct rp_gpu_stage {
     char *host;
@@ -63,6 +70,8 @@ struct rp_gpu_device {
     rp_cu_pointer fault;          /* an rp_gpu_fault */
     struct rp_cublaslt *cublaslt; /* of the pinned profile; else NULL */
     bool checked;                 /* a check was launched since fault was read */
+    bool checked_before;          /* the capture that is going on */
+    uint64_t moves;               /* of workspaces: what was captured with their addresses is gone */
 };
 
 /* Enters the device's context on this thread. Errors: what broke it before. */
@@ -91,6 +100,11 @@ void rp_gpu_memory_free(rp_gpu_device *d);
 rp_status rp_gpu_load(rp_gpu_device *d, rp_error *err);
 rp_status rp_gpu_launch(rp_device *device, rp_kernel_id kernel, const rp_kernel_args *args, rp_stream *stream,
                         rp_error *err);
+rp_status rp_gpu_sequence_begin(rp_device *device, rp_stream *stream, rp_error *err);
+rp_status rp_gpu_sequence_end(rp_device *device, rp_sequence **out, rp_stream *stream, rp_error *err);
+bool rp_gpu_sequence_current(const rp_device *device, const rp_sequence *sequence);
+rp_status rp_gpu_sequence_launch(rp_device *device, rp_sequence *sequence, rp_stream *stream, rp_error *err);
+void rp_gpu_sequence_free(rp_device *device, rp_sequence *sequence);
 rp_gpu_queue rp_gpu_queue_of(rp_gpu_device *d, rp_stream *stream, rp_error *err);
 
 /* Of pinned/products.c. The product by the library: false where it is not of the kind that the profile names. */

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PATH = 4096, VERSION_LEAST = 12000 /* CUDA 12: fat binaries of 13 bring PTX that 12's drivers do not read */ };
+enum { PATH = 4096, VERSION_LEAST = 13000 /* whose machine code and PTX the fat binaries hold */ };
 
 /* Where the emulated driver is built or installed, seen from the folder of the program that runs. */
 static const char *const beside[] = {"libreprise-emulated.so", "../lib/libreprise-emulated.so",
@@ -39,7 +39,7 @@ static rp_status find_functions(rp_driver *driver, const char *path, rp_error *e
 #define CALL(name, parameters) \
     *(void **)&driver->name = dlsym(driver->library, #name); \
     if (driver->name == NULL) \
-        return rp_fail(err, RP_EUNSUPPORTED, "device %s: %s lacks %s: expected the driver of CUDA 12 or later", \
+        return rp_fail(err, RP_EUNSUPPORTED, "device %s: %s lacks %s: expected the driver of CUDA 13 or later", \
                        driver->kind, path, #name);
     RP_DRIVER_CALLS(CALL)
 #undef CALL

@@ -128,6 +128,7 @@ void *rp_gpu_workspace(rp_gpu_queue *queue, size_t bytes)
                 rp_gpu_result(d, d->driver->cuMemFree_v2((uintptr_t)stream->workspace), "cuMemFree", queue->err);
         stream->workspace = NULL;
         stream->workspace_bytes = 0;
+        d->moves++;
     }
     bytes += bytes / 4; /* the next that wants a little more finds it */
     if (queue->status == RP_OK)

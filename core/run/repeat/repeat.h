@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Calls of a plan that a device repeats as one sequence (kernels/device.h): from a plan's second run on, where its
+ * memory is what it was. */
+#ifndef CORE_RUN_REPEAT_REPEAT_H
+#define CORE_RUN_REPEAT_REPEAT_H
+
+#include "kernels/device.h"
+
+/* Calls [begin, end) of a plan, as they were when the arena lay at `arena`. */
+typedef struct rp_repeat {
+    struct rp_repeat *next;
+    rp_device *device;     /* borrowed */
+    rp_sequence *sequence; /* NULL: they were launched once, one by one */
+    size_t begin, end;
+    const void *arena;
+} rp_repeat;
+
+/* Launches calls [*i, end), as launch_calls of core/run/plan_run.c does; *i: the one that failed. */
+typedef rp_status rp_repeat_launch(void *plan, size_t *i, size_t end, rp_error *err);
+
+/* The same through a sequence where there is one; else by `launch`, the second time into a sequence. *list is the
+ * plan's. A call of a sequence that fails is not known one by one: *i is then the first. */
+rp_status rp_repeat_calls(rp_repeat **list, rp_device *device, const void *arena, size_t *i, size_t end,
+                          rp_repeat_launch *launch, void *plan, rp_error *err);
+void rp_repeat_free(rp_repeat *list); /* all of the list */
+
+#endif
