@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The words and bounds of the pinned profile (CONTRACT 13): what kernels, recipes and archives agree on. */
+ * The words and bounds of the pinned profile (CONTRACT 15): what kernels, recipes and archives agree on. */
 #ifndef DETERMINISM_PINNED_H
 #define DETERMINISM_PINNED_H
 

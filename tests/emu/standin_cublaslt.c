@@ -31,9 +31,9 @@ typedef struct layout {
     int32_t batch;
 } layout;
 
-typedef struct product {
+typedef struct sums {
     int compute, scale;
-} product;
+} sums;
 
 typedef struct preference {
     size_t workspace;
@@ -84,12 +84,13 @@ const char *cublasLtGetStatusString(int status)
     return status == UNSUPPORTED ? "CUBLAS_STATUS_NOT_SUPPORTED" : "CUBLAS_STATUS of the stand-in";
 }
 
-int cublasLtMatmulDescCreate(rp_lt_product *out, int compute, int scale)
+int cublasLtMatmulDescCreate(rp_lt_product *out, int how, int scale)
 {
-    product *p = malloc(sizeof *p);
+    sums *p;
 
     FAIL_IF_ASKED;
-    *p = (product){compute, scale};
+    p = malloc(sizeof *p);
+    *p = (sums){how, scale};
     *out = p;
     return 0;
 }
@@ -164,13 +165,13 @@ int cublasLtMatmulPreferenceSetAttribute(rp_lt_preference to, int attribute, con
 
 /* ---- algorithms: the product's shape under a seal, and which of two orders ---- */
 
-static rp_lt_algorithm algorithm_of(const product *p, const layout *a, const layout *b, const layout *d, uint64_t which)
+static rp_lt_algorithm algorithm_of(const sums *p, const layout *a, const layout *b, const layout *d, uint64_t which)
 {
     return (rp_lt_algorithm){{UINT64_C(0x5ea1ed0f0a160000) + which, d->rows, d->cols, a->cols, (uint64_t)d->batch,
                               (uint64_t)p->compute, (uint64_t)a->type << 32 | (uint64_t)b->type, ~which}};
 }
 
-static int which_of(const product *p, const layout *a, const layout *b, const layout *d, const rp_lt_algorithm *given)
+static int which_of(const sums *p, const layout *a, const layout *b, const layout *d, const rp_lt_algorithm *given)
 {
     for (int i = 0; i < PROPOSED; i++) {
         const rp_lt_algorithm mine = algorithm_of(p, a, b, d, (uint64_t)i);
@@ -186,7 +187,7 @@ static size_t workspace_of(int which)
     return which == 0 ? 4096 : 0;
 }
 
-static int type_fits(const product *p, const layout *a, const layout *b, const layout *d)
+static int type_fits(const sums *p, const layout *a, const layout *b, const layout *d)
 {
     const int in = p->compute == RP_LT_64F_PEDANTIC ? RP_LT_R_64F
                    : p->compute == RP_LT_32F        ? RP_LT_R_16BF
@@ -265,7 +266,7 @@ static double element(const layout *l, const char *bytes, int compute, size_t ba
     return f;
 }
 
-static double sum(const product *p, int which, const layout *al, const char *a, const layout *bl, const char *b,
+static double sum(const sums *p, int which, const layout *al, const char *a, const layout *bl, const char *b,
                   size_t batch, size_t row, size_t col)
 {
     const size_t k = al->cols;
@@ -295,7 +296,7 @@ static char *fetch(const layout *l, const void *from, rp_cu_stream stream)
     return bytes;
 }
 
-static void compute(const product *p, int which, const layout *al, const char *a, const layout *bl, const char *b,
+static void compute(const sums *p, int which, const layout *al, const char *a, const layout *bl, const char *b,
                     const layout *dl, char *d)
 {
     for (size_t batch = 0; batch < (size_t)dl->batch; batch++)
