@@ -92,10 +92,10 @@ rp_status rp_command_doctor(rp_session *session, int argc, char **argv, rp_error
         "kernel there beside this CPU's reference. Exit 5 when this host, or the device, does not keep the contract,\n"
         "or is not here.",
         "  reprise doctor --json",
-        options,
-        RP_COUNT(options),
         NULL,
-        0};
+        0,
+        options,
+        RP_COUNT(options)};
     rp_status status = rp_options_parse(session, &usage, argc, argv, NULL, err);
 
     if (status != RP_OK || session->helped)

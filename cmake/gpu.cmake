@@ -18,7 +18,8 @@ if(RP_CUDA AND NOT nvcc_found)
   message(FATAL_ERROR "RP_CUDA: nvcc ${nvcc_pinned} is not here: scripts/cuda-toolchain.sh installs it")
 endif()
 
-# The images' source, for a list of kernels/gpu/FILE.cu, whose last names are unique. In OUT: the path of a C file that holds them by name.
+# The images' source, for a list of kernels/gpu/FILE.cu, whose last names are unique. In OUT: the path of a C file that
+# holds them by name.
 function(rp_gpu_images OUT)
   set(code "/* SPDX-License-Identifier: Apache-2.0 */\n#include \"kernels/gpu/images.h\"\n\n")
   set(rows "")

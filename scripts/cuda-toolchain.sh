@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs the pinned compiler for GPU kernels (nvcc 13.0.88) and the readers of machine code that the tests use, from
 # wheels checked by SHA-256, into DIR (build/cuda by default): 107 MB to fetch, 260 MB there. Usage:
-# scripts/cuda-toolchain.sh [DIR]. A build finds it there; a CUDA toolkit of the same version serves as well (CUDA_HOME).
-# Nothing else needs it: without a compiler the build leaves GPU kernels out (-DRP_CUDA=OFF).
+# scripts/cuda-toolchain.sh [DIR]. A build finds it there; a CUDA toolkit of the same version serves as well
+# (CUDA_HOME). Nothing else needs it: without a compiler the build leaves GPU kernels out (-DRP_CUDA=OFF).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 into=${1:-build/cuda}

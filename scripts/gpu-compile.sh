@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Compiles one .cu to the PTX of compute_80, and that PTX to a fat binary: machine code of every chip named here, and the
-# PTX itself for chips that come later. So what is tested as PTX is what all machine code was made of. What was compiled
-# once is kept by the digest of its preprocessed text, compiler and options, for the builds of other presets.
+# Compiles one .cu to the PTX of compute_80, and that PTX to a fat binary: machine code of every chip named here, and
+# the PTX itself for chips that come later. So what is tested as PTX is what all machine code was made of. What was
+# compiled once is kept by the digest of its preprocessed text, compiler and options, for the builds of other presets.
 # Usage: scripts/gpu-compile.sh NVCC ROOT SOURCE OUT CACHE   (makes OUT.ptx, OUT.fatbin and OUT.d)
 set -euo pipefail
 nvcc=$1 root=$2 source=$3 out=$4 cache=$5

@@ -8,11 +8,14 @@
 rp_gpu_launcher rp_gpu_launch_matmul;
 rp_gpu_launcher rp_gpu_launch_reduce;       /* sum, mean, max, min, argmax, argmin */
 rp_gpu_launcher rp_gpu_launch_reduce_twice; /* var, logsumexp */
-rp_gpu_launcher rp_gpu_launch_rows;         /* softmax, layer norm, cross-entropy and gradients */
-rp_gpu_launcher rp_gpu_launch_batch_norm;   /* and batch_norm_train */
+rp_gpu_launcher rp_gpu_launch_cumsum;
+rp_gpu_launcher rp_gpu_launch_rows;       /* softmax, layer norm, cross-entropy and gradients */
+rp_gpu_launcher rp_gpu_launch_batch_norm; /* and batch_norm_train */
 rp_gpu_launcher rp_gpu_launch_batch_norm_grad;
-rp_gpu_launcher rp_gpu_launch_conv_tile;   /* conv2d and conv2d_grad_input; all three of one tap */
+rp_gpu_launcher rp_gpu_launch_conv_tile;   /* conv2d and its gradients in tiles, or as a matrix product */
+rp_gpu_launcher rp_gpu_launch_conv_weight; /* conv2d_grad_weight */
 rp_gpu_launcher rp_gpu_launch_conv_direct; /* conv2d and its gradients, a thread an element */
-rp_gpu_launcher rp_gpu_launch_pool;        /* max_pool, avg_pool and their gradients */
+rp_gpu_launcher rp_gpu_launch_winograd;
+rp_gpu_launcher rp_gpu_launch_pool; /* max_pool, avg_pool and their gradients */
 
 #endif

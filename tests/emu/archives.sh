@@ -17,6 +17,7 @@ bad() {
 for device in cpu emulated; do # two copies of the recipes, as some start from others' archives
     mkdir -p "$work/$device/examples"
     cp -r "$source/golden" "$work/$device"
+    rm "$work/$device/golden"/*.reprise
     cp "$source/examples/loans.csv" "$work/$device/examples"
 done
 for recipe in "$source"/golden/*.yaml "$source"/golden/bits/*.yaml; do

@@ -18,7 +18,7 @@ static __thread emu_device *current;
 
 /* ---- errors on request ---- */
 
-enum { NAMES = 96 };
+enum { NAMES = 2048 };
 
 static struct {
     char call[64];
@@ -31,7 +31,7 @@ static struct {
     unsigned long times;
 } counted[NAMES];
 
-static void count(const char *call)
+void emu_count(const char *call)
 {
     size_t i = 0;
 
@@ -93,7 +93,7 @@ bool emu_is_lasting(int result)
 
 static int fails(const char *call, bool any)
 {
-    count(call);
+    emu_count(call);
     if (wanted.left == 0 || (strcmp(wanted.call, call) != 0 && !(any && strcmp(wanted.call, "any") == 0)))
         return RP_CU_SUCCESS;
     return --wanted.left == 0 ? wanted.result : RP_CU_SUCCESS;

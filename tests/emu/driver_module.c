@@ -153,6 +153,7 @@ static int launch(rp_cu_function f, emu_work *w, void **parameters)
         memcpy(w->params + at, parameters[i], k->param_size[i]);
         at += (k->param_size[i] + 15) / 16 * 16;
     }
+    emu_count(k->name);
     return RP_CU_SUCCESS;
 }
 

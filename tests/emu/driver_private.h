@@ -148,4 +148,7 @@ int emu_graph_do(emu_device *device, emu_graph *g);
 void emu_graph_drop(emu_graph *g);
 size_t emu_param_bytes(const emu_kernel *k);
 
+/* One more call, or launch of a kernel, of that name. */
+void emu_count(const char *call);
+
 #endif

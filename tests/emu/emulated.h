@@ -9,7 +9,7 @@
  * "copy": the n-th one that is executed fails, and whoever waits for it is told. A result that a device does not
  * recover from (a failed launch, a lost device) is every later call's too. NULL: none. */
 void rp_emulated_fail(const char *call, unsigned nth, int result);
-/* Calls since the library was loaded, of a name or of "any". */
+/* Calls since the library was loaded, of a name or of "any"; or launches of the kernel of that name. */
 unsigned long rp_emulated_calls(const char *call);
 /* The order of threads, blocks and copies: 0, 1 or 2 (tests/emu/block.h). */
 void rp_emulated_order(int order);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Every call of the driver, in turn, fails in a run that trains and records, in three ways: out of memory, a failed
- * launch, a lost device. Each time there is an error that names the call or what the driver said, no archive and no half
- * of one, nothing left on the device; and the run that was saved before goes on to the archive that the processor makes. */
+ * launch, a lost device. Each time there is an error that names the call or what the driver said, no archive and no
+ * half of one, nothing left on the device; and the run that was saved before goes on to the archive that the processor
+ * makes. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <setjmp.h>
@@ -23,7 +24,7 @@ static rp_error err;
 static char folder[] = "/tmp/rp_emulated_XXXXXX";
 static char recipe[64], expected[64], found[64];
 
-static void (*fail)(const char *call, unsigned nth, int result);
+static void (*fail_next)(const char *call, unsigned nth, int result);
 static unsigned long (*calls)(const char *call);
 static unsigned long (*alive)(void);
 
@@ -85,10 +86,10 @@ static int prepare(void **state)
     put_recipe();
     OK(train("cpu", expected, false));
     OK(train("emulated", found, false));
-    *(void **)&fail = driver_function("rp_emulated_fail");
+    *(void **)&fail_next = driver_function("rp_emulated_fail");
     *(void **)&calls = driver_function("rp_emulated_calls");
     *(void **)&alive = driver_function("rp_emulated_alive");
-    return fail && calls && alive ? 0 : -1;
+    return fail_next && calls && alive ? 0 : -1;
 }
 
 static void same_archive(void)
@@ -132,9 +133,9 @@ static bool fail_once(const char *call, unsigned nth, size_t way)
 
     (void)snprintf(what, sizeof what, "%s, time %u, %s", call, nth, ways[way].name);
     (void)unlink(found);
-    fail(call, nth, ways[way].result);
+    fail_next(call, nth, ways[way].result);
     status = train("emulated", found, false);
-    fail(NULL, 0, 0);
+    fail_next(NULL, 0, 0);
     if (alive() != 0)
         fail_msg("%s: %lu things are left on the device", what, alive());
     if (status == RP_OK) { /* never reached, or a call whose failure loses nothing: what it releases is gone */

@@ -48,6 +48,18 @@ bool rp_gpu_conv_set(rp_gpu_conv *p, const rp_conv *conv, const rp_view *made)
     return true;
 }
 
+bool rp_gpu_conv_is_near(const rp_view *view)
+{
+    i64 reach = 0;
+
+    for (int d = 0; d < view->rank; d++) {
+        if (view->stride[d] < 0)
+            return false;
+        reach += (i64)view->shape[d] * view->stride[d];
+    }
+    return reach < INT32_MAX;
+}
+
 static void run(rp_gpu_queue *queue, rp_gpu_conv *p, const char *what, rp_dtype dtype)
 {
     const u64 wanted = (p->count + THREADS - 1) / THREADS, most = 64u * (u64)rp_gpu_multiprocessors(queue);

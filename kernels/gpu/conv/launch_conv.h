@@ -11,5 +11,7 @@
 rp_conv rp_gpu_conv_of(rp_kernel_id kernel, const rp_kernel_args *args);
 /* false: too large for the kernels' numbers. */
 bool rp_gpu_conv_set(rp_gpu_conv *p, const rp_conv *conv, const rp_view *made);
+/* Whether all of a view's elements lie within 31 bits of the first. */
+bool rp_gpu_conv_is_near(const rp_view *view);
 
 #endif

@@ -60,19 +60,6 @@ static bool launch_pointwise(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_
     return rp_gpu_launch_matmul(queue, RP_K_matmul, &(rp_kernel_args){in, 2, &out, 1, NULL});
 }
 
-/* Whether all of a view's elements lie within 31 bits of the first. */
-static bool is_near(const rp_view *view)
-{
-    i64 reach = 0;
-
-    for (int d = 0; d < view->rank; d++) {
-        if (view->stride[d] < 0)
-            return false;
-        reach += (i64)view->shape[d] * view->stride[d];
-    }
-    return reach < INT32_MAX;
-}
-
 static void set_tile(rp_gpu_conv_tile *t, const rp_gpu_conv *p, const rp_conv *conv, bool back)
 {
     const rp_view *a = back ? conv->y : conv->x, *to = back ? conv->x : conv->y, *weight = conv->weight;
@@ -121,8 +108,10 @@ bool rp_gpu_launch_conv_tile(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_
 
     if (is_pointwise(&conv) && launch_pointwise(queue, kernel, &conv))
         return true;
-    if (kernel == RP_K_conv2d_grad_weight || args->out[0].dtype != RP_F32 ||
-        !rp_gpu_conv_set(&p, &conv, &args->out[0]) || !is_near(conv.x) || !is_near(conv.y) || !is_near(conv.weight))
+    if (kernel == RP_K_conv2d_grad_weight)
+        return rp_gpu_launch_conv_weight(queue, kernel, args);
+    if (args->out[0].dtype != RP_F32 || !rp_gpu_conv_set(&p, &conv, &args->out[0]) || !rp_gpu_conv_is_near(conv.x) ||
+        !rp_gpu_conv_is_near(conv.y) || !rp_gpu_conv_is_near(conv.weight))
         return false;
     set_tile(&t, &p, &conv, back);
     if (t.columns <= FEW_COLUMNS || t.rows < FEW_ROWS || t.taps > RP_GPU_CONV_TAPS || t.taps * t.inner < FEW_TERMS ||

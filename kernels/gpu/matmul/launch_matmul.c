@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Launches of matrix products: which tile of matmul.cu, how its operands lie, and whether chunks of k go to blocks of
  * their own. Only speed depends on what is chosen here; every way has the order of CONTRACT 4.4. */
-#include "kernels/gpu/launch_tuned.h"
+#include "kernels/gpu/matmul/launch_matmul.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "kernels/gpu/launch_tuned.h"
 #include "kernels/gpu/matmul/matmul_args.h"
 #include "kernels/ref/matmul.h"
 
@@ -279,44 +280,84 @@ static size_t chunks_apart(const rp_gpu_queue *queue, const product *p, const ti
     return chunks > 1 && chunks <= MOST_BLOCKS_YZ && 2 * tiles_of(p, t) <= rp_gpu_multiprocessors(queue) ? chunks : 1;
 }
 
-bool rp_gpu_launch_matmul(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_kernel_args *args)
-{
+/* A product with its tile, its chunks and what it needs of a workspace. */
+typedef struct plan {
     product p;
     const tile *t;
-    size_t chunks, bytes_parts, bytes_a = 0, bytes_b = 0;
+    size_t chunks, bytes_parts, bytes_a, bytes_b;
+} plan;
+
+/* false: the kernels do not take it. */
+static bool plan_of(const rp_gpu_queue *queue, plan *l, const rp_kernel_args *args)
+{
+    product *p = &l->p;
+
+    *l = (plan){.chunks = 1};
+    if (!product_of(p, args) || !strides_fit(p))
+        return false;
+    if (p->m == 0 || p->n == 0 || p->count == 0)
+        return true;
+    if (p->n < p->m && p->n <= thin[p->dtype].rows)
+        transpose(p);
+    l->t = choose(queue, p);
+    if (tiles_of(p, l->t) / p->count > INT32_MAX)
+        return false;
+    l->chunks = chunks_apart(queue, p, l->t);
+    if (l->chunks > 1)
+        l->bytes_parts = l->chunks * p->count * p->m * p->n * (p->dtype == RP_F64 ? sizeof(double) : sizeof(float));
+    l->bytes_parts = blocks(l->bytes_parts, ROW_BYTES) * ROW_BYTES;
+    if (!l->t->free) {
+        l->bytes_a = lies_well(p, &p->a) ? 0 : packed_bytes(p, &p->a);
+        l->bytes_b = lies_well(p, &p->b) ? 0 : packed_bytes(p, &p->b);
+    }
+    return true;
+}
+
+static void run_plan(rp_gpu_queue *queue, plan *l, char *memory)
+{
+    product *p = &l->p;
+    const size_t element = p->dtype == RP_F64 ? sizeof(double) : sizeof(float);
+    const bool wide_a = l->t->rows_wide && (l->bytes_a > 0 ? p->a.k_stride != 1 : is_wide(&p->a, element));
+    const bool wide_b = l->t->columns_wide && (l->bytes_b > 0 ? p->b.k_stride != 1 : is_wide(&p->b, element));
+
+    if (l->bytes_a > 0)
+        pack(queue, p, &p->a, (float *)(void *)(memory + l->bytes_parts));
+    if (l->bytes_b > 0)
+        pack(queue, p, &p->b, (float *)(void *)(memory + l->bytes_parts + l->bytes_a));
+    run_tile(queue, p, l->t, wide_a, wide_b, l->chunks, memory);
+    if (l->chunks > 1)
+        join(queue, p, l->chunks, memory);
+}
+
+bool rp_gpu_launch_matmul(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_kernel_args *args)
+{
     char *memory = NULL;
-    bool wide_a, wide_b;
+    size_t bytes;
+    plan l;
 
     (void)kernel;
-    if (!product_of(&p, args) || !strides_fit(&p))
+    if (!plan_of(queue, &l, args))
         return false;
-    if (p.m == 0 || p.n == 0 || p.count == 0)
+    if (l.t == NULL) /* no results */
         return true;
-    if (p.n < p.m && p.n <= thin[p.dtype].rows)
-        transpose(&p);
-    t = choose(queue, &p);
-    if (tiles_of(&p, t) / p.count > INT32_MAX)
-        return false;
-    chunks = chunks_apart(queue, &p, t);
-    bytes_parts = chunks > 1 ? chunks * p.count * p.m * p.n * (p.dtype == RP_F64 ? sizeof(double) : sizeof(float)) : 0;
-    bytes_parts = blocks(bytes_parts, ROW_BYTES) * ROW_BYTES;
-    if (!t->free) {
-        bytes_a = lies_well(&p, &p.a) ? 0 : packed_bytes(&p, &p.a);
-        bytes_b = lies_well(&p, &p.b) ? 0 : packed_bytes(&p, &p.b);
-    }
-    if (bytes_parts + bytes_a + bytes_b > 0) {
-        memory = rp_gpu_workspace(queue, bytes_parts + bytes_a + bytes_b);
-        if (memory == NULL)
-            return true; /* queue->status tells */
-    }
-    wide_a = t->rows_wide && (bytes_a > 0 ? p.a.k_stride != 1 : is_wide(&p.a, sizeof(float)));
-    wide_b = t->columns_wide && (bytes_b > 0 ? p.b.k_stride != 1 : is_wide(&p.b, p.dtype == RP_F64 ? 8 : 4));
-    if (bytes_a > 0)
-        pack(queue, &p, &p.a, (float *)(memory + bytes_parts));
-    if (bytes_b > 0)
-        pack(queue, &p, &p.b, (float *)(memory + bytes_parts + bytes_a));
-    run_tile(queue, &p, t, wide_a, wide_b, chunks, memory);
-    if (chunks > 1)
-        join(queue, &p, chunks, memory);
+    bytes = l.bytes_parts + l.bytes_a + l.bytes_b;
+    if (bytes > 0 && (memory = rp_gpu_workspace(queue, bytes)) == NULL)
+        return true; /* queue->status tells */
+    run_plan(queue, &l, memory);
     return true;
+}
+
+size_t rp_gpu_matmul_most(size_t m, size_t k, size_t n, size_t count, size_t size)
+{
+    const size_t chunks = blocks(k, RP_MATMUL_CHUNK);
+
+    return chunks > 1 ? blocks(chunks * count * m * n * size, ROW_BYTES) * ROW_BYTES : 0;
+}
+
+void rp_gpu_matmul_here(rp_gpu_queue *queue, const rp_kernel_args *args, void *memory)
+{
+    plan l;
+
+    if (plan_of(queue, &l, args) && l.t != NULL)
+        run_plan(queue, &l, memory);
 }

@@ -205,3 +205,35 @@ bool rp_gpu_launch_reduce_twice(rp_gpu_queue *queue, rp_kernel_id kernel, const 
     rp_gpu_reduce_run(queue, &second, dtype, var ? "square" : "exp", "sum", memory + center);
     return true;
 }
+
+/* Lines along the axis, from either end. */
+bool rp_gpu_launch_cumsum(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_kernel_args *args)
+{
+    enum { LINES = 128 }; /* of a block */
+    const rp_view *x = &args->in[0], *y = &args->out[0];
+    const i64 axis = RP_AT(args->attr, cumsum, axis).i;
+    const bool reverse = RP_AT(args->attr, cumsum, reverse).i != 0;
+    rp_gpu_reduce p = {.x = x->data, .y = y->data};
+    const rp_view *views[2] = {x, y};
+    i64 *kept[2] = {p.x_kept, p.other_kept};
+    char name[32];
+
+    (void)kernel;
+    if (x->shape[axis] > INT32_MAX || !rp_gpu_axes_of(&p.kept, kept, views, 2, 1u << axis, false, &p.outputs))
+        return false;
+    p.n = (u32)x->shape[axis];
+    if (p.n == 0 || p.outputs == 0)
+        return true;
+    p.x_reduced[0] = x->stride[axis];
+    p.other_reduced[0] = y->stride[axis];
+    if (reverse) {
+        p.x = rp_view_at(x, (ptrdiff_t)(p.n - 1) * x->stride[axis]);
+        p.y = rp_view_at(y, (ptrdiff_t)(p.n - 1) * y->stride[axis]);
+        p.x_reduced[0] = -p.x_reduced[0];
+        p.other_reduced[0] = -p.other_reduced[0];
+    }
+    p.wide = x->stride[axis] == 1 || y->stride[axis] == 1;
+    snprintf(name, sizeof name, "rp_gpu_cumsum_%s", suffix(x->dtype));
+    rp_gpu_run(queue, name, (rp_gpu_grid){rp_gpu_blocks(p.outputs, LINES), 1, 1, LINES, 0}, &p, sizeof p);
+    return true;
+}

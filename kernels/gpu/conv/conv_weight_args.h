@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What launches tell the kernels of conv_weight.cu. A row is (r, s, c) of a group's weight, a column one of its
+ * filters, a term a pixel (n, oh, ow) of the gradient. Block z takes chunk first + z of 512 pixels. */
+#ifndef KERNELS_GPU_CONV_CONV_WEIGHT_ARGS_H
+#define KERNELS_GPU_CONV_CONV_WEIGHT_ARGS_H
+
+#include "kernels/gpu/conv/conv_args.h"
+
+enum { RP_GPU_WEIGHT_ROWS = 128, RP_GPU_WEIGHT_STEPS = 8, RP_GPU_WEIGHT_STAGES = 4 };
+
+typedef struct rp_gpu_conv_weight {
+    rp_gpu_head head;
+    const float *x, *g;
+    float *weight, *parts; /* parts: [chunks here, groups, rows, columns] */
+    u32 *has, *begun; /* [chunks, taps]: whether a term exists; [taps]: the first chunk where one does, or `chunks` */
+    i64 x_stride[4], g_stride[4], weight_stride[4];
+    rp_gpu_conv_axis h, w;
+    int taps, groups, c, k;
+    u32 pixels, chunks, first, here; /* chunks in all; the first of this launch, and how many it has */
+    u32 gaps;                        /* some term of some row does not exist */
+} rp_gpu_conv_weight;
+
+#endif

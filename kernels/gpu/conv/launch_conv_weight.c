@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Launches of convolution's gradient by the weight: as many chunks of pixels at once as their results have room for. */
+#include <stdio.h>
+
+#include "kernels/gpu/conv/conv_weight_args.h"
+#include "kernels/gpu/conv/launch_conv.h"
+#include "kernels/gpu/launch_tuned.h"
+
+enum { THREADS = 256, FEW_COLUMNS = 16, FEW_ROWS = 16, BYTES = 16, MOST_BLOCKS = 65535, ROOM = 64 << 20 };
+
+static u32 blocks(u64 count, u32 of)
+{
+    return (u32)((count + of - 1) / of);
+}
+
+/* Whether every output meets an input in every tap. */
+static bool has_gaps(const rp_gpu_conv_axis *axis)
+{
+    return axis->pad > 0 || (axis->out - 1) * axis->stride + (axis->taps - 1) * axis->dilation - axis->pad >= axis->in;
+}
+
+static bool set(rp_gpu_conv_weight *w, const rp_gpu_conv *p, const rp_conv *conv)
+{
+    *w = (rp_gpu_conv_weight){.x = conv->x->data,
+                              .g = conv->y->data,
+                              .weight = conv->weight->data,
+                              .h = p->h,
+                              .w = p->w,
+                              .taps = p->h.taps * p->w.taps,
+                              .groups = p->groups,
+                              .c = p->c,
+                              .k = p->k,
+                              .pixels = (u32)p->images * (u32)p->h.out * (u32)p->w.out,
+                              .gaps = has_gaps(&p->h) || has_gaps(&p->w)};
+    for (int d = 0; d < 4; d++) {
+        w->x_stride[d] = conv->x->stride[d];
+        w->g_stride[d] = conv->y->stride[d];
+        w->weight_stride[d] = conv->weight->stride[d];
+    }
+    w->chunks = blocks(w->pixels, RP_GPU_CONV_CHUNK);
+    return w->pixels > 0 && p->k > FEW_COLUMNS && (u64)w->taps * (u64)p->c > FEW_ROWS && p->groups <= MOST_BLOCKS &&
+           (u64)w->chunks * (u64)w->taps < INT32_MAX;
+}
+
+static bool is_wide(const rp_gpu_conv_weight *w)
+{
+    return w->g_stride[3] == 1 && w->k % 4 == 0 && w->g_stride[0] % 4 == 0 && w->g_stride[1] % 4 == 0 &&
+           w->g_stride[2] % 4 == 0 && (uintptr_t)w->g % BYTES == 0;
+}
+
+bool rp_gpu_launch_conv_weight(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_kernel_args *args)
+{
+    const rp_conv conv = rp_gpu_conv_of(kernel, args);
+    rp_gpu_conv p = {0};
+    rp_gpu_conv_weight w;
+    u64 rows, size, at_once, flags;
+    u32 width;
+    char name[48], *memory;
+
+    if (kernel != RP_K_conv2d_grad_weight || args->out[0].dtype != RP_F32 ||
+        !rp_gpu_conv_set(&p, &conv, &args->out[0]) || !rp_gpu_conv_is_near(conv.x) || !rp_gpu_conv_is_near(conv.y) ||
+        !set(&w, &p, &conv))
+        return false;
+    rows = (u64)w.taps * (u64)w.c;
+    size = rows * (u64)w.groups * (u64)w.k;
+    at_once = ROOM / sizeof(float) / size;
+    at_once = at_once < 1 ? 1 : at_once < w.chunks ? at_once : w.chunks;
+    at_once = at_once < MOST_BLOCKS ? at_once : MOST_BLOCKS;
+    flags = ((u64)w.chunks * (u64)w.taps + (u64)w.taps) * sizeof(u32);
+    memory = rp_gpu_workspace(queue, (flags + BYTES) / BYTES * BYTES + at_once * size * sizeof(float));
+    if (memory == NULL)
+        return true; /* queue->status tells */
+    w.has = (u32 *)(void *)memory;
+    w.begun = w.has + (u64)w.chunks * (u64)w.taps;
+    w.parts = (float *)(void *)(memory + (flags + BYTES) / BYTES * BYTES);
+    rp_gpu_run(queue, "rp_gpu_conv_weight_has",
+               (rp_gpu_grid){blocks((u64)w.chunks * (u64)w.taps, THREADS), 1, 1, THREADS, 0}, &w, sizeof w);
+    rp_gpu_run(queue, "rp_gpu_conv_weight_begun", (rp_gpu_grid){blocks((u64)w.taps, THREADS), 1, 1, THREADS, 0}, &w,
+               sizeof w);
+    width = w.k > 64 ? 128 : 64;
+    snprintf(name, sizeof name, "rp_gpu_conv_weight_%u_%c", width, is_wide(&w) ? 'w' : 's');
+    for (w.first = 0; w.first < w.chunks; w.first += w.here) {
+        const u32 shared = RP_GPU_WEIGHT_STAGES * RP_GPU_WEIGHT_STEPS * (2 * RP_GPU_WEIGHT_ROWS + 4 + width + 4);
+
+        w.here = w.chunks - w.first < at_once ? w.chunks - w.first : (u32)at_once;
+        rp_gpu_run(queue, name,
+                   (rp_gpu_grid){blocks(rows, RP_GPU_WEIGHT_ROWS) * blocks((u64)w.k, width), (u32)w.groups, w.here,
+                                 THREADS, 4 * (shared + 4 * RP_GPU_CONV_CHUNK)},
+                   &w, sizeof w);
+        rp_gpu_run(queue, "rp_gpu_conv_weight_join", (rp_gpu_grid){blocks(size, THREADS), 1, 1, THREADS, 0}, &w,
+                   sizeof w);
+    }
+    return true;
+}

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Tuned kernels on the emulated device at sizes that the conformance table does not have: every tile of the matrix
+ * product and of convolution, with ragged sides, rests of k and chunks of their own; sums of several levels; long rows.
+ * Bit for bit against the reference, memory beside the results too; and each kernel that is meant has been launched. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <dlfcn.h>
+
+#include <cmocka.h>
+
+#include "determinism/bits.h"
+#include "determinism/fpenv.h"
+#include "determinism/philox.h"
+#include "kernels/device.h"
+#include "kernels/walk.h"
+#include "tests/emu/emulated.h"
+
+enum { SPARE = 16 }; /* elements behind a tensor that nobody may touch */
+
+static rp_error err;
+static rp_device *device;
+static int kind; /* of data, going round */
+
+#define OK(call) \
+    do { \
+        if ((call) != RP_OK) \
+            fail_msg("%s: %s", #call, err.text); \
+    } while (0)
+
+/* That each of the kernels has been launched: that sizes reach the tile which they are meant for. */
+static void tiles_ran(const char *prefix, const char *const *kernels, size_t n)
+{
+    void *library = dlopen(getenv("RP_EMULATED_LIBRARY"), RTLD_NOW | RTLD_NOLOAD);
+    unsigned long (*calls)(const char *) = NULL;
+
+    assert_non_null(library);
+    *(void **)(&calls) = dlsym(library, "rp_emulated_calls");
+    assert_non_null(calls);
+    for (size_t i = 0; i < n; i++) {
+        char name[64];
+
+        snprintf(name, sizeof name, "%s%s", prefix, kernels[i]);
+        if (calls(name) == 0)
+            fail_msg("%s was not launched", name);
+    }
+    (void)dlclose(library);
+}
+
+/* Numbers of a kind: about 0.5 in size; some infinite, NaN or zero; products that underflow. */
+static float number(uint64_t at)
+{
+    const uint32_t u = rp_random_u32(11, (uint64_t)kind, 5, at);
+
+    if (kind == 1 && u % 997 < 5)
+        return rp_from_bits_f32(((const uint32_t[]){0x7F800000u, 0xFF800000u, 0x7FC00000u, 0x80000000u, 0})[u % 997]);
+    if (kind == 2)
+        return rp_from_bits_f32((u & 0x807FFFFFu) | (45u + (u >> 24) % 14) << 23);
+    return rp_uniform_f32(u) - 0.5f;
+}
+
+typedef struct tensor {
+    rp_view view;
+    size_t elements; /* with the spare ones */
+    char *host;
+    void *there;
+} tensor;
+
+/* A tensor of a shape, row-major or, of rank 2 and 3, its last two axes turned; its rows `gap` further apart; `shift`
+ * elements behind an aligned address. */
+static tensor make(rp_dtype dtype, int rank, const size_t *shape, bool turned, size_t gap, size_t shift)
+{
+    tensor t = {.view = {.dtype = dtype, .rank = rank}};
+    const size_t size = rp_dtype_size(dtype);
+    ptrdiff_t next = 1;
+
+    memcpy(t.view.shape, shape, (size_t)rank * sizeof *shape);
+    for (int d = rank - 1; d >= 0; d--) {
+        const int axis = turned && d >= rank - 2 ? 2 * rank - 3 - d : d;
+
+        t.view.stride[axis] = next;
+        next *= (ptrdiff_t)(shape[axis] + (d == rank - 1 ? gap : 0));
+    }
+    t.elements = (size_t)next + shift + SPARE;
+    t.host = malloc(t.elements * size);
+    assert_non_null(t.host);
+    for (size_t i = 0; i < t.elements; i++) {
+        const float x = number(i + (uint64_t)rank * 1000000);
+        const double wide = (double)x * (kind == 2 ? 0x1p-480 : 1);
+        const uint16_t half = rp_bf16_of_f32(x);
+
+        memcpy(t.host + i * size,
+               dtype == RP_F32   ? (const void *)&x
+               : dtype == RP_F64 ? (const void *)&wide
+                                 : &half,
+               size);
+    }
+    OK(rp_device_allocate(device, &t.there, t.elements * size, &err));
+    OK(rp_device_upload(device, t.there, t.host, t.elements * size, NULL, &err));
+    t.view.data = t.host + shift * size;
+    return t;
+}
+
+static rp_view away(const tensor *t)
+{
+    rp_view view = t->view;
+
+    view.data = (char *)t->there + ((char *)t->view.data - t->host);
+    return view;
+}
+
+static void drop(tensor *t)
+{
+    rp_device_release(device, t->there);
+    free(t->host);
+}
+
+/* Runs the kernel here by the reference and there; out has the same bytes, but for which NaN. */
+static void same(rp_kernel_id kernel, tensor *in, tensor *out, const rp_attr *attr, const char *what)
+{
+    const size_t size = rp_dtype_size(out->view.dtype), bytes = out->elements * size;
+    const rp_view here[2] = {in[0].view, in[1].view}, there[2] = {away(&in[0]), away(&in[1])}, to = away(out);
+    const rp_kernel_args args = {here, 2, &out->view, 1, attr}, far = {there, 2, &to, 1, attr};
+    const rp_kernel_table *ref;
+    char *found = malloc(bytes);
+
+    assert_non_null(found);
+    OK(rp_kernel_table_get(&ref, "ref", &err));
+    ref->kernel[kernel]->run(&args, 0, ref->kernel[kernel]->items(&args));
+    OK(rp_device_launch(device, kernel, &far, NULL, &err));
+    OK(rp_device_read(device, found, out->there, bytes, NULL, &err));
+    for (size_t i = 0; i < out->elements; i++) {
+        const char *a = out->host + i * size, *b = found + i * size;
+        double x, y;
+
+        if (memcmp(a, b, size) == 0)
+            continue;
+        if (out->view.dtype == RP_F32)
+            x = (double)*(const float *)(const void *)a, y = (double)*(const float *)(const void *)b;
+        else
+            x = *(const double *)(const void *)a, y = *(const double *)(const void *)b;
+        if (x == x || y == y)
+            fail_msg("%s, data %d: element %zu of %zu: expected %a, found %a", what, kind, i, out->elements, x, y);
+    }
+    free(found);
+}
+
+static void matmul(rp_dtype dtype, size_t batch, size_t m, size_t n, size_t k, int a_way, int b_way)
+{
+    const rp_dtype result = dtype == RP_BF16 ? RP_F32 : dtype;
+    tensor in[2] = {make(dtype, 3, (const size_t[]){batch, m, k}, a_way % 2 == 1, a_way / 2 % 2, a_way / 4),
+                    make(dtype, 3, (const size_t[]){batch, k, n}, b_way % 2 == 1, b_way / 2 % 2, b_way / 4)};
+    tensor out = make(result, 3, (const size_t[]){batch, m, n}, b_way == 3, a_way == 2, 0);
+    char what[96];
+
+    snprintf(what, sizeof what, "matmul of type %d, %zu of %zu x %zu x %zu, operands lie %d, %d", (int)dtype, batch, m,
+             n, k, a_way, b_way);
+    same(RP_K_matmul, in, &out, NULL, what);
+    drop(&in[0]), drop(&in[1]), drop(&out);
+    kind = (kind + 1) % 3;
+}
+
+/* The device has four multiprocessors: so many tiles make a size large. */
+static void matrix_products_have_the_bits_of_the_reference_in_every_tile(void **state)
+{
+    static const char *const kernels[] = {"f32_large_ss",  "f32_large_sw",  "f32_large_ws",  "f32_large_ww",
+                                          "f32_middle_ss", "f32_middle_sw", "f32_middle_ws", "f32_middle_ww",
+                                          "f32_small_ss",  "f32_small_sw",  "f32_thin_ss",   "f32_thin_sw",
+                                          "bf16_small_ss", "bf16_thin_ss",  "f64_middle_ss", "f64_middle_sw",
+                                          "pack_f32",      "pack_bf16",     "join_f32",      "join_f64"};
+    static const size_t sizes[][4] = {{1, 132, 1024, 77}, {4, 128, 256, 513}, {1, 260, 520, 64}, {2, 130, 128, 530},
+                                      {1, 252, 132, 96},  {1, 65, 70, 40},    {3, 33, 65, 17},   {1, 7, 300, 1025},
+                                      {1, 300, 3, 1540},  {2, 40, 36, 1030},  {1, 1, 1, 513},    {1, 20, 24, 0}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (int way = 0; way < 6; way++) {
+            const size_t *s = sizes[i];
+
+            matmul(RP_F32, s[0], s[1], s[2], s[3], way, (way * 5 + (int)i) % 6);
+            if (way % 3 == (int)i % 3) {
+                matmul(RP_F64, s[0], s[1] / 2 + 1, s[2] / 2 + 1, s[3], way, (way + 1) % 6);
+                matmul(RP_BF16, s[0], s[1], s[2], s[3], way, (way + 3) % 6);
+            }
+        }
+    matmul(RP_F64, 1, 70, 128, 40, 0, 0); /* wide */
+    matmul(RP_F32, 1, 64, 64, 600, 0, 0);
+    matmul(RP_F32, 1, 128, 1024, 64, 1, 1);
+    matmul(RP_F32, 1, 128, 1024, 64, 1, 0);
+    matmul(RP_F32, 1, 128, 1024, 64, 0, 0);
+    matmul(RP_F32, 1, 256, 128, 64, 1, 1);
+    matmul(RP_F32, 1, 256, 128, 64, 1, 0);
+    matmul(RP_F32, 1, 256, 128, 64, 0, 0);
+    matmul(RP_F32, 1, 8, 128, 64, 0, 0);
+    tiles_ran("rp_gpu_matmul_", kernels, sizeof kernels / sizeof *kernels);
+}
+
+typedef struct conv_case {
+    size_t n, h, w, c, k, r, s;
+    int64_t stride_h, stride_w, padding, dilation, groups;
+} conv_case;
+
+static size_t outputs(size_t in, size_t taps, int64_t stride, const conv_case *p)
+{
+    return (size_t)(((int64_t)in + 2 * p->padding - p->dilation * (int64_t)(taps - 1) - 1) / stride) + 1;
+}
+
+static void convolve(rp_kernel_id kernel, const conv_case *p)
+{
+    const size_t x[] = {p->n, p->h, p->w, p->c}, weight[] = {p->r, p->s, p->c / (size_t)p->groups, p->k};
+    const size_t y[] = {p->n, outputs(p->h, p->r, p->stride_h, p), outputs(p->w, p->s, p->stride_w, p), p->k};
+    const size_t *const shapes[3][3] = {{x, weight, y}, {y, weight, x}, {x, y, weight}};
+    const int which = kernel == RP_K_conv2d ? 0 : kernel == RP_K_conv2d_grad_input ? 1 : 2;
+    rp_attr attr[RP_MAX_ATTR] = {{.n = 2, .list = {p->stride_h, p->stride_w}},
+                                 {.n = 4, .list = {p->padding, p->padding, p->padding, p->padding}},
+                                 {.n = 2, .list = {p->dilation, p->dilation}},
+                                 {.i = p->groups}};
+    tensor in[2] = {make(RP_F32, 4, shapes[which][0], false, 0, 0), make(RP_F32, 4, shapes[which][1], false, 0, 0)};
+    tensor out = make(RP_F32, 4, shapes[which][2], false, 0, 0);
+    char what[128];
+
+    snprintf(what, sizeof what, "convolution %d of %zu x %zu x %zu x %zu by %zu x %zu to %zu", which, p->n, p->h, p->w,
+             p->c, p->r, p->s, p->k);
+    same(kernel, in, &out, attr, what);
+    drop(&in[0]), drop(&in[1]), drop(&out);
+    kind = (kind + 1) % 3;
+}
+
+static void convolutions_have_the_bits_of_the_reference_in_every_tile(void **state)
+{
+    static const char *const kernels[] = {"tile_128_s",   "tile_128_w",  "tile_64_s",   "tile_64_w",  "weight_128_s",
+                                          "weight_128_w", "weight_64_s", "weight_64_w", "weight_join"};
+    static const conv_case cases[] = {
+        {2, 9, 11, 20, 20, 3, 3, 1, 1, 1, 1, 1}, {1, 10, 9, 72, 64, 3, 3, 1, 1, 1, 1, 1},
+        {2, 8, 8, 68, 130, 3, 3, 2, 2, 1, 1, 1}, {1, 15, 13, 18, 24, 7, 7, 2, 2, 3, 1, 1},
+        {1, 6, 20, 40, 18, 1, 3, 1, 1, 1, 2, 1}, {3, 7, 7, 20, 24, 1, 1, 1, 1, 0, 1, 1},
+        {2, 6, 7, 34, 38, 2, 2, 1, 1, 0, 1, 2},  {1, 9, 9, 20, 68, 3, 3, 1, 1, 0, 1, 1},
+        {1, 4, 5, 600, 20, 3, 3, 1, 1, 1, 1, 1}, {2, 17, 17, 18, 132, 3, 2, 1, 2, 2, 1, 1},
+        {1, 6, 6, 130, 70, 3, 3, 1, 1, 1, 1, 1}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        convolve(RP_K_conv2d, &cases[i]);
+        convolve(RP_K_conv2d_grad_input, &cases[i]);
+        convolve(RP_K_conv2d_grad_weight, &cases[i]);
+    }
+    tiles_ran("rp_gpu_conv_", kernels, sizeof kernels / sizeof *kernels);
+}
+
+static void reduce(rp_kernel_id kernel, rp_dtype dtype, size_t rows, size_t cols, int axis)
+{
+    const rp_attr attr[RP_MAX_ATTR] = {{.i = axis, .n = 1, .list = {axis}}};
+    tensor in[2] = {make(dtype, 2, (const size_t[]){rows, cols}, false, 0, 0)};
+    tensor out = make(kernel == RP_K_argmax ? RP_F64 : dtype, 2,
+                      (const size_t[]){axis == 0 ? 1 : rows, axis == 1 ? 1 : cols}, false, 0, 0);
+    char what[64];
+
+    in[1] = in[0];
+    out.view.dtype = kernel == RP_K_argmax ? RP_I64 : dtype;
+    snprintf(what, sizeof what, "%s of %zu x %zu over %d", rp_kernel_name(kernel), rows, cols, axis);
+    same(kernel, in, &out, attr, what);
+    drop(&in[0]), drop(&out);
+    kind = (kind + 1) % 3;
+}
+
+static void sums_of_several_levels_have_the_bits_of_the_reference(void **state)
+{
+    static const char *const kernels[] = {"along_sum_f32",    "across_sum_f32", "along_max_f32",    "across_argmax_f32",
+                                          "along_argmax_f32", "along_exp_f32",  "across_square_f64"};
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        reduce(RP_K_sum, RP_F32, 1, 70001, 1);
+        reduce(RP_K_sum, RP_F32, 8200, 33, 0);
+        reduce(RP_K_mean, RP_F64, 3, 12289, 1);
+        reduce(RP_K_max, RP_F32, 2, 4097, 1);
+        reduce(RP_K_argmax, RP_F32, 2, 9001, 1);
+        reduce(RP_K_argmax, RP_F32, 4100, 300, 0);
+        reduce(RP_K_var, RP_F64, 4103, 40, 0);
+        reduce(RP_K_logsumexp, RP_F32, 1, 8193, 1);
+    }
+    tiles_ran("rp_gpu_", kernels, sizeof kernels / sizeof *kernels);
+}
+
+static void row_kernel(rp_kernel_id kernel, rp_dtype dtype, size_t rows, size_t cols)
+{
+    tensor in[2] = {make(dtype, 2, (const size_t[]){rows, cols}, false, 1, 1),
+                    make(dtype, 2, (const size_t[]){rows, cols}, true, 0, 0)};
+    tensor out = make(dtype, 2, (const size_t[]){rows, cols}, false, 2, 0);
+    char what[64];
+
+    snprintf(what, sizeof what, "%s of %zu x %zu", rp_kernel_name(kernel), rows, cols);
+    same(kernel, in, &out, NULL, what);
+    drop(&in[0]), drop(&in[1]), drop(&out);
+    kind = (kind + 1) % 3;
+}
+
+static void long_rows_have_the_bits_of_the_reference(void **state)
+{
+    (void)state;
+    for (size_t cols = 4095; cols < 4099; cols += 2) {
+        row_kernel(RP_K_softmax, RP_F32, 3, cols);
+        row_kernel(RP_K_log_softmax, RP_F64, 2, cols);
+    }
+    row_kernel(RP_K_softmax_grad, RP_F32, 2, 20001);
+    row_kernel(RP_K_log_softmax_grad, RP_F32, 1, 12288);
+}
+
+static int enter(void **state)
+{
+    static rp_fpenv saved;
+
+    (void)state;
+    return rp_fpenv_enter(&saved, NULL, &err) == RP_OK ? 0 : -1;
+}
+
+static int open_device(void **state)
+{
+    static int order;
+    const char text[2] = {(char)('0' + order++ % 3), '\0'};
+
+    (void)state;
+    (void)setenv("RP_EMULATED_ORDER", text, 1);
+    return rp_device_open(&device, "emulated", NULL, 1, &err) == RP_OK ? 0 : -1;
+}
+
+static int close_device(void **state)
+{
+    (void)state;
+    rp_device_free(device);
+    return 0;
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_device, close_device)
+    const struct CMUnitTest tests[] = {TEST(matrix_products_have_the_bits_of_the_reference_in_every_tile),
+                                       TEST(convolutions_have_the_bits_of_the_reference_in_every_tile),
+                                       TEST(sums_of_several_levels_have_the_bits_of_the_reference),
+                                       TEST(long_rows_have_the_bits_of_the_reference)};
+
+    return cmocka_run_group_tests(tests, enter, NULL);
+}

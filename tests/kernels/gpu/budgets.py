@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Budgets of the machine code: what the fat binaries' kernels take of a chip, read from the code that is embedded. Each row
+of budgets.txt is a kernel and chip: registers and shared memory at most, no stack (so no register was spilled to memory) but
+for what is written there, and the least share of multiply-adds in the inner loop (of convolution: in its straight piece). Kernels without a row must not have a
+stack of their own. Usage: budgets.py BIN FOLDER BUDGETS [--write | --table]; exit 77 where the readers of machine code
+(cuobjdump and nvdisasm in BIN, or on the path) are not there."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+# What has rows: the kernels whose speed is a design, and the chips that they were designed for.
+CHIPS = ["sm_80", "sm_90", "sm_100", "sm_120"]
+TILES = re.compile(r"rp_gpu_(matmul_(f32|f64|bf16)_(large|middle|small|thin)_|conv_(tile|weight)_\d)")
+LARGE = re.compile(r"rp_gpu_matmul_f32_large_")
+# Kernels made of the reference's text or of many functions keep arrays in memory; no budget is claimed for them.
+ANY_STACK = ("reference", "elementwise", "moving")
+# What a chip of the kind has for a multiprocessor: registers, threads, bytes of shared memory (CUDA programming guide).
+MACHINE = {"sm_80": (65536, 2048, 164 << 10), "sm_90": (65536, 2048, 228 << 10), "sm_100": (65536, 2048, 228 << 10),
+           "sm_120": (65536, 1536, 100 << 10)}
+
+
+def tool(folder, name):
+    here = os.path.join(folder, name)
+    return here if os.access(here, os.X_OK) else shutil.which(name)
+
+
+def run(command, folder):
+    path = folder + os.pathsep + os.environ.get("PATH", "")
+    return subprocess.run(command, check=True, capture_output=True, text=True, env=dict(os.environ, PATH=path)).stdout
+
+
+def resources(reader, folder, binary):
+    """(chip, kernel) -> registers, stack, fixed shared memory."""
+    found, chip, kernel = {}, None, None
+    for line in run([reader, "-res-usage", binary], folder).splitlines():
+        if m := re.match(r"arch = (\w+)", line.strip()):
+            chip = m.group(1)
+        elif m := re.match(r"\s*Function (\S+):", line):
+            kernel = m.group(1)
+        elif m := re.search(r"REG:(\d+) STACK:(\d+) SHARED:(\d+)", line):
+            found[chip, kernel] = tuple(int(x) for x in m.groups())
+    return found
+
+
+def inner_loop(text):
+    """The share of multiply-adds in the loop that holds most of them for its length, among those with a barrier."""
+    code = [(int(m.group(1), 16), m.group(2).strip())
+            for m in re.finditer(r"/\*([0-9a-f]{4,6})\*/\s+(.*?);", text)]
+    best = 0.0
+    for at, what in code:
+        m = re.search(r"\bBRA\b.*?(0x[0-9a-f]+)", what)
+        if not m or int(m.group(1), 16) > at:
+            continue
+        body = [w for a, w in code if int(m.group(1), 16) <= a <= at]
+        names = [re.sub(r"^@!?U?P\d+\s+", "", w).split()[0] for w in body]
+        count = sum(n.startswith(("FFMA", "DFMA")) for n in names)
+        if count >= 32 and any(n.startswith("BAR") for n in names):
+            best = max(best, count / len(names))
+    return best
+
+
+def straight_piece(text):
+    """The share of multiply-adds in the piece without a branch that holds most of them: convolution's loops have several
+    ways through them, and a chunk's end inside."""
+    best = (0, 0.0)
+    for piece in re.split(r"\n\.L_|\bBRA\b", text):
+        names = [re.sub(r"^@!?U?P\d+\s+", "", m.group(1).strip()).split()[0]
+                 for m in re.finditer(r"/\*[0-9a-f]{4,6}\*/\s+(.*?);", piece)]
+        count = sum(n.startswith("FFMA") for n in names)
+        best = max(best, (count, count / max(1, len(names))))
+    return best[1]
+
+
+def shares(reader, folder, binary, chip):
+    parts = re.split(r"\n\s*Function : (\S+)", run([reader, "-sass", "-arch", chip, binary], folder))
+    return {name: straight_piece(text) if "conv" in name else inner_loop(text)
+            for name, text in zip(parts[1::2], parts[2::2]) if TILES.match(name)}
+
+
+def measure(reader, folder, binaries):
+    rows, stacks = {}, []
+    for binary in binaries:
+        stem = os.path.basename(binary).rsplit(".", 1)[0]
+        used = resources(reader, folder, binary)
+        if not used:
+            sys.exit(f"budgets: {binary}: no kernels were found in it; cuobjdump's words may have changed")
+        for (chip, kernel), (registers, stack, shared) in sorted(used.items()):
+            if TILES.match(kernel) and chip in CHIPS:
+                rows[kernel, chip] = [registers, stack, shared, 0.0]
+            elif stack > 0 and stem not in ANY_STACK and not TILES.match(kernel):
+                stacks.append(f"{kernel} on {chip}: {stack} bytes of stack, expected none")
+        if any(TILES.match(kernel) for _, kernel in used):
+            for chip in CHIPS:
+                for kernel, share in shares(reader, folder, binary, chip).items():
+                    rows[kernel, chip][3] = share
+    return rows, stacks
+
+
+def compare(rows, budgets):
+    wrong = []
+    for line in budgets:
+        kernel, chip, *numbers = line.split()
+        registers, stack, shared, share = int(numbers[0]), int(numbers[1]), int(numbers[2]), float(numbers[3])
+        found = rows.pop((kernel, chip), None)
+        if found is None:
+            wrong.append(f"{kernel} on {chip}: is not in the fat binaries")
+            continue
+        for what, has, most in zip(("registers", "bytes of stack", "bytes of fixed shared memory"), found,
+                                   (registers, stack, shared)):
+            if has > most:
+                wrong.append(f"{kernel} on {chip}: {has} {what}, the budget is {most}")
+        if found[3] < share:
+            wrong.append(f"{kernel} on {chip}: {found[3]:.3f} of its inner loop multiplies, the budget is {share:.3f}")
+        if LARGE.match(kernel) and (stack > 0 or share < 0.9):
+            wrong.append(f"{kernel} on {chip}: the budget itself is under the bar: no stack, a share of 0.900")
+    return wrong + [f"{kernel} on {chip}: has no budget" for kernel, chip in sorted(rows)]
+
+
+def occupancy(kernel, chip, registers, fixed):
+    """Threads of a block and blocks that a multiprocessor holds at once, by registers (rounded up to 8 a thread, 256 a
+    warp), threads and shared memory: a model."""
+    kinds = {"large": (256, 16, 3, 128 + 256, 4), "middle": (256, 16, 2, 256, 4), "small": (128, 16, 4, 96, 4),
+             "thin": (128, 16, 4, 144, 4)}
+    kind = re.search(r"(large|middle|small|thin)", kernel)
+    if "f64" in kernel:
+        threads, steps, stages, sides, size = 128, 8, 4, 128, 8
+    elif kind:
+        threads, steps, stages, sides, size = kinds[kind.group(1)]
+        stages = 2 if "bf16" in kernel else stages
+    else:
+        threads, steps, stages, size = 256, 8, 4, 4
+        sides = 128 + int(re.search(r"_(\d+)_", kernel).group(1)) + (128 if "weight" in kernel else 0)
+    pad = 4 if size == 8 else 8
+    extra = 512 * 16 if "conv_weight" in kernel else 9 * 133 * 4 if "conv" in kernel else 0
+    shared = stages * steps * (sides + pad) * size + fixed + extra + 1024
+    have, most_threads, memory = MACHINE[chip]
+    blocks = min(have // ((registers + 7) // 8 * 8 * threads), most_threads // threads, memory // shared)
+    return threads, shared - 1024, blocks
+
+
+def main():
+    folder, where, file, *options = sys.argv[1:]
+    reader, dis = tool(folder, "cuobjdump"), tool(folder, "nvdisasm")
+    if reader is None or dis is None:
+        print("budgets: cuobjdump and nvdisasm are not here (scripts/cuda-toolchain.sh installs them)")
+        sys.exit(77)
+    binaries = sorted(os.path.join(where, f) for f in os.listdir(where) if f.endswith(".fatbin"))
+    rows, stacks = measure(reader, os.path.dirname(dis), binaries)
+    if "--table" in options:
+        print("| kernel | chip | registers | threads | shared memory | blocks | warps of the chip's | share |\n"
+              "|---|---|---|---|---|---|---|---|")
+        for (kernel, chip), (registers, _, fixed, share) in sorted(rows.items()):
+            threads, shared, blocks = occupancy(kernel, chip, registers, fixed)
+            print(f"| {kernel[7:]} | {chip} | {registers} | {threads} | {shared} | {blocks} | "
+                  f"{blocks * threads // 32} of {MACHINE[chip][1] // 32} | {share:.2f} |")
+        return
+    if "--write" in options:
+        with open(file, "w", encoding="utf-8") as out:
+            out.write("# SPDX-License-Identifier: Apache-2.0\n# kernel chip registers stack shared share: at most, and the "
+                      "share at least (budgets.py --write)\n")
+            for (kernel, chip), (registers, stack, shared, share) in sorted(rows.items()):
+                least = max(0.9, int(share * 100) / 100) if LARGE.match(kernel) else int(share * 100) / 100
+                out.write(f"{kernel} {chip} {registers} {stack} {shared} {least:.2f}\n")
+        return
+    with open(file, encoding="utf-8") as text:
+        budgets = [line for line in text if not line.startswith("#")]
+    wrong = compare(rows, budgets) + stacks
+    print("\n".join(wrong) or f"{len(budgets)} budgets are kept")
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
