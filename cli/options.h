@@ -73,7 +73,9 @@ extern const size_t rp_options_common_count;
 #define RP_OPTION_DEVICE(where) \
     { \
         0, "device", RP_OPTION_TEXT, "DEVICE", \
-            "where kernels run: cpu (the default), cuda or cuda:N, or one that reprise doctor lists; never changes a bit", where, false \
+            "where kernels run: cpu (the default), cuda or cuda:N, or one that reprise doctor lists; never changes a " \
+            "bit", \
+            where, false \
     }
 #define RP_OPTION_WITHHELD(where) \
     { \

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # GPU kernels: kernels/gpu/*.cu as fat binaries in the library (scripts/gpu-compile.sh), where the pinned compiler is
-# found: in build/cuda (scripts/cuda-toolchain.sh), in CUDA_HOME or on the path. RP_CUDA=OFF leaves them out; the code that
-# launches them is there all the same, and says that this build has none.
+# found: in build/cuda (scripts/cuda-toolchain.sh), in CUDA_HOME or on the path. RP_CUDA=OFF leaves them out; the code
+# that launches them is there all the same, and says that this build has none.
 find_program(RP_NVCC nvcc HINTS ${CMAKE_SOURCE_DIR}/build/cuda/bin $ENV{CUDA_HOME}/bin /usr/local/cuda/bin)
 set(nvcc_pinned "V13.0.88")
 set(nvcc_found OFF)
@@ -13,7 +13,10 @@ if(RP_NVCC AND NOT CMAKE_CROSSCOMPILING)
     message(STATUS "GPU kernels: ${RP_NVCC} is not ${nvcc_pinned}, the pinned one (scripts/cuda-toolchain.sh)")
   endif()
 endif()
-option(RP_CUDA "build the GPU kernels in" ${nvcc_found})
+set(RP_CUDA AUTO CACHE STRING "build the GPU kernels in: ON, OFF, or AUTO, where the compiler is found")
+if(RP_CUDA STREQUAL "AUTO")
+  set(RP_CUDA ${nvcc_found}) # what was configured before it was installed has them from then on
+endif()
 if(RP_CUDA AND NOT nvcc_found)
   message(FATAL_ERROR "RP_CUDA: nvcc ${nvcc_pinned} is not here: scripts/cuda-toolchain.sh installs it")
 endif()

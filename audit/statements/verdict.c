@@ -110,10 +110,10 @@ bool rp_provenance_conforms(const rp_json *predicate)
 
 static rp_json *write_host(const rp_json *host, const rp_replay_begun *begun)
 {
-    rp_json *out = rp_json_pack("{s:o, s:o, s:s, s:o, s:o, s:i}", "cpu", host_text(host, "cpu"), "floating_point",
-                                host_text(host, "floating_point"), "level", begun->level, "machine",
-                                host_text(host, "machine"), "system", host_text(host, "system"), "threads",
-                                (int)begun->threads);
+    rp_json *out =
+        rp_json_pack("{s:o, s:o, s:s, s:o, s:o, s:i}", "cpu", host_text(host, "cpu"), "floating_point",
+                     host_text(host, "floating_point"), "level", begun->level, "machine", host_text(host, "machine"),
+                     "system", host_text(host, "system"), "threads", (int)begun->threads);
 
     if (begun->device[0] == '\0' || rp_json_object_set_new(out, "device", rp_json_string(begun->device)) == 0)
         return out;

@@ -18,7 +18,8 @@ rp_status rp_conformance_digest(const rp_kernel *kernel, rp_kernel_id id, rp_dty
 rp_status rp_conformance_run(const char *level, size_t *checked, rp_error *err);
 
 /* Every kernel of a device against the reference of this host: of each vector's specimens all, or a few that take a
- * fraction of a second. Errors: RP_EBITS names the first kernel and type that differ; those of the device; RP_ENOMEM. */
+ * fraction of a second. Errors: RP_EBITS names the first kernel and type that differ; those of the device; RP_ENOMEM.
+ */
 rp_status rp_conformance_device(rp_device *device, bool all, size_t *checked, rp_error *err);
 
 /* The specimens behind the table: of vector i below the first figure, in rounds below the second. */

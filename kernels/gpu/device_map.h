@@ -29,6 +29,12 @@ RP_GPU_FN u64 rp_gpu_split(u64 *rest, u64 by)
     return n % by;
 }
 
+/* An address so many bytes on; of a view whose address is 0, the distance itself. */
+RP_GPU_FN void *rp_gpu_beyond(const void *at, i64 bytes)
+{
+    return (void *)((uintptr_t)at + (uintptr_t)bytes);
+}
+
 /* A walk of element i alone, in the first n views. */
 RP_GPU_FN void rp_gpu_walk_to(rp_walk *walk, const rp_gpu_map *p, u64 i, int n)
 {
@@ -47,9 +53,9 @@ RP_GPU_FN void rp_gpu_walk_to(rp_walk *walk, const rp_gpu_map *p, u64 i, int n)
     {
         const u64 at = rp_gpu_split(&rest, p->shape[d]);
 
-        RP_GPU_UNROLL for (int v = 0; v < n; v++) walk->at[v] = (char *)walk->at[v] + (i64)at * p->bytes[v][d];
+        RP_GPU_UNROLL for (int v = 0; v < n; v++) walk->at[v] = rp_gpu_beyond(walk->at[v], (i64)at * p->bytes[v][d]);
     }
-    RP_GPU_UNROLL for (int v = 0; v < n; v++) walk->at[v] = (char *)walk->at[v] + (i64)rest * p->bytes[v][0];
+    RP_GPU_UNROLL for (int v = 0; v < n; v++) walk->at[v] = rp_gpu_beyond(walk->at[v], (i64)rest * p->bytes[v][0]);
 }
 
 /* Kernel rp_gpu_NAME of n views; the statements have a walk of each element. */

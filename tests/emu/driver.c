@@ -223,10 +223,11 @@ int cuInit(unsigned flags)
         result = RP_CU_INVALID_VALUE;
     if (result == RP_CU_SUCCESS && !host_can())
         result = RP_CU_NO_DEVICE;
+    if (result == RP_CU_SUCCESS)
+        order = (emu_order)(from_environment("RP_EMULATED_ORDER", order) % EMU_ORDERS);
     if (result == RP_CU_SUCCESS && !initialized) {
         n_devices = (int)from_environment("RP_EMULATED_DEVICES", 2);
         n_devices = n_devices > EMU_DEVICES ? EMU_DEVICES : n_devices;
-        order = (emu_order)(from_environment("RP_EMULATED_ORDER", 0) % EMU_ORDERS);
         for (int i = 0; i < n_devices; i++) {
             device[i].index = i;
             device[i].total = from_environment("RP_EMULATED_MEMORY", (size_t)4 << 30);

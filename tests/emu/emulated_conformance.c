@@ -122,7 +122,7 @@ static size_t check_table(rp_device *d, rp_kernel_id id, rp_dtype dtype, int par
 /* Nothing, one element, one more and one less than a warp, a block or a chunk has. */
 static size_t check_edges(rp_device *d, rp_kernel_id id, rp_dtype dtype, int part, rp_specimen_cache *cache)
 {
-    static const size_t shapes[][3] = {{1, 1, 1},  {0, 3, 5},  {3, 0, 5},  {2, 3, 0},   {3, 2, 64}, {2, 1, 63},
+    static const size_t shapes[][3] = {{1, 1, 1},  {0, 3, 5},   {3, 0, 5},  {2, 3, 0},   {3, 2, 64},  {2, 1, 63},
                                        {2, 2, 65}, {13, 17, 2}, {4, 1, 33}, {2, 31, 16}, {2, 3, 513}, {1, 1, 257}};
     size_t checked = 0;
 

@@ -13,10 +13,10 @@
 
 enum { BLOCK = 1 << 20 };
 
-static const rp_kernel_id one[] = {RP_K_exp,   RP_K_log,  RP_K_log1p, RP_K_sqrt, RP_K_tanh, RP_K_sigmoid, RP_K_erf,
-                                   RP_K_expm1, RP_K_exp2, RP_K_log2,  RP_K_log10, RP_K_sin, RP_K_cos,     RP_K_tan,
-                                   RP_K_sinh,  RP_K_cosh, RP_K_asin,  RP_K_acos, RP_K_atan, RP_K_erfc,    RP_K_rsqrt,
-                                   RP_K_cbrt};
+static const rp_kernel_id one[] = {RP_K_exp,  RP_K_log,   RP_K_log1p, RP_K_sqrt, RP_K_tanh,  RP_K_sigmoid,
+                                   RP_K_erf,  RP_K_expm1, RP_K_exp2,  RP_K_log2, RP_K_log10, RP_K_sin,
+                                   RP_K_cos,  RP_K_tan,   RP_K_sinh,  RP_K_cosh, RP_K_asin,  RP_K_acos,
+                                   RP_K_atan, RP_K_erfc,  RP_K_rsqrt, RP_K_cbrt};
 static const rp_kernel_id two[] = {RP_K_pow, RP_K_atan2, RP_K_hypot};
 
 static rp_device *cpu, *emulated;

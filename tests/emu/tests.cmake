@@ -2,15 +2,14 @@
 # Tests of the emulated device, and of all that runs on it.
 
 # Through the library: kernels against the processor's.
-foreach(name emulated_conformance emulated_functions emulated_errors emulated_tiles emulated_pinned pinned_library)
+foreach(name emulated_conformance emulated_functions emulated_errors emulated_models emulated_tiles)
   add_executable(${name} ${name}.c)
   target_link_libraries(${name} PRIVATE reprise_static rp_flags PkgConfig::CMOCKA PkgConfig::OPENSSL
                                         PkgConfig::LIBARCHIVE PkgConfig::YAML Threads::Threads ${CMAKE_DL_LIBS} m)
   add_dependencies(${name} reprise_emulated)
 endforeach()
 set(here "RP_EMULATED_LIBRARY=$<TARGET_FILE:reprise_emulated>")
-add_dependencies(emulated_pinned reprise_standin_130000 reprise_standin_130001)
-foreach(name emulated_conformance emulated_errors emulated_tiles emulated_pinned)
+foreach(name emulated_conformance emulated_errors emulated_models emulated_tiles)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES ENVIRONMENT ${here})
 endforeach()
@@ -26,19 +25,6 @@ if(form STREQUAL "source")
   return()
 endif()
 add_test(NAME emulated_functions COMMAND emulated_functions)
-add_test(NAME emulated_pinned_command
-         COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/pinned.sh ${reprise_command} $<TARGET_FILE:reprise_verify_cli>
-                 ${CMAKE_SOURCE_DIR} $<TARGET_FILE:reprise_standin_130001>)
-set_tests_properties(emulated_pinned_command PROPERTIES ENVIRONMENT ${here})
-# The true library lies beside the compiler, or where the loader looks.
-get_filename_component(cuda_bin ${RP_NVCC} REALPATH)
-get_filename_component(cuda_bin ${cuda_bin} DIRECTORY)
-find_file(RP_CUBLASLT libcublasLt.so.13 HINTS ${cuda_bin}/../lib64 ${cuda_bin}/../lib)
-add_test(NAME pinned_library COMMAND pinned_library)
-set_tests_properties(pinned_library PROPERTIES SKIP_RETURN_CODE 77)
-if(RP_CUBLASLT)
-  set_tests_properties(pinned_library PROPERTIES ENVIRONMENT "RP_CUBLASLT_LIBRARY=${RP_CUBLASLT}")
-endif()
 add_test(NAME emulated_archives
          COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/archives.sh ${reprise_command} ${CMAKE_SOURCE_DIR})
 set_tests_properties(emulated_functions emulated_archives PROPERTIES ENVIRONMENT ${here})

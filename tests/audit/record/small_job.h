@@ -455,6 +455,7 @@ static rp_status job_state_on(const char *path, const rp_key *key, const char *i
     const rp_replay_outcome outcome = {
         .begun = {{.mode = RP_REPLAY_FULL, .last = 1, .steps = 2, .steps_total = 2, .segments = 1, .segments_total = 1},
                   "ref",
+                  "",
                   1,
                   "api",
                   ""},

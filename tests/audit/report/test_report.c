@@ -350,6 +350,7 @@ static void stated_archive(rp_buffer *bytes, const rp_key *key)
         .begun = {
             {.mode = RP_REPLAY_SAMPLE, .steps = 1, .steps_total = 2, .segments = 1, .segments_total = 2, .seed = "<s>"},
             "ref",
+            "",
             1,
             "recipe",
             ""}};

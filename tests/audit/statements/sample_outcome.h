@@ -10,6 +10,7 @@ static inline rp_replay_outcome sample_outcome(const char *difference)
     return (rp_replay_outcome){
         .begun = {{.mode = RP_REPLAY_FULL, .last = 1, .steps = 2, .steps_total = 2, .segments = 1, .segments_total = 1},
                   "ref",
+                  "",
                   1,
                   "api",
                   ""},

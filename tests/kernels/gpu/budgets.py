@@ -3,8 +3,8 @@
 """Budgets of the machine code: what the fat binaries' kernels take of a chip, read from the code that is embedded. Each row
 of budgets.txt is a kernel and chip: registers and shared memory at most, no stack (so no register was spilled to memory) but
 for what is written there, and the least share of multiply-adds in the inner loop (of convolution: in its straight piece). Kernels without a row must not have a
-stack of their own. Usage: budgets.py BIN FOLDER BUDGETS [--write | --table]; exit 77 where the readers of machine code
-(cuobjdump and nvdisasm in BIN, or on the path) are not there."""
+stack of their own. Usage: budgets.py BIN[:BIN] FOLDER BUDGETS [--write | --table]; exit 77 where the readers of
+machine code (cuobjdump and nvdisasm in a BIN, or on the path) are not there."""
 import os
 import re
 import shutil
@@ -22,9 +22,8 @@ MACHINE = {"sm_80": (65536, 2048, 164 << 10), "sm_90": (65536, 2048, 228 << 10),
            "sm_120": (65536, 1536, 100 << 10)}
 
 
-def tool(folder, name):
-    here = os.path.join(folder, name)
-    return here if os.access(here, os.X_OK) else shutil.which(name)
+def tool(folders, name):
+    return shutil.which(name, path=folders + os.pathsep + os.environ.get("PATH", ""))
 
 
 def run(command, folder):
@@ -142,8 +141,8 @@ def occupancy(kernel, chip, registers, fixed):
 
 
 def main():
-    folder, where, file, *options = sys.argv[1:]
-    reader, dis = tool(folder, "cuobjdump"), tool(folder, "nvdisasm")
+    folders, where, file, *options = sys.argv[1:]
+    reader, dis = tool(folders, "cuobjdump"), tool(folders, "nvdisasm")
     if reader is None or dis is None:
         print("budgets: cuobjdump and nvdisasm are not here (scripts/cuda-toolchain.sh installs them)")
         sys.exit(77)
