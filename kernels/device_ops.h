@@ -4,7 +4,7 @@
 #ifndef KERNELS_DEVICE_OPS_H
 #define KERNELS_DEVICE_OPS_H
 
-#include "kernels/pinned.h"
+#include "kernels/device.h"
 
 typedef struct rp_device_ops {
     void (*free)(rp_device *device);

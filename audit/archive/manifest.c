@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "audit/archive/pinned.h"
+#include "audit/profile/identity.h"
 #include "base/buffer.h"
 #include "base/memory.h"
 #include "base/text.h"

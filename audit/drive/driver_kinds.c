@@ -3,7 +3,7 @@
 #include "audit/archive/periods.h"
 #include "audit/archive/withheld.h"
 #include "audit/drive/driver_private.h"
-#include "audit/record/pinned.h"
+#include "audit/pinned/host.h"
 
 static const rp_source_ops *const kinds[] = {&rp_recipe_source, &rp_tape_source};
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Watching a run, step by step. */
-#include "audit/record/pinned.h"
+#include "audit/pinned/host.h"
 #include "audit/record/recorder_private.h"
 #include "base/handle.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "audit/record/recorder_private.h"
-#include "audit/record/pinned.h"
+#include "audit/pinned/host.h"
 #include "base/memory.h"
 
 rp_status rp_recorder_add_members(rp_recorder *r, rp_archive_writer *writer, rp_digest *root, rp_error *err)

@@ -6,7 +6,7 @@
 #include "base/handle.h"
 #include "core/run/run_private.h"
 #include "determinism/fpenv.h"
-#include "kernels/pinned.h"
+#include "kernels/device.h"
 
 const char *rp_run_device_name(size_t i)
 {

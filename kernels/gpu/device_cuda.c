@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A GPU as a device: context, streams and events. Whatever fails after it was launched breaks the device: what it
- * holds is then unknown, so every later call tells the same error and nothing is computed elsewhere in its place. */
+ * A GPU as a device: opening it, streams and events. */
 #include "kernels/gpu/device_cuda.h"
 
 #include <stdint.h>
@@ -12,51 +11,6 @@
 #include "kernels/gpu/device_gpu.h"
 #include "kernels/gpu/images.h"
 #include "kernels/gpu/pinned/cublaslt.h"
-
-rp_status rp_gpu_enter(rp_gpu_device *d, rp_error *err)
-{
-    if (d->broken.status != RP_OK)
-        return rp_fail(err, d->broken.status, "%s", d->broken.text);
-    return rp_gpu_result(d, d->driver->cuCtxSetCurrent(d->context), "cuCtxSetCurrent", err);
-}
-
-rp_status rp_gpu_result(rp_gpu_device *d, int result, const char *call, rp_error *err)
-{
-    rp_error why;
-    const rp_status status = rp_driver_result(d->driver, result, call, &why);
-
-    if (status == RP_OK)
-        return RP_OK;
-    if (status != RP_ENOMEM && d->broken.status == RP_OK)
-        d->broken = why;
-    return rp_fail(err, status, "%s", why.text);
-}
-
-rp_cu_stream rp_gpu_handle(rp_gpu_device *d, rp_stream *stream)
-{
-    return stream != NULL ? stream->handle : d->main.handle;
-}
-
-void rp_gpu_busy(rp_gpu_device *d)
-{
-    pthread_mutex_lock(&d->lock);
-    d->busy = true;
-    pthread_mutex_unlock(&d->lock);
-}
-
-rp_status rp_gpu_settle(rp_gpu_device *d, rp_error *err)
-{
-    rp_status status = RP_OK;
-
-    pthread_mutex_lock(&d->lock);
-    if (d->busy)
-        status = rp_gpu_result(d, d->driver->cuStreamSynchronize(d->main.handle), "cuStreamSynchronize", err);
-    for (rp_stream *s = d->streams; d->busy && s != NULL && status == RP_OK; s = s->next)
-        status = rp_gpu_result(d, d->driver->cuStreamSynchronize(s->handle), "cuStreamSynchronize", err);
-    d->busy = d->busy && status != RP_OK;
-    pthread_mutex_unlock(&d->lock);
-    return status;
-}
 
 /* The fault is read with it, where there may be one: whoever has waited for the default stream asks then. */
 static rp_status cuda_synchronize(rp_device *device, rp_stream *stream, rp_error *err)
@@ -185,6 +139,8 @@ static void cuda_free(rp_device *device)
             (void)d->driver->cuStreamDestroy_v2(d->main.handle);
         (void)d->driver->cuDevicePrimaryCtxRelease_v2(d->device);
     }
+    for (size_t i = 0; i < RP_GPU_FUNCTIONS; i++)
+        rp_free(d->function[i].name);
     rp_driver_close(d->driver);
     rp_pinned_free(d->base.pinned);
     rp_pool_free(d->base.pool);

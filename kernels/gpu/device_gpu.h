@@ -10,7 +10,7 @@
 #include "kernels/gpu/args.h"
 #include "kernels/gpu/launch.h"
 
-enum { RP_GPU_STAGES = 4, RP_GPU_STAGE = 1 << 20, RP_GPU_FUNCTIONS = 1024, RP_GPU_MODULES = 16 };
+enum { RP_GPU_STAGES = 4, RP_GPU_STAGE = 1 << 20, RP_GPU_FUNCTIONS = 1024, RP_GPU_MODULES = 16, RP_GPU_GIVEN = 1024 };
 
 struct rp_stream {
     rp_cu_stream handle;
@@ -51,9 +51,9 @@ struct rp_gpu_device {
     rp_cu_context context;
     int multiprocessors, shared_memory;
     rp_stream main;
-    pthread_mutex_t lock; /* of what follows: copies come from other threads too */
-    rp_stream *streams;   /* but for main */
-    rp_gpu_block *given, *kept;
+    pthread_mutex_t lock;                     /* of what follows: copies come from other threads too */
+    rp_stream *streams;                       /* but for main */
+    rp_gpu_block *given[RP_GPU_GIVEN], *kept; /* given: by a digest of the address */
     size_t kept_bytes;
     rp_gpu_stage stage[RP_GPU_STAGES];
     size_t next_stage;
@@ -62,7 +62,7 @@ struct rp_gpu_device {
     rp_cu_module module[RP_GPU_MODULES];
     size_t modules;
     struct {
-        const char *name; /* NULL: free */
+        char *name; /* NULL: free */
         rp_cu_function handle;
         unsigned shared;          /* bytes of shared memory that it may ask for so far */
     } function[RP_GPU_FUNCTIONS]; /* by a digest of the name */
@@ -96,7 +96,7 @@ rp_status rp_gpu_download(rp_device *device, void *host, const void *from, size_
 rp_status rp_gpu_copy(rp_device *device, void *to, const void *from, size_t bytes, rp_stream *stream, rp_error *err);
 void rp_gpu_memory_free(rp_gpu_device *d);
 
-/* Of queue.c. */
+/* Of queue.c, sequence.c and table.c. */
 rp_status rp_gpu_load(rp_gpu_device *d, rp_error *err);
 rp_status rp_gpu_launch(rp_device *device, rp_kernel_id kernel, const rp_kernel_args *args, rp_stream *stream,
                         rp_error *err);
@@ -107,9 +107,8 @@ rp_status rp_gpu_sequence_launch(rp_device *device, rp_sequence *sequence, rp_st
 void rp_gpu_sequence_free(rp_device *device, rp_sequence *sequence);
 rp_gpu_queue rp_gpu_queue_of(rp_gpu_device *d, rp_stream *stream, rp_error *err);
 
-/* Of pinned/products.c. The product by the library: false where it is not of the kind that the profile names. */
+/* Of pinned/profile.c. */
 rp_status rp_gpu_use_pinned(rp_device *device, rp_pinned_compute compute, uint64_t workspace, rp_error *err);
-bool rp_gpu_pinned_matmul(rp_gpu_queue *queue, const rp_kernel_args *args);
 
 /* Of index_check.c and launch_chain.c. */
 rp_status rp_gpu_clear_fault(rp_gpu_device *d, rp_error *err);

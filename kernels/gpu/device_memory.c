@@ -9,6 +9,12 @@
 enum { GRAIN = 512 };
 static const size_t kept_most = (size_t)256 << 20; /* bytes */
 
+/* Addresses are multiples of at least 256. */
+static rp_gpu_block **given_at(rp_gpu_device *d, rp_cu_pointer memory)
+{
+    return &d->given[(memory >> 8) * 0x9E3779B97F4A7C15u >> 54];
+}
+
 static rp_gpu_block *take_kept(rp_gpu_device *d, size_t bytes)
 {
     for (rp_gpu_block **at = &d->kept; *at != NULL; at = &(*at)->next)
@@ -79,8 +85,8 @@ rp_status rp_gpu_allocate(rp_device *device, void **out, size_t bytes, rp_error 
     if (status != RP_OK)
         return status;
     pthread_mutex_lock(&d->lock);
-    block->next = d->given;
-    d->given = block;
+    block->next = *given_at(d, block->memory);
+    *given_at(d, block->memory) = block;
     pthread_mutex_unlock(&d->lock);
     *out = (void *)(uintptr_t)block->memory;
     return RP_OK;
@@ -90,7 +96,7 @@ void rp_gpu_release(rp_device *device, void *memory)
 {
     rp_gpu_device *d = (rp_gpu_device *)device;
     const bool usable = rp_gpu_enter(d, NULL) == RP_OK && rp_gpu_settle(d, NULL) == RP_OK;
-    rp_gpu_block *block, **at = &d->given;
+    rp_gpu_block *block, **at = given_at(d, (uintptr_t)memory);
 
     pthread_mutex_lock(&d->lock);
     while ((*at)->memory != (uintptr_t)memory)

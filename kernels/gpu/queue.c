@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Launches: kernels by name, their modules, the memory they work in, and the way of a kernel that takes its arguments.
- */
+ * Launches: kernels by name, their modules, and the memory they work in. */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -156,28 +155,4 @@ rp_gpu_queue rp_gpu_queue_of(rp_gpu_device *d, rp_stream *stream, rp_error *err)
 
     rp_gpu_busy(d);
     return queue;
-}
-
-void rp_gpu_compute(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_kernel_args *args)
-{
-    const rp_gpu_row *row = &rp_gpu_table[kernel];
-
-    if (kernel == RP_K_matmul && queue->device->base.pinned != NULL && queue->status == RP_OK &&
-        rp_gpu_pinned_matmul(queue, args))
-        return;
-    for (size_t i = 0; i < RP_GPU_WAYS && queue->status == RP_OK; i++)
-        if (row->way[i] != NULL && row->way[i](queue, kernel, args))
-            return;
-    if (queue->status == RP_OK)
-        queue->status = rp_fail(queue->err, RP_EUNSUPPORTED, "device %s: no kernel %s", queue->device->base.kind,
-                                rp_kernel_name(kernel));
-}
-
-rp_status rp_gpu_launch(rp_device *device, rp_kernel_id kernel, const rp_kernel_args *args, rp_stream *stream,
-                        rp_error *err)
-{
-    rp_gpu_queue queue = rp_gpu_queue_of((rp_gpu_device *)device, stream, err);
-
-    rp_gpu_compute(&queue, kernel, args);
-    return queue.status;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How each kernel is launched on a GPU: the ways that it has, the fastest first. An elementwise row of operations.def
  * is here without another line. */
-#include "kernels/gpu/launch.h"
+#include "kernels/gpu/device_gpu.h"
 #include "kernels/gpu/launch_tuned.h"
 
 #define MAP \
@@ -76,7 +76,7 @@ const rp_gpu_row rp_gpu_table[RP_K_COUNT] = {
     [RP_K_layer_norm_grad] = TUNED(rp_gpu_launch_rows),
     [RP_K_cross_entropy] = TUNED(rp_gpu_launch_rows),
     [RP_K_cross_entropy_grad] = TUNED(rp_gpu_launch_rows),
-    [RP_K_matmul] = TUNED(rp_gpu_launch_matmul),
+    [RP_K_matmul] = {{rp_gpu_launch_pinned, rp_gpu_launch_matmul, rp_gpu_launch_reference}},
     [RP_K_cholesky] = REFERENCE,
     [RP_K_triangular_solve] = REFERENCE,
     [RP_K_conv2d] = CONVOLUTION,
@@ -97,3 +97,24 @@ const rp_gpu_row rp_gpu_table[RP_K_COUNT] = {
     [RP_K_adamw] = ONLY(rp_gpu_launch_optimizer),
     [RP_K_rmsprop] = ONLY(rp_gpu_launch_optimizer),
 };
+
+void rp_gpu_compute(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_kernel_args *args)
+{
+    const rp_gpu_row *row = &rp_gpu_table[kernel];
+
+    for (size_t i = 0; i < RP_GPU_WAYS && queue->status == RP_OK; i++)
+        if (row->way[i] != NULL && row->way[i](queue, kernel, args))
+            return;
+    if (queue->status == RP_OK)
+        queue->status = rp_fail(queue->err, RP_EUNSUPPORTED, "device %s: no kernel %s", queue->device->base.kind,
+                                rp_kernel_name(kernel));
+}
+
+rp_status rp_gpu_launch(rp_device *device, rp_kernel_id kernel, const rp_kernel_args *args, rp_stream *stream,
+                        rp_error *err)
+{
+    rp_gpu_queue queue = rp_gpu_queue_of((rp_gpu_device *)device, stream, err);
+
+    rp_gpu_compute(&queue, kernel, args);
+    return queue.status;
+}

@@ -103,9 +103,11 @@ static void contraction_shows(void **state)
 
     (void)state;
     fill(2);
-    ok(run_add("emu_scale", 0, b, right, N));
-    ok(run_add("emu_scale_contracted", 0, b, y, N));
-    assert_memory_not_equal(right, y, sizeof y);
+    for (int order = 0; order < ORDERS; order++) {
+        ok(run_add("emu_scale", order, b, right, N));
+        ok(run_add("emu_scale_contracted", order, b, y, N));
+        assert_memory_not_equal(right, y, sizeof y);
+    }
 }
 
 /* ---- the product ---- */

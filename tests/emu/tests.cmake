@@ -27,7 +27,9 @@ endif()
 add_test(NAME emulated_functions COMMAND emulated_functions)
 add_test(NAME emulated_archives
          COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/archives.sh ${reprise_command} ${CMAKE_SOURCE_DIR})
-set_tests_properties(emulated_functions emulated_archives PROPERTIES ENVIRONMENT ${here})
+add_test(NAME emulated_report
+         COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/report.sh ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR})
+set_tests_properties(emulated_functions emulated_archives emulated_report PROPERTIES ENVIRONMENT ${here})
 
 # The device itself, with small kernels of its own and faults planted in them.
 function(emu_ptx OUT source)

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "kernels/gpu/driver_abi.h"
-#include "kernels/pinned.h"
+#include "kernels/pinned/pinned.h"
 
 typedef void *rp_lt_handle, *rp_lt_product, *rp_lt_layout, *rp_lt_preference;
 

@@ -11,12 +11,7 @@
 #include "kernels/gpu/device_gpu.h"
 #include "kernels/gpu/pinned/cublaslt.h"
 
-enum { PROPOSALS = 16, ALIGNED = 16, ROUND = 256 };
-
-/* They say that a product is something else than the profile's name for it, or where to look that up. */
-static const char *const refused[] = {"CUBLAS_EMULATE_SINGLE_PRECISION", "CUBLAS_EMULATE_DOUBLE_PRECISION",
-                                      "CUBLAS_EMULATION_STRATEGY", "CUBLASLT_HEURISTICS_LUT_FILE",
-                                      "NVIDIA_TF32_OVERRIDE"};
+enum { PROPOSALS = 16, ALIGNED = 16, ROUND = 256, INVALID = 7, UNSUPPORTED = 15 /* the library's own */ };
 
 static const struct kind {
     rp_dtype in, out;
@@ -27,72 +22,6 @@ static const struct kind {
     [RP_PINNED_TF32] = {RP_F32, RP_F32, RP_LT_R_32F, RP_LT_R_32F, RP_LT_32F_FAST_TF32},
     [RP_PINNED_BF16] = {RP_BF16, RP_F32, RP_LT_R_16BF, RP_LT_R_32F, RP_LT_32F},
 };
-
-/* ---- entering the profile ---- */
-
-static rp_status look_at_environment(rp_pinned *pinned, rp_error *err)
-{
-    const char *config = getenv("CUBLAS_WORKSPACE_CONFIG");
-
-    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
-        const char *value = getenv(refused[i]);
-
-        if (value != NULL && *value != '\0')
-            return rp_fail(
-                err, RP_EUNSUPPORTED,
-                "profile pinned: the environment has %s=%.64s, which changes what the library computes: unset "
-                "it",
-                refused[i], value);
-    }
-    if (config != NULL && strlen(config) >= sizeof pinned->variable)
-        return rp_fail(err, RP_EUNSUPPORTED,
-                       "profile pinned: CUBLAS_WORKSPACE_CONFIG: expected at most %zu bytes, found %zu",
-                       sizeof pinned->variable - 1, strlen(config));
-    (void)snprintf(pinned->variable, sizeof pinned->variable, "%s", config ? config : "");
-    return RP_OK;
-}
-
-static rp_status identify(rp_pinned *p, rp_gpu_device *d, rp_error *err)
-{
-    static const int which[] = {RP_CU_DEVICE_CAPABILITY_MAJOR, RP_CU_DEVICE_CAPABILITY_MINOR,
-                                RP_CU_DEVICE_MULTIPROCESSORS};
-    int *const to[] = {&p->capability[0], &p->capability[1], &p->multiprocessors};
-    rp_status status =
-        rp_gpu_result(d, d->driver->cuDeviceGetName(p->chip, (int)sizeof p->chip, d->device), "cuDeviceGetName", err);
-
-    p->chip[sizeof p->chip - 1] = '\0';
-    for (size_t i = 0; i < sizeof which / sizeof *which && status == RP_OK; i++)
-        status =
-            rp_gpu_result(d, d->driver->cuDeviceGetAttribute(to[i], which[i], d->device), "cuDeviceGetAttribute", err);
-    p->driver.name = d->driver->kind;
-    p->driver.version = (uint64_t)d->driver->version;
-    return status == RP_OK ? rp_loaded_file(p->driver.path, *(void **)&d->driver->cuInit, "the driver", err) : status;
-}
-
-rp_status rp_gpu_use_pinned(rp_device *device, rp_pinned_compute compute, uint64_t workspace, rp_error *err)
-{
-    rp_gpu_device *d = (rp_gpu_device *)device;
-    rp_pinned *p = rp_calloc(1, sizeof *p);
-    rp_status status = p ? rp_gpu_enter(d, err) : rp_no_memory(err);
-
-    if (status == RP_OK) {
-        p->compute = compute;
-        p->workspace = workspace;
-        status = look_at_environment(p, err);
-    }
-    if (status == RP_OK)
-        status = identify(p, d, err);
-    if (status == RP_OK)
-        status = rp_cublaslt_load(&d->cublaslt, &p->library, d->driver->kind, p->driver.path, err);
-    if (status == RP_OK)
-        status =
-            rp_cublaslt_result(d->cublaslt, d->cublaslt->cublasLtCreate(&d->cublaslt->handle), "cublasLtCreate", err);
-    if (status == RP_OK)
-        d->base.pinned = p;
-    else
-        rp_pinned_free(p);
-    return status;
-}
 
 /* ---- a product as the library is told of it ---- */
 
@@ -174,7 +103,7 @@ static int ask(call *c, rp_lt_proposal proposal[PROPOSALS])
              proposal, &count);
     (void)c->library->cublasLtMatmulPreferenceDestroy(p);
     if (c->queue->status == RP_OK && (count < 1 || count > PROPOSALS))
-        (void)passed(c, 15, "cublasLtMatmulAlgoGetHeuristic"); /* it has none: not supported */
+        (void)passed(c, UNSUPPORTED, "cublasLtMatmulAlgoGetHeuristic"); /* it has none: not supported */
     return c->queue->status == RP_OK ? count : 0;
 }
 
@@ -187,7 +116,7 @@ static const rp_lt_proposal *choose(call *c, const rp_lt_proposal *proposal, int
     if (c->pinned->closed) {
         expected = rp_pinned_find(c->pinned->expected, c->pinned->n_expected, &c->shape);
         if (expected == NULL) {
-            (void)passed(c, 7, "not among the recorded products of the run");
+            (void)passed(c, INVALID, "not among the recorded products of the run");
             c->queue->status = RP_EBITS;
             return NULL;
         }
@@ -200,7 +129,8 @@ static const rp_lt_proposal *choose(call *c, const rp_lt_proposal *proposal, int
         if (expected == NULL || memcmp(&p->algorithm, expected->algorithm, RP_PINNED_ALGORITHM) == 0)
             return p;
     }
-    (void)passed(c, 15, expected ? "the recorded algorithm is none that this library proposes here" : "no algorithm");
+    (void)passed(c, UNSUPPORTED,
+                 expected ? "the recorded algorithm is none that this library proposes here" : "no algorithm");
     return NULL;
 }
 
@@ -214,7 +144,7 @@ static void choose_algorithm(call *c)
                               &chosen->algorithm, &checked))
         return;
     if (checked.workspace > c->pinned->workspace) {
-        (void)passed(c, 15, "its algorithm needs more than the workspace");
+        (void)passed(c, UNSUPPORTED, "its algorithm needs more than the workspace");
         return;
     }
     memcpy(c->shape.algorithm, &chosen->algorithm, RP_PINNED_ALGORITHM);
@@ -278,7 +208,7 @@ static void copy(call *c, const rp_view *to, const rp_view *from)
 {
     const rp_kernel_args args = {.in = from, .n_in = 1, .out = to, .n_out = 1};
 
-    rp_gpu_compute(c->queue, RP_K_copy, &args);
+    (void)rp_gpu_launch_copy(c->queue, RP_K_copy, &args);
 }
 
 /* An operand where it is, or a dense copy of it at *free. */
@@ -327,34 +257,42 @@ static void multiply(call *c, const rp_view *a, bool a_shared, const rp_view *b,
         (void)c->library->cublasLtMatrixLayoutDestroy(al);
 }
 
-bool rp_gpu_pinned_matmul(rp_gpu_queue *queue, const rp_kernel_args *args)
+static void compute(call *c, const rp_kernel_args *args)
 {
-    const rp_view *y = &args->out[0];
-    const int r = y->rank - 2;
-    rp_pinned *pinned = queue->device->base.pinned;
-    call c = {.queue = queue, .library = queue->device->cublaslt, .pinned = pinned, .kind = &kinds[pinned->compute]};
-    const rp_pinned_product *known;
+    const rp_pinned_product *known = rp_pinned_find(c->pinned->product, c->pinned->products, &c->shape);
     bool a_shared, b_shared;
     const rp_view a = once(&args->in[0], &a_shared), b = once(&args->in[1], &b_shared);
 
-    if (a.dtype != c.kind->in || b.dtype != c.kind->in || y->dtype != c.kind->out)
+    if (known != NULL)
+        c->shape = *known;
+    if (describe(c) && known == NULL)
+        choose_algorithm(c);
+    if (c->queue->status == RP_OK)
+        multiply(c, &a, a_shared, &b, b_shared, &args->out[0]);
+    forget(c);
+}
+
+bool rp_gpu_launch_pinned(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_kernel_args *args)
+{
+    const rp_view *a = &args->in[0], *b = &args->in[1], *y = &args->out[0];
+    const int r = y->rank - 2;
+    rp_pinned *pinned = queue->device->base.pinned;
+    call c = {.queue = queue, .library = queue->device->cublaslt, .pinned = pinned};
+
+    (void)kernel;
+    if (pinned == NULL)
         return false;
-    c.shape = (rp_pinned_product){.batch = 1, .m = y->shape[r], .n = y->shape[r + 1], .k = a.shape[r + 1]};
+    c.kind = &kinds[pinned->compute];
+    if (a->dtype != c.kind->in || b->dtype != c.kind->in || y->dtype != c.kind->out)
+        return false;
+    c.shape = (rp_pinned_product){.batch = 1, .m = y->shape[r], .n = y->shape[r + 1], .k = a->shape[a->rank - 1]};
     for (int i = 0; i < r; i++)
         c.shape.batch *= y->shape[i];
     if (c.shape.batch == 0 || c.shape.m == 0 || c.shape.n == 0 || c.shape.k == 0)
         return false; /* nothing to multiply: zeros, or no elements */
-    if (c.shape.batch > INT32_MAX || c.shape.m > INT32_MAX || c.shape.n > INT32_MAX || c.shape.k > INT32_MAX) {
-        (void)passed(&c, 15, "at most 2^31 - 1 of each");
-        return true;
-    }
-    known = rp_pinned_find(pinned->product, pinned->products, &c.shape);
-    if (known != NULL)
-        c.shape = *known;
-    if (describe(&c) && known == NULL)
-        choose_algorithm(&c);
-    if (queue->status == RP_OK)
-        multiply(&c, &a, a_shared, &b, b_shared, y);
-    forget(&c);
+    if (c.shape.batch > INT32_MAX || c.shape.m > INT32_MAX || c.shape.n > INT32_MAX || c.shape.k > INT32_MAX)
+        (void)passed(&c, UNSUPPORTED, "at most 2^31 - 1 of each");
+    else
+        compute(&c, args);
     return true;
 }

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "audit/archive/manifest.h"
-#include "audit/archive/pinned.h"
+#include "audit/profile/identity.h"
 #include "base/memory.h"
 #include "rp/error.h"
 

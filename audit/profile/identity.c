@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The form of a pinned run's identity, and how two differ: one table says what there is. */
-#include "audit/archive/pinned.h"
+#include "audit/profile/identity.h"
 
 #include <inttypes.h>
 #include <string.h>

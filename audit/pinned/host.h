@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The pinned profile between a device and an archive: what is recorded of the device, and whether a recorded run may
  * be repeated on one. */
-#ifndef AUDIT_RECORD_PINNED_H
-#define AUDIT_RECORD_PINNED_H
+#ifndef AUDIT_PINNED_HOST_H
+#define AUDIT_PINNED_HOST_H
 
 #include "audit/archive/archive.h"
 #include "core/run/run.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The identity of a pinned run (FORMAT.md 16): the object `pinned` of the manifest's `run`. Who only verifies checks
  * its form; who replays holds it against what is here. */
-#ifndef AUDIT_ARCHIVE_PINNED_H
-#define AUDIT_ARCHIVE_PINNED_H
+#ifndef AUDIT_PROFILE_IDENTITY_H
+#define AUDIT_PROFILE_IDENTITY_H
 
 #include "base/buffer.h"
 #include "base/json.h"

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "core/run/run.h"
-#include "kernels/pinned.h"
+#include "kernels/device.h"
 #include "rp/rp.h"
 
 static rp_error err;

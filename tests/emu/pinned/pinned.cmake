@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the pinned profile finds instead of cuBLASLt on the emulated device, another version of it, and the tests of both.
+# What the pinned profile finds instead of cuBLASLt on the emulated device, another version of it, and tests of both.
 foreach(version 130000 130001)
   set(standin reprise_standin_${version})
-  add_library(${standin} SHARED standin_cublaslt.c)
+  add_library(${standin} SHARED pinned/standin_cublaslt.c)
   target_include_directories(${standin} PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/include)
   target_compile_definitions(${standin} PRIVATE STANDIN_VERSION=${version})
   target_link_libraries(${standin} PRIVATE rp_flags reprise_emulated m)
@@ -12,7 +12,7 @@ set_target_properties(reprise_standin_130001 PROPERTIES OUTPUT_NAME reprise-stan
 
 set(pinned_device "RP_EMULATED_LIBRARY=$<TARGET_FILE:reprise_emulated>")
 foreach(name emulated_pinned pinned_library)
-  add_executable(${name} ${name}.c)
+  add_executable(${name} pinned/${name}.c)
   target_link_libraries(${name} PRIVATE reprise_static rp_flags PkgConfig::CMOCKA PkgConfig::OPENSSL
                                         PkgConfig::LIBARCHIVE PkgConfig::YAML Threads::Threads ${CMAKE_DL_LIBS} m)
 endforeach()
@@ -23,7 +23,7 @@ if(form STREQUAL "source")
   return()
 endif()
 add_test(NAME emulated_pinned_command
-         COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/pinned.sh ${reprise_command} $<TARGET_FILE:reprise_verify_cli>
+         COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/pinned/pinned.sh ${reprise_command} $<TARGET_FILE:reprise_verify_cli>
                  ${CMAKE_SOURCE_DIR} $<TARGET_FILE:reprise_standin_130001>)
 set_tests_properties(emulated_pinned_command PROPERTIES ENVIRONMENT ${pinned_device})
 # The true library lies beside the compiler, or where the loader looks.

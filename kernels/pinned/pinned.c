@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What all devices share of the pinned profile: the products by their shapes, in order. */
-#include "kernels/pinned.h"
+#include "kernels/pinned/pinned.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "kernels/device_ops.h"
 
 static int order(uint64_t a, uint64_t b)
 {
@@ -55,37 +54,4 @@ void rp_pinned_free(rp_pinned *pinned)
     rp_free(pinned->product);
     rp_free(pinned->expected);
     rp_free(pinned);
-}
-
-rp_status rp_device_use_pinned(rp_device *device, rp_pinned_compute compute, uint64_t workspace, rp_error *err)
-{
-    if (device->ops->use_pinned == NULL)
-        return rp_fail(err, RP_EUNSUPPORTED,
-                       "profile pinned: device %s has no library of matrix products: choose a GPU (--device cuda), or "
-                       "profile: portable, which runs everywhere",
-                       device->kind);
-    if (device->pinned != NULL)
-        return rp_fail(err, RP_EARG, "profile pinned: device %s is in it already", device->kind);
-    return device->ops->use_pinned(device, compute, workspace, err);
-}
-
-const rp_pinned *rp_device_pinned(const rp_device *device)
-{
-    return device->pinned;
-}
-
-rp_status rp_device_expect_products(rp_device *device, const rp_pinned_product *product, size_t count, rp_error *err)
-{
-    rp_pinned *pinned = device->pinned;
-
-    if (pinned == NULL || pinned->closed)
-        return rp_fail(err, RP_EARG, "profile pinned: device %s expects no products", device->kind);
-    pinned->expected = rp_reallocarray(NULL, count, sizeof *product);
-    if (pinned->expected == NULL)
-        return rp_no_memory(err);
-    if (count > 0)
-        memcpy(pinned->expected, product, count * sizeof *product);
-    pinned->n_expected = count;
-    pinned->closed = true;
-    return RP_OK;
 }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The pinned profile through the command, with the stand-in library on the emulated device: what is recorded, where it is
-# refused, what an edited archive comes to, and every call of the library failing once. Usage: pinned.sh REPRISE
+# The pinned profile through the command, with the stand-in library on the emulated device: what is recorded, where it
+# is refused, what an edited archive comes to, and every call of the library failing once. Usage: pinned.sh REPRISE
 # REPRISE_VERIFY SOURCE_DIR OTHER_LIBRARY, with RP_EMULATED_LIBRARY naming the device.
 set -euo pipefail
 reprise=$1 verify=$2 source=$3 other=$4
@@ -30,13 +30,14 @@ differ() { # FILE FILE: their final weights
 }
 edited() { # EDIT: pinned.reprise, edited
     rm -f edited.reprise
-    python3 -B "$source/tests/emu/edit_archive.py" pinned.reprise edited.reprise "$1"
+    python3 -B "$source/tests/emu/pinned/edit_archive.py" pinned.reprise edited.reprise "$1"
 }
 
 head -120 "$source/examples/loans.csv" | cut -d, -f2-13 >mine.csv
 recipe() { # PROFILE-LINES
     printf '%s\n' 'reprise: 1' 'seed: 1' 'data: {csv: mine.csv, target: default, positive: "yes"}' \
-        'model: {hidden: [6]}' 'train: {epochs: 2, batch: 16, optimizer: {lr: 0.01}}' 'record: {checkpoint_every: 5}' "$@"
+        'model: {hidden: [6]}' 'train: {epochs: 2, batch: 16, optimizer: {lr: 0.01}}' \
+        'record: {checkpoint_every: 5}' "$@"
 }
 recipe >portable.yaml
 recipe 'profile: pinned' 'pinned: {compute: f32}' >pinned.yaml
@@ -68,7 +69,8 @@ expect 5 'pinned to Emulated (4 multiprocessors) and stand-in 130000' $replay
 expect 5 'device cpu has no library' $replay --steps 6:9
 expect 5 'library.version: recorded 130000, here 130001' env RP_CUBLASLT_LIBRARY="$other" $replay --device emulated
 expect 5 'library.sha256: recorded' env RP_CUBLASLT_LIBRARY="$other" $replay --device emulated --steps 6:9
-expect 5 'CUBLAS_WORKSPACE_CONFIG: recorded not set, here :16:8' env CUBLAS_WORKSPACE_CONFIG=:16:8 $replay --device emulated
+expect 5 'CUBLAS_WORKSPACE_CONFIG: recorded not set, here :16:8' \
+    env CUBLAS_WORKSPACE_CONFIG=:16:8 $replay --device emulated
 for variable in CUBLAS_EMULATE_SINGLE_PRECISION CUBLAS_EMULATE_DOUBLE_PRECISION CUBLAS_EMULATION_STRATEGY \
     CUBLASLT_HEURISTICS_LUT_FILE NVIDIA_TF32_OVERRIDE; do
     expect 5 "$variable=1, which changes" env $variable=1 $run -o none.reprise
@@ -129,7 +131,8 @@ for call in cublasLtCreate cublasLtMatmulDescCreate cublasLtMatrixLayoutCreate c
     cublasLtMatmulAlgoCheck cublasLtMatmul; do
     expect 1 "$call: CUBLAS_STATUS of the stand-in (13)" env RP_STANDIN_FAIL=$call:1:13 $run -o none.reprise
 done
-expect 1 'cublasLtMatmul: CUBLAS_STATUS of the stand-in (13)' env RP_STANDIN_FAIL=cublasLtMatmul:9:13 $run -o none.reprise
+expect 1 'cublasLtMatmul: CUBLAS_STATUS of the stand-in (13)' \
+    env RP_STANDIN_FAIL=cublasLtMatmul:9:13 $run -o none.reprise
 expect 5 "CUBLAS_EMULATION_STRATEGY=1, which changes" env CUBLAS_EMULATION_STRATEGY=1 $replay --device emulated
 expect 5 'cublasLtMatmulAlgoGetHeuristic: CUBLAS_STATUS_NOT_SUPPORTED' \
     env RP_STANDIN_FAIL=cublasLtMatmulAlgoGetHeuristic:1:15 $run -o none.reprise

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The identity of a pinned run: made from the device, and held against an archive's. */
-#include "audit/record/pinned.h"
+#include "audit/pinned/host.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "audit/archive/manifest.h"
-#include "audit/archive/pinned.h"
+#include "audit/profile/identity.h"
 #include "audit/archive/withheld.h"
 #include "base/memory.h"
-#include "kernels/pinned.h"
+#include "kernels/device.h"
 
 static rp_json *products_json(const rp_pinned *p)
 {

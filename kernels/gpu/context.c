@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What every call on a GPU begins and ends with: its context, and what went wrong. Whatever fails after it was launched
+ * breaks the device: what it holds is then unknown, so every later call tells the same error and nothing is computed
+ * elsewhere in its place. */
+#include "kernels/gpu/device_gpu.h"
+
+rp_status rp_gpu_enter(rp_gpu_device *d, rp_error *err)
+{
+    if (d->broken.status != RP_OK)
+        return rp_fail(err, d->broken.status, "%s", d->broken.text);
+    return rp_gpu_result(d, d->driver->cuCtxSetCurrent(d->context), "cuCtxSetCurrent", err);
+}
+
+rp_status rp_gpu_result(rp_gpu_device *d, int result, const char *call, rp_error *err)
+{
+    rp_error why;
+    const rp_status status = rp_driver_result(d->driver, result, call, &why);
+
+    if (status == RP_OK)
+        return RP_OK;
+    if (status != RP_ENOMEM && d->broken.status == RP_OK)
+        d->broken = why;
+    return rp_fail(err, status, "%s", why.text);
+}
+
+rp_cu_stream rp_gpu_handle(rp_gpu_device *d, rp_stream *stream)
+{
+    return stream != NULL ? stream->handle : d->main.handle;
+}
+
+void rp_gpu_busy(rp_gpu_device *d)
+{
+    pthread_mutex_lock(&d->lock);
+    d->busy = true;
+    pthread_mutex_unlock(&d->lock);
+}
+
+rp_status rp_gpu_settle(rp_gpu_device *d, rp_error *err)
+{
+    rp_status status = RP_OK;
+
+    pthread_mutex_lock(&d->lock);
+    if (d->busy)
+        status = rp_gpu_result(d, d->driver->cuStreamSynchronize(d->main.handle), "cuStreamSynchronize", err);
+    for (rp_stream *s = d->streams; d->busy && s != NULL && status == RP_OK; s = s->next)
+        status = rp_gpu_result(d, d->driver->cuStreamSynchronize(s->handle), "cuStreamSynchronize", err);
+    d->busy = d->busy && status != RP_OK;
+    pthread_mutex_unlock(&d->lock);
+    return status;
+}

@@ -1,0 +1,96 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# What a GPU does with Reprise, as one signed file to send back: doctor and every kernel's conformance, goldens, products
+# beside cuBLAS in its pedantic mode, convolution and training steps beside PyTorch where it is installed, archives held
+# against the CPU's, hashing, compute-sanitizer. Each part's failure is a part of the report; the rest goes on. Usage:
+#   scripts/gpu-report.sh [--device cuda[:N]|emulated] [--reduced] [--key KEY.pem] [--build FOLDER] [OUT]
+# Makes OUT.json (a DSSE envelope; scripts/gpu-report.py verify OUT.json KEY.pub.pem) and OUT.html, OUT being gpu-report where it is
+# not given. Without --key a key is made beside them. The emulated device is reduced always. Exit 1 when a part failed.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+device=cuda reduced= key= build=build/release out=gpu-report
+while [ $# -gt 0 ]; do
+    case $1 in
+    --device) device=$2; shift 2 ;;
+    --reduced) reduced=reduced; shift ;;
+    --key) key=$2; shift 2 ;;
+    --build) build=$2; shift 2 ;;
+    -h | --help) sed -n '3,10s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -*) echo "gpu-report: unknown option $1 (see --help)" >&2; exit 2 ;;
+    *) out=$1; shift ;;
+    esac
+done
+case $device in emulated*) reduced=reduced ;; esac
+reprise=$build/cli/reprise
+for needed in "$reprise" "$build/bench/gpu" "$build/bench/hashing"; do
+    [ -x "$needed" ] || { echo "gpu-report: $needed is not there: cmake --build $build" >&2; exit 2; }
+done
+if [ -z "$key" ]; then
+    [ -e "$out-key.pem" ] || "$reprise" keygen "$out-key" >/dev/null
+    key=$out-key.pem
+fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# part NAME COMMAND...: its output, time and exit status become a part of the report. 77: skipped, and the output says why.
+part() {
+    local name=$1 status=0 begin
+    shift
+    begin=$(date +%s.%N)
+    set +e # not "|| status=$?": errors would be ignored inside
+    (set -e; "$@") >"$work/$name.out" 2>"$work/$name.err"
+    status=$?
+    set -e
+    printf '%s\t%s\t%s\t%s\n' "$name" "$status" "$(echo "$(date +%s.%N) $begin" | awk '{print $1 - $2}')" "$*" >>"$work/parts.tsv"
+    case $status in
+    0) echo "gpu-report: $name" >&2 ;;
+    77) echo "gpu-report: $name: skipped: $(tail -n 1 "$work/$name.out")" >&2 ;;
+    *) echo "gpu-report: $name: FAILED ($status): $(tail -n 1 "$work/$name.err")" >&2 ;;
+    esac
+}
+
+# Runs a recipe here and there: the archives are the same bytes but for who signed, which nobody did.
+same_archive() {
+    local recipe=$1 name
+    name=$(basename "$recipe" .yaml)
+    "$reprise" run "$recipe" -o "$work/$name-cpu.reprise" --json >"$work/$name-cpu.json"
+    "$reprise" run "$recipe" -o "$work/$name-gpu.reprise" --device "$device" --json >"$work/$name-gpu.json"
+    cmp "$work/$name-cpu.reprise" "$work/$name-gpu.reprise"
+    "$reprise" replay "$work/$name-cpu.reprise" --device "$device" >/dev/null
+    echo "$name: equal archives, and the CPU's replays on the device"
+}
+
+peers() {
+    "${PYTHON:-python3}" -c 'import torch, sys; sys.exit(0 if torch.cuda.is_available() else 1)' 2>/dev/null ||
+        { echo "no PyTorch with CUDA is installed"; exit 77; }
+    "${PYTHON:-python3}" bench/peers/gpu_torch.py
+}
+
+sanitizer() {
+    local tool
+    tool=$(command -v compute-sanitizer) || { echo "compute-sanitizer is not installed"; exit 77; }
+    for check in memcheck racecheck initcheck synccheck; do
+        "$tool" --tool "$check" --error-exitcode 1 "$build/bench/gpu" "$device" reduced
+    done
+}
+
+driver() {
+    local tool
+    tool=$(command -v nvidia-smi) || { echo "nvidia-smi is not installed"; exit 77; }
+    "$tool" --query-gpu=name,driver_version,clocks.max.sm,clocks.max.mem,memory.total,ecc.mode.current --format=csv
+}
+
+part driver driver
+part doctor "$reprise" doctor --device "$device" --json
+part goldens "$reprise" golden check golden --device "$device"
+part kernels "$build/bench/gpu" "$device" $reduced
+part loans same_archive examples/loans.yaml
+if [ -z "$reduced" ]; then
+    part digits same_archive examples/digits.yaml
+    part images same_archive examples/digits_cnn.yaml
+    part bench "$reprise" bench --device "$device" --json
+fi
+part hashing "$build/bench/hashing" ${reduced:+1}
+part peers peers
+part sanitizer sanitizer
+python3 scripts/gpu-report.py make "$work" "$device" "${reduced:-full}" "$key" "$out"
