@@ -59,6 +59,13 @@ expect 0 '' "$reprise" verify pinned.reprise --allow-unsigned
 expect 0 '' "$reprise" report pinned.reprise -o report.html
 expect 0 'profile pinned' cat report.html
 expect 0 '' "$reprise" predict pinned.reprise --csv mine.csv -o scores.csv
+expect 0 'AUC' "$reprise" validate pinned.reprise --csv mine.csv
+expect 5 'no drift is told from it' "$reprise" monitor pinned.reprise --csv mine.csv
+expect 5 'names it as parent' "$reprise" retrain pinned.reprise --csv mine.csv -o none.reprise --device emulated
+printf '%s\n' 'reprise: 1' 'data: {csv: mine.csv, target: default, positive: "yes"}' 'model: {hidden: [6]}' \
+    'train: {epochs: 1, batch: 16}' 'parent: {archive: pinned.reprise}' >child.yaml
+expect 5 'is not attempted here' "$reprise" run child.yaml -o none.reprise
+expect 0 '' "$reprise" run child.yaml -o child.reprise --device emulated
 
 # where it is repeated, and where not
 replay="$reprise replay pinned.reprise"
