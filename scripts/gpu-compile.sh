@@ -11,7 +11,7 @@ flags=(-std=c++20 -O3 -fmad=false -ftz=false -prec-div=true -prec-sqrt=true "-I$
     -arch=compute_80 --Werror all-warnings)
 chips=sm_80,sm_86,sm_89,sm_90,sm_100,sm_120,compute_80
 
-"$nvcc" "${flags[@]}" -M -MT "$out.ptx" -o "$out.d" "$source"
+"$nvcc" "${flags[@]}" -M -MT "$out.fatbin" -o "$out.d" "$source"
 key=$({ "$nvcc" --version && printf '%s\n' "${flags[@]:0:6}" "$chips" &&
     "$nvcc" "${flags[@]}" -E -Xcompiler -P "$source"; } | sha256sum | cut -c1-64)
 if [ ! -e "$cache/$key.fatbin" ] || [ ! -e "$cache/$key.ptx" ]; then

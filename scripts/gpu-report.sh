@@ -1,11 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# What a GPU does with Reprise, as one signed file to send back: doctor and every kernel's conformance, goldens, products
-# beside cuBLAS in its pedantic mode, convolution and training steps beside PyTorch where it is installed, archives held
-# against the CPU's, hashing, compute-sanitizer. Each part's failure is a part of the report; the rest goes on. Usage:
+# What a GPU does with Reprise, as one signed file to send back: doctor and every kernel's conformance, goldens,
+# products beside cuBLAS in its pedantic mode, convolution and training steps beside PyTorch where it is installed,
+# archives held against the CPU's, hashing, compute-sanitizer. Each part's failure is a part of the report; the rest
+# goes on. Usage:
 #   scripts/gpu-report.sh [--device cuda[:N]|emulated] [--reduced] [--key KEY.pem] [--build FOLDER] [OUT]
-# Makes OUT.json (a DSSE envelope; scripts/gpu-report.py verify OUT.json KEY.pub.pem) and OUT.html, OUT being gpu-report where it is
-# not given. Without --key a key is made beside them. The emulated device is reduced always. Exit 1 when a part failed.
+# Makes OUT.json (a DSSE envelope; scripts/gpu-report.py verify OUT.json KEY.pub.pem) and OUT.html, OUT being
+# gpu-report where it is not given. Without --key a key is made beside them. The emulated device is reduced always.
+# Exit 1 when a part failed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 device=cuda reduced= key= build=build/release out=gpu-report
@@ -32,7 +34,7 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# part NAME COMMAND...: its output, time and exit status become a part of the report. 77: skipped, and the output says why.
+# part NAME COMMAND...: its output, time and exit status become a part of the report. 77: skipped, the output says why.
 part() {
     local name=$1 status=0 begin
     shift
@@ -41,7 +43,8 @@ part() {
     (set -e; "$@") >"$work/$name.out" 2>"$work/$name.err"
     status=$?
     set -e
-    printf '%s\t%s\t%s\t%s\n' "$name" "$status" "$(echo "$(date +%s.%N) $begin" | awk '{print $1 - $2}')" "$*" >>"$work/parts.tsv"
+    printf '%s\t%s\t%s\t%s\n' "$name" "$status" "$(echo "$(date +%s.%N) $begin" | awk '{print $1 - $2}')" "$*" \
+        >>"$work/parts.tsv"
     case $status in
     0) echo "gpu-report: $name" >&2 ;;
     77) echo "gpu-report: $name: skipped: $(tail -n 1 "$work/$name.out")" >&2 ;;

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# scripts/gpu-report.sh runs to its end on the emulated device: every part passes or says why it was skipped, the file is
-# signed and a changed one is found out; a device that fails makes a report that says so. Usage: report.sh BUILD SOURCE
+# scripts/gpu-report.sh runs to its end on the emulated device: every part passes or says why it was skipped, the file
+# is signed and a changed one is found out; a device that fails makes a report that says so. Usage: report.sh BUILD
+# SOURCE
 set -euo pipefail
 build=$1 source=$2
 work=$(mktemp -d)
@@ -35,8 +36,8 @@ grep -q '<svg' "$work/r.html" || fail "the page has no plots"
 
 # A kernel that fails, in each command anew.
 status=0
-RP_EMULATED_FAIL=kernel:3:719 "$source/scripts/gpu-report.sh" --device emulated --build "$build" --key "$work/r-key.pem" \
-    "$work/bad" >"$work/said" 2>&1 || status=$?
+RP_EMULATED_FAIL=kernel:3:719 "$source/scripts/gpu-report.sh" --device emulated --build "$build" \
+    --key "$work/r-key.pem" "$work/bad" >"$work/said" 2>&1 || status=$?
 [ "$status" = 1 ] || fail "expected exit 1 of a failing device, found $status"
 verify "$work/bad.json" >/dev/null || fail "the report of a failing device is not signed"
 grep -q 'kernels: FAILED' "$work/said" || fail "the failing part is not told"
