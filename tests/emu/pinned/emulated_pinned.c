@@ -220,6 +220,39 @@ static void a_product_behind_a_wrong_index_reaches_no_state(void **state)
     rp_run_free(run);
 }
 
+/* Nor any other memory: nothing that was launched behind it is executed. */
+static void nor_any_memory(void **state)
+{
+    const int32_t index[M] = {0, 1, 99, 2, 3};
+    const float before[M * N] = {1, 2, 3};
+    float now[M * N];
+    rp_device *device;
+    void *memory[4];
+    const void *const from[] = {a, b, before, index};
+    const size_t size[] = {sizeof(float) * M * K, sizeof(float) * K * N, sizeof before, sizeof index};
+    rp_index_fault fault;
+
+    (void)state;
+    fill();
+    OK(rp_device_open(&device, "emulated", NULL, 1, &err));
+    OK(rp_device_use_pinned(device, RP_PINNED_F32, 1 << 20, &err));
+    for (size_t i = 0; i < 4; i++) {
+        OK(rp_device_allocate(device, &memory[i], size[i], &err));
+        OK(rp_device_upload(device, memory[i], from[i], size[i], NULL, &err));
+    }
+    const rp_view in[] = {{memory[0], RP_F32, 2, {M, K}, {K, 1}}, {memory[1], RP_F32, 2, {K, N}, {N, 1}}};
+    const rp_view out = {memory[2], RP_F32, 2, {M, N}, {N, 1}}, rows = {memory[3], RP_I32, 1, {M}, {1}};
+    OK(rp_device_check(device, &(rp_index_check){.index = rows, .bound = M}, NULL, &err));
+    OK(rp_device_launch(device, RP_K_matmul, &(rp_kernel_args){in, 2, &out, 1, NULL}, NULL, &err));
+    OK(rp_device_synchronize(device, NULL, &err));
+    OK(rp_device_read(device, now, memory[2], sizeof now, NULL, &err));
+    assert_true(rp_device_fault(device, &fault));
+    assert_memory_equal(now, before, sizeof now);
+    for (size_t i = 0; i < 4; i++)
+        rp_device_release(device, memory[i]);
+    rp_device_free(device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -228,6 +261,7 @@ int main(void)
         cmocka_unit_test(a_run_of_the_api_is_pinned_and_replayed),
         cmocka_unit_test(wrong_options_are_told),
         cmocka_unit_test(a_product_behind_a_wrong_index_reaches_no_state),
+        cmocka_unit_test(nor_any_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
