@@ -18,11 +18,15 @@ if [ "${1:-build}" = peers ]; then
     packages="$packages python3 python3-venv libdnnl-dev libopenblas-dev libsleef-dev openssl"
 fi
 
-# The compiler of GPU kernels, where no CUDA toolkit of its version is: for the tests; other builds do without.
+# The compiler of GPU kernels and the readers of their machine code, where no CUDA toolkit of its version has them: for
+# the tests; other builds do without.
 gpu_compiler() {
     [ "$1" = check ] && [ "$(uname -m)" = x86_64 ] || return 0
     nvcc=$(command -v nvcc || echo "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc")
-    "$nvcc" --version 2>/dev/null | grep -q 'V13\.0\.88' || "$(dirname "$0")/cuda-toolchain.sh"
+    if ! "$nvcc" --version 2>/dev/null | grep -q 'V13\.0\.88' || ! [ -x "$(dirname "$nvcc")/cuobjdump" ] ||
+        ! [ -x "$(dirname "$nvcc")/nvdisasm" ]; then
+        "$(dirname "$0")/cuda-toolchain.sh"
+    fi
 }
 
 missing=
