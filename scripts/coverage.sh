@@ -30,7 +30,7 @@ if [ "$layer" = audit ] && [ "$tests" = . ]; then # test programs that include n
 fi
 # All but the layer is built as it is released: a compiler cache has it already, and the tests of kernels take their
 # usual time.
-cmake -S . -B build/coverage -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER=gcc \
+cmake -S . -B build/coverage -G Ninja -DRP_CUDA=OFF -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER=gcc \
     -DRP_COVERAGE="$layer" >$log 2>&1
 targets=all
 if [ "$tests" != . ]; then # of the tests that are chosen, and what the scripts among them run

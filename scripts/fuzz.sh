@@ -31,7 +31,7 @@ mkdir -p "$out"
 export ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 RP_ISA=sse2
 
 cmake -S . -B build/fuzz -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_COMPILER=clang "-DCMAKE_C_FLAGS_DEBUG=-O1 -g" \
-    -DRP_SANITIZE=fuzzer-no-link,address,undefined -DRP_FUZZ=ON >"$out/build.log" 2>&1 &&
+    -DRP_CUDA=OFF -DRP_SANITIZE=fuzzer-no-link,address,undefined -DRP_FUZZ=ON >"$out/build.log" 2>&1 &&
     cmake --build build/fuzz -j "$jobs" --target "${targets[@]/#/fuzz_}" >>"$out/build.log" 2>&1 ||
     { tail -30 "$out/build.log" >&2; exit 1; }
 

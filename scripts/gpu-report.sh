@@ -2,12 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # What a GPU does with Reprise, as one signed file to send back: doctor and every kernel's conformance, goldens,
 # products beside cuBLAS in its pedantic mode, convolution and training steps beside PyTorch where it is installed,
-# archives held against the CPU's, hashing, compute-sanitizer. Each part's failure is a part of the report; the rest
-# goes on. Usage:
+# archives held against the CPU's, hashing, compute-sanitizer. A part that fails is told, and the rest goes on. Usage:
 #   scripts/gpu-report.sh [--device cuda[:N]|emulated] [--reduced] [--key KEY.pem] [--build FOLDER] [OUT]
-# Makes OUT.json (a DSSE envelope; scripts/gpu-report.py verify OUT.json KEY.pub.pem) and OUT.html, OUT being
-# gpu-report where it is not given. Without --key a key is made beside them. The emulated device is reduced always.
-# Exit 1 when a part failed.
+# Makes OUT.json (a DSSE envelope; scripts/gpu-report.py verify OUT.json KEY.pub.pem) and OUT.html, OUT being gpu-report
+# where it is not given. Without --key a key is made beside them. The emulated device is reduced always. Exit 1 when a
+# part failed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 device=cuda reduced= key= build=build/release out=gpu-report
@@ -17,7 +16,7 @@ while [ $# -gt 0 ]; do
     --reduced) reduced=reduced; shift ;;
     --key) key=$2; shift 2 ;;
     --build) build=$2; shift 2 ;;
-    -h | --help) sed -n '3,10s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -h | --help) sed -n '3,9s/^# \{0,1\}//p' "$0"; exit 0 ;;
     -*) echo "gpu-report: unknown option $1 (see --help)" >&2; exit 2 ;;
     *) out=$1; shift ;;
     esac

@@ -255,6 +255,8 @@ void emu_copy_wait(emu_thread *t, uint32_t groups_left)
 
     while (done < queue->n && queue->copy[done].group + groups_left < queue->group)
         copy_now(&queue->copy[done++]);
+    if (done == 0)
+        return;
     memmove(queue->copy, queue->copy + done, (queue->n - done) * sizeof *queue->copy);
     queue->n -= done;
 }

@@ -49,7 +49,7 @@ for compiler in gcc clang; do
         elif [ "$level" = 3 ] && [ -f "$source/build/$compiler/CMakeCache.txt" ]; then # that preset: -O3 too
             out=$source/build/$compiler
         else
-            cmake -S "$source" -B "$out" -G Ninja -DCMAKE_C_COMPILER=$compiler -DCMAKE_BUILD_TYPE=None \
+            cmake -S "$source" -B "$out" -G Ninja -DCMAKE_C_COMPILER=$compiler -DCMAKE_BUILD_TYPE=None -DRP_CUDA=OFF \
                 -DRP_BUILD_TESTS=OFF \
                 -DCMAKE_C_FLAGS="-O$level" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
         fi
