@@ -228,6 +228,21 @@ static rp_status put_coefficients(rp_session *session, const request *r, const r
     return status;
 }
 
+/* What a run is pinned to, of those whose products were a library's. */
+static void put_pinned(rp_session *session, const rp_json *pinned)
+{
+    const rp_json *chip = rp_json_object_get(pinned, "chip"), *library = rp_json_object_get(pinned, "library");
+
+    if (!pinned)
+        return;
+    rp_put_line(session, "pinned", "%s products by %s %lld on %s (%lld multiprocessors): replayed there alone",
+                rp_json_string_value(rp_json_object_get(pinned, "compute")),
+                rp_json_string_value(rp_json_object_get(library, "name")),
+                (long long)rp_json_integer_value(rp_json_object_get(library, "version")),
+                rp_json_string_value(rp_json_object_get(chip, "name")),
+                (long long)rp_json_integer_value(rp_json_object_get(chip, "multiprocessors")));
+}
+
 static rp_status put_lines(rp_session *session, const request *r, const rp_archive *archive, const summary *s,
                            rp_error *err)
 {
@@ -243,6 +258,7 @@ static rp_status put_lines(rp_session *session, const request *r, const rp_archi
                 (long long)rp_json_integer_value(rp_json_object_get(s->manifest, "format")),
                 (long long)rp_json_integer_value(rp_json_object_get(s->manifest, "contract")),
                 rp_json_string_value(rp_json_object_get(s->manifest, "profile")));
+    put_pinned(session, rp_json_object_get(run, "pinned"));
     rp_put_line(session, "run", "%s%s%s, %lld steps", s->recipe ? "recipe" : "C API", name && *name ? ": " : "",
                 name ? name : "",
                 (long long)rp_json_integer_value(rp_json_object_get(rp_json_object_get(s->manifest, "run"), "steps")));

@@ -313,7 +313,8 @@ rp_status rp_event_wait(rp_device *device, rp_event *event, rp_stream *stream, r
 
 bool rp_device_repeats(const rp_device *device)
 {
-    return device->ops->sequence_begin != NULL;
+    /* a library looks for algorithms and asks for memory at any launch, which a sequence does not take */
+    return device->ops->sequence_begin != NULL && device->pinned == NULL;
 }
 
 rp_status rp_sequence_begin(rp_device *device, rp_stream *stream, rp_error *err)
@@ -340,4 +341,39 @@ void rp_sequence_free(rp_device *device, rp_sequence *sequence)
 {
     if (sequence != NULL)
         device->ops->sequence_free(device, sequence);
+}
+
+/* ---- the pinned profile ---- */
+
+rp_status rp_device_use_pinned(rp_device *device, rp_pinned_compute compute, uint64_t workspace, rp_error *err)
+{
+    if (device->ops->use_pinned == NULL)
+        return rp_fail(err, RP_EUNSUPPORTED,
+                       "profile pinned: device %s has no library of matrix products: choose a GPU (--device cuda), or "
+                       "profile: portable, which runs everywhere",
+                       device->kind);
+    if (device->pinned != NULL)
+        return rp_fail(err, RP_EARG, "profile pinned: device %s is in it already", device->kind);
+    return device->ops->use_pinned(device, compute, workspace, err);
+}
+
+const rp_pinned *rp_device_pinned(const rp_device *device)
+{
+    return device->pinned;
+}
+
+rp_status rp_device_expect_products(rp_device *device, const rp_pinned_product *product, size_t count, rp_error *err)
+{
+    rp_pinned *pinned = device->pinned;
+
+    if (pinned == NULL || pinned->closed)
+        return rp_fail(err, RP_EARG, "profile pinned: device %s expects no products", device->kind);
+    pinned->expected = rp_reallocarray(NULL, count, sizeof *product);
+    if (pinned->expected == NULL)
+        return rp_no_memory(err);
+    if (count > 0)
+        memcpy(pinned->expected, product, count * sizeof *product);
+    pinned->n_expected = count;
+    pinned->closed = true;
+    return RP_OK;
 }

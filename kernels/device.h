@@ -8,6 +8,7 @@
 
 #include "base/pool.h"
 #include "kernels/chain.h"
+#include "kernels/pinned/pinned.h"
 
 typedef struct rp_device rp_device;
 /* A queue of work in order. NULL is every device's default stream. */
@@ -115,5 +116,15 @@ rp_status rp_event_new(rp_device *device, rp_event **out, rp_error *err);
 void rp_event_free(rp_device *device, rp_event *event); /* NULL is fine */
 rp_status rp_event_record(rp_device *device, rp_event *event, rp_stream *stream, rp_error *err);
 rp_status rp_event_wait(rp_device *device, rp_event *event, rp_stream *stream, rp_error *err);
+
+/* The pinned profile: */
+/* From now on, before the first launch. Errors: RP_EUNSUPPORTED for a device without such a library, a host where it is
+ * not installed, or a variable of the environment that would change what it computes; the text says the way out. */
+rp_status rp_device_use_pinned(rp_device *device, rp_pinned_compute compute, uint64_t workspace, rp_error *err);
+/* NULL: the portable profile. Borrowed until the device is used again. */
+const rp_pinned *rp_device_pinned(const rp_device *device);
+/* Another run's products, copied, in order: a shape that is not among them is RP_EBITS, an algorithm that the library
+ * itself does not propose for its shape RP_EUNSUPPORTED, before either is computed. */
+rp_status rp_device_expect_products(rp_device *device, const rp_pinned_product *product, size_t count, rp_error *err);
 
 #endif

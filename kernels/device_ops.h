@@ -35,6 +35,8 @@ typedef struct rp_device_ops {
     bool (*sequence_current)(const rp_device *device, const rp_sequence *sequence);
     rp_status (*sequence_launch)(rp_device *device, rp_sequence *sequence, rp_stream *stream, rp_error *err);
     void (*sequence_free)(rp_device *device, rp_sequence *sequence);
+    /* Sets device->pinned; NULL: the portable profile alone. */
+    rp_status (*use_pinned)(rp_device *device, rp_pinned_compute compute, uint64_t workspace, rp_error *err);
 } rp_device_ops;
 
 struct rp_device {
@@ -45,6 +47,7 @@ struct rp_device {
     unsigned threads;
     rp_pool *pool;      /* NULL with one thread */
     bool shares_memory; /* the host may read device memory through rp_device_map: then it is ordinary memory */
+    rp_pinned *pinned;  /* NULL: the portable profile */
 };
 
 typedef rp_status rp_device_opener(rp_device **out, const char *level, unsigned threads, rp_error *err);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "audit/profile/identity.h"
 #include "base/buffer.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -15,6 +16,7 @@
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
 static const char *const kind_name[] = {"recipe", "api"};
+static const char *const profile_name[] = {"portable", "pinned"};
 static const char *const top_keys[] = {"contract", "format", "kind", "members", "profile", "run"};
 static const char *const withheld_top_keys[] = {"contract", "format", "kind", "members", "profile", "run", "withheld"};
 static const char *const member_keys[] = {"path", "sha256", "size"};
@@ -56,8 +58,8 @@ rp_status rp_manifest_write(rp_buffer *out, rp_run_kind kind, const rp_json *run
     if (list == NULL)
         return rp_no_memory(err);
     json = rp_json_pack("{s:i, s:i, s:s, s:o, s:s, s:O}", "contract", (int)RP_CONTRACT_VERSION, "format",
-                        (int)RP_ARCHIVE_FORMAT, "kind", kind_name[kind], "members", list, "profile", "portable", "run",
-                        (rp_json *)run);
+                        (int)RP_ARCHIVE_FORMAT, "kind", kind_name[kind], "members", list, "profile",
+                        profile_name[rp_json_object_get(run, "pinned") != NULL], "run", (rp_json *)run);
     if (json == NULL)
         return rp_no_memory(err);
     if (n_withheld > 0 && rp_json_object_set_new(json, "withheld", members_json(withheld, n_withheld, true)) != 0)
@@ -101,7 +103,7 @@ static rp_status check_version(const rp_json *json, const char *key, int known, 
     return RP_OK;
 }
 
-static rp_status parse_kind(const rp_json *json, rp_run_kind *kind, rp_error *err)
+static rp_status parse_kind(const rp_json *json, rp_run_kind *kind, bool *pinned, rp_error *err)
 {
     const char *profile = rp_json_string_value(rp_json_object_get(json, "profile"));
     const char *name = rp_json_string_value(rp_json_object_get(json, "kind"));
@@ -109,8 +111,10 @@ static rp_status parse_kind(const rp_json *json, rp_run_kind *kind, rp_error *er
 
     if (profile == NULL || name == NULL)
         return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": \"kind\" and \"profile\" must be strings");
-    if (strcmp(profile, "portable") != 0)
-        return rp_fail(err, RP_EUNSUPPORTED, RP_MANIFEST_NAME ": profile \"%s\", this build knows \"portable\"",
+    *pinned = strcmp(profile, profile_name[1]) == 0;
+    if (!*pinned && strcmp(profile, profile_name[0]) != 0)
+        return rp_fail(err, RP_EUNSUPPORTED,
+                       RP_MANIFEST_NAME ": profile \"%s\", this build knows \"portable\" and \"pinned\"",
                        rp_printable(shown, sizeof shown, profile, strlen(profile)));
     for (*kind = RP_RUN_RECIPE; strcmp(name, kind_name[*kind]) != 0; ++*kind)
         if (*kind == RP_RUN_API)
@@ -328,6 +332,14 @@ static rp_status check_parent(const rp_json *parent, rp_error *err)
     return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": run.parent: expected an object with archive_id, 64 hex digits");
 }
 
+/* The profile and what it says of the run go together: neither can be dropped without the other. */
+static rp_status check_profile(const rp_json *pinned, bool said, rp_error *err)
+{
+    if (!said && pinned != NULL)
+        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": run.pinned: the profile is portable, whose runs have none");
+    return said ? rp_pinned_check(pinned, err) : RP_OK;
+}
+
 static rp_status parse_manifest(const rp_json *json, lists *l, rp_manifest *manifest, rp_error *err)
 {
     rp_status status = RP_OK;
@@ -341,7 +353,7 @@ static rp_status parse_manifest(const rp_json *json, lists *l, rp_manifest *mani
         (status = check_version(json, "contract", RP_CONTRACT_VERSION, err)) != RP_OK ||
         (status = check_keys(json, withheld ? withheld_top_keys : top_keys, COUNT(top_keys) + withheld, "the manifest",
                              err)) != RP_OK ||
-        (status = parse_kind(json, &manifest->kind, err)) != RP_OK ||
+        (status = parse_kind(json, &manifest->kind, &manifest->pinned, err)) != RP_OK ||
         (status = take_list(rp_json_object_get(json, list_keys[0]), list_keys[0], &l->members, &manifest->member,
                             &manifest->members, err)) != RP_OK ||
         (status = take_withheld(rp_json_object_get(json, list_keys[1]), &l->withheld, manifest, err)) != RP_OK ||
@@ -351,7 +363,8 @@ static rp_status parse_manifest(const rp_json *json, lists *l, rp_manifest *mani
         return status;
     if (!rp_json_is_object(run))
         return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": \"run\" is not an object");
-    if ((status = check_parent(rp_json_object_get(run, "parent"), err)) != RP_OK)
+    if ((status = check_parent(rp_json_object_get(run, "parent"), err)) != RP_OK ||
+        (status = check_profile(rp_json_object_get(run, "pinned"), manifest->pinned, err)) != RP_OK)
         return status;
     manifest->run = rp_json_share(run);
     return RP_OK;

@@ -13,6 +13,7 @@ enum { RP_STATEMENTS_LIMIT = 8 << 20 };
 
 typedef struct rp_manifest {
     rp_run_kind kind;
+    bool pinned;       /* the profile: run has the object pinned, which was checked */
     rp_json *run;      /* object, opaque here: steps, journal_root, ... */
     rp_member *member; /* in archive order; offset is not set */
     size_t members;
@@ -20,8 +21,8 @@ typedef struct rp_manifest {
     size_t n_withheld;
 } rp_manifest;
 
-/* Appends the canonical JSON. members, and withheld with salted digests, must be in archive order. Errors: RP_EARG,
- * RP_ENOMEM. */
+/* Appends the canonical JSON; the profile is pinned where run has an object pinned. members, and withheld with salted
+ * digests, must be in archive order. Errors: RP_EARG, RP_ENOMEM. */
 rp_status rp_manifest_write(rp_buffer *out, rp_run_kind kind, const rp_json *run, const rp_member *member,
                             size_t members, const rp_member *withheld, size_t n_withheld, rp_error *err);
 /* Strict: canonical bytes, known keys only, members in archive order without doubles. Errors: RP_EFORMAT;

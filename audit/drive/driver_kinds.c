@@ -3,6 +3,7 @@
 #include "audit/archive/periods.h"
 #include "audit/archive/withheld.h"
 #include "audit/drive/driver_private.h"
+#include "audit/pinned/host.h"
 
 static const rp_source_ops *const kinds[] = {&rp_recipe_source, &rp_tape_source};
 
@@ -34,15 +35,20 @@ rp_status rp_driver_from_archive(rp_driver **out, const rp_archive *archive, con
 {
     const rp_source_ops *ops = NULL;
     void *source = NULL;
+    rp_run_options own;
     rp_status status = rp_archive_inputs_present(archive, err);
 
     *out = NULL;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         ops = kinds[i]->kind == rp_archive_manifest(archive)->kind ? kinds[i] : ops;
     if (status == RP_OK)
-        status = ops->open(&source, archive, options, err);
+        status = rp_pinned_admit(&own, archive, options, err);
+    if (status == RP_OK)
+        status = ops->open(&source, archive, &own, err);
     if (status == RP_OK)
         status = rp_driver_make(out, ops, source, err);
+    if (status == RP_OK)
+        status = rp_pinned_bind(rp_driver_run(*out), archive, err);
     if (status == RP_OK)
         status = settle_periods(*out, archive, err);
     if (status != RP_OK) {
@@ -62,5 +68,13 @@ rp_status rp_driver_clone(rp_driver **out, const rp_driver *from, const rp_archi
     if (!from->ops->clone)
         return rp_driver_from_archive(out, archive, options, err);
     status = from->ops->clone(&source, from->source, options, err);
-    return status == RP_OK ? rp_driver_make(out, from->ops, source, err) : status;
+    if (status == RP_OK)
+        status = rp_driver_make(out, from->ops, source, err);
+    if (status == RP_OK)
+        status = rp_pinned_bind(rp_driver_run(*out), archive, err);
+    if (status != RP_OK) {
+        rp_driver_free(*out);
+        *out = NULL;
+    }
+    return status;
 }

@@ -226,6 +226,9 @@ static rp_status open_recipe(recipe_source *s, const rp_archive *archive, const 
     if (status == RP_OK)
         status = rp_recipe_from_json(&s->recipe, json, RP_RECIPE_MEMBER, err);
     rp_json_free(json);
+    if (status == RP_OK && s->recipe->pinned != rp_archive_manifest(archive)->pinned)
+        status = rp_fail(err, RP_EFORMAT, RP_RECIPE_MEMBER ": profile: %s, but the manifest's is %s",
+                         s->recipe->pinned ? "pinned" : "portable", s->recipe->pinned ? "portable" : "pinned");
     if (status == RP_OK && !s->recipe->train.exact && s->recipe->train.epochs == RP_EPOCHS_BY_ROWS)
         status = rp_fail(err, RP_EFORMAT, RP_RECIPE_MEMBER ": train.epochs: expected a number, found auto");
     if (status == RP_OK && rp_recipe_tries(s->recipe))

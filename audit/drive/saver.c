@@ -52,6 +52,11 @@ rp_status rp_saver_open(rp_saver *s, const rp_job_options *options, const char *
     rp_status status;
 
     *s = (rp_saver){.every = options->save_every > 0 ? options->save_every : 0, .began = time(NULL)};
+    /* which products the library has computed is known to the process alone */
+    if (recipe->pinned && options->resume)
+        return rp_fail(err, RP_EUNSUPPORTED, "a run in the pinned profile keeps no resume points: start it anew");
+    if (recipe->pinned)
+        s->every = 0;
     if (!(s->every > 0) && !options->resume)
         return RP_OK;
     status = identity_of(&identity, recipe, table, test, err);

@@ -5,10 +5,13 @@
 
 #include "rp/audit.h"
 
-/* options may be NULL; its strings are borrowed. */
+/* options may be NULL; its strings are borrowed. The profile is not a job's: the recipe or the archive says it. */
 static inline rp_run_options rp_job_run_options(const rp_job_options *options)
 {
-    return options ? (rp_run_options){options->threads, options->level, options->device, options->max_memory}
+    return options ? (rp_run_options){.threads = options->threads,
+                                      .level = options->level,
+                                      .device = options->device,
+                                      .max_memory = options->max_memory}
                    : (rp_run_options){.threads = 0};
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Watching a run, step by step. */
+#include "audit/pinned/host.h"
 #include "audit/record/recorder_private.h"
 #include "base/handle.h"
 
@@ -193,6 +194,8 @@ rp_status rp_recorder_attach(rp_recorder **out, rp_run *run, bool keep_feeds, rp
         status = rp_fail(err, RP_EARG, "recording starts before the first step; %llu were made",
                          (unsigned long long)rp_run_steps(run));
     if (status == RP_OK)
+        status = rp_pinned_describe(&r->pinned, rp_run_device(run), err);
+    if (status == RP_OK)
         status = rp_staging_new(&r->staging, rp_run_device(run), err);
     if (status == RP_OK && keep_feeds)
         status = rp_feeds_new(&r->feeds, err);
@@ -345,6 +348,7 @@ void rp_recorder_free(rp_recorder *r)
     rp_rolling_free(r->rolling);
     rp_free(r->withhold);
     rp_json_free(r->parent);
+    rp_json_free(r->pinned);
     rp_archive_writer_free(r->store);
     rp_free(r);
 }

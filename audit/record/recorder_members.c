@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "audit/record/recorder_private.h"
+#include "audit/pinned/host.h"
 #include "base/memory.h"
 
 rp_status rp_recorder_add_members(rp_recorder *r, rp_archive_writer *writer, rp_digest *root, rp_error *err)
@@ -52,8 +53,12 @@ rp_status rp_recorder_describe(const rp_recorder *r, const rp_digest *root, rp_j
 {
     int failed = set_digest(run, "journal_root", root);
     rp_digest final;
-    rp_status status = RP_OK;
+    rp_status status = r->pinned ? rp_pinned_say_products(r->pinned, rp_run_device(r->run), err) : RP_OK;
 
+    if (status != RP_OK)
+        return status;
+    if (r->pinned)
+        failed |= rp_json_object_set(run, "pinned", r->pinned);
     failed |= rp_json_object_set_new(run, "steps", rp_json_integer((int64_t)rp_recorder_steps(r)));
     if (r->checkpoint_period && r->checkpoint_period < rp_recorder_steps(r))
         failed |= rp_json_object_set_new(run, "checkpoint_every", rp_json_integer((int64_t)r->checkpoint_period));

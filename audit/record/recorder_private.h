@@ -67,6 +67,7 @@ struct rp_recorder {
     pending_step pending;
     hash_order order;
     rp_json *parent;  /* of the manifest's run object; NULL: none */
+    rp_json *pinned;  /* likewise */
     uint64_t resumes; /* 1: it goes on from an archive */
     uint64_t nanoseconds;
 };

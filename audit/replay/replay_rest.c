@@ -98,6 +98,9 @@ static rp_status compare_run(const rp_archive *archive, const rp_driver *driver,
     if (states != 1)
         failed |= rp_json_object_set_new(run, "state_period", rp_json_integer((int64_t)states)) |
                   rp_json_object_set(run, "final_state", rp_json_object_get(recorded, "final_state"));
+    if (rp_json_object_get(recorded,
+                           "pinned")) /* held against this host before; a part computes some of its products */
+        failed |= rp_json_object_set(run, "pinned", rp_json_object_get(recorded, "pinned"));
     if (failed)
         return rp_no_memory(err);
     rp_json_object_foreach (run, key, value)

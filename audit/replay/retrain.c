@@ -337,6 +337,10 @@ rp_status rp_retrain_recipe(rp_recipe **out, const rp_archive *archive, bool war
     rp_status status = load(&p, &a.recipe, err);
 
     *out = NULL;
+    if (status == RP_OK && rp_archive_manifest(archive)->pinned)
+        status = rp_fail(err, RP_EUNSUPPORTED,
+                         "this run is pinned, and is not held against another on the same rows: reprise run with a "
+                         "recipe that names it as parent (docs/pinned.md)");
     if (status == RP_OK)
         status = rp_table_open(&table, text->bytes, text->size, p.recipe, text->where, err);
     a.table = table;

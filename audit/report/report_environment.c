@@ -162,7 +162,8 @@ void rp_report_digests(rp_report_view *r)
     if (rp_json_object_get(run, "parent"))
         put_value(r, "Started from archive", rp_json_object_get(rp_json_object_get(run, "parent"), "archive_id"));
     rp_html_row_open(out, "Versions");
-    rp_buffer_printf(out, "archive format %d, profile portable", (int)RP_ARCHIVE_FORMAT);
+    rp_buffer_printf(out, "archive format %d, profile %s", (int)RP_ARCHIVE_FORMAT,
+                     rp_archive_manifest(r->archive)->pinned ? "pinned" : "portable");
     rp_html_row_close(out);
     rp_buffer_text(out, "</tbody>\n</table>\n");
     rp_html_table(out, "members", "Members", "Name|#Bytes|SHA-256");

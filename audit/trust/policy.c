@@ -36,7 +36,7 @@ static rp_status read_policy(rp_policy_reader *in, const rp_node *top)
     static const char *const keys[] = {"policy",  "name",      "groups", "builder",    "replay",     "approvals",
                                        "log",     "parent",    "kind",   "conformant", "metrics",    "recipe",
                                        "columns", "findings",  "card",   "valid",      "validation", "drift",
-                                       "slices",  "selection", "trials", "fall"};
+                                       "slices",  "selection", "trials", "fall",       "profile"};
     const rp_node *version = top->kind == RP_NODE_MAPPING ? rp_node_find(top, "policy") : NULL, *name;
     int64_t number = 0;
 
@@ -55,7 +55,7 @@ static rp_status read_policy(rp_policy_reader *in, const rp_node *top)
     rp_policy_read_groups(in, top);
     for (int kind = 0; kind < RP_CLAUSE_KINDS; kind++)
         rp_policy_read_section(in, top, (rp_clause_kind)kind);
-    rp_policy_imply_parent(in);
+    rp_policy_imply(in);
     return in->r.status == RP_OK ? borrow_log_keys(in->policy, in->r.err) : in->r.status;
 }
 

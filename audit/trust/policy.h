@@ -32,6 +32,7 @@ typedef enum rp_clause_kind {
     RP_CLAUSE_PARENT, /* from here on what is asked of the run itself, and of no signer */
     RP_CLAUSE_RUN_KIND,
     RP_CLAUSE_CONFORMANT,
+    RP_CLAUSE_PROFILE,
     RP_CLAUSE_METRICS, /* these and the next are held against rp_run_facts */
     RP_CLAUSE_RECIPE,
     RP_CLAUSE_COLUMNS,
@@ -134,6 +135,7 @@ typedef struct rp_clause {
     bool implied;                     /* nobody wrote it: told only where there is something to tell */
     rp_parent_rule parent;
     char run_kind[8];     /* "recipe", "api" */
+    bool pinned;          /* profile: a run that is pinned to one host's library will do */
     rp_model_bound bound; /* of trials: how many */
     bool linear;          /* trials: the linear challenger is among them, */
     uint64_t seeds;       /* and so many other seeds */
@@ -149,7 +151,7 @@ struct rp_policy {
     rp_group group[RP_POLICY_GROUPS];
     rp_key **key;                            /* of all groups */
     const rp_key **log_key;                  /* those of logs' groups, borrowed from key */
-    rp_clause clause[RP_POLICY_CLAUSES + 1]; /* and the one on parents, which need not be written */
+    rp_clause clause[RP_POLICY_CLAUSES + 2]; /* and those on parent and profile, which need not be written */
 };
 
 /* Whether a statement of that kind is what the clause is about. */

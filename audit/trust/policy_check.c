@@ -155,6 +155,7 @@ static void (*const checks[RP_CLAUSE_KINDS])(rp_check *c, rp_buffer *text) = {
     [RP_CLAUSE_LOG] = check_log,
     [RP_CLAUSE_PARENT] = rp_check_parent_clause,
     [RP_CLAUSE_CONFORMANT] = rp_check_conformant,
+    [RP_CLAUSE_PROFILE] = rp_check_profile,
     [RP_CLAUSE_RUN_KIND] = rp_check_run_kind,
     [RP_CLAUSE_METRICS] = rp_check_metrics,
     [RP_CLAUSE_RECIPE] = rp_check_recipe,
@@ -193,6 +194,12 @@ static rp_status check_clause(const rp_policy *policy, const rp_clause *clause, 
         rp_buffer_free(&text);
     rp_evidence_close(&c);
     return status;
+}
+
+/* Whether a clause that nobody wrote has anything to say of this archive. */
+static bool concerns(const rp_clause *clause, const rp_verification *verified)
+{
+    return clause->kind == RP_CLAUSE_PROFILE ? strcmp(verified->profile, "pinned") == 0 : *verified->parent != '\0';
 }
 
 static bool named_already(const rp_policy_result *result, const char *key_id, const char *group)
@@ -252,7 +259,7 @@ rp_status rp_policy_check(const rp_policy *policy, const rp_verification *verifi
     for (size_t i = 0; i < policy->clauses && status == RP_OK; i++) {
         rp_policy_clause *one = &made->clause[made->clauses];
 
-        if (policy->clause[i].implied && *verified->parent == '\0')
+        if (policy->clause[i].implied && !concerns(&policy->clause[i], verified))
             continue;
         status = check_clause(policy, &policy->clause[i], verified, one, err);
         made->clauses++;

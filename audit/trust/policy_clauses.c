@@ -203,6 +203,7 @@ static const struct {
     [RP_CLAUSE_FALL] = {"fall", false, true, false, rp_policy_read_fall},
     [RP_CLAUSE_PARENT] = {"parent", false, false, true, rp_policy_read_parent},
     [RP_CLAUSE_CONFORMANT] = {"conformant", false, false, true, rp_policy_read_conformant},
+    [RP_CLAUSE_PROFILE] = {"profile", false, false, true, rp_policy_read_profile},
     [RP_CLAUSE_METRICS] = {"metrics", false, true, false, rp_policy_read_metrics},
     [RP_CLAUSE_RECIPE] = {"recipe", false, true, false, rp_policy_read_recipe},
     [RP_CLAUSE_CARD] = {"card", false, false, true, rp_policy_read_card},
@@ -252,14 +253,19 @@ void rp_policy_read_section(rp_policy_reader *in, const rp_node *top, rp_clause_
         read_clause(in, &node->child[i], kind, i);
 }
 
-void rp_policy_imply_parent(rp_policy_reader *in)
+static void imply(rp_policy_reader *in, const rp_clause *clause)
 {
     rp_policy *policy = in->policy;
 
     for (size_t i = 0; i < policy->clauses; i++)
-        if (policy->clause[i].kind == RP_CLAUSE_PARENT)
+        if (policy->clause[i].kind == clause->kind)
             return;
     if (in->r.status == RP_OK)
-        policy->clause[policy->clauses++] =
-            (rp_clause){.kind = RP_CLAUSE_PARENT, .name = "parent", .implied = true, .parent = RP_PARENT_CHECKED};
+        policy->clause[policy->clauses++] = *clause;
+}
+
+void rp_policy_imply(rp_policy_reader *in)
+{
+    imply(in, &(rp_clause){.kind = RP_CLAUSE_PARENT, .name = "parent", .implied = true, .parent = RP_PARENT_CHECKED});
+    imply(in, &(rp_clause){.kind = RP_CLAUSE_PROFILE, .name = "profile", .implied = true});
 }

@@ -30,6 +30,13 @@ void rp_policy_read_run_kind(rp_policy_reader *in, const rp_node *node, rp_claus
     (void)snprintf(clause->run_kind, sizeof clause->run_kind, "%s", names[kind]);
 }
 
+void rp_policy_read_profile(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
+{
+    static const char *const names[] = {"portable", "pinned"};
+
+    clause->pinned = read_word(in, node, clause->name, names, 2, "portable, or pinned where that will do") == 1;
+}
+
 void rp_policy_read_conformant(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
 {
     static const char *const names[] = {"true"};

@@ -25,8 +25,8 @@ void rp_policy_read_authorities(rp_policy_reader *in, const rp_node *node, const
 void rp_policy_clear_group(rp_group *group);
 /* The section of that kind, where there is one: one clause or several. */
 void rp_policy_read_section(rp_policy_reader *in, const rp_node *top, rp_clause_kind kind);
-/* A policy that says nothing of parents wants them checked. */
-void rp_policy_imply_parent(rp_policy_reader *in);
+/* A policy that says nothing of parents wants them checked; of the profile: portable. */
+void rp_policy_imply(rp_policy_reader *in);
 /* What sections share: the group at key, how many of it, dates, true or false. */
 void rp_policy_read_group(rp_policy_reader *in, const rp_node *mapping, const char *key,
                           bool (*fits)(rp_group_kind kind), const char *expected, const rp_clause *clause, size_t *out);
@@ -55,5 +55,6 @@ void rp_policy_read_columns(rp_policy_reader *in, const rp_node *node, rp_clause
 void rp_policy_read_trials(rp_policy_reader *in, const rp_node *node, rp_clause *clause);
 void rp_policy_read_card(rp_policy_reader *in, const rp_node *node, rp_clause *clause);
 void rp_policy_read_conformant(rp_policy_reader *in, const rp_node *node, rp_clause *clause);
+void rp_policy_read_profile(rp_policy_reader *in, const rp_node *node, rp_clause *clause);
 
 #endif

@@ -285,6 +285,8 @@ static rp_status verify(rp_archive *archive, const rp_key *const *trusted, size_
         return rp_fail_at(err, status, "%s", archive->where);
     memcpy(result->archive_id, archive->id, RP_DIGEST_HEX);
     (void)snprintf(result->kind, sizeof result->kind, "%s", rp_archive_kind(archive));
+    (void)snprintf(result->profile, sizeof result->profile, "%s",
+                   rp_archive_manifest(archive)->pinned ? "pinned" : "portable");
     if (rp_parent_id(archive))
         memcpy(result->parent, rp_parent_id(archive), RP_DIGEST_HEX);
     result->members = archive->members;

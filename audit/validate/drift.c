@@ -31,6 +31,11 @@ rp_status rp_training_open(rp_training *t, const rp_archive *archive, const rp_j
     rp_status status;
 
     *t = (rp_training){.scoring = NULL};
+    /* rows are scored by the contract's products: the run's own are not, so nothing could tell a forged reference */
+    if (rp_archive_manifest(archive)->pinned)
+        return rp_fail(err, RP_EUNSUPPORTED,
+                       "this run is pinned: scores here are not the library's, so its reference cannot be held against "
+                       "its own training rows, and no drift is told from it (docs/pinned.md)");
     if (!rp_archive_find(archive, RP_TABLE_MEMBER))
         return RP_OK;
     status = rp_archive_read_member(archive, RP_TABLE_MEMBER, SIZE_MAX / 2, &t->csv, err);

@@ -10,6 +10,8 @@ const rp_variable rp_environment[] = {
      "the public key to trust where none of --trust, --ca, --policy and --allow-unsigned is given (docs/keys.md)"},
     {"PKCS11_MODULE_PATH", "the module through which keys of a token are reached (docs/keys.md)"},
     {"RP_EMULATED_LIBRARY", "the emulated driver of --device emulated, where it does not lie beside the command"},
+    {"RP_CUBLASLT_LIBRARY", "the file of cuBLASLt for the pinned profile, where the loader does not find it"},
+    {"CUBLAS_WORKSPACE_CONFIG", "not ours: recorded of a run in the pinned profile (docs/pinned.md)"},
     {"TMPDIR", "where members are kept while an archive is written, and scratch files of golden check"},
     {"NO_COLOR", "when it is set and not empty, nothing is coloured"},
     {"TERM", "\"dumb\", or nothing: neither colours nor a progress bar"},

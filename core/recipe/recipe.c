@@ -372,8 +372,9 @@ static void read_version(rp_node_reader *reader, const rp_node *top, rp_recipe *
 
 static void read_recipe(rp_node_reader *reader, const rp_node *top, rp_recipe *out)
 {
-    static const char *const keys[] = {"reprise", "name", "seed",   "data",        "model",      "train",      "record",
-                                       "parent",  "card", "search", "challengers", "validation", "predecessor"};
+    static const char *const keys[] = {"reprise", "name",   "seed",        "data",       "model",
+                                       "train",   "record", "parent",      "card",       "search",
+                                       "profile", "pinned", "challengers", "validation", "predecessor"};
     const rp_node *train;
     int64_t seed;
 
@@ -396,6 +397,7 @@ static void read_recipe(rp_node_reader *reader, const rp_node *top, rp_recipe *o
     rp_recipe_read_card(reader, top, out);
     rp_recipe_read_trials(reader, top, out);
     rp_recipe_read_validation(reader, top, out);
+    rp_recipe_read_profile(reader, top, out);
 }
 
 static rp_status resolve(rp_recipe **out, rp_node_reader *reader, const rp_node *top)

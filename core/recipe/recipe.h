@@ -181,9 +181,14 @@ typedef struct rp_conv_layer {
 /* Keys of the YAML are the member names, nested as commented; defaults in brackets. A key that does not apply (momentum
  * with adamw, dropout without hidden layers, folds with train_on_all ...) is refused, and absent from the JSON. */
 typedef struct rp_recipe {
-    int64_t reprise;             /* reprise: 1 (recipe version, required) */
-    char *name;                  /* name: [""] free text */
-    uint64_t seed;               /* seed: [0] 0 .. 2^53-1 */
+    int64_t reprise;       /* reprise: 1 (recipe version, required) */
+    char *name;            /* name: [""] free text */
+    uint64_t seed;         /* seed: [0] 0 .. 2^53-1 */
+    bool pinned;           /* profile: [portable] portable|pinned; the JSON has it for pinned only, and with it */
+    struct {               /* pinned: */
+        int compute;       /*   compute: f32|f64|tf32|bf16 (required): an rp_pinned_compute */
+        int64_t workspace; /*   workspace: [33554432] bytes, 1 .. 2^30 */
+    } library;
     struct {                     /* data: */
         char *csv;               /*   csv: path relative to the recipe file (required) */
         char *test_csv;          /*   test_csv: [absent] another table, whose rows are the test part; instead of test */

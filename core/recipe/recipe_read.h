@@ -35,6 +35,8 @@ void rp_recipe_read_interactions(rp_node_reader *reader, const rp_node *data, rp
 void rp_recipe_read_table(rp_node_reader *reader, const rp_node *data, rp_recipe *out);
 /* train.class_weights; train is the section. */
 void rp_recipe_read_class_weights(rp_node_reader *reader, const rp_node *train, rp_recipe *out);
+/* profile and the pinned: section; after the trials, which exclude it. */
+void rp_recipe_read_profile(rp_node_reader *reader, const rp_node *top, rp_recipe *out);
 /* The model: section. */
 void rp_recipe_read_model(rp_node_reader *reader, const rp_node *top, rp_recipe *out);
 

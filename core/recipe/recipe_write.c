@@ -5,6 +5,7 @@
 #include "core/recipe/recipe_trials.h"
 #include "core/recipe/recipe_names.h"
 #include "determinism/decimal.h"
+#include "determinism/pinned.h"
 
 const char *const rp_activation_names[4] = {"relu", "gelu", "tanh", "sigmoid"};
 const char *const rp_loss_names[6] = {"auto", "bce", "cross_entropy", "mse", "poisson", "gamma"};
@@ -439,6 +440,18 @@ static void write_validation(writer top, const rp_recipe *recipe)
         put(w, "threshold", rp_json_null());
 }
 
+static void write_profile(writer top, const rp_recipe *recipe)
+{
+    writer w;
+
+    if (!recipe->pinned)
+        return;
+    put(top, "profile", rp_json_string("pinned"));
+    w = section(top, "pinned");
+    put(w, "compute", rp_json_string(rp_pinned_compute_names()[recipe->library.compute]));
+    put(w, "workspace", rp_json_integer(recipe->library.workspace));
+}
+
 rp_json *rp_recipe_write(const rp_recipe *recipe)
 {
     bool failed = false;
@@ -455,6 +468,7 @@ rp_json *rp_recipe_write(const rp_recipe *recipe)
     if (recipe->predecessor != NULL)
         put(top, "predecessor", rp_json_string(recipe->predecessor));
     write_validation(top, recipe);
+    write_profile(top, recipe);
     failed = failed || top.object == NULL || rp_recipe_write_card(top.object, recipe) != 0 ||
              rp_recipe_write_trials(top.object, recipe) != 0;
     if (failed || top.object == NULL) {

@@ -6,6 +6,7 @@
 #include "base/handle.h"
 #include "core/run/run_private.h"
 #include "determinism/fpenv.h"
+#include "kernels/device.h"
 
 const char *rp_run_device_name(size_t i)
 {
@@ -15,6 +16,19 @@ const char *rp_run_device_name(size_t i)
 bool rp_run_device_known(const char *device)
 {
     return device != NULL && rp_device_known(device);
+}
+
+static rp_status use_profile(rp_run *run, const rp_run_options *options, rp_error *err)
+{
+    const uint64_t workspace = options->pinned_workspace ? options->pinned_workspace : RP_PINNED_WORKSPACE;
+    rp_pinned_compute compute;
+
+    if (!rp_pinned_compute_of(&compute, options->pinned))
+        return rp_fail(err, RP_EARG, "pinned: expected f32, f64, tf32 or bf16, found %.32s", options->pinned);
+    if (workspace > RP_PINNED_WORKSPACE_MOST)
+        return rp_fail(err, RP_EARG, "pinned_workspace: expected at most %d bytes, found %llu",
+                       (int)RP_PINNED_WORKSPACE_MOST, (unsigned long long)workspace);
+    return rp_device_use_pinned(run->device, compute, workspace, err);
 }
 
 rp_status rp_run_new(rp_run **out, const rp_run_options *options, rp_error *err)
@@ -32,6 +46,8 @@ rp_status rp_run_new(rp_run **out, const rp_run_options *options, rp_error *err)
         status = rp_device_open(&run->device, options ? options->device : NULL, options ? options->level : NULL,
                                 options && options->threads ? options->threads : rp_processors(64), err);
     }
+    if (status == RP_OK && options && options->pinned)
+        status = use_profile(run, options, err);
     run->max_memory = options ? options->max_memory : 0;
     if (status == RP_OK) {
         run->arena.device = run->device;

@@ -7,6 +7,7 @@
 #include "core/train/evaluate.h"
 #include "core/train/schedule.h"
 #include "determinism/fpenv.h"
+#include "determinism/pinned.h"
 
 void rp_trainer_free(rp_trainer *t)
 {
@@ -171,9 +172,20 @@ static rp_status fill_run(rp_trainer *t, rp_error *err)
     return status == RP_OK ? rp_trainer_build(t, err) : status;
 }
 
+/* The recipe says the profile: what is recorded of a run follows from it alone. */
+static rp_run_options options_of(const rp_recipe *recipe, const rp_run_options *options)
+{
+    rp_run_options own = options ? *options : (rp_run_options){.threads = 0};
+
+    own.pinned = recipe->pinned ? rp_pinned_compute_names()[recipe->library.compute] : NULL;
+    own.pinned_workspace = recipe->pinned ? (uint64_t)recipe->library.workspace : 0;
+    return own;
+}
+
 static rp_status new_trainer(rp_trainer **out, const origin *from, const rp_run_options *options, rp_error *err)
 {
     rp_trainer *t = rp_calloc(1, sizeof *t);
+    const rp_run_options own = options_of(from->recipe, options);
     rp_fpenv saved;
     rp_status status;
 
@@ -187,7 +199,7 @@ static rp_status new_trainer(rp_trainer **out, const origin *from, const rp_run_
         rp_free(t);
         return status;
     }
-    status = rp_run_new(&t->run, options, err); /* its threads prepare the data as well */
+    status = rp_run_new(&t->run, &own, err); /* its threads prepare the data as well */
     if (status == RP_OK)
         status = prepare(t, from, err);
     if (status == RP_OK)

@@ -22,6 +22,11 @@ typedef struct rp_run_options {
      * this only where they fit beside what the program needs anyway (M of rp_price). 0: no such limit. Never changes a
      * bit. */
     uint64_t max_memory;
+    /* NULL: the portable profile, whose bits are the same everywhere. Else the pinned one (docs/pinned.md), on a GPU:
+     * matrix products of this kind, "f32", "f64", "tf32" or "bf16", are computed by cuBLASLt. An archive of such a run
+     * says by which library, driver and chip, and is replayed by these alone. */
+    const char *pinned;
+    uint64_t pinned_workspace; /* bytes that the library may have, at most 2^30; 0: 2^25 */
 } rp_run_options;
 
 /* The names that `device` may be: "cpu", then others; NULL beyond the last. */
@@ -29,7 +34,7 @@ RP_API const char *rp_run_device_name(size_t i);
 /* Whether a text is one of them; behind "cuda" and "emulated" may stand which of several: "cuda:1". */
 RP_API bool rp_run_device_known(const char *device);
 /* options may be NULL. Enters and proves the floating-point environment of CONTRACT 2. The run is freed by rp_run_free.
- */
+ * Errors: RP_EARG; RP_EUNSUPPORTED for a device that is not here, or one without what the pinned profile needs. */
 RP_API rp_status rp_run_new(rp_run **out, const rp_run_options *options, rp_error *err);
 RP_API void rp_run_free(rp_run *run); /* NULL is fine */
 RP_API const char *rp_run_level(const rp_run *run);

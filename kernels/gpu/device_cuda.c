@@ -10,6 +10,7 @@
 #include "determinism/fpenv.h"
 #include "kernels/gpu/device_gpu.h"
 #include "kernels/gpu/images.h"
+#include "kernels/gpu/pinned/cublaslt.h"
 
 /* The fault is read with it, where there may be one: whoever has waited for the default stream asks then. */
 static rp_status cuda_synchronize(rp_device *device, rp_stream *stream, rp_error *err)
@@ -124,6 +125,7 @@ static void cuda_free(rp_device *device)
     if (d->context != NULL) {
         (void)d->driver->cuCtxSetCurrent(d->context);
         (void)rp_gpu_settle(d, NULL);
+        rp_cublaslt_close(d->cublaslt);
         rp_gpu_memory_free(d);
         for (size_t i = 0; i < d->modules; i++)
             (void)d->driver->cuModuleUnload(d->module[i]);
@@ -140,6 +142,7 @@ static void cuda_free(rp_device *device)
     for (size_t i = 0; i < RP_GPU_FUNCTIONS; i++)
         rp_free(d->function[i].name);
     rp_driver_close(d->driver);
+    rp_pinned_free(d->base.pinned);
     rp_pool_free(d->base.pool);
     pthread_mutex_destroy(&d->lock);
     rp_free(d);
@@ -171,6 +174,7 @@ static const rp_device_ops cuda_ops = {
     .sequence_current = rp_gpu_sequence_current,
     .sequence_launch = rp_gpu_sequence_launch,
     .sequence_free = rp_gpu_sequence_free,
+    .use_pinned = rp_gpu_use_pinned,
 };
 
 static rp_status attribute(rp_gpu_device *d, int *value, int which, rp_error *err)

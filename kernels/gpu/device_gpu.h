@@ -68,6 +68,7 @@ struct rp_gpu_device {
     } function[RP_GPU_FUNCTIONS]; /* by a digest of the name */
     rp_gpu_fault *fault_mirror;   /* pinned; what synchronizing has read */
     rp_cu_pointer fault;          /* an rp_gpu_fault */
+    struct rp_cublaslt *cublaslt; /* of the pinned profile; else NULL */
     bool checked;                 /* a check was launched since fault was read */
     bool checked_before;          /* the capture that is going on */
     uint64_t moves;               /* of workspaces: what was captured with their addresses is gone */
@@ -105,6 +106,9 @@ bool rp_gpu_sequence_current(const rp_device *device, const rp_sequence *sequenc
 rp_status rp_gpu_sequence_launch(rp_device *device, rp_sequence *sequence, rp_stream *stream, rp_error *err);
 void rp_gpu_sequence_free(rp_device *device, rp_sequence *sequence);
 rp_gpu_queue rp_gpu_queue_of(rp_gpu_device *d, rp_stream *stream, rp_error *err);
+
+/* Of pinned/profile.c. */
+rp_status rp_gpu_use_pinned(rp_device *device, rp_pinned_compute compute, uint64_t workspace, rp_error *err);
 
 /* Of index_check.c and launch_chain.c. */
 rp_status rp_gpu_clear_fault(rp_gpu_device *d, rp_error *err);

@@ -19,9 +19,9 @@ MOST = 32
 LAYERS = ["base", "determinism", "kernels", "core", "audit"]
 ORDER = {
     "core": ["program", "run", "recipe", "stats", "data", "train", "trials"],
-    "audit": ["digest", "sign", "log", "archive", "statements", "trust", "record", "drive", "replay", "validate", "retrain", "explain", "report"],
+    "audit": ["digest", "sign", "log", "profile", "archive", "statements", "trust", "pinned", "record", "drive", "replay", "validate", "retrain", "explain", "report"],
 }
-VERIFIES = ORDER["audit"][:6]  # rooms that link without kernels and core
+VERIFIES = ORDER["audit"][:7]  # rooms that link without kernels and core
 CIRCLES_ALLOWED = "core/program/"
 # Known edges "FILE -> ROOM", and circles by one of their files, with the reason. The list only shrinks.
 EXCEPT_EDGES = {}

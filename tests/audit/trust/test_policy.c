@@ -89,6 +89,8 @@ static void policies_are_refused_for_every_flaw(void **state)
         {BUILDER "parent: replayed\n", "none, checked, met or any"},
         {BUILDER "parent: [none]\n", "none, checked, met or any"},
         {BUILDER "conformant: false\n", "leave it out"},
+        {BUILDER "profile: any\n", "portable, or pinned"},
+        {BUILDER "profile: [pinned]\n", "portable, or pinned"},
         {BUILDER "metrics: {at_least: 1}\n", "metrics[0].of: is missing"},
         {BUILDER "metrics: {of: auc}\n", "demands nothing"},
         {BUILDER "metrics: {of: auc, at_least: high}\n", "a number"},
@@ -486,6 +488,21 @@ static void a_provenance_says_whether_its_kernels_conform(void **state)
     expect("conformant: true\n", false, "does not say so");
     list[0].conforms = true;
     expect("conformant: true\n", true, "says so");
+}
+
+static void pinned_runs_are_taken_where_the_policy_says_so(void **state)
+{
+    (void)state;
+    begin();
+    state_by('0', RP_STATEMENT_PROVENANCE);
+    expect("", true, "signed"); /* nobody asked, and there is nothing to tell */
+    expect("profile: portable\n", true, "it is portable");
+    expect("profile: pinned\n", true, "it is portable");
+    strcpy(v.profile, "pinned");
+    expect("", false, "it is pinned");
+    expect("profile: portable\n", false, "it is pinned");
+    expect("profile: pinned\n", true, "it is pinned");
+    strcpy(v.profile, "portable");
 }
 
 static rp_json *parsed(const char *text)
@@ -940,6 +957,7 @@ int main(void)
         cmocka_unit_test(decisions_of_a_time_to_come_supersede_nothing),
         cmocka_unit_test(parents_are_replayed_too),
         cmocka_unit_test(a_provenance_says_whether_its_kernels_conform),
+        cmocka_unit_test(pinned_runs_are_taken_where_the_policy_says_so),
         cmocka_unit_test(models_are_held_to_the_policy),
         cmocka_unit_test(findings_are_held_to_the_policy),
         cmocka_unit_test(cards_are_held_to_the_policy),

@@ -309,7 +309,8 @@ static void manifests_are_refused_for_every_flaw(void **state)
         {MANIFEST("1", "1e999", "\"api\"", "[]", "\"portable\"", ""), RP_EFORMAT},
         {MANIFEST("1", "1", "\"other\"", "[]", "\"portable\"", ""), RP_EFORMAT},
         {MANIFEST("1", "1", "\"api\"", "{}", "\"portable\"", ""), RP_EFORMAT},
-        {MANIFEST("1", "1", "\"api\"", "[]", "\"pinned\"", ""), RP_EUNSUPPORTED},
+        {MANIFEST("1", "1", "\"api\"", "[]", "\"strict\"", ""), RP_EUNSUPPORTED},
+        {MANIFEST("1", "1", "\"api\"", "[]", "\"pinned\"", ""), RP_EFORMAT},
         {MANIFEST("1", "1", "\"api\"", "[]", "\"portable\"", ",\"run\":{}"), RP_EFORMAT},
         {MANIFEST("1", "1", "\"api\"", "[]", "\"portable\"", ",\"z\":0"), RP_EFORMAT},
         {MANIFEST("1", "1", "\"api\"", "[]", "\"portable\"", "") "\n", RP_EFORMAT},
@@ -317,7 +318,7 @@ static void manifests_are_refused_for_every_flaw(void **state)
         {MANIFEST("1", "1", "\"api\"", "[3]", "\"portable\"", ""), RP_EFORMAT},
         {MANIFEST("1", "2", "\"api\"", "[3]", "\"portable\"", ""), RP_EUNSUPPORTED}, /* what else is newer too */
         {MANIFEST("2", "1", "\"api\"", "[{\"b\":1}]", "\"portable\"", ",\"withheld\":[1]"), RP_EUNSUPPORTED},
-        {MANIFEST("1", "1", "\"api\"", "[3]", "\"pinned\"", ""), RP_EUNSUPPORTED},
+        {MANIFEST("1", "1", "\"api\"", "[3]", "\"strict\"", ""), RP_EUNSUPPORTED},
         {MANIFEST("1", "2", "\"api\"", "[ ]", "\"portable\"", ""), RP_EFORMAT}, /* no manifest of any format */
         {MANIFEST("1", "1", "\"api\"", "[ ]", "\"portable\"", ""), RP_EFORMAT},
         {MANIFEST("1", "1", "\"api\"", "[]", "\"portable\"", ",\"withheld\":[]"), RP_EFORMAT},
@@ -348,7 +349,7 @@ static void manifests_are_refused_for_every_flaw(void **state)
             fail_msg("%s: %s: %s", flaw[i].text, rp_status_name(status), status ? err.text : "");
         if (status != RP_OK)
             assert_names(&err, RP_MANIFEST_NAME);
-        if (status == RP_EUNSUPPORTED && strstr(err.text, "pinned") == NULL)
+        if (status == RP_EUNSUPPORTED && strstr(err.text, "strict") == NULL)
             assert_true(strstr(err.text, "up to") != NULL); /* both versions are named */
     }
     for (size_t i = 0; i < sizeof entry / sizeof *entry; i++) {

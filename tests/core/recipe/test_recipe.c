@@ -53,6 +53,48 @@ static char *written(const rp_recipe *recipe)
     return text;
 }
 
+static void the_profile_is_written_where_it_is_pinned(void **state)
+{
+    static const char pinned[] = "profile: pinned\n";
+    static const struct {
+        const char *more, *told;
+    } refused[] = {
+        {"", "pinned.compute: required"},
+        {"pinned: {workspace: 4}\n", "pinned.compute: required"},
+        {"pinned: {compute: f16}\n", "expected one of f32, f64, tf32, bf16"},
+        {"pinned: {compute: f32, workspace: 0}\n", "pinned.workspace"},
+        {"pinned: {compute: f32, workspace: 1073741825}\n", "pinned.workspace"},
+        {"pinned: {compute: f32, algorithm: 1}\n", "unknown key"},
+        {"pinned: [f32]\n", "a mapping"},
+        {"pinned: {compute: f32}\nchallengers: {linear: true}\n", "is for one run"},
+        {"pinned: {compute: f32}\nsearch: {over: {lr: [0.1, 0.2]}}\n", "is for one run"},
+    };
+    char text[512];
+    rp_recipe *recipe = parse(LEAST "profile: portable\n"), *again;
+    rp_error err;
+
+    (void)state;
+    assert_false(recipe->pinned);
+    assert_null(rp_json_object_get(recipe->json, "profile"));
+    rp_recipe_free(recipe);
+    recipe = parse(LEAST "profile: pinned\npinned: {compute: tf32}\n");
+    assert_string_equal(rp_json_string_value(rp_json_object_get(recipe->json, "profile")), "pinned");
+    assert_int_equal(recipe->library.workspace, 33554432);
+    assert_int_equal(rp_recipe_from_json(&again, recipe->json, "json", &err), RP_OK);
+    assert_true(again->pinned);
+    assert_int_equal(again->library.compute, recipe->library.compute);
+    rp_recipe_free(again);
+    assert_int_equal(rp_json_object_del(rp_json_object_get(recipe->json, "pinned"), "workspace"), 0);
+    assert_int_equal(rp_recipe_from_json(&again, recipe->json, "json", &err), RP_EFORMAT);
+    rp_recipe_free(recipe);
+    for (size_t i = 0; i < COUNT(refused); i++) {
+        (void)snprintf(text, sizeof text, LEAST "model: {hidden: [4]}\n%s%s", pinned, refused[i].more);
+        assert_refused(text, strlen(text), &refused[i].told, 1);
+    }
+    assert_refused(LEAST "pinned: {compute: f32}\n", strlen(LEAST "pinned: {compute: f32}\n"),
+                   (const char *[]){"applies only with profile: pinned"}, 1);
+}
+
 static void every_default_is_written_out(void **state)
 {
     rp_recipe *recipe = parse(LEAST "train: {solver: gradient}\n");
@@ -544,6 +586,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_default_is_written_out),
+        cmocka_unit_test(the_profile_is_written_where_it_is_pinned),
         cmocka_unit_test(with_epochs_the_rate_is_constant),
         cmocka_unit_test(every_key_reaches_the_struct),
         cmocka_unit_test(cards_are_read_and_resolved),

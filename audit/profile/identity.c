@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The form of a pinned run's identity, and how two differ: one table says what there is. */
+#include "audit/profile/identity.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "determinism/pinned.h"
+#include "rp/archive.h"
+
+#define WHERE "manifest.json: run.pinned"
+
+typedef enum shown { A_NAME, A_DIGEST, A_COMPUTE, A_NUMBER } shown;
+
+/* outer NULL: a key of the object itself */
+static const struct field {
+    const char *outer, *key;
+    shown form;
+    int64_t low, high;
+} fields[] = {
+    {"chip", "capability", A_NAME, 0, 0},
+    {"chip", "multiprocessors", A_NUMBER, 1, 1 << 20},
+    {"chip", "name", A_NAME, 0, 0},
+    {NULL, "compute", A_COMPUTE, 0, 0},
+    {"driver", "name", A_NAME, 0, 0},
+    {"driver", "sha256", A_DIGEST, 0, 0},
+    {"driver", "version", A_NUMBER, 1, INT64_MAX},
+    {"library", "name", A_NAME, 0, 0},
+    {"library", "sha256", A_DIGEST, 0, 0},
+    {"library", "version", A_NUMBER, 1, INT64_MAX},
+    {NULL, "workspace", A_NUMBER, 1, RP_PINNED_WORKSPACE_MOST},
+};
+enum { FIELDS = sizeof fields / sizeof *fields };
+
+static const char variable[] = "CUBLAS_WORKSPACE_CONFIG";
+static const char *const shape[] = {"batch", "k", "m", "n"};
+enum { SHAPE = sizeof shape / sizeof *shape };
+
+static const rp_json *value_of(const rp_json *pinned, const struct field *f)
+{
+    return rp_json_object_get(f->outer ? rp_json_object_get(pinned, f->outer) : pinned, f->key);
+}
+
+static bool is_name(const rp_json *value)
+{
+    const char *text = rp_json_string_value(value);
+
+    for (const char *c = text; c && *c; c++)
+        if (*c < ' ' || *c > '~')
+            return false;
+    return text && *text && strlen(text) < RP_PINNED_TEXT;
+}
+
+static bool is_bytes(const rp_json *value, size_t size)
+{
+    const char *text = rp_json_string_value(value);
+    unsigned char bytes[RP_PINNED_ALGORITHM];
+
+    return text && rp_unhex(bytes, size, text);
+}
+
+static bool fits(const rp_json *value, const struct field *f)
+{
+    rp_pinned_compute compute;
+
+    switch (f->form) {
+    case A_NAME:
+        return is_name(value);
+    case A_DIGEST:
+        return is_bytes(value, RP_DIGEST_HEX / 2);
+    case A_COMPUTE:
+        return rp_pinned_compute_of(&compute, rp_json_string_value(value));
+    default:
+        return rp_json_is_integer(value) && rp_json_integer_value(value) >= f->low &&
+               rp_json_integer_value(value) <= f->high;
+    }
+}
+
+static rp_status wrong_keys(const char *what, rp_error *err)
+{
+    return rp_fail(err, RP_EFORMAT, WHERE "%s: has other keys than a pinned run says", what);
+}
+
+static rp_status check_fields(const rp_json *pinned, rp_error *err)
+{
+    for (size_t i = 0; i < FIELDS; i++)
+        if (!fits(value_of(pinned, &fields[i]), &fields[i]))
+            return rp_fail(err, RP_EFORMAT, WHERE "%s%s.%s: missing, or not what a pinned run says",
+                           fields[i].outer ? "." : "", fields[i].outer ? fields[i].outer : "", fields[i].key);
+    if (rp_json_object_size(pinned) != 7)
+        return wrong_keys("", err);
+    for (size_t i = 0; i < FIELDS; i++)
+        if (fields[i].outer && rp_json_object_size(rp_json_object_get(pinned, fields[i].outer)) != 3)
+            return wrong_keys(fields[i].outer, err);
+    return RP_OK;
+}
+
+static rp_status check_environment(const rp_json *environment, rp_error *err)
+{
+    const rp_json *set = rp_json_object_get(environment, variable);
+
+    if (!rp_json_is_object(environment) || rp_json_object_size(environment) != (set ? 1u : 0u) ||
+        (set && !is_name(set)))
+        return rp_fail(err, RP_EFORMAT, WHERE ".environment: expected an object with %s or nothing", variable);
+    return RP_OK;
+}
+
+static rp_status check_product(const rp_json *product, const rp_json *before, size_t i, rp_error *err)
+{
+    int order = 0;
+
+    for (size_t k = 0; k < SHAPE; k++) {
+        const rp_json *v = rp_json_object_get(product, shape[k]), *last = rp_json_object_get(before, shape[k]);
+
+        if (!rp_json_is_integer(v) || rp_json_integer_value(v) < 1 || rp_json_integer_value(v) > INT32_MAX)
+            return rp_fail(err, RP_EFORMAT, WHERE ".products[%zu].%s: not a length", i, shape[k]);
+        if (order == 0 && last)
+            order = (rp_json_integer_value(v) > rp_json_integer_value(last)) -
+                    (rp_json_integer_value(v) < rp_json_integer_value(last));
+    }
+    if (before && order <= 0)
+        return rp_fail(err, RP_EFORMAT, WHERE ".products[%zu]: doubled or out of order", i);
+    if (rp_json_object_size(product) != SHAPE + 1 ||
+        !is_bytes(rp_json_object_get(product, "algorithm"), RP_PINNED_ALGORITHM))
+        return rp_fail(err, RP_EFORMAT, WHERE ".products[%zu].algorithm: expected %d lowercase hex digits", i,
+                       2 * RP_PINNED_ALGORITHM);
+    return RP_OK;
+}
+
+rp_status rp_pinned_check(const rp_json *pinned, rp_error *err)
+{
+    const rp_json *products = rp_json_object_get(pinned, "products"), *product, *before = NULL;
+    rp_status status;
+    size_t i;
+
+    if (!rp_json_is_object(pinned))
+        return rp_fail(err, RP_EFORMAT, WHERE ": expected an object: the profile is pinned");
+    status = check_fields(pinned, err);
+    if (status == RP_OK)
+        status = check_environment(rp_json_object_get(pinned, "environment"), err);
+    if (status == RP_OK && (!rp_json_is_array(products) || rp_json_array_size(products) > RP_PINNED_PRODUCTS))
+        return rp_fail(err, RP_EFORMAT, WHERE ".products: expected a list of at most %d", (int)RP_PINNED_PRODUCTS);
+    rp_json_array_foreach (products, i, product) {
+        if (status == RP_OK)
+            status = check_product(product, before, i, err);
+        before = product;
+    }
+    return status;
+}
+
+/* ---- differences ---- */
+
+static void put_value(rp_buffer *out, const rp_json *value, shown form)
+{
+    const char *text = rp_json_string_value(value);
+
+    if (text == NULL)
+        rp_buffer_printf(out, "%" PRId64, rp_json_integer_value(value));
+    else
+        rp_buffer_printf(out, form == A_DIGEST ? "%.12s..." : "%.64s", text);
+}
+
+static void put_difference(rp_buffer *out, size_t count, const char *outer, const char *key)
+{
+    rp_buffer_printf(out, "%s%s%s%s: recorded ", count ? "; " : "", outer ? outer : "", outer ? "." : "", key);
+}
+
+size_t rp_pinned_differences(rp_buffer *out, const rp_json *recorded, const rp_json *here)
+{
+    const rp_json *set = rp_json_object_get(rp_json_object_get(recorded, "environment"), variable);
+    const rp_json *mine = rp_json_object_get(rp_json_object_get(here, "environment"), variable);
+    size_t count = 0;
+
+    for (size_t i = 0; i < FIELDS; i++) {
+        const rp_json *a = value_of(recorded, &fields[i]), *b = value_of(here, &fields[i]);
+
+        if (rp_json_equal(a, b))
+            continue;
+        put_difference(out, count++, fields[i].outer, fields[i].key);
+        put_value(out, a, fields[i].form);
+        rp_buffer_text(out, ", here ");
+        put_value(out, b, fields[i].form);
+    }
+    if ((set || mine) && !(set && mine && rp_json_equal(set, mine))) {
+        put_difference(out, count++, "environment", variable);
+        rp_buffer_printf(out, "%.64s, here %.64s", set ? rp_json_string_value(set) : "not set",
+                         mine ? rp_json_string_value(mine) : "not set");
+    }
+    return count;
+}

@@ -1,0 +1,148 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The pinned profile through the command, with the stand-in library on the emulated device: what is recorded, where it
+# is refused, what an edited archive comes to, and every call of the library failing once. Usage: pinned.sh REPRISE
+# REPRISE_VERIFY SOURCE_DIR OTHER_LIBRARY, with RP_EMULATED_LIBRARY naming the device.
+set -euo pipefail
+reprise=$1 verify=$2 source=$3 other=$4
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+failed=0 done=0
+unset CUBLAS_WORKSPACE_CONFIG RP_CUBLASLT_LIBRARY
+
+# expect CODE TEXT COMMAND...: the exit code, and a piece of what is said
+expect() {
+    local code=$1 text=$2 got=0
+    shift 2
+    "$@" >log 2>&1 || got=$?
+    done=$((done + 1))
+    if [ "$got" != "$code" ] || ! grep -qF -- "$text" log; then
+        echo "FAIL: expected $code and \"$text\", found $got: $*"
+        tail -5 log
+        failed=$((failed + 1))
+    fi
+}
+differ() { # FILE FILE: their final weights
+    "$reprise" inspect "$1" --member weights/final.safetensors -o a.bin --force >log
+    "$reprise" inspect "$2" --member weights/final.safetensors -o b.bin --force >log
+    ! cmp -s a.bin b.bin
+}
+edited() { # EDIT: pinned.reprise, edited
+    rm -f edited.reprise
+    python3 -B "$source/tests/emu/pinned/edit_archive.py" pinned.reprise edited.reprise "$1"
+}
+
+head -120 "$source/examples/loans.csv" | cut -d, -f2-13 >mine.csv
+recipe() { # PROFILE-LINES
+    printf '%s\n' 'reprise: 1' 'seed: 1' 'data: {csv: mine.csv, target: default, positive: "yes"}' \
+        'model: {hidden: [6]}' 'train: {epochs: 2, batch: 16, optimizer: {lr: 0.01}}' \
+        'record: {checkpoint_every: 5}' "$@"
+}
+recipe >portable.yaml
+recipe 'profile: pinned' 'pinned: {compute: f32}' >pinned.yaml
+recipe 'profile: pinned' 'pinned: {compute: tf32, workspace: 1024}' >tf32.yaml
+run="$reprise run pinned.yaml --device emulated"
+
+# what it makes
+expect 0 '' "$reprise" run portable.yaml -o portable.reprise
+expect 0 '' $run -o pinned.reprise
+expect 0 '' env RP_EMULATED_ORDER=1 $run -o again.reprise --threads 3 --isa ref
+cmp pinned.reprise again.reprise || { echo "FAIL: threads or levels changed a pinned run"; failed=$((failed + 1)); }
+expect 0 '' "$reprise" run tf32.yaml --device emulated -o tf32.reprise
+differ portable.reprise pinned.reprise || { echo "FAIL: the library computed nothing"; failed=$((failed + 1)); }
+differ tf32.reprise pinned.reprise || { echo "FAIL: tf32 is f32"; failed=$((failed + 1)); }
+expect 0 'f32 products by stand-in 130000' "$reprise" inspect pinned.reprise
+expect 0 '"profile":"pinned"' "$reprise" inspect pinned.reprise --json
+expect 0 '' "$verify" verify pinned.reprise --allow-unsigned
+expect 0 '' "$reprise" verify pinned.reprise --allow-unsigned
+expect 0 '' "$reprise" report pinned.reprise -o report.html
+expect 0 'profile pinned' cat report.html
+expect 0 '' "$reprise" predict pinned.reprise --csv mine.csv -o scores.csv
+expect 0 'AUC' "$reprise" validate pinned.reprise --csv mine.csv
+expect 5 'no drift is told from it' "$reprise" monitor pinned.reprise --csv mine.csv
+expect 5 'names it as parent' "$reprise" retrain pinned.reprise --csv mine.csv -o none.reprise --device emulated
+printf '%s\n' 'reprise: 1' 'data: {csv: mine.csv, target: default, positive: "yes"}' 'model: {hidden: [6]}' \
+    'train: {epochs: 1, batch: 16}' 'parent: {archive: pinned.reprise}' >child.yaml
+expect 5 'is not attempted here' "$reprise" run child.yaml -o none.reprise
+expect 0 '' "$reprise" run child.yaml -o child.reprise --device emulated
+
+# where it is repeated, and where not
+replay="$reprise replay pinned.reprise"
+expect 0 '' $replay --device emulated
+expect 0 '' $replay --device emulated --steps 6:9
+expect 0 '' $replay --device emulated --sample 50% --parallel 2
+expect 5 'pinned to Emulated (4 multiprocessors) and stand-in 130000' $replay
+expect 5 'device cpu has no library' $replay --steps 6:9
+expect 5 'library.version: recorded 130000, here 130001' env RP_CUBLASLT_LIBRARY="$other" $replay --device emulated
+expect 5 'library.sha256: recorded' env RP_CUBLASLT_LIBRARY="$other" $replay --device emulated --steps 6:9
+expect 5 'CUBLAS_WORKSPACE_CONFIG: recorded not set, here :16:8' \
+    env CUBLAS_WORKSPACE_CONFIG=:16:8 $replay --device emulated
+for variable in CUBLAS_EMULATE_SINGLE_PRECISION CUBLAS_EMULATE_DOUBLE_PRECISION CUBLAS_EMULATION_STRATEGY \
+    CUBLASLT_HEURISTICS_LUT_FILE NVIDIA_TF32_OVERRIDE; do
+    expect 5 "$variable=1, which changes" env $variable=1 $run -o none.reprise
+done
+expect 3 '' "$reprise" diff pinned.reprise tf32.reprise --device emulated
+expect 5 'is not attempted here' "$reprise" diff pinned.reprise tf32.reprise
+expect 5 'has no library of matrix products' "$reprise" run pinned.yaml -o none.reprise
+expect 5 'cuBLASLt is not here' env RP_CUBLASLT_LIBRARY=/none $run -o none.reprise
+expect 5 'lacks cublasLtCreate' env RP_CUBLASLT_LIBRARY="$RP_EMULATED_LIBRARY" $run -o none.reprise
+expect 5 'keeps no resume points' $run -o none.reprise --resume
+mkdir goldens && cp pinned.yaml mine.csv goldens
+expect 0 '' "$reprise" golden record goldens --device emulated
+expect 0 '' "$reprise" golden check goldens --device emulated
+expect 5 'has no library' "$reprise" golden check goldens
+
+# policies
+"$reprise" keygen me >/dev/null
+expect 0 '' $run -o signed.reprise --key me.pem
+printf '%s\n' 'policy: 1' 'groups: {builders: [me.pub.pem]}' 'builder: {of: builders}' >default.yaml
+(cat default.yaml && echo 'profile: pinned') >taken.yaml
+expect 4 'it is pinned' "$verify" verify signed.reprise --policy default.yaml
+expect 0 'it is pinned' "$verify" verify signed.reprise --policy taken.yaml
+
+# who wants it to pass for another
+edited portable
+expect 4 'run.pinned: the profile is portable' "$reprise" verify edited.reprise --allow-unsigned
+edited no_identity
+expect 4 'the profile is pinned' "$reprise" verify edited.reprise --allow-unsigned
+for edit in more negative short doubled; do
+    edited $edit
+    expect 4 'run.pinned' "$verify" verify edited.reprise --allow-unsigned
+done
+again="$reprise replay edited.reprise --device emulated"
+edited portable_whole
+expect 4 'profile: pinned, but the manifest' $again
+edited portable_recipe
+expect 3 '' $again
+expect 3 '' "$reprise" replay edited.reprise
+for edit in compute recipe_compute; do
+    edited $edit
+    expect 4 "compute or workspace is not the recipe's" $again
+done
+edited chip
+expect 5 'chip.name: recorded another chip' $again
+edited hostile
+expect 5 'none that this library proposes' $again
+expect 5 'none that this library proposes' $again --steps 6:9
+edited second_choice
+expect 3 '' $again
+edited fewer
+expect 3 'not among the recorded products' $again
+edited added
+expect 3 'manifest.json' $again
+
+# the library fails
+for call in cublasLtCreate cublasLtMatmulDescCreate cublasLtMatrixLayoutCreate cublasLtMatrixLayoutSetAttribute \
+    cublasLtMatmulPreferenceCreate cublasLtMatmulPreferenceSetAttribute cublasLtMatmulAlgoGetHeuristic \
+    cublasLtMatmulAlgoCheck cublasLtMatmul; do
+    expect 1 "$call: CUBLAS_STATUS of the stand-in (13)" env RP_STANDIN_FAIL=$call:1:13 $run -o none.reprise
+done
+expect 1 'cublasLtMatmul: CUBLAS_STATUS of the stand-in (13)' \
+    env RP_STANDIN_FAIL=cublasLtMatmul:9:13 $run -o none.reprise
+expect 5 "CUBLAS_EMULATION_STRATEGY=1, which changes" env CUBLAS_EMULATION_STRATEGY=1 $replay --device emulated
+expect 5 'cublasLtMatmulAlgoGetHeuristic: CUBLAS_STATUS_NOT_SUPPORTED' \
+    env RP_STANDIN_FAIL=cublasLtMatmulAlgoGetHeuristic:1:15 $run -o none.reprise
+[ ! -e none.reprise ] || { echo "FAIL: an archive of a failed run"; failed=$((failed + 1)); }
+echo "$done calls, $failed failures"
+[ "$done" -ge 60 ] && [ "$failed" -eq 0 ]
