@@ -118,7 +118,7 @@ static int put_samples(rp_json *out, const rp_reference_column *r, samples *s)
 }
 
 /* Where the training rows are at hand, nobody's word is taken for what they hold: edges, counts and range are made
- * again. sorted: the rows' numbers, which rp_reference_numbers sorts. */
+ * again. trained: the rows' numbers, whose order changes. */
 static rp_status check_numbers(const rp_json *said, double *trained, size_t n, const char *place, size_t at,
                                rp_error *err)
 {

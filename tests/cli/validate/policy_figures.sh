@@ -294,6 +294,17 @@ done
 "$reprise" retrain a.reprise --csv new.csv -o child.reprise --key builder.pem >/dev/null 2>&1
 unmet "those of its predecessor, whose settings it may have, are not among them" child.reprise \
     'trials: {at_least: 1}'
+# new rows in which every zero, 85 % of those that trained, is a one: no amount is below it, and no bound is met
+awk -F, -v OFS=, 'NR > 1 { $10 = NR * 7 % 1000 < 850 ? 0 : NR % 50 + 2 } { print }' loans.csv >zeros.csv
+sed 's/loans.csv/zeros.csv/' blind.yaml >zeros.yaml
+run zeros zeros
+head -601 zeros.csv | awk -F, -v OFS=, 'NR > 1 && $10 == 0 { $10 = 1 } { print }' >ones.csv
+cp zeros.reprise unmoved.reprise
+"$reprise" monitor zeros.reprise --csv ones.csv --attach --key validator.pem >/dev/null
+unmet "CSI [0-9.]* of late_payments" zeros.reprise 'drift: {by: validators, csi: 0.25, seen: 1}'
+head -601 zeros.csv >same.csv
+"$reprise" monitor unmoved.reprise --csv same.csv --attach --key validator.pem >/dev/null
+met unmoved.reprise 'drift: {by: validators, csi: 0.25, seen: 1}'
 # counts that were forged so that drift is none: nobody believes them
 forge blind.reprise forged.reprise outputs/reference.json \
     'for c in m["columns"]: c["counts"] = [x + 1 for x in c["counts"]]'
