@@ -130,7 +130,8 @@ static rp_status check_numbers(const rp_json *said, double *trained, size_t n, c
         if (!rp_json_equal(rp_json_object_get(said, keys[i]), rp_json_object_get(made, keys[i])))
             status = rp_fail(err, RP_EFORMAT,
                              RP_REFERENCE_MEMBER ": %s[%zu].%s: the archive's own training rows have others: it was "
-                                                 "forged; replay the archive",
+                                                 "forged, or made when the contract's 14.6 cut bins otherwise; replay "
+                                                 "the archive, or train it again",
                              place, at, keys[i]);
     rp_json_free(made);
     return status;

@@ -182,8 +182,8 @@ import json, sys
 c = [c for c in json.load(sys.stdin)["statement"]["predicate"]["columns"] if c["name"] == "purpose"][0]
 assert c["new_values"] is None and float(c["psi"]) < 0.01 and c["counts"][-2] > 500, c' || fail "pooled categories"
 
-# heavy values that move inside what were their bins: 85 % zeros become ones, below every amount; a flag that is 1 in 5 %
-# of the rows is so in 60 %; a cap that 15 % have is lifted. Nothing moves in the same rows, and in a column without any
+# heavy values that move within what were their bins: 85 % zeros become ones, below every amount; a flag that is 1 in
+# 5 % of the rows is so in 60 %; a cap that 15 % have is lifted. Other columns, and the same rows, have not moved
 python3 - <<'P'
 def table(name, zero, flag, cap):
     with open(name, "w") as out:
