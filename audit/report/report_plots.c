@@ -345,7 +345,7 @@ static void draw_drift(rp_report_view *r)
     rp_chart_bars shown[2] = {bar[0], bar[1]};
     const rp_chart chart = {.id = "drift",
                             .title = "Score bands, training and validation",
-                            .x_label = "band of scores, cut at the training rows&#39; tenths",
+                            .x_label = "band of scores, cut by the training rows&#39;",
                             .y_label = "share of the rows",
                             .bar = shown,
                             .bars = 2,

@@ -123,7 +123,7 @@ static int put_samples(rp_json *out, const rp_reference_column *r, samples *s)
 }
 
 /* Where the training rows are at hand, nobody's word is taken for what they hold: edges, counts and range are made
- * again. sorted: the rows' numbers, which rp_reference_numbers sorts. */
+ * again. trained: the rows' numbers, whose order changes. */
 static rp_status check_numbers(const rp_json *said, double *trained, size_t n, const char *place, size_t at,
                                rp_error *err)
 {
@@ -135,7 +135,8 @@ static rp_status check_numbers(const rp_json *said, double *trained, size_t n, c
         if (!rp_json_equal(rp_json_object_get(said, keys[i]), rp_json_object_get(made, keys[i])))
             status = rp_fail(err, RP_EFORMAT,
                              RP_REFERENCE_MEMBER ": %s[%zu].%s: the archive's own training rows have others: it was "
-                                                 "forged; replay the archive",
+                                                 "forged, or made when the contract's 14.6 cut bins otherwise; replay "
+                                                 "the archive, or train it again",
                              place, at, keys[i]);
     rp_json_free(made);
     return status;

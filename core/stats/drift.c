@@ -2,6 +2,8 @@
  * Drift between two samples; sums go left to right over bins, by CONTRACT 4.1 over nothing else. */
 #include "core/stats/drift.h"
 
+#include <string.h>
+
 #include "core/stats/distributions.h"
 #include "core/stats/ranking.h"
 #include "determinism/bits.h"
@@ -27,28 +29,64 @@ size_t rp_quantile_edges(double *edge, const double *sorted, size_t n, size_t pa
     return edges;
 }
 
-size_t rp_reference_edges(double edge[RP_REFERENCE_PARTS], const double *sorted, size_t n)
+/* The number of heavy numbers, at most RP_HEAVY_MOST: of ten with 10 (m - 1) >= n - 1 there would be more than n. Of
+ * sorted [n] they are put behind the others, whose number is in *others. */
+static size_t set_heavy_aside(double heavy[RP_HEAVY_MOST], size_t *others, double *sorted, size_t n)
 {
-    size_t edges = rp_quantile_edges(edge, sorted, n, RP_REFERENCE_PARTS), lowest = 0, above;
+    size_t count[RP_HEAVY_MOST], found = 0, kept = 0, at;
 
-    if (edges > 0 || n == 0)
-        return edges;
-    while (lowest < n && sorted[lowest] == sorted[0])
-        lowest++;
-    above = n - lowest;
-    if (above == 0) { /* a number that is less, and one that is more */
-        const uint64_t bits = rp_bits_f64(sorted[0] + 0.0);
+    for (size_t begin = 0, end; begin < n; begin = end) {
+        const double x = sorted[begin];
 
-        edge[0] = sorted[0];
-        edge[1] = rp_from_bits_f64(bits >> 63 ? bits - 1 : bits + 1) + 0.0;
-        return edge[1] - edge[1] == 0 ? 2 : 1;
+        for (end = begin + 1; end < n && sorted[end] == x; end++)
+            ;
+        if (end - begin > (n + 8) / 10) { /* 10 (m - 1) >= n - 1 */
+            heavy[found] = x + 0.0;
+            count[found++] = end - begin;
+            continue;
+        }
+        for (size_t i = begin; i < end; i++)
+            sorted[kept++] = sorted[i];
     }
-    edge[edges++] = sorted[lowest];
-    for (size_t k = 2; k < RP_REFERENCE_PARTS; k++) {
-        const double at = rp_sorted_quantile(sorted + lowest, above, real(k) / real(RP_REFERENCE_PARTS));
+    *others = at = kept;
+    for (size_t i = 0; i < found; i++)
+        for (size_t k = 0; k < count[i]; k++)
+            sorted[at++] = heavy[i];
+    return found;
+}
 
-        if (at > edge[edges - 1])
-            edge[edges++] = at;
+/* The next number above a finite one; an infinity above the greatest. */
+static double next_above(double x)
+{
+    const uint64_t bits = rp_bits_f64(x + 0.0);
+
+    return rp_from_bits_f64(bits >> 63 ? bits - 1 : bits + 1) + 0.0;
+}
+
+/* Among ascending edges, unless it is one. Returns how many there are. */
+static size_t insert(double *edge, size_t edges, double at)
+{
+    const size_t place = rp_bin_of(edge, edges, at);
+
+    if (place > 0 && edge[place - 1] == at)
+        return edges;
+    memmove(edge + place + 1, edge + place, (edges - place) * sizeof *edge);
+    edge[place] = at;
+    return edges + 1;
+}
+
+size_t rp_reference_edges(double edge[RP_REFERENCE_EDGES], double *sorted, size_t n)
+{
+    double heavy[RP_HEAVY_MOST];
+    size_t others, heavies = set_heavy_aside(heavy, &others, sorted, n);
+    size_t edges = rp_quantile_edges(edge, sorted, others, RP_REFERENCE_PARTS);
+
+    for (size_t i = 0; i < heavies; i++) {
+        const double above = next_above(heavy[i]);
+
+        edges = insert(edge, edges, heavy[i]);
+        if (above - above == 0)
+            edges = insert(edge, edges, above);
     }
     return edges;
 }

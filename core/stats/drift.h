@@ -11,10 +11,15 @@
  * without those that no value is below and without repeats. edge [parts - 1]; returns how many there are. n may be 0.
  */
 size_t rp_quantile_edges(double *edge, const double *sorted, size_t n, size_t parts);
-enum { RP_REFERENCE_PARTS = 10 }; /* bins of a column or of scores (CONTRACT 14.6), at most */
-/* The edges that a reference is frozen with: tenths; where more than nine of ten values are the lowest, those of what
- * is above it; of a constant, itself and the next number. */
-size_t rp_reference_edges(double edge[RP_REFERENCE_PARTS], const double *sorted, size_t n);
+enum {
+    RP_REFERENCE_PARTS = 10, /* of the numbers that are not heavy (CONTRACT 14.6) */
+    RP_HEAVY_MOST = RP_REFERENCE_PARTS - 1,
+    RP_REFERENCE_EDGES = RP_REFERENCE_PARTS - 1 + 2 * RP_HEAVY_MOST /* of a column or of scores, at most */
+};
+/* The edges that a reference is frozen with: a number that m of n are is heavy if 10 (m - 1) >= n - 1 and has a bin of
+ * its own, from itself to the next binary64; the others are cut at their tenths. Puts the heavy ones of sorted [n]
+ * behind the others. */
+size_t rp_reference_edges(double edge[RP_REFERENCE_EDGES], double *sorted, size_t n);
 /* The bin of x: how many edges are at most x. */
 size_t rp_bin_of(const double *edge, size_t edges, double x);
 

@@ -182,6 +182,36 @@ import json, sys
 c = [c for c in json.load(sys.stdin)["statement"]["predicate"]["columns"] if c["name"] == "purpose"][0]
 assert c["new_values"] is None and float(c["psi"]) < 0.01 and c["counts"][-2] > 500, c' || fail "pooled categories"
 
+# heavy values that move within what were their bins: 85 % zeros become ones, below every amount; a flag that is 1 in
+# 5 % of the rows is so in 60 %; a cap that 15 % have is lifted. Other columns, and the same rows, have not moved
+python3 - <<'P'
+def table(name, zero, flag, cap):
+    with open(name, "w") as out:
+        print("zero,flag,top,plain,y", file=out)
+        for i in range(1000):
+            at = i * 7 % 1000
+            t = i * 13 % 1000
+            print(at + 2 if at >= 850 else zero, -1 if i < 50 else 0 if i < flag else 1,
+                  t / 10 if t < 850 else cap, i * 31 % 997, "ny"[i * 17 % 100 < 40], sep=",", file=out)
+table("heavy.csv", 0, 950, 99)
+table("ones.csv", 1, 950, 99)
+table("flags.csv", 0, 400, 99)
+table("lifted.csv", 0, 950, 250)
+P
+printf '%s\n' 'reprise: 1' 'data: {csv: heavy.csv, target: y, train_on_all: true}' 'model: {hidden: []}' \
+    'train: {epochs: 1}' >heavy.yaml
+"$reprise" run heavy.yaml -o heavy.reprise >/dev/null 2>err || fail "$(cat err)"
+for rows in heavy ones flags lifted; do
+    "$reprise" monitor heavy.reprise --csv $rows.csv -o $rows.json >/dev/null
+done
+python3 -c '
+import json
+moved = {"heavy": None, "ones": "zero", "flags": "flag", "lifted": "top"}
+for rows, column in moved.items():
+    for c in json.load(open(rows + ".json"))["predicate"]["columns"]:
+        psi = float(c["psi"])
+        assert psi > 0.25 if c["name"] == column else psi == 0, (rows, c["name"], psi)' || fail "heavy values"
+
 # an archive whose data were left out: bins are compared, samples are not; the folder gives them back
 "$reprise" run "$source/examples/loans.yaml" -o w.reprise --withhold kept >/dev/null 2>&1
 expect 2 "--withheld" "$reprise" monitor w.reprise --csv later.csv

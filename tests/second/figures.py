@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """CONTRACT 14 and FORMAT 9.5, 9.6 in Python for two classes: the figures of a part, and the reference of the training rows."""
+import collections
 import functools
 import math
 
@@ -174,13 +175,26 @@ def figures(scores, labels, reference, fitted):
     }
 
 
-def numbers(x):
-    x = sorted(v + 0.0 for v in x)
+def edges_of(x, cuts):
+    """Edges at k / cuts of ascending numbers."""
     edges = []
-    for k in range(1, 10) if x else ():
-        at = quantile(x, k / 10)
+    for k in range(1, cuts) if x else ():
+        at = quantile(x, k / cuts)
         if at > (edges[-1] if edges else x[0]):
             edges.append(at)
+    return edges
+
+
+def reference_edges(x):
+    """Of a reference (14.6): heavy numbers have bins of their own, the others are cut at their tenths."""
+    heavy = {v for v, m in collections.Counter(x).items() if 10 * (m - 1) >= len(x) - 1}
+    edges = set(edges_of([v for v in x if v not in heavy], 10)) | heavy
+    return sorted(edges | {math.nextafter(v, math.inf) + 0.0 for v in heavy} - {math.inf})
+
+
+def numbers(x):
+    x = sorted(v + 0.0 for v in x)
+    edges = reference_edges(x)
     counts = [0] * (len(edges) + 1)
     for v in x:
         counts[sum(e <= v for e in edges)] += 1

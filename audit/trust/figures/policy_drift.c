@@ -65,8 +65,8 @@ static bool hold(rp_buffer *said, const rp_json *predicate, const char *list, co
     return most <= bound;
 }
 
-/* Bins do not see what moves within one, and one may hold nearly all training rows: the distance of the samples does,
- * and is told wherever features are asked for. */
+/* Bins do not see what moves within one, and one may hold a fifth of the training rows: the distance of the samples
+ * does, and is told wherever features are asked for. */
 static bool hold_samples(rp_buffer *said, const rp_json *predicate, const rp_figure_rule *rule)
 {
     double columns = 0, scores = 0;

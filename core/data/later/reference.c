@@ -42,8 +42,8 @@ static rp_json *counts_json(const uint64_t *count, size_t n)
 
 rp_json *rp_reference_numbers(double *x, size_t n)
 {
-    double edge[RP_REFERENCE_PARTS];
-    uint64_t count[RP_REFERENCE_PARTS] = {0};
+    double edge[RP_REFERENCE_EDGES], least = 0, greatest = 0;
+    uint64_t count[RP_REFERENCE_EDGES + 1] = {0};
     rp_json *out = rp_json_object(), *edges = rp_json_array();
     size_t n_edges;
     int failed = 0;
@@ -51,6 +51,10 @@ rp_json *rp_reference_numbers(double *x, size_t n)
     for (size_t i = 0; i < n; i++)
         x[i] = x[i] + 0.0; /* one zero */
     rp_sort_f64(x, n);
+    if (n) {
+        least = x[0];
+        greatest = x[n - 1];
+    }
     n_edges = rp_reference_edges(edge, x, n);
     for (size_t i = 0; i < n; i++)
         count[rp_bin_of(edge, n_edges, x[i])]++;
@@ -58,8 +62,8 @@ rp_json *rp_reference_numbers(double *x, size_t n)
         failed |= append_real(edges, edge[i]);
     failed |= rp_json_object_set_new(out, "edges", edges);
     failed |= rp_json_object_set_new(out, "counts", counts_json(count, n_edges + 1));
-    failed |= rp_json_object_set_new(out, "minimum", n ? real(x[0]) : rp_json_null());
-    failed |= rp_json_object_set_new(out, "maximum", n ? real(x[n - 1]) : rp_json_null());
+    failed |= rp_json_object_set_new(out, "minimum", n ? real(least) : rp_json_null());
+    failed |= rp_json_object_set_new(out, "maximum", n ? real(greatest) : rp_json_null());
     if (failed) {
         rp_json_free(out);
         return NULL;
@@ -246,8 +250,8 @@ static rp_status read_edges(rp_reference_column *out, const rp_json *json, const
     const rp_json *list = rp_json_object_get(json, "edges");
     const size_t n = rp_json_array_size(list);
 
-    if (!rp_json_is_array(list) || n >= RP_REFERENCE_PARTS)
-        return fail(where, "at most 9 edges", err);
+    if (!rp_json_is_array(list) || n > RP_REFERENCE_EDGES)
+        return fail(where, "at most 27 edges", err);
     out->edge = rp_calloc(n + 1, sizeof *out->edge);
     if (!out->edge)
         return rp_no_memory(err);

@@ -11,7 +11,7 @@
  * rp_encoder_new has it. Errors: RP_ENOMEM. */
 rp_status rp_reference_columns(rp_json **out, const rp_cells *cells, const rp_schema *schema, const size_t *source,
                                const int64_t *row, size_t rows);
-/* {"counts", "edges", "maximum", "minimum"} of n numbers, which are sorted in place; NULL when memory runs out. */
+/* {"counts", "edges", "maximum", "minimum"} of n numbers, whose order changes; NULL when memory runs out. */
 rp_json *rp_reference_numbers(double *x, size_t n);
 
 /* A column's reference as read from JSON (untrusted). */

@@ -335,6 +335,13 @@ import json
 all_rows, kept = (json.load(open(name + ".json"))["predicate"] for name in "13")
 assert all(all_rows[key] == kept[key] for key in ("figures", "drift"))
 P
+# a model of six scores has a band for each, and bands between: a table that no terminal holds
+awk 'BEGIN { print "k,z"; for (i = 0; i < 400; i++) print i % 6 "," i % 6 + i * 7 % 11 / 10 }' >six.csv
+printf 'reprise: 1\ndata: {csv: six.csv, target: z}\ntrain: {task: regression}\n' >six.yaml
+"$reprise" run six.yaml -o six.reprise >/dev/null 2>err || fail "$(cat err)"
+expect 0 "a table of 13, which --json has" "$reprise" retrain six.reprise --child six.reprise
+awk 'length > 80 && !/^parent / { print; bad = 1 } END { exit bad }' out || fail "lines beyond 80 columns"
+"$reprise" retrain six.reprise --child six.reprise --json | grep -q '"migration":\[\[' || fail "--json has no table"
 # data that were left out come back from their folders
 "$reprise" retrain p.reprise --csv new.csv -o w.reprise --withhold kept --statement w.json >/dev/null 2>&1
 expect 2 "left out of this archive" "$reprise" retrain p.reprise --child w.reprise

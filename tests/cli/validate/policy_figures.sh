@@ -133,21 +133,30 @@ met a.reprise "$drift"
 works '^monitored +600 rows, 2026-04, number 1' "$reprise" verify a.reprise --trust builder.pub.pem \
     --trust validator.pub.pem
 unmet "looked at too few rows" a.reprise 'drift: {by: validators, psi: 0.1, rows: 700}'
-# what moves within a bin that holds nearly all is in no index of bins: -1 of 2 %, 0, and 1 of 5 %, which become 60 %
-for share in 5 60; do
-    awk -v share=$share 'BEGIN { print "flag,x,y"; for (i = 0; i < 1000; i++)
-        print (i % 50 == 7 ? -1 : i * 37 % 100 < share ? 1 : 0) "," i % 29 "," (i * 7 % 29 < 14 ? "yes" : "no") }' \
-        >flag$share.csv
-done
+# a flag that is -1 in 2 % of the rows, 0, and 1 in 5 %, which become 60 %: an index of bins sees it, and so does KS.
+# What moves within a tenth, KS alone
+table() { # SHARE OF FLAGS, WIDTH within which x moves to the middle
+    awk -v share="$1" -v width="$2" 'BEGIN { print "flag,x,y"; for (i = 0; i < 1000; i++) {
+        x = i * 37 % 1000
+        print (i % 50 == 7 ? -1 : i * 37 % 100 < share ? 1 : 0) "," x - x % width + int(width / 2) "," \
+            (i * 7 % 29 < 14 ? "yes" : "no") } }'
+}
+table 5 1 >flag5.csv
+table 60 1 >flag60.csv
+table 5 100 >within.csv
 printf '%s\n' 'reprise: 1' 'data: {csv: flag5.csv, target: y}' 'train: {task: classification}' >flag.yaml
 run flag flag
+run flag within
 "$reprise" monitor flag.reprise --csv flag60.csv --attach --key validator.pem >/dev/null
-met flag.reprise 'drift: {by: validators, csi: 0.1, seen: 1}'
-works "CSI 0.0[0-9e-]* of [a-z]*, KS 0.5[0-9]* of flag, period 1" "$reprise" verify flag.reprise --policy p.yaml
-unmet "KS of every score and number at most 0.2.*, KS 0.5[0-9]* of flag" flag.reprise \
-    'drift: {by: validators, csi: 0.1, ks: 0.2, seen: 1}'
+unmet "CSI [1-9][0-9.]* of flag, KS 0.5[0-9]* of flag, period 1" flag.reprise \
+    'drift: {by: validators, csi: 0.25, seen: 1}'
 unmet "KS 0.5[0-9]* of flag" flag.reprise 'drift: {by: validators, ks: 0.2, seen: 1}'
 met flag.reprise 'drift: {by: validators, ks: 0.7, seen: 1}'
+"$reprise" monitor within.reprise --csv within.csv --attach --key validator.pem >/dev/null
+met within.reprise 'drift: {by: validators, csi: 0.1, seen: 1}'
+works "CSI 0.0[0-9e-]* of [a-z]*, KS 0.0[0-9]* of x, period 1" "$reprise" verify within.reprise --policy p.yaml
+unmet "KS of every score and number at most 0.03.*, KS 0.0[0-9]* of x" within.reprise \
+    'drift: {by: validators, csi: 0.1, ks: 0.03, seen: 1}'
 "$reprise" monitor a.reprise --csv shifted.csv --period 2026-05 --previous april.json \
     --attach --key validator.pem >/dev/null
 unmet "CSI .* of income, period 2" a.reprise "$drift"
@@ -294,6 +303,17 @@ done
 "$reprise" retrain a.reprise --csv new.csv -o child.reprise --key builder.pem >/dev/null 2>&1
 unmet "those of its predecessor, whose settings it may have, are not among them" child.reprise \
     'trials: {at_least: 1}'
+# new rows in which every zero, 85 % of those that trained, is a one: no amount is below it, and no bound is met
+awk -F, -v OFS=, 'NR > 1 { $10 = NR * 7 % 1000 < 850 ? 0 : NR % 50 + 2 } { print }' loans.csv >zeros.csv
+sed 's/loans.csv/zeros.csv/' blind.yaml >zeros.yaml
+run zeros zeros
+head -601 zeros.csv | awk -F, -v OFS=, 'NR > 1 && $10 == 0 { $10 = 1 } { print }' >ones.csv
+cp zeros.reprise unmoved.reprise
+"$reprise" monitor zeros.reprise --csv ones.csv --attach --key validator.pem >/dev/null
+unmet "CSI [0-9.]* of late_payments" zeros.reprise 'drift: {by: validators, csi: 0.25, seen: 1}'
+head -601 zeros.csv >same.csv
+"$reprise" monitor unmoved.reprise --csv same.csv --attach --key validator.pem >/dev/null
+met unmoved.reprise 'drift: {by: validators, csi: 0.25, seen: 1}'
 # counts that were forged so that drift is none: nobody believes them
 forge blind.reprise forged.reprise outputs/reference.json \
     'for c in m["columns"]: c["counts"] = [x + 1 for x in c["counts"]]'

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Figures of validation against their definitions taken literally: every pair of rows, every threshold, every point
  * between two samples. Orders of rows have no influence, to the bit; what is not defined is NaN. */
+#include <float.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -311,6 +312,81 @@ static void drift_is_that_of_the_samples(void **state)
     assert_true(edge[0] > 1 && rp_bin_of(edge, 2, 1) == 0 && rp_bin_of(edge, 2, edge[0]) == 1);
 }
 
+/* PSI of the numbers a against b, in bins by the edges of a reference of a. */
+static double stability(const double *a, size_t n, const double *b, size_t m)
+{
+    double edge[RP_REFERENCE_EDGES], sorted[1000];
+    uint64_t expected[RP_REFERENCE_EDGES + 1] = {0}, found[RP_REFERENCE_EDGES + 1] = {0};
+    rp_binned_drift d;
+    size_t edges;
+
+    memcpy(sorted, a, n * sizeof *a);
+    rp_sort_f64(sorted, n);
+    edges = rp_reference_edges(edge, sorted, n);
+    for (size_t i = 0; i < n; i++)
+        expected[rp_bin_of(edge, edges, a[i])]++;
+    for (size_t i = 0; i < m; i++)
+        found[rp_bin_of(edge, edges, b[i])]++;
+    rp_drift_of_bins(&d, expected, found, edges + 1);
+    return d.psi;
+}
+
+static void a_heavy_number_cannot_move_unseen(void **state)
+{
+    double was[1000], is[1000];
+
+    (void)state;
+    for (int i = 0; i < 1000; i++) { /* 85 % zeros become ones, below all amounts */
+        was[i] = i < 850 ? 0 : i;
+        is[i] = i < 850 ? 1 : i;
+    }
+    assert_true(stability(was, 1000, is, 1000) > 1 && stability(was, 1000, was, 1000) == 0);
+    for (int i = 0; i < 1000; i++) { /* a flag of -1, 0 and 1 of which 5 % are 1, then 60 % */
+        was[i] = i < 50 ? -1 : i < 950 ? 0 : 1;
+        is[i] = i < 50 ? -1 : i < 400 ? 0 : 1;
+    }
+    assert_true(stability(was, 1000, is, 1000) > 1);
+    for (int i = 0; i < 1000; i++) { /* the greatest number is heavy, and grows */
+        was[i] = i < 850 ? i : 900;
+        is[i] = i < 850 ? i : 901;
+    }
+    assert_true(stability(was, 1000, is, 1000) > 1);
+    for (int i = 0; i < 1000; i++) { /* a constant by one unit in the last place, either way */
+        was[i] = 3;
+        is[i] = i < 500 ? 3 : nextafter(3, i % 2 ? 4 : 2);
+    }
+    assert_true(stability(was, 1000, is, 1000) > 1);
+}
+
+static void edges_of_a_reference_stand_beside_heavy_numbers(void **state)
+{
+    double edge[RP_REFERENCE_EDGES], tenth[9], x[1000];
+
+    (void)state;
+    for (int i = 0; i < 991; i++) /* 100 of 991 is heavy, 99 is not: 10 (m - 1) >= 990 */
+        x[i] = i < 99 ? 1 : i < 199 ? 2 : i;
+    assert_int_equal(rp_reference_edges(edge, x, 991), 10);
+    assert_true(edge[0] == 2 && edge[1] == nextafter(2, 3) && edge[9] < 990);
+    assert_true(x[0] == 1 && x[98] == 1 && x[99] == 199 && x[890] == 990 && x[891] == 2 && x[990] == 2);
+    assert_int_equal(rp_quantile_edges(tenth, x, 891, 10), 8);
+    assert_memory_equal(edge + 2, tenth, 8 * sizeof *tenth);
+    for (int i = 0; i < 1000; i++) /* nine heavy numbers, between them ten others */
+        x[i] = i < 990 ? i / 110 : i - 989.75;
+    rp_sort_f64(x, 1000);
+    assert_int_equal(rp_reference_edges(edge, x, 1000), RP_REFERENCE_EDGES);
+    for (int i = 1; i < RP_REFERENCE_EDGES; i++)
+        assert_true(edge[i] > edge[i - 1]);
+    /* a heavy number that is a quantile of the others too: one edge */
+    assert_int_equal(rp_reference_edges(edge, (double[]){-2, -1, 0, 0, 0, 1, 2}, 7), 10);
+    assert_int_equal(rp_reference_edges(edge, (double[]){-0.0}, 1), 2); /* all of few, and none */
+    assert_true(edge[0] == 0 && signbit(edge[0]) == 0 && edge[1] == 0x1p-1074);
+    assert_int_equal(rp_reference_edges(edge, (double[]){-0x1p-1074}, 1), 2);
+    assert_true(edge[1] == 0 && signbit(edge[1]) == 0);
+    assert_int_equal(rp_reference_edges(edge, (double[]){DBL_MAX, DBL_MAX}, 2), 1);
+    assert_int_equal(rp_reference_edges(edge, (double[]){1, 2}, 2), 9); /* a number alone is none unless it is all */
+    assert_int_equal(rp_reference_edges(edge, x, 0), 0);
+}
+
 /* Kolmogorov's distribution: its two series meet, and tabulated points (Smirnov 1948). */
 static void kolmogorov_has_its_tabulated_values(void **state)
 {
@@ -422,6 +498,8 @@ int main(void)
         cmocka_unit_test(thresholds_count_from_themselves_up),
         cmocka_unit_test(one_outcome_and_no_rows_have_no_areas),
         cmocka_unit_test(drift_is_that_of_the_samples),
+        cmocka_unit_test(a_heavy_number_cannot_move_unseen),
+        cmocka_unit_test(edges_of_a_reference_stand_beside_heavy_numbers),
         cmocka_unit_test(kolmogorov_has_its_tabulated_values),
         cmocka_unit_test(groups_are_held_against_the_highest_rate),
         cmocka_unit_test(small_groups_are_told_and_decide_nothing),

@@ -4,37 +4,11 @@ import math
 
 from distributions import chi_squared_upper, normal_two_sided
 from elementary import exp64, log64
-from figures import divide, quantile, real
+from figures import divide, real
 from ieee import NAN, sqrt64
 
 PI = float.fromhex("0x1.921fb54442d18p+1")
 ROOT = float.fromhex("0x1.40d931ff62706p+1")
-
-
-def edges_of(x, cuts):
-    """Edges at k / cuts of ascending numbers."""
-    edges = []
-    for k in range(1, cuts) if x else ():
-        at = quantile(x, k / cuts)
-        if at > (edges[-1] if edges else x[0]):
-            edges.append(at)
-    return edges
-
-
-def reference_edges(x):
-    """Of a reference: of what is above the lowest number where there are none, of a constant beside it."""
-    edges, above = edges_of(x, 10), [v for v in x if v > x[0]]
-    if edges or not x:
-        return edges
-    if not above:
-        following = math.nextafter(x[0], math.inf)
-        return [x[0]] + ([following] if following < math.inf else [])
-    edges = above[:1]
-    for k in range(2, 10):
-        at = quantile(above, k / 10)
-        if at > edges[-1]:
-            edges.append(at)
-    return edges
 
 
 def bin_of(edges, v):

@@ -18,9 +18,9 @@ import figures  # noqa: E402
 import model  # noqa: E402
 from archive import members  # noqa: E402
 from compared import finish, same  # noqa: E402
-from drift import bin_of, development, of_counts, of_samples, reference_edges  # noqa: E402
+from drift import bin_of, development, of_counts, of_samples  # noqa: E402
 from explanation import Explained  # noqa: E402
-from figures import real  # noqa: E402
+from figures import real, reference_edges  # noqa: E402
 from model import Model, call, table  # noqa: E402
 from parts import cut, selection  # noqa: E402
 from recipe import number  # noqa: E402

@@ -2,9 +2,9 @@
 """CONTRACT 14.5 and 14.7, FORMAT 15.1 in Python: figures of more classes and of quantities, parts and groups."""
 import figures
 from distributions import normal_quantile, normal_two_sided
-from drift import bin_of, edges_of
+from drift import bin_of
 from elementary import exp64, log64
-from figures import added, clip, divide, jeffreys, quantile, real
+from figures import added, clip, divide, edges_of, jeffreys, quantile, real
 from ieee import NAN, real_text, sqrt64
 
 SMALL = 30
