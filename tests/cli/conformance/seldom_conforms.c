@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sanitized builds only: the command proves its kernels for one command line of 64. A proof takes half a second
- * there, the scripts start the command a thousand times, and nearly all of their time went to it; test_conformance,
- * cli_conformance and doctor have it whole. The words of the line choose, so that a failure comes again when the same
- * line does. */
+ * Sanitized builds only: the command proves the kernels of one level, as it does before a run and before it signs, for
+ * one command line of 64. A proof takes half a second there, the scripts start the command a thousand times, and nearly
+ * all of their time went to it; test_conformance, cli_conformance and doctor have it whole. The words of the line
+ * choose, so that a failure comes again when the same line does. */
 #include <stdint.h>
 #include <stdio.h>
 
-#include "rp/audit.h"
+#include "kernels/conformance/conformance.h"
 
-rp_status __real_rp_host_conforms(const char *level, rp_error *err);
-rp_status __wrap_rp_host_conforms(const char *level, rp_error *err);
+rp_status __real_rp_conformance_run_many(rp_conformance *result, size_t n, unsigned threads, rp_error *err);
+rp_status __wrap_rp_conformance_run_many(rp_conformance *result, size_t n, unsigned threads, rp_error *err);
 
 enum { ONE_OF = 64 };
 
@@ -37,7 +37,11 @@ static uint32_t hash_of_line(void)
     return hash >> 16; /* the upper bits are the better mixed */
 }
 
-rp_status __wrap_rp_host_conforms(const char *level, rp_error *err)
+rp_status __wrap_rp_conformance_run_many(rp_conformance *result, size_t n, unsigned threads, rp_error *err)
 {
-    return hash_of_line() % ONE_OF == 0 ? __real_rp_host_conforms(level, err) : RP_OK;
+    if (n != 1 || hash_of_line() % ONE_OF == 0)
+        return __real_rp_conformance_run_many(result, n, threads, err);
+    result->status = RP_OK;
+    result->checked = rp_conformance_vectors();
+    return RP_OK;
 }
