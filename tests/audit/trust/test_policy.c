@@ -685,6 +685,28 @@ static void drift_without_a_figure_is_not_small(void **state)
     }
 }
 
+/* What would count them is another command for each kind of statement. */
+static void rows_that_nobody_counted_are_told_by_what_counts_them(void **state)
+{
+    static rp_stated_figures figures = {.rows = 100, .number = 1, .seen = -1, .predecessor = ID("9")};
+    rp_run_facts facts = {.recipe = parsed("{\"predecessor\":\"" ID("9") "\"}")};
+
+    (void)state;
+    begin();
+    state_by('0', RP_STATEMENT_PROVENANCE);
+    figures.predicate = parsed("{}");
+    state_by('1', RP_STATEMENT_MONITORING)->figures = &figures;
+    v.facts = &facts;
+    expect("drift: {by: r, psi: 1}\n", false, "reprise monitor --withheld DIR counts them");
+    list[1].kind = RP_STATEMENT_RETRAINING;
+    expect("fall: {by: r, auc: 1}\n", false, "--withheld DIR --parent-withheld DIR counts them");
+    list[1].kind = RP_STATEMENT_VALIDATION;
+    expect("validation: {by: r}\n", false, "does not say how many of its rows were trained on");
+    v.facts = NULL;
+    rp_json_free(facts.recipe);
+    rp_json_free(figures.predicate);
+}
+
 static void trials_are_held_to_the_policy(void **state)
 {
     static const char variants[] = "\"chosen\":1,\"folds\":2,\"number\":8,\"variants\":["
@@ -1036,6 +1058,7 @@ int main(void)
         cmocka_unit_test(columns_without_names_are_their_numbers),
         cmocka_unit_test(columns_without_end_are_looked_at_once),
         cmocka_unit_test(drift_without_a_figure_is_not_small),
+        cmocka_unit_test(rows_that_nobody_counted_are_told_by_what_counts_them),
         cmocka_unit_test(trials_are_held_to_the_policy),
         cmocka_unit_test(kinds_of_runs_are_held_to_the_policy),
         cmocka_unit_test(approvals_are_held_to_the_policy),
