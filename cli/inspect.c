@@ -30,7 +30,7 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
          false},
     };
     const rp_usage usage = {
-        "inspect ARCHIVE [--programs] [--coefficients] [--member NAME [-o FILE]] [options]",
+        "inspect ARCHIVE [--programs] [--coefficients]|--member NAME [-o FILE] [options]",
         "Shows the archive's id, versions, recipe, metrics and members. Every hash of the manifest is checked;\n"
         "who signed is not: what signatures say of themselves is listed as unchecked, and `reprise verify` checks it.\n"
         "Of programs and functions X is the number of instructions that are executed, W of operations on elements,\n"

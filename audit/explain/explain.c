@@ -345,7 +345,7 @@ rp_status rp_explain(const rp_archive *archive, const void *csv, size_t size, co
             rp_judged_new(&e.judged, archive, &(rp_judged_table){.csv = csv, .size = size, .where = where, .of = of},
                           job, NULL, NULL, err);
     if (status == RP_OK)
-        status = rp_seen_count(&e.seen, archive, e.judged, job ? job->parents : NULL, job ? job->n_parents : 0, err);
+        status = rp_seen_count(&e.seen, archive, e.judged, NULL, 0, err);
     if (status == RP_OK && (status = rp_fpenv_enter(&saved, NULL, err)) == RP_OK) {
         status = explain(&predicate, &e, csv, size, where, job, err);
         rp_fpenv_leave(&saved);

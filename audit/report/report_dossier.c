@@ -132,39 +132,81 @@ static void put_split(rp_report_view *r)
         rp_buffer_text(r->out, "; no part is of another period unless the file&#39;s order or a column made it so");
 }
 
-/* What trials there were before the run; FORMAT 9.8. */
+/* What trials there were before the run; FORMAT 9.8. The recipe says whether there were any, the metrics how many. */
 static void put_tried(rp_report_view *r)
 {
     const rp_json *trials = rp_json_object_get(r->metrics, "trials");
 
+    if (!r->recipe) {
+        rp_buffer_text(r->out, r->problem.recipe.status != RP_OK
+                                   ? "Not known: the recipe cannot be read"
+                                   : "Not known: a run without a recipe does not say what was tried");
+        return;
+    }
+    if (!rp_recipe_tries(r->recipe)) {
+        rp_buffer_text(r->out, "Nothing was tried by this recipe: no search, no challengers, one fold");
+        return;
+    }
     if (!rp_json_is_object(trials)) {
-        rp_buffer_text(r->out, r->recipe ? "Nothing was tried by this recipe: no search, no challengers, one fold"
-                                         : "Not known: a run without a recipe does not say what was tried");
+        rp_buffer_text(r->out,
+                       "<strong>Not known</strong>: the recipe tries something before the run, and its metrics, "
+                       "which say how often, are not there or cannot be read");
         return;
     }
     rp_html_count(r->out, (uint64_t)rp_json_integer_value(rp_json_object_get(trials, "number")));
     rp_buffer_text(r->out, " whole trainings before this one, every one recorded: under What was tried");
 }
 
-/* Statements of a kind by keys that the page trusts, the newest last. */
-static void put_stated(rp_report_view *r, rp_statement_kind kind, const char *none)
+/* By the times that they say, whole seconds; of monitorings then by their places in the chain. */
+static bool later(const rp_stated_figures *a, const rp_stated_figures *b)
 {
-    size_t shown = 0;
+    const int order = strcmp(a->time, b->time);
+
+    return order > 0 || (order == 0 && a->number > b->number);
+}
+
+/* Statements of a kind by keys that the page trusts: by the time they say, the newest last, of which the last are
+ * kept. An archive has them by their names, which are digests. Returns how many there are. */
+static size_t stated(const rp_report_view *r, rp_statement_kind kind, const rp_stated_figures *last[STATED_MAX])
+{
+    size_t all = 0, kept = 0;
 
     for (size_t i = 0; r->verified && i < r->verified->statements; i++) {
         const rp_verified_statement *one = &r->verified->statement[i];
+        size_t at;
 
-        if (one->kind != kind || !one->figures || !one->figures->predicate || ++shown > STATED_MAX)
+        if (one->kind != kind || !one->figures || !one->figures->predicate)
             continue;
-        rp_buffer_text(r->out, shown > 1 ? "<br/>" : "");
-        if (kind == RP_STATEMENT_EXPLANATION)
-            rp_report_explanation_words(r->out, one->figures);
+        all++;
+        for (at = kept; at > 0 && later(last[at - 1], one->figures); at--)
+            ;
+        if (kept < STATED_MAX)
+            memmove(&last[at + 1], &last[at], (kept++ - at) * sizeof *last);
+        else if (at-- > 0)
+            memmove(last, last + 1, at * sizeof *last);
         else
-            rp_report_figures_words(r->out, one->figures);
+            continue;
+        last[at] = one->figures;
     }
-    if (shown == 0)
+    return all;
+}
+
+static void put_stated(rp_report_view *r, rp_statement_kind kind, const char *none)
+{
+    const rp_stated_figures *last[STATED_MAX];
+    const size_t all = stated(r, kind, last), shown = all < STATED_MAX ? all : STATED_MAX;
+
+    for (size_t i = 0; i < shown; i++) {
+        rp_buffer_text(r->out, i ? "<br/>" : "");
+        if (kind == RP_STATEMENT_EXPLANATION)
+            rp_report_explanation_words(r->out, last[i]);
+        else
+            rp_report_figures_words(r->out, last[i]);
+    }
+    if (all == 0)
         rp_buffer_text(r->out, none);
-    rp_html_note_first(r->out, STATED_MAX, shown, "statements");
+    if (all > shown)
+        rp_buffer_printf(r->out, "<p class=\"note\">The last %zu of %zu statements.</p>\n", shown, all);
 }
 
 static void put_validated(rp_report_view *r)

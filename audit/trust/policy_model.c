@@ -132,38 +132,48 @@ static bool is_kind(const rp_json *column, const char *kind)
     return found != NULL && strcmp(found, kind) == 0;
 }
 
-/* Whether the clause's word means the column of that name: a date's means its parts (NAME.month) too. */
-static bool means(const char *word, const char *name, const rp_json *columns)
+/* Whether there is a date of that name: asked once a word, as a schema may have as many columns as somebody likes. */
+static bool is_date(const char *word, const rp_json *columns)
 {
-    const size_t n = strlen(word);
-
-    if (strcmp(word, name) == 0)
-        return true;
-    for (size_t i = 0; strncmp(word, name, n) == 0 && name[n] == '.' && i < rp_json_array_size(columns); i++) {
+    for (size_t i = 0; i < rp_json_array_size(columns); i++) {
         const rp_json *column = rp_json_array_get(columns, i);
-        const char *own = rp_json_string_value(rp_json_object_get(column, "name"));
+        const char *name = rp_json_string_value(rp_json_object_get(column, "name"));
 
-        if (own != NULL && strcmp(own, word) == 0 && is_kind(column, "date"))
+        if (name != NULL && strcmp(name, word) == 0 && is_kind(column, "date"))
             return true;
     }
     return false;
 }
 
+typedef struct asked {
+    const rp_json *columns;
+    bool date[RP_POLICY_WORDS]; /* the clause's word is the name of one */
+} asked;
+
+/* Whether the clause's word k means the column of that name: a date's means its parts (NAME.month) too. */
+static bool means(const rp_check *c, const asked *a, size_t k, const char *name)
+{
+    const char *word = c->clause->word[k];
+    const size_t n = strlen(word);
+
+    return strncmp(word, name, n) == 0 && (name[n] == '\0' || (name[n] == '.' && a->date[k]));
+}
+
 /* The clause's word for a column of the recipe, or NULL. */
-static const char *word_for(const rp_check *c, const rp_json *ref, const rp_json *columns)
+static const char *word_for(const rp_check *c, const rp_json *ref, const asked *a)
 {
     char number[NUMBER];
-    const char *name = name_of(ref, columns, number);
+    const char *name = name_of(ref, a->columns, number);
 
     for (size_t k = 0; name != NULL && k < c->clause->words; k++)
-        if (means(c->clause->word[k], name, columns))
+        if (means(c, a, k, name))
             return c->clause->word[k];
     return NULL;
 }
 
 /* Columns that choose or weigh rows shape the model too. Which rows train hangs on others, of which the model may know
  * or not: that is told. */
-static void note_rules_on_rows(rp_check *c, const rp_json *columns)
+static void note_rules_on_rows(rp_check *c, const asked *a)
 {
     static const char *const weighs[] = {"weight", "denominator"}, *const parts[] = {"split", "time", "group"};
     const rp_json *data = rp_fact_at(c->verified->facts ? c->verified->facts->recipe : NULL, "data");
@@ -171,18 +181,24 @@ static void note_rules_on_rows(rp_check *c, const rp_json *columns)
     const char *word;
 
     for (size_t i = 0; i < rp_json_array_size(where); i++)
-        if ((word = word_for(c, rp_json_object_get(rp_json_array_get(where, i), "column"), columns)) != NULL) {
+        if ((word = word_for(c, rp_json_object_get(rp_json_array_get(where, i), "column"), a)) != NULL) {
             c->refuted = true;
             rp_buffer_printf(&c->found, "; rows are chosen by %s", word);
         }
     for (size_t i = 0; i < sizeof weighs / sizeof *weighs; i++)
-        if ((word = word_for(c, rp_json_object_get(data, weighs[i]), columns)) != NULL) {
+        if ((word = word_for(c, rp_json_object_get(data, weighs[i]), a)) != NULL) {
             c->refuted = true;
             rp_buffer_printf(&c->found, "; rows are weighed by %s", word);
         }
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if ((word = word_for(c, rp_json_object_get(data, parts[i]), columns)) != NULL)
+        if ((word = word_for(c, rp_json_object_get(data, parts[i]), a)) != NULL)
             rp_buffer_printf(&c->found, "; which rows train goes by %s (data.%s)", word, parts[i]);
+}
+
+/* A column's number as it is told: 3, not 03. Another text would be no column's, and so never taken in. */
+static bool is_number(const char *word)
+{
+    return *word && strspn(word, "0123456789") == strlen(word) && (*word != '0' || word[1] == '\0');
 }
 
 /* Names say nothing of columns that have none. */
@@ -191,12 +207,12 @@ static void refuse_names(rp_check *c)
     for (size_t k = 0; k < c->clause->words; k++) {
         const char *word = c->clause->word[k];
 
-        if (strspn(word, "0123456789") == strlen(word))
+        if (is_number(word))
             continue;
         c->refuted = true;
         rp_buffer_printf(&c->found,
-                         "; its table has no header, so that nobody can tell whether one is %s: give their "
-                         "numbers, from 0",
+                         "; its table has no header, so that nobody can tell whether one is \"%s\": give "
+                         "their numbers, from 0",
                          word);
         return;
     }
@@ -208,9 +224,12 @@ void rp_check_columns(rp_check *c, rp_buffer *text)
 {
     enum { SHOWN = 40 };
     const rp_json *columns = c->verified->facts ? rp_json_object_get(c->verified->facts->schema, "columns") : NULL;
+    asked a = {.columns = columns};
     bool nameless = false;
     size_t taken = 0;
 
+    for (size_t k = 0; k < c->clause->words; k++)
+        a.date[k] = is_date(c->clause->word[k], columns);
     rp_buffer_text(text, "takes in none of the columns ");
     rp_put_words(c, text);
     c->refuted = !rp_json_is_array(columns);
@@ -229,7 +248,7 @@ void rp_check_columns(rp_check *c, rp_buffer *text)
             name = number;
         }
         for (size_t k = 0; k < c->clause->words; k++)
-            c->refuted = c->refuted || means(c->clause->word[k], name, columns);
+            c->refuted = c->refuted || means(c, &a, k, name);
         if (taken++ < SHOWN)
             rp_buffer_printf(&c->found, "%s%.*s", taken == 1 ? "it takes in " : ", ", rp_fits(name, 100), name);
     }
@@ -239,5 +258,5 @@ void rp_check_columns(rp_check *c, rp_buffer *text)
         rp_buffer_text(&c->found, "it takes in no column");
     if (nameless)
         refuse_names(c);
-    note_rules_on_rows(c, columns);
+    note_rules_on_rows(c, &a);
 }

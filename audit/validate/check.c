@@ -118,16 +118,37 @@ typedef struct check {
     const rp_job_options *job;
 } check;
 
+/* The archive that the run, or one that it started from, started from and that is not among the parents; NULL: none. */
+static const char *missing_parent(const rp_archive *archive, const rp_job_options *job)
+{
+    const char *id = rp_parent_id(archive);
+
+    for (size_t steps = 0; id != NULL && steps <= job->n_parents; steps++) {
+        const rp_archive *found = NULL;
+
+        for (size_t i = 0; i < job->n_parents && found == NULL; i++)
+            if (strcmp(rp_archive_id(job->parents[i]), id) == 0)
+                found = job->parents[i];
+        if (found == NULL)
+            return id;
+        id = rp_parent_id(found);
+    }
+    return NULL;
+}
+
 /* Which rows count as seen hangs on the parents at hand: those that the statement was made with. */
 static rp_status take_parents(rp_job_options *out, const check *c, const rp_json *data, rp_error *err)
 {
     const bool counted = rp_json_is_integer(rp_json_object_get(data, "seen"));
+    const char *missing;
 
     *out = c->job ? *c->job : (rp_job_options){.threads = 0};
-    if (counted && rp_parent_id(c->archive) && out->n_parents == 0)
+    missing = counted ? missing_parent(c->archive, out) : NULL;
+    if (missing)
         return rp_fail(err, RP_EARG,
-                       "the statement counts rows that trained the run which this one started from: give that too "
-                       "(--parent PARENT.reprise), and its own parents");
+                       "the statement counts rows that trained the run which this one started from, and that one's own "
+                       "parents: archive %.64s is not among those given; give that too (--parent PARENT.reprise)",
+                       missing);
     if (!counted)
         out->n_parents = 0;
     return RP_OK;

@@ -254,7 +254,7 @@ static void put_head(rp_session *session, const rp_json *predicate)
         rp_put_line(session, "seen", "%lld equal a training row of the parent, %lld one of the child",
                     count_at(data, "seen_by_parent"), count_at(data, "seen"));
     else if (rp_json_is_integer(at(data, "seen")))
-        rp_put_line(session, "seen", "not known: the parent's rows are not in its archive");
+        rp_put_line(session, "seen", "not known: not all rows that trained the parent are at hand");
     else
         rp_put_line(session, "seen", "not known: not all rows that trained the two models are at hand");
     if (count_at(data, "seen_by_parent") > 0 || count_at(data, "seen") > 0)

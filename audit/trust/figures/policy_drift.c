@@ -23,70 +23,95 @@ static bool is_ours(const rp_check *c, size_t i)
     return c->verified->statement[i].kind == RP_STATEMENT_MONITORING && rp_evidence_in_group(c, i);
 }
 
-/* The largest of the figures, and where; false where one of them is none. A category has no KS. */
-static bool largest(const rp_json *list, const char *key, double *most, const char **name)
+typedef struct figures {
+    double most;
+    const char *name;    /* whose it is; NULL: it has none */
+    const char *without; /* the first that should have the figure and has none; NULL: all have it */
+    bool any;
+} figures;
+
+/* The largest of the figures, and where. A category has no KS. A number without one has moved
+ * completely, to no value at all, or nobody has looked. */
+static figures largest(const rp_json *list, const char *key)
 {
-    bool any = false;
+    figures f = {.any = false};
 
     for (size_t i = 0; i < rp_json_array_size(list); i++) {
         const rp_json *one = rp_json_array_get(list, i), *value = rp_json_object_get(one, key);
+        const char *name = rp_json_string_value(rp_json_object_get(one, "name"));
         double figure;
 
         if (value == NULL && strcmp(key, "ks") == 0)
             continue;
-        if (!rp_fact_number(value, &figure) || figure != figure)
-            return false;
-        if (!any || figure > *most) {
-            *most = figure;
-            *name = rp_json_string_value(rp_json_object_get(one, "name"));
+        if (!rp_fact_number(value, &figure) || figure != figure) {
+            if (f.without == NULL)
+                f.without = name ? name : "";
+            continue;
         }
-        any = true;
+        if (!f.any || figure > f.most) {
+            f.most = figure;
+            f.name = name;
+        }
+        f.any = true;
     }
-    return any;
+    return f;
+}
+
+static void put_without(rp_buffer *said, const figures *f, const char *figure)
+{
+    rp_buffer_printf(said, "%sno %s", said->size ? ", " : "", figure);
+    if (f->without != NULL && *f->without)
+        rp_buffer_printf(said, " of %.*s", rp_fits(f->without, 60), f->without);
 }
 
 /* 0 where nothing is asked. */
 static bool hold(rp_buffer *said, const rp_json *predicate, const char *list, const char *figure, bool asked,
                  double bound)
 {
-    double most = 0;
-    const char *name = NULL;
+    const figures f = largest(rp_json_object_get(predicate, list), "psi");
 
     if (!asked)
         return true;
-    if (!largest(rp_json_object_get(predicate, list), "psi", &most, &name)) {
-        rp_buffer_printf(said, "%sno %s", said->size ? ", " : "", figure);
+    if (!f.any || f.without != NULL) {
+        put_without(said, &f, figure);
         return false;
     }
     rp_buffer_printf(said, "%s%s ", said->size ? ", " : "", figure);
-    rp_put_bound(said, most);
-    if (name != NULL)
-        rp_buffer_printf(said, " of %.*s", rp_fits(name, 60), name);
-    return most <= bound;
+    rp_put_bound(said, f.most);
+    if (f.name != NULL)
+        rp_buffer_printf(said, " of %.*s", rp_fits(f.name, 60), f.name);
+    return f.most <= bound;
 }
 
 /* Bins do not see what moves within one, and one may hold a fifth of the training rows: the distance of the samples
  * does, and is told wherever features are asked for. */
 static bool hold_samples(rp_buffer *said, const rp_json *predicate, const rp_figure_rule *rule)
 {
-    double columns = 0, scores = 0;
-    const char *name = NULL, *none = NULL;
-    const bool of_columns = largest(rp_json_object_get(predicate, "columns"), "ks", &columns, &name);
-    const bool known = largest(rp_json_object_get(predicate, "scores"), "ks", &scores, &none) || of_columns;
+    const figures columns = largest(rp_json_object_get(predicate, "columns"), "ks"),
+                  scores = largest(rp_json_object_get(predicate, "scores"), "ks");
+    const bool of_score = scores.any && (!columns.any || (rule->has_ks && scores.most > columns.most));
+    const figures *most = of_score ? &scores : &columns;
 
-    if (!rule->has_ks && (!rule->has_csi || !of_columns))
+    if (!rule->has_ks && (!rule->has_csi || !columns.any))
         return true;
-    if (!known) {
-        rp_buffer_printf(said, "%sno KS: the training rows were not at hand", said->size ? ", " : "");
+    if (!columns.any && !scores.any) {
+        put_without(said, columns.without ? &columns : &scores, "KS");
+        if (!rp_json_is_true(rp_json_object_get(predicate, "samples")))
+            rp_buffer_text(said, ": the training rows were not at hand (reprise monitor --withheld DIR)");
         return false;
     }
     rp_buffer_printf(said, "%sKS ", said->size ? ", " : "");
-    rp_put_bound(said, rule->has_ks && scores > columns ? scores : columns);
-    if (!rule->has_ks || scores <= columns)
-        rp_buffer_printf(said, " of %.*s", name ? rp_fits(name, 60) : 8, name ? name : "a column");
-    else
+    rp_put_bound(said, most->most);
+    if (of_score)
         rp_buffer_text(said, " of a score");
-    return !rule->has_ks || (columns <= rule->ks && scores <= rule->ks);
+    else
+        rp_buffer_printf(said, " of %.*s", most->name ? rp_fits(most->name, 60) : 8,
+                         most->name ? most->name : "a column");
+    if (columns.without != NULL)
+        put_without(said, &columns, "KS");
+    if (scores.without != NULL)
+        rp_buffer_text(said, ", no KS of a score");
+    return !rule->has_ks || (columns.without == NULL && scores.without == NULL && most->most <= rule->ks);
 }
 
 static void judge(rp_check *c, size_t i)

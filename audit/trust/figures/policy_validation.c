@@ -82,6 +82,20 @@ const char *rp_figures_lack(rp_check *c, size_t i)
     return why != NULL ? why : rp_evidence_date_lacks(c, i);
 }
 
+/* A monitoring looks at the run's own rows alone, a comparison at those of the one parent that it is given. */
+static const char *not_counted(const rp_check *c, rp_statement_kind kind)
+{
+    if (kind == RP_STATEMENT_MONITORING)
+        return "does not say how many of its rows were trained on: where the table was withheld, reprise monitor "
+               "--withheld DIR counts them";
+    if (kind == RP_STATEMENT_RETRAINING)
+        return "does not say how many of its rows trained the run or one that it started from: where tables were "
+               "withheld, reprise retrain --child --withheld DIR --parent-withheld DIR counts them";
+    return *c->verified->parent ? "does not say how many of its rows trained the run or the one that it started "
+                                  "from: reprise validate --parent PARENT counts them"
+                                : "does not say how many of its rows were trained on";
+}
+
 const char *rp_seen_lacks(const rp_check *c, size_t i)
 {
     const double most = c->clause->figures.seen;
@@ -90,9 +104,7 @@ const char *rp_seen_lacks(const rp_check *c, size_t i)
     if (most >= 1)
         return NULL;
     if (f->seen < 0)
-        return *c->verified->parent ? "does not say how many of its rows trained the run or the one that it started "
-                                      "from: reprise validate --parent PARENT counts them"
-                                    : "does not say how many of its rows were trained on";
+        return not_counted(c, c->verified->statement[i].kind);
     return (double)f->seen <= most * (double)f->rows ? NULL : "judged rows that the model was trained on";
 }
 

@@ -292,6 +292,32 @@ static rp_status attach(const char *name, const rp_key *key, const char *type, c
 }
 
 /* Whatever a trusted key has signed as columns, the report is made of it; what it cannot draw it leaves out. */
+/* An explanation is no judgement of the rows: who gives parents all the same gets the statement that FORMAT 15.4 has.
+ */
+static void a_parent_s_rows_are_not_looked_at(void **state)
+{
+    static const char net[] = "reprise: 1\ndata: {csv: plane.csv, target: y, train_on_all: true}\n"
+                              "model: {hidden: [2]}\ntrain: {task: regression, epochs: 1}\n";
+    const rp_explain_options options = {.seed = 1, .grid = 2, .curves = 1};
+    rp_archive *parent;
+    char text[400], *statement;
+    size_t length;
+
+    (void)state;
+    train_plane();
+    write_text("before.yaml", net);
+    train("before.yaml", "before.reprise", NULL, NULL);
+    (void)snprintf(text, sizeof text, "%sparent: {archive: %s, mode: retrain}\n", net, in_folder("before.reprise"));
+    write_text("after.yaml", text);
+    train("after.yaml", "after.reprise", NULL, NULL);
+    parent = open_archive("before.reprise");
+    statement = explain("after.reprise", &options,
+                        &(rp_job_options){.parents = (const rp_archive *const[]){parent}, .n_parents = 1}, &length);
+    assert_non_null(strstr(statement, "\"seen\":null"));
+    rp_text_free(statement);
+    rp_archive_close(parent);
+}
+
 static void a_report_draws_what_it_can_of_any_columns(void **state)
 {
     static const char *const columns[] = {
@@ -348,6 +374,7 @@ int main(void)
         cmocka_unit_test(pooled_categories_have_a_point),
         cmocka_unit_test(a_statement_that_is_too_long_says_how_to_shorten_it),
         cmocka_unit_test(what_cannot_be_explained_is_told),
+        cmocka_unit_test(a_parent_s_rows_are_not_looked_at),
         cmocka_unit_test(a_report_draws_what_it_can_of_any_columns),
     };
 

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "audit/trust/facts.h"
@@ -594,11 +595,15 @@ static void columns_without_names_are_their_numbers(void **state)
     begin();
     state_by('0', RP_STATEMENT_PROVENANCE);
     v.facts = &facts;
-    expect("columns: {not_used: [gender]}\n", false, "it takes in 3; its table has no header, so that nobody can tell");
+    expect("columns: {not_used: [gender]}\n", false,
+           "it takes in 3; its table has no header, so that nobody can tell "
+           "whether one is \"gender\"");
     expect("columns: {not_used: ['3']}\n", false, "it takes in 3");
     expect("columns: {not_used: ['1']}\n", false, "rows are weighed by 1");
     expect("columns: {not_used: ['2']}\n", false, "rows are chosen by 2");
     expect("columns: {not_used: ['7']}\n", false, "rows are chosen by 7");
+    expect("columns: {not_used: ['03']}\n", false, "nobody can tell whether one is \"03\": give their numbers");
+    expect("columns: {not_used: ['00']}\n", false, "nobody can tell whether one is");
     expect("columns: {not_used: ['0', '4']}\n", true, "it takes in 3; which rows train goes by 0 (data.group)");
     rp_json_free(facts.recipe);
     rp_json_free(facts.schema);
@@ -611,6 +616,95 @@ static void columns_without_names_are_their_numbers(void **state)
     v.facts = NULL;
     rp_json_free(facts.recipe);
     rp_json_free(facts.schema);
+}
+
+/* A schema is as long as whoever wrote the archive likes: each word looks for its date once. */
+static void columns_without_end_are_looked_at_once(void **state)
+{
+    enum { COLUMNS = 40000, SECONDS = 4 };
+    rp_run_facts facts = {.recipe = NULL};
+    rp_buffer text = {0};
+    clock_t begun;
+
+    (void)state;
+    rp_buffer_text(&text, "{\"columns\":[");
+    for (int i = 0; i < COLUMNS; i++)
+        rp_buffer_printf(&text, "%s{\"kind\":\"numeric\",\"name\":\"a.%d\"}", i ? "," : "", i);
+    rp_buffer_text(&text, "]}");
+    assert_ok(rp_json_parse(&facts.schema, (const char *)text.data, text.size, false, "facts", &err));
+    begin();
+    state_by('0', RP_STATEMENT_PROVENANCE);
+    v.facts = &facts;
+    begun = clock();
+    expect("columns: {not_used: [a]}\n", true, "it takes in a.0, a.1");
+    assert_true((clock() - begun) / CLOCKS_PER_SEC < SECONDS);
+    v.facts = NULL;
+    rp_json_free(facts.schema);
+    rp_buffer_free(&text);
+}
+
+/* A number that has no value left has no KS, wherever it stands among the columns: that is no small one. */
+static void drift_without_a_figure_is_not_small(void **state)
+{
+    static rp_stated_figures figures = {.rows = 100, .number = 1};
+    static const struct {
+        const char *columns, *scores, *clause, *says;
+        bool met;
+    } cases[] = {
+        {"{\"ks\":\"0.1\",\"name\":\"x\",\"psi\":\"0\"},{\"name\":\"c\",\"psi\":\"0\"}", "\"0.05\"", "ks: 0.2",
+         "KS 0.1 of x, period 1", true},
+        {"{\"ks\":\"0.1\",\"name\":\"x\",\"psi\":\"0\"}", "\"0.15\"", "ks: 0.2", "KS 0.15 of a score, period 1", true},
+        {"{\"ks\":\"0.1\",\"name\":\"x\",\"psi\":\"0\"}", "\"0.3\"", "ks: 0.2", "KS 0.3 of a score, period 1", false},
+        {"{\"ks\":null,\"name\":\"gone\",\"psi\":\"3\"},{\"ks\":\"1\",\"name\":\"x\",\"psi\":\"3\"}", "\"0.05\"",
+         "ks: 0.2", "KS 1 of x, no KS of gone, period 1", false},
+        {"{\"ks\":\"0.1\",\"name\":\"x\",\"psi\":\"0\"},{\"ks\":null,\"name\":\"gone\",\"psi\":\"3\"}", "\"0.05\"",
+         "ks: 0.2", "KS 0.1 of x, no KS of gone, period 1", false},
+        {"{\"ks\":null,\"name\":\"gone\",\"psi\":\"3\"}", "\"0.05\"", "ks: 0.2",
+         "KS 0.05 of a score, no KS of gone, period 1", false},
+        {"{\"ks\":\"0.1\",\"name\":\"x\",\"psi\":\"0\"}", "null", "ks: 0.2", "KS 0.1 of x, no KS of a score, period 1",
+         false},
+        {"{\"ks\":null,\"name\":\"gone\",\"psi\":\"0\"}", "null", "ks: 0.2",
+         "no KS of gone: the training rows were not", false},
+        {"{\"name\":\"c\",\"psi\":\"0\"}", "\"0.05\"", "ks: 0.2", "KS 0.05 of a score, period 1", true},
+        {"{\"ks\":null,\"name\":\"gone\",\"psi\":null},{\"ks\":\"0\",\"name\":\"x\",\"psi\":\"0\"}", "\"0\"", "csi: 9",
+         "no CSI of gone, KS 0 of x, no KS of gone, period 1", false},
+    };
+    char text[400];
+
+    (void)state;
+    begin();
+    state_by('0', RP_STATEMENT_PROVENANCE);
+    state_by('1', RP_STATEMENT_MONITORING)->figures = &figures;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        (void)snprintf(text, sizeof text, "{\"columns\":[%s],\"scores\":[{\"ks\":%s,\"psi\":\"0\"}]}", cases[i].columns,
+                       cases[i].scores);
+        figures.predicate = parsed(text);
+        (void)snprintf(text, sizeof text, "drift: {by: r, %s, seen: 1}\n", cases[i].clause);
+        expect(text, cases[i].met, cases[i].says);
+        rp_json_free(figures.predicate);
+    }
+}
+
+/* What would count them is another command for each kind of statement. */
+static void rows_that_nobody_counted_are_told_by_what_counts_them(void **state)
+{
+    static rp_stated_figures figures = {.rows = 100, .number = 1, .seen = -1, .predecessor = ID("9")};
+    rp_run_facts facts = {.recipe = parsed("{\"predecessor\":\"" ID("9") "\"}")};
+
+    (void)state;
+    begin();
+    state_by('0', RP_STATEMENT_PROVENANCE);
+    figures.predicate = parsed("{}");
+    state_by('1', RP_STATEMENT_MONITORING)->figures = &figures;
+    v.facts = &facts;
+    expect("drift: {by: r, psi: 1}\n", false, "reprise monitor --withheld DIR counts them");
+    list[1].kind = RP_STATEMENT_RETRAINING;
+    expect("fall: {by: r, auc: 1}\n", false, "--withheld DIR --parent-withheld DIR counts them");
+    list[1].kind = RP_STATEMENT_VALIDATION;
+    expect("validation: {by: r}\n", false, "does not say how many of its rows were trained on");
+    v.facts = NULL;
+    rp_json_free(facts.recipe);
+    rp_json_free(figures.predicate);
 }
 
 static void trials_are_held_to_the_policy(void **state)
@@ -962,6 +1056,9 @@ int main(void)
         cmocka_unit_test(findings_are_held_to_the_policy),
         cmocka_unit_test(cards_are_held_to_the_policy),
         cmocka_unit_test(columns_without_names_are_their_numbers),
+        cmocka_unit_test(columns_without_end_are_looked_at_once),
+        cmocka_unit_test(drift_without_a_figure_is_not_small),
+        cmocka_unit_test(rows_that_nobody_counted_are_told_by_what_counts_them),
         cmocka_unit_test(trials_are_held_to_the_policy),
         cmocka_unit_test(kinds_of_runs_are_held_to_the_policy),
         cmocka_unit_test(approvals_are_held_to_the_policy),

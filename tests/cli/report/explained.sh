@@ -147,6 +147,29 @@ sr26-2|VI: governance|Findings by trusted keys: 0, of which 0 open
 annex-iv|Annex IV, 9|Monitoring 1, <bdi>may</bdi>
 T
 
+# of many monitorings the last are listed, whatever their names in the archive are
+cp b.reprise chain.reprise
+previous=()
+for number in 1 2 3 4 5 6 7 8; do
+    "$reprise" monitor chain.reprise --csv loans.csv --period "p$number" "${previous[@]}" -o "p$number.json" --attach \
+        --key validator.pem >/dev/null
+    previous=(--previous "p$number.json")
+done
+page chain.reprise "${trust[@]}" --dossier sr26-2 >/dev/null
+sed -n '/<h3>V: monitoring/,/Left to the firm/p' page.html >heading.html
+listed=$(grep -o 'Monitoring [0-9]*, <bdi>' heading.html | tr -dc '0-9\n' | tr '\n' ' ')
+holds "the last six of eight, the newest last: $listed" [ "$listed" = '3 4 5 6 7 8 ' ]
+holds "and that they are the last" grep -q 'The last 6 of 8 statements' heading.html
+# a recipe that tried something never says that nothing was, whatever became of its metrics
+{ cat a.yaml; echo 'search: {over: {l2: [0, 1]}}'; } >tried.yaml
+"$reprise" run tried.yaml -o tried.reprise --key builder.pem >/dev/null 2>&1
+python3 "$source_dir/tests/cli/validate/forge.py" tried.reprise forged.reprise outputs/metrics.json 'del m["trials"]'
+page tried.reprise --dossier art31 >/dev/null
+says 'whole trainings before this one, every one recorded'
+page forged.reprise --dossier art31 >/dev/null
+says_not 'Nothing was tried by this recipe'
+says '<strong>Not known</strong>: the recipe tries something before the run'
+
 # labels of an axis of large numbers stand apart, and inside the drawing: else a reader sees other numbers
 awk -F, -v OFS=, 'NR > 1 { $1 = NR * 7919 % 397 * 1000000007 } { print $1, $3, $5 }' loans.csv >large.csv
 printf '%s\n' 'reprise: 1' "data: {csv: large.csv, target: $(head -1 large.csv | cut -d, -f1)}" \

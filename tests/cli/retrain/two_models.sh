@@ -234,6 +234,12 @@ area = lambda of: float(said["figures"][of]["discrimination"]["auc"])
 assert abs(float(said["difference"]["auc"]["difference"]) - (area("child") - area("parent"))) < 1e-12
 assert said["decisions"]["changed"] == sum((p >= 0.3) != (q >= 0.3) for p, q in zip(a, b))
 P
+# a parent that started from another's states, whose rows nobody has given
+{ sed 's/epochs: 2/epochs: 1/' both.yaml; echo 'parent: {archive: both.reprise, mode: retrain}'; } >warm.yaml
+"$reprise" run warm.yaml -o warm.reprise >/dev/null 2>err || fail "$(cat err)"
+expect 0 "not known: not all rows that trained the parent are at hand" \
+    "$reprise" retrain warm.reprise --child both.child.reprise --statement warm.json
+grep -q '"seen":[0-9][0-9]*,"seen_by_parent":null' warm.json || fail "a parent with a parent: whose rows are known"
 # an exposure is each row's own: the part is judged as the same rows by themselves; and a row that the recipe leaves out
 # may lack one, whatever its target's cell says
 awk 'BEGIN { print "x,k,n,z"; for (i = 0; i < 600; i++)

@@ -283,6 +283,16 @@ met after3.reprise "$replayed" 'validation: {by: validators, on: rows, seen: 0}'
 sed 's/before.reprise/hidden.reprise/' after.yaml >behind.yaml
 run behind behind
 works '^seen +not known' "$reprise" validate behind.reprise --csv new.csv --parent hidden.reprise
+# a chain of three: the one that is not given is named
+sed 's/before.reprise/after.reprise/' after.yaml >third.yaml
+run third third
+"$reprise" validate third.reprise --csv new.csv --parent after.reprise --parent before.reprise -o third.json >/dev/null
+works 'every byte the same' "$reprise" validate third.reprise --csv new.csv --check third.json \
+    --parent after.reprise --parent before.reprise
+first=$("$reprise" inspect before.reprise --json |
+    python3 -c 'import json, sys; print(json.load(sys.stdin)["archive_id"])')
+fails 2 "archive $first is not among those given" "$reprise" validate third.reprise --csv new.csv --check third.json \
+    --parent after.reprise
 # a linear challenger that its penalty crushes, since its columns are in small units
 awk -F, -v OFS=, 'NR > 1 { for (i = 2; i <= 4; i++) $i /= 1e9 } { print }' loans.csv >tiny.csv
 sed 's/loans.csv/tiny.csv/; s/, test: 0.2/&, standardize: false/; s/task: classification/&, epochs: 1/' blind.yaml |

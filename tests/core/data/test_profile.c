@@ -216,6 +216,28 @@ static void a_column_that_is_nearly_the_target_is_told(void **state)
     }
 }
 
+/* No row is left over: a number that parts two classes, but for a cell that nobody filled in. */
+static void a_column_without_an_error_is_no_near_miss(void **state)
+{
+    rp_buffer csv = {0};
+    char *text;
+
+    (void)state;
+    rp_buffer_text(&csv, "a,y\n");
+    for (int row = 0; row < 200; row++) {
+        if (row == 7)
+            rp_buffer_text(&csv, ",bad\n");
+        else
+            rp_buffer_printf(&csv, "%d,%s\n", row * 3 % 200 + 1000 * (row % 5 < 2), row % 5 < 2 ? "bad" : "good");
+    }
+    rp_buffer_u8(&csv, 0);
+    text = profile("", "", (const char *)csv.data);
+    assert_has(text, "{\"code\":\"determines_target\",\"column\":0,\"level\"");
+    assert_null(strstr(text, "\"nearly_determines"));
+    rp_free(text);
+    rp_buffer_free(&csv);
+}
+
 static void findings_name_line_cell_and_key(void **state)
 {
     char *text = profile("", "", "a,y\n1,u\n2,v\nx,u\n3,v\n");
@@ -447,6 +469,7 @@ int main(void)
         cmocka_unit_test(each_finding_is_told_and_only_where_it_is),
         cmocka_unit_test(a_column_that_gives_the_target_away_is_told),
         cmocka_unit_test(a_column_that_is_nearly_the_target_is_told),
+        cmocka_unit_test(a_column_without_an_error_is_no_near_miss),
         cmocka_unit_test(findings_name_line_cell_and_key),
         cmocka_unit_test(another_delimiter_is_named),
         cmocka_unit_test(a_header_that_looks_like_a_row_is_told),
