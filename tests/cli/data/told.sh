@@ -211,6 +211,18 @@ run clean '^archive'
 silent 'cells as a row'
 works '^verified' "$reprise" verify clean.reprise --allow-unsigned
 silent '^hidden'
+# a byte order mark belongs to no line
+{ printf '\357\273\277#9,9,no\n'; tail -n +3 made.csv; } >marked.csv
+of marked 'csv: marked.csv, target: y, comment: "#"' 'task: classification'
+run marked '^warning +11 lines have as many cells as a row'
+{ printf '\357\273\277"1",2,no\n'; tail -n +3 made.csv; } >marked.csv
+of marked 'csv: marked.csv, target: y, comment: "#", skip_lines: 1' 'task: classification'
+run marked '^warning +11 lines have as many cells as a row'
+# lines that are no rows by themselves are passed over once, not once for each of them
+awk 'BEGIN { for (i = 0; i < 1500000; i++) print "#\"" }' | cat - clean.csv >open.csv
+of open 'csv: open.csv, target: y, comment: "#"' 'task: classification'
+works 'open.yaml: 80 rows' timeout 60 "$reprise" data open.yaml
+silent 'cells as a row'
 
 # spellings of one category; numbers whose squares are 0; a table divided by blanks
 awk 'BEGIN { print "own,small,y"; for (r = 0; r < 60; r++)
