@@ -13,7 +13,7 @@ enum { FEW_ROWS = 20, SOME_ROWS = 100, ROWS_A_GROUP = 10, ERRORS_LEFT = 20 };
 
 /* ---- wholly ---- */
 
-/* Whether rows of one group have one target: *many is set where groups have two rows or more on average. */
+/* Whether rows of one group have one target, where groups have two rows or more on average. */
 static bool determines_by_group(const rp_beside *b, size_t rows)
 {
     const rp_column_view *v = b->view, *t = b->target;
@@ -262,5 +262,7 @@ rp_status rp_find_leak(const rp_beside *b)
     if (regression)
         return b->view->numeric && b->target->numeric ? find_in_regression(b, rows) : RP_OK;
     status = find_errors(b, rows, &errors);
-    return status == RP_OK && errors != SIZE_MAX ? tell(b, "nearly_determines", errors, NULL) : status;
+    if (status != RP_OK || errors == SIZE_MAX)
+        return status;
+    return errors == 0 ? tell(b, "determines_target", SIZE_MAX, NULL) : tell(b, "nearly_determines", errors, NULL);
 }

@@ -167,8 +167,8 @@ static void a_column_that_gives_the_target_away_is_told(void **state)
     rp_buffer_free(&csv);
 }
 
-/* 200 rows of a column a that is the target y but for so many rows; kind: of words, of numbers in two heaps, of numbers
- * of a regression. */
+/* 200 rows of a column a that is the target y but for so many rows; kind: of words, of numbers in two heaps, of such
+ * with some missing, of numbers of a regression. */
 static char *nearly(char kind, int wrong)
 {
     rp_buffer csv = {0};
@@ -180,7 +180,9 @@ static char *nearly(char kind, int wrong)
 
         if (kind == 'w')
             rp_buffer_printf(&csv, "%s,%s\n", a ? "yes" : "no", y ? "bad" : "good");
-        else if (kind == 'n')
+        else if (kind == 'm' && row % 50 == 0)
+            rp_buffer_printf(&csv, ",%s\n", row == 50 && wrong ? "bad" : "good");
+        else if (kind == 'n' || kind == 'm')
             rp_buffer_printf(&csv, "%d,%s\n", 1000 * a + row * 3 % 200, y ? "bad" : "good");
         else
             rp_buffer_printf(&csv, "%d,%d\n", row * 3 % 200 + (row % 5 - 2) * wrong, row * 3 % 200);
@@ -212,6 +214,18 @@ static void a_column_that_is_nearly_the_target_is_told(void **state)
         if ((told != NULL) != cases[i].told || (told != NULL && strstr(told, cases[i].count) == NULL))
             fail_msg("case %zu: %s", i, text);
         assert_null(strstr(text, "\"determines_target"));
+        rp_free(text);
+    }
+}
+
+static void numbers_with_missing_cells_that_leave_no_error_are_the_target(void **state)
+{
+    (void)state;
+    for (int wrong = 0; wrong < 2; wrong++) {
+        char *text = nearly('m', wrong);
+
+        assert_int_equal(strstr(text, "\"determines_target\"") != NULL, wrong == 0);
+        assert_int_equal(strstr(text, "\"nearly_determines\"") != NULL, wrong == 1);
         rp_free(text);
     }
 }
@@ -447,6 +461,7 @@ int main(void)
         cmocka_unit_test(each_finding_is_told_and_only_where_it_is),
         cmocka_unit_test(a_column_that_gives_the_target_away_is_told),
         cmocka_unit_test(a_column_that_is_nearly_the_target_is_told),
+        cmocka_unit_test(numbers_with_missing_cells_that_leave_no_error_are_the_target),
         cmocka_unit_test(findings_name_line_cell_and_key),
         cmocka_unit_test(another_delimiter_is_named),
         cmocka_unit_test(a_header_that_looks_like_a_row_is_told),
