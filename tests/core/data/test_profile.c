@@ -168,7 +168,7 @@ static void a_column_that_gives_the_target_away_is_told(void **state)
 }
 
 /* 200 rows of a column a that is the target y but for so many rows; kind: of words, of numbers in two heaps, of such
- * with some missing, of numbers of a regression. */
+ * with some missing, of numbers of a regression, of faint ones. */
 static char *nearly(char kind, int wrong)
 {
     rp_buffer csv = {0};
@@ -184,11 +184,14 @@ static char *nearly(char kind, int wrong)
             rp_buffer_printf(&csv, ",%s\n", row == 50 && wrong ? "bad" : "good");
         else if (kind == 'n' || kind == 'm')
             rp_buffer_printf(&csv, "%d,%s\n", 1000 * a + row * 3 % 200, y ? "bad" : "good");
+        else if (kind == 'f') /* but for one row, squares of the differences are 0 */
+            rp_buffer_printf(&csv, "%de-162,%de-162\n", row == 50 ? 3 : row % 2 * 2 - 1,
+                             row == 50 ? 3 : row / 2 % 2 * 2 - 1);
         else
             rp_buffer_printf(&csv, "%d,%d\n", row * 3 % 200 + (row % 5 - 2) * wrong, row * 3 % 200);
     }
     rp_buffer_u8(&csv, 0);
-    text = profile("", kind == 'r' ? ", task: regression" : "", (const char *)csv.data);
+    text = profile("", kind == 'r' || kind == 'f' ? ", task: regression" : "", (const char *)csv.data);
     rp_buffer_free(&csv);
     return text;
 }
@@ -205,7 +208,8 @@ static void a_column_that_is_nearly_the_target_is_told(void **state)
                  {'n', 3, true, "\"column\":0,\"count\":3,"},
                  {'n', 5, false, NULL},
                  {'r', 3, true, "\"column\":0,"},
-                 {'r', 9, false, NULL}};
+                 {'r', 9, false, NULL},
+                 {'f', 0, false, NULL}};
 
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
