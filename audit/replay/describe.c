@@ -37,6 +37,8 @@ static rp_status load(description *d, const char *path, const rp_job_options *op
     d->by_recipe = ends_with(path, ".yaml") || ends_with(path, ".yml") || ends_with(path, ".json");
     if (d->by_recipe) {
         status = rp_recipe_load(path, &d->recipe, &d->where, err);
+        if (status == RP_OK && options)
+            status = rp_recipe_keep(options->parts, path, d->recipe, d->where, err);
     } else {
         status = rp_recipe_from_yaml(&d->recipe, plain, sizeof plain - 1, path, err);
         d->where = rp_strdup(path);
