@@ -281,6 +281,15 @@ works '^written +parts.csv$' "$reprise" data wide.yaml --parts parts.csv
 holds "the rows of the validation part" diff <(awk -F, '$3 == "validation" { print $1 }' parts.csv) judged
 holds "lines of the file" diff <(awk -F, 'NR > 1 && $3 == "left_out" { print $2 }' parts.csv) \
     <(awk -F, 'NR > 1 && $3 >= 16 { print NR }' wide.csv)
+awk 'NR == 4 { print "# one\n# two" } { print }' wide.csv >noted.csv
+sed 's/wide.csv/noted.csv/; s/target: y/target: y, comment: "#"/' wide.yaml >noted.yaml
+works '^written' "$reprise" data noted.yaml --parts noted.parts
+holds "lines behind comments" diff <(awk -F, -v OFS=, 'NR > 3 { $2 += 2 } { print }' parts.csv) noted.parts
+# rows and lines in one walk
+awk 'BEGIN { print "x,y"; for (r = 0; r < 400000; r++) print r % 101 "," (r * 7 % 5 < 2 ? "a" : "b") }' >long.csv
+of long 'csv: long.csv, target: y' 'task: classification'
+works '^written' timeout 60 "$reprise" data long.yaml --parts long.parts
+holds "the last line" grep -Eq '^399999,400001,' long.parts
 fails 2 'already exists' "$reprise" data wide.yaml --parts parts.csv
 fails 2 'parts are a recipe' "$reprise" data wide.csv --parts other.csv
 of wide 'csv: wide.csv, target: y' 'task: regression'
