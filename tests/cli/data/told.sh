@@ -271,6 +271,12 @@ holds "nothing that a terminal would obey" test "$(tr -d '[:print:]\n' <"$log/ou
 for line in 'x0 +1e9999' 'x2 +-0[.]0001 ' 'x7 +123460 ' 'x8 +1[.]2346e9 ' 'x9 +10 '; do
     holds "$line" grep -Eq "^$line" "$log/out"
 done
+forge 't = m["outputs"][0]["terms"]
+for k, text in enumerate(("1.2.3", "e5", ".", "-", "1e 5", "1.5e+02")): t[k + 1]["estimate"] = text'
+works '^x0 +1[.]2[.]3 ' "$reprise" inspect forged.reprise --coefficients
+for line in 'x1 +e5 ' 'x2 +[.] ' 'x3 +- ' 'x4 +1e 5 ' 'x5 +150 '; do
+    holds "$line" grep -Eq "^$line" "$log/out"
+done
 forge 'm = {"outputs": 3, "dispersion": [], "family": {}}'
 works . "$reprise" inspect forged.reprise --coefficients
 works '^note +column "t": [0-9]+ training rows to "2019", [0-9]+ validation rows from "2020" on$' \
