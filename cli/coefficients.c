@@ -26,17 +26,18 @@ typedef struct layout {
 /* The digits of a decimal, and the power of ten of the first; false: it is no decimal. */
 static bool take_digits(const char *decimal, char digits[RP_NUMBER_TEXT], size_t *n, long *power)
 {
-    bool point = false;
+    bool point = false, digit = false;
 
     *n = 0;
     *power = -1;
     for (; *decimal && *decimal != 'e' && *decimal != 'E'; decimal++) {
-        if (*decimal == '.') {
+        if (*decimal == '.' && !point) {
             point = true;
             continue;
         }
         if (*decimal < '0' || *decimal > '9' || *n + 1 >= RP_NUMBER_TEXT)
             return false;
+        digit = true;
         if (*n > 0 || *decimal != '0') {
             digits[(*n)++] = *decimal;
             *power += !point;
@@ -44,11 +45,14 @@ static bool take_digits(const char *decimal, char digits[RP_NUMBER_TEXT], size_t
             (*power)--;
         }
     }
+    if (!digit)
+        return false;
     if (*decimal) {
         char *end;
         const long exponent = strtol(decimal + 1, &end, 10);
 
-        if (end == decimal + 1 || *end || exponent < -POWER_MOST || exponent > POWER_MOST)
+        if (!strchr("+-0123456789", decimal[1]) || end == decimal + 1 || *end || exponent < -POWER_MOST ||
+            exponent > POWER_MOST)
             return false;
         *power += exponent;
     }

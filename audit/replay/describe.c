@@ -37,6 +37,13 @@ static rp_status load(description *d, const char *path, const rp_job_options *op
     d->by_recipe = ends_with(path, ".yaml") || ends_with(path, ".yml") || ends_with(path, ".json");
     if (d->by_recipe) {
         status = rp_recipe_load(path, &d->recipe, &d->where, err);
+        if (status == RP_OK && options)
+            status = rp_recipe_keep(options->parts, path, d->recipe, d->where, err);
+        if (status == RP_OK && options && options->parts && strcmp(d->where, "-") == 0)
+            status = rp_fail(err, RP_EARG,
+                             "%s: key data.csv: expected a file, found -: standard input is read once, and parts and "
+                             "what is told of the table want it twice; save it first",
+                             path);
     } else {
         status = rp_recipe_from_yaml(&d->recipe, plain, sizeof plain - 1, path, err);
         d->where = rp_strdup(path);
@@ -167,22 +174,40 @@ static void mark(unsigned char *part, const int64_t *row, size_t rows, unsigned 
         part[row[i]] = as;
 }
 
-static rp_status write_parts(const description *d, const rp_dataset *dataset, rp_buffer *out, rp_error *err)
+/* Rows and their lines in one walk: to ask for each row's line would read its chunk again for each. */
+static rp_status write_rows(const description *d, const unsigned char *part, rp_buffer *out, rp_error *err)
 {
     static const char *const names[] = {"left_out", "train", "validation", "test"};
+    size_t line = 1, counted = 0;
+    rp_csv rows = {.in = NULL};
+    rp_status status = rp_table_rows(&rows, d->table, err);
+
+    rp_buffer_text(out, "row,line,part\n");
+    for (size_t row = 0; row < d->table->rows && status == RP_OK; row++) {
+        (void)rp_csv_more(&rows);
+        line += rp_csv_count(rows.in + counted, rows.at - counted, '\n');
+        counted = rows.at;
+        rp_buffer_printf(out, "%zu,%zu,%s\n", row, line, names[part[row]]);
+        status = rp_csv_row(&rows);
+    }
+    rp_csv_close(&rows);
+    rp_buffer_u8(out, 0);
+    return status == RP_OK ? rp_buffer_status(out, err) : status;
+}
+
+static rp_status write_parts(const description *d, const rp_dataset *dataset, rp_buffer *out, rp_error *err)
+{
     unsigned char *part = rp_calloc(d->table->rows, 1);
+    rp_status status;
 
     if (!part)
         return rp_no_memory(err);
     mark(part, dataset->train_row, dataset->train_rows, TRAINS);
     mark(part, dataset->valid_row, dataset->valid_rows, VALIDATES);
     mark(part, dataset->test_row, dataset->test_rows, TESTS);
-    rp_buffer_text(out, "row,line,part\n");
-    for (size_t row = 0; row < d->table->rows; row++)
-        rp_buffer_printf(out, "%zu,%zu,%s\n", row, rp_table_line(d->table, row), names[part[row]]);
-    rp_buffer_u8(out, 0);
+    status = write_rows(d, part, out, err);
     rp_free(part);
-    return rp_buffer_status(out, err);
+    return status;
 }
 
 static rp_status divide(description *d, const char *path, const rp_job_options *options, rp_buffer *out, rp_error *err)

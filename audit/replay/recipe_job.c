@@ -367,15 +367,36 @@ static rp_status read_test(const rp_recipe *recipe, work *w, const recipe_job *j
     return status;
 }
 
-/* The archive takes the place of nothing that it is made of. */
-static rp_status keep_inputs(const recipe_job *job, const char *table, rp_error *err)
+rp_status rp_recipe_keep(const char *out, const char *recipe_path, const rp_recipe *recipe, const char *table,
+                         rp_error *err)
 {
-    rp_status status = rp_file_keep(job->archive, table, "the table", err);
+    const char *own_test = recipe->data.test_csv, *own_parent = recipe->parent.archive;
+    char *test = own_test ? rp_recipe_table_path(recipe_path, recipe, own_test) : NULL,
+         *parent = own_parent ? rp_path_beside(recipe_path, own_parent) : NULL;
+    rp_status status = (own_test && !test) || (own_parent && !parent) ? rp_no_memory(err) : RP_OK;
 
     if (status == RP_OK)
-        status = rp_file_keep(job->archive, job->again ? NULL : job->recipe, "the recipe", err);
-    return status == RP_OK ? rp_file_keep(job->archive, job->again ? job->again->parent : NULL, "the parent", err)
-                           : status;
+        status = rp_file_keep(out, recipe_path, "the recipe", err);
+    if (status == RP_OK)
+        status = rp_file_keep(out, table, "the table", err);
+    if (status == RP_OK)
+        status = rp_file_keep(out, test, "data.test_csv", err);
+    if (status == RP_OK)
+        status = rp_file_keep(out, parent, "the parent", err);
+    rp_free(test);
+    rp_free(parent);
+    return status;
+}
+
+/* The archive takes the place of nothing that it is made of. */
+static rp_status keep_inputs(const recipe_job *job, const rp_recipe *recipe, const char *table, rp_error *err)
+{
+    rp_status status;
+
+    if (!job->again)
+        return rp_recipe_keep(job->archive, job->recipe, recipe, table, err);
+    status = rp_file_keep(job->archive, table, "the table", err);
+    return status == RP_OK ? rp_file_keep(job->archive, job->again->parent, "the parent", err) : status;
 }
 
 /* Recipe and table; of a parent's recipe the new table's header decides a part. */
@@ -388,7 +409,7 @@ static rp_status read_inputs(rp_recipe **recipe, work *w, const recipe_job *job,
         again ? rp_archive_open(&w->parent, again->parent, err) : rp_recipe_load(job->recipe, recipe, &path, err);
 
     if (status == RP_OK && record)
-        status = keep_inputs(job, again ? again->csv : path, err);
+        status = keep_inputs(job, *recipe, again ? again->csv : path, err);
     if (status == RP_OK)
         status = rp_kept_text_read(&w->text, RP_TABLE_MEMBER, again ? again->csv : path, record ? job->archive : NULL,
                                    job->options, err);

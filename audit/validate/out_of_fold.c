@@ -65,7 +65,7 @@ static bool take_cells(reader *r)
     return fine;
 }
 
-static rp_status read_rows(reader *r, size_t lines, rp_error *err)
+static rp_status read_header(reader *r, rp_error *err)
 {
     rp_status status;
 
@@ -75,6 +75,28 @@ static rp_status read_rows(reader *r, size_t lines, rp_error *err)
     if (status == RP_OK && r->csv.cells != r->cells)
         status =
             rp_fail(err, RP_EFORMAT, RP_OUT_OF_FOLD_MEMBER ": expected %zu columns, found %zu", r->cells, r->csv.cells);
+    return status;
+}
+
+/* A line of scores has a byte in every cell but truth and predicted, and one behind every cell: what is held for these
+ * lines is a few times the member, however many line feeds a stranger puts into it. */
+static rp_status make_room(reader *r, size_t *lines, rp_error *err)
+{
+    rp_out_of_fold *out = r->out;
+
+    *lines = (r->csv.end - r->csv.at) / (2 * r->cells - 2) + 1;
+    out->row = rp_reallocarray(NULL, *lines, sizeof *out->row);
+    out->fold = rp_reallocarray(NULL, *lines, sizeof *out->fold);
+    out->score = rp_reallocarray(NULL, *lines, out->outputs * sizeof *out->score);
+    out->last = rp_calloc(*lines, sizeof *out->last);
+    return out->row && out->fold && out->score && out->last ? RP_OK : rp_no_memory(err);
+}
+
+static rp_status read_rows(reader *r, rp_error *err)
+{
+    size_t lines = 0;
+    rp_status status = make_room(r, &lines, err);
+
     while (status == RP_OK && r->csv.at < r->csv.end && r->out->rows < lines) {
         if ((status = rp_csv_row(&r->csv)) == RP_OK && !take_cells(r))
             status = rp_fail(err, RP_EFORMAT,
@@ -84,6 +106,9 @@ static rp_status read_rows(reader *r, size_t lines, rp_error *err)
                              r->out->rows + 1, r->schema->classes ? r->out->outputs : 0);
         r->out->rows += status == RP_OK;
     }
+    if (status == RP_OK && r->csv.at < r->csv.end)
+        status =
+            rp_fail(err, RP_EFORMAT, RP_OUT_OF_FOLD_MEMBER ": expected at most %zu lines of scores, found more", lines);
     return status;
 }
 
@@ -97,21 +122,17 @@ rp_status rp_out_of_fold_read(rp_out_of_fold *out, const rp_archive *archive, co
                 .cells = schema->classes ? SCORES + outputs : SCORES,
                 .wide = wide};
     rp_buffer bytes = {0};
-    size_t lines;
     rp_status status = rp_archive_read_member(archive, RP_OUT_OF_FOLD_MEMBER, SIZE_MAX / 2, &bytes, err);
 
     *out = (rp_out_of_fold){.outputs = outputs};
-    lines = status == RP_OK ? rp_csv_count(bytes.data, bytes.size, '\n') : 0;
     if (status == RP_OK)
         status = rp_csv_open(&r.csv, bytes.data, bytes.size, &commas, RP_OUT_OF_FOLD_MEMBER, err);
-    out->row = rp_reallocarray(NULL, lines + 1, sizeof *out->row);
-    out->fold = rp_reallocarray(NULL, lines + 1, sizeof *out->fold);
-    out->score = rp_reallocarray(NULL, lines + 1, outputs * sizeof *out->score);
-    out->last = rp_calloc(lines + 1, sizeof *out->last);
-    if (status == RP_OK && (!r.text || !out->row || !out->fold || !out->score || !out->last))
+    if (status == RP_OK && !r.text)
         status = rp_no_memory(err);
     if (status == RP_OK)
-        status = read_rows(&r, lines, err);
+        status = read_header(&r, err);
+    if (status == RP_OK)
+        status = read_rows(&r, err);
     rp_csv_close(&r.csv);
     rp_free(r.text);
     rp_buffer_free(&bytes);

@@ -41,7 +41,7 @@ static rp_status describe(rp_session *session, const request *r, rp_error *err)
 {
     char *text = NULL;
     rp_json *table = NULL;
-    const rp_job_options options = {.read_table = rp_input_table};
+    const rp_job_options options = {.read_table = rp_input_table, .parts = r->parts};
     rp_status status = write_parts(r, &options, err);
 
     if (status == RP_OK)

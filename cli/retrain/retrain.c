@@ -53,6 +53,8 @@ static rp_status keep_inputs(const request *r, rp_error *err)
     rp_status status = rp_file_keep(r->statement, r->what.parent, "the parent", err);
 
     if (status == RP_OK)
+        status = rp_file_keep(r->statement, r->what.csv, "--csv", err);
+    if (status == RP_OK)
         status = rp_file_keep(r->statement, r->child, "--child", err);
     return status == RP_OK ? rp_file_keep(r->statement, r->rows, "--rows", err) : status;
 }

@@ -39,6 +39,9 @@ rp_status rp_statement_look(rp_session *session, rp_statement_request *r, rp_err
         (status = rp_file_keep(r->out, r->csv, "--csv", err)) != RP_OK ||
         (status = rp_file_keep(r->out, r->previous, "--previous", err)) != RP_OK)
         return status;
+    for (size_t i = 0; i < r->parents.count; i++)
+        if ((status = rp_file_keep(r->out, r->parents.item[i], "--parent", err)) != RP_OK)
+            return status;
     return rp_device_option(r->command, r->device, err);
 }
 

@@ -104,6 +104,10 @@ typedef struct rp_job_options {
      * null, as it is of explanations in any case. Borrowed. */
     const rp_archive *const *parents;
     size_t n_parents;
+    /* rp_describe_parts, rp_describe_data: the file that the parts are to be written to, which may be none that the
+     * recipe names, nor the recipe, and the table may not be standard input, which is read once: RP_EARG. May be NULL.
+     */
+    const char *parts;
 } rp_job_options;
 
 typedef struct rp_job {
@@ -136,8 +140,8 @@ RP_API rp_status rp_train_recipe(const char *recipe_path, const char *path, cons
  * missing and distinct cells, minimum, quantiles and maximum, examples), findings (code, level, words, and where:
  * column, line, count) and rows; docs/data.md says what each means. path is a recipe (.yaml, .yml or .json), or any
  * other file: a CSV with a header line. Of a recipe "error" says why a run would be refused, else null. Freed with
- * rp_text_free. Of options, which may be NULL, only read_table counts. Errors: RP_EIO; RP_EARG for a recipe, RP_EDATA
- * for a file that is no table at all; RP_ENOMEM. */
+ * rp_text_free. Of options, which may be NULL, only read_table and parts count. Errors: RP_EIO; RP_EARG for a recipe,
+ * RP_EDATA for a file that is no table at all; RP_ENOMEM. */
 RP_API rp_status rp_describe_data(const char *path, const rp_job_options *options, char **json, rp_error *err);
 /* Which part of a recipe's table each row is in, as CSV text: `row` (from 0, as in predictions), `line` of the file,
  * `part`: train, validation, test or left_out. Freed with rp_text_free. Options as above. Errors: those of preparing

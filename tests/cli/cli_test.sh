@@ -334,6 +334,20 @@ fails 2 'is the file of the table' "$reprise" retrain a.reprise --csv odd.csv -o
 printf 'reprise: 1\ndata: {csv: odd.csv, target: %s}\n' "$(head -1 odd.csv | tr -d '\r' | sed 's/.*,//')" >odd.yaml
 fails 2 'is the file of the table' "$reprise" run odd.yaml -o odd.csv --force
 fails 2 'is the file of the recipe' "$reprise" run odd.yaml -o odd.yaml --force
+for taken in odd.csv:table odd.yaml:recipe; do
+    fails 2 "is the file of the ${taken#*:}" "$reprise" data odd.yaml --parts "${taken%:*}" --force
+done
+cp odd.csv tested.csv
+sed 's/csv: odd.csv/csv: odd.csv, test_csv: tested.csv/; $ a parent: {archive: a.reprise}' odd.yaml >child.yaml
+fails 2 'is the file of data.test_csv' "$reprise" run child.yaml -o tested.csv --force
+fails 2 'is the file of data.test_csv' "$reprise" data child.yaml --parts tested.csv --force
+fails 2 'is the file of the parent' "$reprise" run child.yaml -o a.reprise --force
+fails 2 'is the file of --csv' "$reprise" retrain a.reprise --csv odd.csv -o b.reprise --statement odd.csv --force
+cp a.reprise parent.reprise
+fails 2 'is the file of --parent' "$reprise" validate a.reprise --csv odd.csv --parent parent.reprise \
+    -o parent.reprise --force
+cmp odd.csv tested.csv
+cmp a.reprise parent.reprise
 cmp odd.pred same.csv
 # every column that was made is compared, and what is not is named
 asked="--flags --reasons 2 --contributions"

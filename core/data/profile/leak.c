@@ -115,6 +115,9 @@ static void sum_products(pairs *p, const double mean[2], double *chunk[3], doubl
         sum[k] = rp_sum_f64(chunk[k], chunks, 1);
 }
 
+/* Sums of squares from here on have every bit: of smaller ones the products are rounded to multiples of 2^-1074. */
+static const double full_squares = 0x1p-969;
+
 /* The squared correlation of the rows where both are present; 0 where there is none. */
 static rp_status correlate(const rp_beside *b, size_t rows, double *out)
 {
@@ -135,7 +138,7 @@ static rp_status correlate(const rp_beside *b, size_t rows, double *out)
         mean[0] = sum[0] / (double)(int64_t)n;
         mean[1] = sum[1] / (double)(int64_t)n;
         sum_products(p, mean, chunk, sum);
-        if (n >= FEW_ROWS && sum[0] > 0 && sum[1] > 0)
+        if (n >= FEW_ROWS && sum[0] >= full_squares && sum[1] >= full_squares)
             *out = sum[2] / sum[0] * (sum[2] / sum[1]);
     }
     rp_free(memory);
@@ -264,5 +267,5 @@ rp_status rp_find_leak(const rp_beside *b)
     status = find_errors(b, rows, &errors);
     if (status != RP_OK || errors == SIZE_MAX)
         return status;
-    return errors ? tell(b, "nearly_determines", errors, NULL) : tell(b, "determines_target", SIZE_MAX, NULL);
+    return errors == 0 ? tell(b, "determines_target", SIZE_MAX, NULL) : tell(b, "nearly_determines", errors, NULL);
 }

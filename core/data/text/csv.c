@@ -40,11 +40,17 @@ bool rp_csv_more(rp_csv *csv)
     return csv->at < csv->end;
 }
 
-rp_status rp_csv_open(rp_csv *csv, const void *bytes, size_t size, const rp_recipe *recipe, const char *where,
-                      rp_error *err)
+/* Bytes of a byte order mark in front, which belongs to no line. */
+static size_t mark_length(const unsigned char *in, size_t size)
 {
     static const unsigned char mark[3] = {0xEF, 0xBB, 0xBF};
 
+    return size >= sizeof mark && memcmp(in, mark, sizeof mark) == 0 ? sizeof mark : 0;
+}
+
+rp_status rp_csv_open(rp_csv *csv, const void *bytes, size_t size, const rp_recipe *recipe, const char *where,
+                      rp_error *err)
+{
     *csv = (rp_csv){.in = bytes,
                     .end = size,
                     .where = where,
@@ -55,8 +61,7 @@ rp_status rp_csv_open(rp_csv *csv, const void *bytes, size_t size, const rp_reci
     if (size >= 2 && (memcmp(bytes, "\xFF\xFE", 2) == 0 || memcmp(bytes, "\xFE\xFF", 2) == 0))
         return rp_fail(err, RP_EDATA,
                        "%s: begins with the mark of UTF-16: in a recipe data: {encoding: utf-16} reads it", where);
-    if (size >= sizeof mark && memcmp(bytes, mark, sizeof mark) == 0)
-        csv->at = sizeof mark;
+    csv->at = mark_length(bytes, size);
     for (int64_t i = 0; i < recipe->data.reading.skip_lines; i++) {
         if (csv->at == csv->end)
             return rp_fail(err, RP_EDATA, "%s: expected more than the %lld lines of data.skip_lines, found %lld", where,
@@ -167,9 +172,16 @@ rp_status rp_csv_fail_text(const rp_csv *csv, size_t at)
 
 /* ---- a row ---- */
 
+/* The line of an error that somebody reads; to count the lines in front of every line that is only looked at would take
+ * the square of the table's. */
+static size_t line_told(const rp_csv *csv, size_t at)
+{
+    return csv->quiet ? 0 : rp_csv_line(csv, at);
+}
+
 static rp_status fail(const rp_csv *csv, size_t at, size_t cell, const char *what)
 {
-    return rp_fail(csv->err, RP_EDATA, "%s:%zu: cell %zu: %s", csv->where, rp_csv_line(csv, at), cell + 1, what);
+    return rp_fail(csv->err, RP_EDATA, "%s:%zu: cell %zu: %s", csv->where, line_told(csv, at), cell + 1, what);
 }
 
 static rp_status fail_nul(const rp_csv *csv, size_t at)
@@ -179,7 +191,7 @@ static rp_status fail_nul(const rp_csv *csv, size_t at)
     if (kind != NULL)
         return rp_fail(csv->err, RP_EDATA, "%s: expected text, found what looks like %s", csv->where, kind);
     return rp_fail(csv->err, RP_EDATA, "%s:%zu: expected text, found a NUL byte; is this a CSV file?", csv->where,
-                   rp_csv_line(csv, at));
+                   line_told(csv, at));
 }
 
 /* Bytes of the line end at `at`: LF, CRLF, or 0. */
@@ -266,7 +278,7 @@ static rp_status read_quoted(rp_csv *csv, size_t at, rp_text *out)
     if (out->length - doubled > RP_CELL_MAX)
         return rp_fail(csv->err, RP_EDATA,
                        "%s:%zu: cell %zu: a cell of %zu bytes, expected at most %d; is a quote missing?", csv->where,
-                       rp_csv_line(csv, csv->at), index + 1, out->length - doubled, RP_CELL_MAX);
+                       line_told(csv, csv->at), index + 1, out->length - doubled, RP_CELL_MAX);
     return RP_OK;
 }
 
@@ -281,7 +293,7 @@ static rp_status read_plain(rp_csv *csv, rp_text *out)
     if (out->length > RP_CELL_MAX)
         return rp_fail(csv->err, RP_EDATA,
                        "%s:%zu: cell %zu: a cell of %zu bytes, expected at most %d; is a quote missing?", csv->where,
-                       rp_csv_line(csv, at), csv->cells + 1, out->length, RP_CELL_MAX);
+                       line_told(csv, at), csv->cells + 1, out->length, RP_CELL_MAX);
     if (cell_ends(csv, at))
         return RP_OK;
     if (csv->in[at] == '\0')
@@ -315,7 +327,7 @@ rp_status rp_csv_row(rp_csv *csv)
         if (status != RP_OK)
             return status;
         if (++csv->cells > RP_COLUMNS_MAX)
-            return rp_fail(csv->err, RP_EDATA, "%s:%zu: more than %d columns", csv->where, rp_csv_line(csv, begin),
+            return rp_fail(csv->err, RP_EDATA, "%s:%zu: more than %d columns", csv->where, line_told(csv, begin),
                            RP_COLUMNS_MAX);
         if (csv->at == csv->end || csv->in[csv->at] != (unsigned char)csv->delimiter)
             break;
@@ -380,7 +392,7 @@ rp_status rp_csv_hidden(size_t *out, const rp_csv *csv, int64_t skipped, size_t 
 {
     rp_error ignored = {0};
     rp_csv part;
-    size_t at = 0, next;
+    size_t at = mark_length(csv->in, csv->end), next;
     rp_status status = rp_csv_part(&part, csv, 0, 0, err);
 
     *out = 0;
@@ -389,6 +401,7 @@ rp_status rp_csv_hidden(size_t *out, const rp_csv *csv, int64_t skipped, size_t 
         return status;
     }
     part.err = &ignored;
+    part.quiet = true;
     for (; skipped > 0 && at < csv->end; skipped--, at = next) {
         next = line_behind(csv, at);
         *out += looks_like_row(&part, at, next, cells);

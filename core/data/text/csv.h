@@ -28,7 +28,7 @@ typedef struct rp_csv {
     rp_error *err;
     rp_text *cell; /* of the row that was read: as many as a row may have, and one */
     size_t cells;
-    bool strip;
+    bool strip, quiet;       /* quiet: nobody reads its errors, which name no line */
     char delimiter, comment; /* comment 0: none */
     bool stop[256];          /* what ends a stretch of a cell */
 } rp_csv;

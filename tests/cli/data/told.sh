@@ -211,6 +211,18 @@ run clean '^archive'
 silent 'cells as a row'
 works '^verified' "$reprise" verify clean.reprise --allow-unsigned
 silent '^hidden'
+# a byte order mark belongs to no line
+{ printf '\357\273\277#9,9,no\n'; tail -n +3 made.csv; } >marked.csv
+of marked 'csv: marked.csv, target: y, comment: "#"' 'task: classification'
+run marked '^warning +11 lines have as many cells as a row'
+{ printf '\357\273\277"1",2,no\n'; tail -n +3 made.csv; } >marked.csv
+of marked 'csv: marked.csv, target: y, comment: "#", skip_lines: 1' 'task: classification'
+run marked '^warning +11 lines have as many cells as a row'
+# lines that are no rows by themselves are passed over once, not once for each of them
+awk 'BEGIN { for (i = 0; i < 1500000; i++) print "#\"" }' | cat - clean.csv >open.csv
+of open 'csv: open.csv, target: y, comment: "#"' 'task: classification'
+works 'open.yaml: 80 rows' timeout 60 "$reprise" data open.yaml
+silent 'cells as a row'
 
 # spellings of one category; numbers whose squares are 0; a table divided by blanks
 awk 'BEGIN { print "own,small,y"; for (r = 0; r < 60; r++)
@@ -259,6 +271,12 @@ holds "nothing that a terminal would obey" test "$(tr -d '[:print:]\n' <"$log/ou
 for line in 'x0 +1e9999' 'x2 +-0[.]0001 ' 'x7 +123460 ' 'x8 +1[.]2346e9 ' 'x9 +10 '; do
     holds "$line" grep -Eq "^$line" "$log/out"
 done
+forge 't = m["outputs"][0]["terms"]
+for k, text in enumerate(("1.2.3", "e5", ".", "-", "1e 5", "1.5e+02")): t[k + 1]["estimate"] = text'
+works '^x0 +1[.]2[.]3 ' "$reprise" inspect forged.reprise --coefficients
+for line in 'x1 +e5 ' 'x2 +[.] ' 'x3 +- ' 'x4 +1e 5 ' 'x5 +150 '; do
+    holds "$line" grep -Eq "^$line" "$log/out"
+done
 forge 'm = {"outputs": 3, "dispersion": [], "family": {}}'
 works . "$reprise" inspect forged.reprise --coefficients
 works '^note +column "t": [0-9]+ training rows to "2019", [0-9]+ validation rows from "2020" on$' \
@@ -269,7 +287,19 @@ works '^written +parts.csv$' "$reprise" data wide.yaml --parts parts.csv
 holds "the rows of the validation part" diff <(awk -F, '$3 == "validation" { print $1 }' parts.csv) judged
 holds "lines of the file" diff <(awk -F, 'NR > 1 && $3 == "left_out" { print $2 }' parts.csv) \
     <(awk -F, 'NR > 1 && $3 >= 16 { print NR }' wide.csv)
+awk 'NR == 4 { print "# one\n# two" } { print }' wide.csv >noted.csv
+sed 's/wide.csv/noted.csv/; s/target: y/target: y, comment: "#"/' wide.yaml >noted.yaml
+works '^written' "$reprise" data noted.yaml --parts noted.parts
+holds "lines behind comments" diff <(awk -F, -v OFS=, 'NR > 3 { $2 += 2 } { print }' parts.csv) noted.parts
+# rows and lines in one walk
+awk 'BEGIN { print "x,y"; for (r = 0; r < 400000; r++) print r % 101 "," (r * 7 % 5 < 2 ? "a" : "b") }' >long.csv
+of long 'csv: long.csv, target: y' 'task: classification'
+works '^written' timeout 60 "$reprise" data long.yaml --parts long.parts
+holds "the last line" grep -Eq '^399999,400001,' long.parts
 fails 2 'already exists' "$reprise" data wide.yaml --parts parts.csv
+sed 's/wide.csv/"-"/' wide.yaml >piped.yaml
+fails 2 'standard input is read once' "$reprise" data piped.yaml --parts other.csv <wide.csv
+works '^t +numeric' "$reprise" data piped.yaml <wide.csv
 fails 2 'parts are a recipe' "$reprise" data wide.csv --parts other.csv
 of wide 'csv: wide.csv, target: y' 'task: regression'
 run wide '^coefficient +estimate +as encoded$'

@@ -81,6 +81,12 @@ for wrong in 'm.replace(b",2,", b",x,", 1)' 'm + m.splitlines(True)[1]' 'm[:-20]
     forge a.reprise forged.reprise outputs/out_of_fold.csv "m = $wrong"
     expect 4 "outputs/out_of_fold.csv" "$reprise" validate forged.reprise --part folds
 done
+# memory by what lines of scores may hold, not by line feeds; sanitizers want more addresses
+forge a.reprise forged.reprise outputs/out_of_fold.csv 'm = m.splitlines(True)[0] + b"\n" * 40000000'
+if (ulimit -v 900000; exec "$reprise" --version) >/dev/null 2>&1; then
+    expect 4 "line of scores 1: expected" bash -c \
+        "ulimit -v 900000; exec '$reprise' validate forged.reprise --part folds --threads 1"
+fi
 tested=$(python3 -c '
 import csv
 have = {int(r["row"]) for r in csv.DictReader(open("folds.csv"))}
