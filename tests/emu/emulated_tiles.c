@@ -233,7 +233,9 @@ static void convolve(rp_kernel_id kernel, const conv_case *p)
     const size_t x[] = {p->n, p->h, p->w, p->c}, weight[] = {p->r, p->s, p->c / (size_t)p->groups, p->k};
     const size_t y[] = {p->n, outputs(p->h, p->r, p->stride_h, p), outputs(p->w, p->s, p->stride_w, p), p->k};
     const size_t *const shapes[3][3] = {{x, weight, y}, {y, weight, x}, {x, y, weight}};
-    const int which = kernel == RP_K_conv2d ? 0 : kernel == RP_K_conv2d_grad_input ? 1 : 2;
+    const int which = kernel == RP_K_conv2d || kernel == RP_K_conv2d_winograd ? 0
+                      : kernel == RP_K_conv2d_grad_input                      ? 1
+                                                                              : 2;
     rp_attr attr[RP_MAX_ATTR] = {{.n = 2, .list = {p->stride_h, p->stride_w}},
                                  {.n = 4, .list = {p->padding, p->padding, p->padding, p->padding}},
                                  {.n = 2, .list = {p->dilation, p->dilation}},
@@ -267,6 +269,8 @@ static void convolutions_have_the_bits_of_the_reference_in_every_tile(void **sta
         convolve(RP_K_conv2d_grad_input, &cases[i]);
         convolve(RP_K_conv2d_grad_weight, &cases[i]);
     }
+    convolve(RP_K_conv2d_winograd, &(conv_case){2, 9, 11, 0, 20, 3, 3, 1, 1, 1, 1, 1}); /* no channels: zeros */
+    convolve(RP_K_conv2d_winograd, &(conv_case){2, 9, 11, 5, 20, 3, 3, 1, 1, 1, 1, 1});
     tiles_ran("rp_gpu_conv_", kernels, sizeof kernels / sizeof *kernels);
 }
 
