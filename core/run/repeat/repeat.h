@@ -10,9 +10,10 @@
 typedef struct rp_repeat {
     struct rp_repeat *next;
     rp_device *device;     /* borrowed */
-    rp_sequence *sequence; /* NULL: they were launched once, one by one */
+    rp_sequence *sequence; /* NULL: not made yet */
     size_t begin, end;
     const void *arena;
+    bool launched; /* one by one, all of them, with the arena there */
 } rp_repeat;
 
 /* Launches calls [*i, end), as launch_calls of core/run/plan_run.c does; *i: the one that failed. */
