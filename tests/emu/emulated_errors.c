@@ -296,6 +296,38 @@ static void calls_that_failed_are_launched_again_before_they_are_captured(void *
     rp_device_free(c.device);
 }
 
+static void calls_go_on_where_there_is_no_memory_for_a_sequence(void **state)
+{
+    static const char *const calls_of_one[] = {"cuStreamBeginCapture_v2", "cuStreamEndCapture",
+                                               "cuGraphInstantiateWithFlags"};
+
+    (void)state;
+    for (size_t k = 0; k < sizeof calls_of_one / sizeof *calls_of_one; k++) {
+        one_call c = {.view = {.dtype = RP_F32, .rank = 1, .shape = {1}, .stride = {1}}};
+        const float one = 1;
+        float found_there = 0;
+        rp_repeat *list = NULL;
+        int arena;
+
+        OK(rp_device_open(&c.device, "emulated", NULL, 1, &err));
+        OK(rp_device_allocate(c.device, &c.view.data, sizeof one, &err));
+        OK(rp_device_upload(c.device, c.view.data, &one, sizeof one, NULL, &err));
+        for (size_t run = 0; run < 3; run++) {
+            size_t i = 0;
+
+            fail_next(run == 1 ? calls_of_one[k] : NULL, run == 1, run == 1 ? RP_CU_OUT_OF_MEMORY : 0);
+            OK(rp_repeat_calls(&list, c.device, &arena, &i, 1, launch_one, &c, &err));
+            fail_next(NULL, 0, 0);
+            assert_int_equal(i, 1);
+        }
+        OK(rp_device_read(c.device, &found_there, c.view.data, sizeof one, NULL, &err));
+        assert_true(found_there == -1); /* negated three times, each run once */
+        rp_repeat_free(list);
+        rp_device_release(c.device, c.view.data);
+        rp_device_free(c.device);
+    }
+}
+
 static int leave(void **state)
 {
     char command[96];
@@ -311,6 +343,7 @@ int main(void)
         cmocka_unit_test(an_archive_of_the_device_is_the_processors),
         cmocka_unit_test(a_capture_that_fails_to_begin_loses_no_fault),
         cmocka_unit_test(calls_that_failed_are_launched_again_before_they_are_captured),
+        cmocka_unit_test(calls_go_on_where_there_is_no_memory_for_a_sequence),
         cmocka_unit_test(a_workspace_is_found_where_memory_is_short),
         cmocka_unit_test(every_call_that_fails_is_an_error_that_names_it),
         cmocka_unit_test(work_that_fails_on_the_device_is_told_by_who_waits),

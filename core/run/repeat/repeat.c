@@ -18,7 +18,7 @@ static rp_status note(rp_repeat **list, rp_device *device, const void *arena, si
 
     if (r == NULL)
         return rp_no_memory(err);
-    *r = (rp_repeat){*list, device, NULL, begin, end, arena, false};
+    *r = (rp_repeat){*list, device, NULL, begin, end, arena, false, false};
     *list = r;
     return RP_OK;
 }
@@ -43,7 +43,7 @@ static void forget(rp_repeat *r, const void *arena)
     rp_sequence_free(r->device, r->sequence);
     r->sequence = NULL;
     r->arena = arena;
-    r->launched = false;
+    r->launched = r->plain = false;
 }
 
 rp_status rp_repeat_calls(rp_repeat **list, rp_device *device, const void *arena, size_t *i, size_t end,
@@ -66,12 +66,15 @@ rp_status rp_repeat_calls(rp_repeat **list, rp_device *device, const void *arena
         r->launched = status == RP_OK;
         return status;
     }
-    if (r->sequence == NULL) {
+    if (r->sequence == NULL && !r->plain) {
         status = capture(r, launch, plan, i, err);
-        if (status != RP_OK)
+        if (status != RP_OK && status != RP_ENOMEM)
             return status;
+        r->plain = status != RP_OK; /* no memory for a sequence is no reason not to go on without one */
+        *i = begin;
     }
-    *i = begin;
+    if (r->plain)
+        return launch(plan, i, end, err);
     status = rp_sequence_launch(device, r->sequence, NULL, err);
     *i = status == RP_OK ? end : begin;
     return status;
