@@ -6,9 +6,20 @@
 
 rp_status rp_gpu_enter(rp_gpu_device *d, rp_error *err)
 {
-    if (d->broken.status != RP_OK)
+    if (atomic_load_explicit(&d->is_broken, memory_order_acquire))
         return rp_fail(err, d->broken.status, "%s", d->broken.text);
     return rp_gpu_result(d, d->driver->cuCtxSetCurrent(d->context), "cuCtxSetCurrent", err);
+}
+
+/* What several threads may come to tell at once, and others read: the first stays, and is whole before it is seen. */
+static void break_with(rp_gpu_device *d, const rp_error *why)
+{
+    pthread_mutex_lock(&d->breaking);
+    if (d->broken.status == RP_OK) {
+        d->broken = *why;
+        atomic_store_explicit(&d->is_broken, true, memory_order_release);
+    }
+    pthread_mutex_unlock(&d->breaking);
 }
 
 rp_status rp_gpu_result(rp_gpu_device *d, int result, const char *call, rp_error *err)
@@ -18,8 +29,8 @@ rp_status rp_gpu_result(rp_gpu_device *d, int result, const char *call, rp_error
 
     if (status == RP_OK)
         return RP_OK;
-    if (status != RP_ENOMEM && d->broken.status == RP_OK)
-        d->broken = why;
+    if (status != RP_ENOMEM)
+        break_with(d, &why);
     return rp_fail(err, status, "%s", why.text);
 }
 

@@ -12,17 +12,17 @@
 #include "kernels/gpu/images.h"
 #include "kernels/gpu/pinned/cublaslt.h"
 
-/* The fault is read with it, where there may be one: whoever has waited for the default stream asks then. */
+/* The fault is read with the default stream, where there may be one: whoever has waited for that asks then. Another
+ * stream's waiting thread leaves it alone: the mirror is one, and may be written when it is read. */
 static rp_status cuda_synchronize(rp_device *device, rp_stream *stream, rp_error *err)
 {
     rp_gpu_device *d = (rp_gpu_device *)device;
     rp_status status = rp_gpu_enter(d, err);
 
-    if (status == RP_OK && d->checked)
-        status = rp_gpu_result(d,
-                               d->driver->cuMemcpyDtoHAsync_v2(d->fault_mirror, d->fault, sizeof *d->fault_mirror,
-                                                               rp_gpu_handle(d, stream)),
-                               "cuMemcpyDtoHAsync", err);
+    if (status == RP_OK && stream == NULL && d->checked)
+        status = rp_gpu_result(
+            d, d->driver->cuMemcpyDtoHAsync_v2(d->fault_mirror, d->fault, sizeof *d->fault_mirror, d->main.handle),
+            "cuMemcpyDtoHAsync", err);
     if (status == RP_OK)
         status = rp_gpu_result(d, d->driver->cuStreamSynchronize(rp_gpu_handle(d, stream)), "cuStreamSynchronize", err);
     return status;
@@ -145,6 +145,7 @@ static void cuda_free(rp_device *device)
     rp_pinned_free(d->base.pinned);
     rp_pool_free(d->base.pool);
     pthread_mutex_destroy(&d->lock);
+    pthread_mutex_destroy(&d->breaking);
     rp_free(d);
 }
 
@@ -262,6 +263,7 @@ rp_status rp_device_cuda_new(rp_device **out, const char *kind, int ordinal, con
     if (d == NULL)
         return rp_no_memory(err);
     pthread_mutex_init(&d->lock, NULL);
+    pthread_mutex_init(&d->breaking, NULL);
     status = rp_driver_open(&d->driver, kind, err);
     if (status == RP_OK) {
         d->base = (rp_device){.ops = &cuda_ops, .kind = d->driver->kind, .level = table->level, .threads = threads};

@@ -5,6 +5,7 @@
 #define KERNELS_GPU_DEVICE_GPU_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "kernels/device_ops.h"
 #include "kernels/gpu/args.h"
@@ -57,8 +58,10 @@ struct rp_gpu_device {
     size_t kept_bytes;
     rp_gpu_stage stage[RP_GPU_STAGES];
     size_t next_stage;
-    bool busy;       /* something was put on a stream since all were waited for */
-    rp_error broken; /* with a status other than RP_OK: what went wrong first */
+    bool busy;                /* something was put on a stream since all were waited for */
+    pthread_mutex_t breaking; /* of broken while it is written; taken under `lock` too */
+    rp_error broken;          /* with a status other than RP_OK: what went wrong first */
+    atomic_bool is_broken;    /* broken is written, and stays so */
     rp_cu_module module[RP_GPU_MODULES];
     size_t modules;
     struct {
@@ -69,7 +72,7 @@ struct rp_gpu_device {
     rp_gpu_fault *fault_mirror;   /* pinned; what synchronizing has read */
     rp_cu_pointer fault;          /* an rp_gpu_fault */
     struct rp_cublaslt *cublaslt; /* of the pinned profile; else NULL */
-    bool checked;                 /* a check was launched since fault was read */
+    atomic_bool checked;          /* a check was launched since fault was read */
     bool checked_before;          /* the capture that is going on */
     uint64_t moves;               /* of workspaces: what was captured with their addresses is gone */
 };
@@ -94,6 +97,8 @@ rp_status rp_gpu_upload(rp_device *device, void *to, const void *host, size_t by
 rp_status rp_gpu_download(rp_device *device, void *host, const void *from, size_t bytes, rp_stream *stream,
                           rp_error *err);
 rp_status rp_gpu_copy(rp_device *device, void *to, const void *from, size_t bytes, rp_stream *stream, rp_error *err);
+/* Memory of the driver's: its result. What is kept for later goes back where there is none left. */
+int rp_gpu_memory_new(rp_gpu_device *d, rp_cu_pointer *out, size_t bytes);
 void rp_gpu_memory_free(rp_gpu_device *d);
 
 /* Of queue.c, sequence.c and table.c. */

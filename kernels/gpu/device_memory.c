@@ -41,23 +41,32 @@ static void drop_kept(rp_gpu_device *d)
     d->kept_bytes = 0;
 }
 
-/* A new block; what is kept makes room for it where there is none. */
+/* What is kept makes room where there is none. */
+int rp_gpu_memory_new(rp_gpu_device *d, rp_cu_pointer *out, size_t bytes)
+{
+    int result = d->driver->cuMemAlloc_v2(out, bytes);
+
+    if (result != RP_CU_OUT_OF_MEMORY)
+        return result;
+    pthread_mutex_lock(&d->lock);
+    if (d->kept != NULL) {
+        drop_kept(d);
+        result = d->driver->cuMemAlloc_v2(out, bytes);
+    }
+    pthread_mutex_unlock(&d->lock);
+    return result;
+}
+
 static rp_status new_block(rp_gpu_device *d, rp_gpu_block **out, size_t bytes, rp_error *err)
 {
     rp_gpu_block *block = rp_calloc(1, sizeof *block);
     rp_status status;
-    int result;
 
     *out = NULL;
     if (block == NULL)
         return rp_no_memory(err);
     block->bytes = bytes;
-    result = d->driver->cuMemAlloc_v2(&block->memory, bytes);
-    if (result == RP_CU_OUT_OF_MEMORY && d->kept != NULL) {
-        drop_kept(d);
-        result = d->driver->cuMemAlloc_v2(&block->memory, bytes);
-    }
-    status = rp_gpu_result(d, result, "cuMemAlloc", err);
+    status = rp_gpu_result(d, rp_gpu_memory_new(d, &block->memory, bytes), "cuMemAlloc", err);
     if (status != RP_OK)
         rp_free(block);
     else
@@ -147,7 +156,7 @@ void rp_gpu_unpin(rp_device *device, void *host)
     (void)d->driver->cuMemFreeHost(host);
 }
 
-/* ---- copies ---- */
+/* ---- copies: one is put on its stream and said to be there in one step, or who waits meanwhile would miss it ---- */
 
 /* A stage whose copy has happened; made when it is first wanted. The lock is held. */
 static rp_status next_stage(rp_gpu_device *d, rp_gpu_stage **out, rp_error *err)
@@ -193,10 +202,10 @@ rp_status rp_gpu_upload(rp_device *device, void *to, const void *host, size_t by
         const size_t part = bytes - at < RP_GPU_STAGE ? bytes - at : RP_GPU_STAGE;
 
         pthread_mutex_lock(&d->lock);
+        d->busy = true;
         status = upload_part(d, (uintptr_t)to + at, (const char *)host + at, part, rp_gpu_handle(d, stream), err);
         pthread_mutex_unlock(&d->lock);
     }
-    rp_gpu_busy(d);
     return status;
 }
 
@@ -208,9 +217,12 @@ rp_status rp_gpu_download(rp_device *device, void *host, const void *from, size_
 
     if (status != RP_OK || bytes == 0)
         return status;
-    rp_gpu_busy(d);
-    return rp_gpu_result(d, d->driver->cuMemcpyDtoHAsync_v2(host, (uintptr_t)from, bytes, rp_gpu_handle(d, stream)),
-                         "cuMemcpyDtoHAsync", err);
+    pthread_mutex_lock(&d->lock);
+    d->busy = true;
+    status = rp_gpu_result(d, d->driver->cuMemcpyDtoHAsync_v2(host, (uintptr_t)from, bytes, rp_gpu_handle(d, stream)),
+                           "cuMemcpyDtoHAsync", err);
+    pthread_mutex_unlock(&d->lock);
+    return status;
 }
 
 rp_status rp_gpu_copy(rp_device *device, void *to, const void *from, size_t bytes, rp_stream *stream, rp_error *err)
@@ -220,10 +232,13 @@ rp_status rp_gpu_copy(rp_device *device, void *to, const void *from, size_t byte
 
     if (status != RP_OK || bytes == 0)
         return status;
-    rp_gpu_busy(d);
-    return rp_gpu_result(
+    pthread_mutex_lock(&d->lock);
+    d->busy = true;
+    status = rp_gpu_result(
         d, d->driver->cuMemcpyDtoDAsync_v2((uintptr_t)to, (uintptr_t)from, bytes, rp_gpu_handle(d, stream)),
         "cuMemcpyDtoDAsync", err);
+    pthread_mutex_unlock(&d->lock);
+    return status;
 }
 
 void rp_gpu_memory_free(rp_gpu_device *d)

@@ -113,7 +113,9 @@ void *rp_gpu_workspace(rp_gpu_queue *queue, size_t bytes)
 {
     rp_gpu_device *d = queue->device;
     rp_stream *stream = queue->stream;
+    size_t room = bytes + bytes / 4; /* the next that wants a little more finds it */
     rp_cu_pointer memory = 0;
+    int result;
 
     if (queue->status != RP_OK)
         return NULL;
@@ -129,13 +131,18 @@ void *rp_gpu_workspace(rp_gpu_queue *queue, size_t bytes)
         stream->workspace_bytes = 0;
         d->moves++;
     }
-    bytes += bytes / 4; /* the next that wants a little more finds it */
-    if (queue->status == RP_OK)
-        queue->status = rp_gpu_result(d, d->driver->cuMemAlloc_v2(&memory, bytes), "cuMemAlloc", queue->err);
+    if (queue->status != RP_OK)
+        return NULL;
+    result = rp_gpu_memory_new(d, &memory, room);
+    if (result == RP_CU_OUT_OF_MEMORY) {
+        room = bytes;
+        result = rp_gpu_memory_new(d, &memory, room);
+    }
+    queue->status = rp_gpu_result(d, result, "cuMemAlloc", queue->err);
     if (queue->status != RP_OK)
         return NULL;
     stream->workspace = (void *)(uintptr_t)memory;
-    stream->workspace_bytes = bytes;
+    stream->workspace_bytes = room;
     return stream->workspace;
 }
 

@@ -8,13 +8,15 @@ rp_status rp_gpu_sequence_begin(rp_device *device, rp_stream *stream, rp_error *
     rp_gpu_device *d = (rp_gpu_device *)device;
     rp_status status = rp_gpu_enter(d, err);
 
+    if (status == RP_OK)
+        status =
+            rp_gpu_result(d, d->driver->cuStreamBeginCapture_v2(rp_gpu_handle(d, stream), RP_CU_CAPTURE_THREAD_LOCAL),
+                          "cuStreamBeginCapture", err);
+    if (status != RP_OK) /* an earlier check's fault is still to be read: nobody ends what has not begun */
+        return status;
     d->checked_before = d->checked;
     d->checked = false;
-    return status != RP_OK
-               ? status
-               : rp_gpu_result(d,
-                               d->driver->cuStreamBeginCapture_v2(rp_gpu_handle(d, stream), RP_CU_CAPTURE_THREAD_LOCAL),
-                               "cuStreamBeginCapture", err);
+    return RP_OK;
 }
 
 rp_status rp_gpu_sequence_end(rp_device *device, rp_sequence **out, rp_stream *stream, rp_error *err)

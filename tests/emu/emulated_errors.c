@@ -17,7 +17,10 @@
 #include <cmocka.h>
 
 #include "base/file.h"
+#include "core/run/repeat/repeat.h"
+#include "kernels/device.h"
 #include "kernels/gpu/driver_abi.h"
+#include "kernels/walk.h"
 #include "rp/rp.h"
 
 static rp_error err;
@@ -187,6 +190,144 @@ static void work_that_fails_on_the_device_is_told_by_who_waits(void **state)
         }
 }
 
+/* A wrong index that a check has found waits for who synchronizes; a capture that cannot begin does not lose it. */
+static void a_capture_that_fails_to_begin_loses_no_fault(void **state)
+{
+    const int32_t index[2] = {0, 9};
+    rp_index_check check = {.index = {.dtype = RP_I32, .rank = 1, .shape = {2}, .stride = {1}}, .bound = 3};
+    rp_index_fault fault;
+    rp_device *device;
+
+    (void)state;
+    OK(rp_device_open(&device, "emulated", NULL, 1, &err));
+    OK(rp_device_allocate(device, &check.index.data, sizeof index, &err));
+    OK(rp_device_upload(device, check.index.data, index, sizeof index, NULL, &err));
+    OK(rp_device_check(device, &check, NULL, &err));
+    fail_next("cuStreamBeginCapture_v2", 1, RP_CU_OUT_OF_MEMORY);
+    assert_int_equal(rp_sequence_begin(device, NULL, &err), RP_ENOMEM);
+    fail_next(NULL, 0, 0);
+    OK(rp_device_synchronize(device, NULL, &err));
+    assert_true(rp_device_fault(device, &fault));
+    assert_int_equal(fault.value, 9);
+    rp_device_release(device, check.index.data);
+    rp_device_free(device);
+}
+
+/* Sums of several levels work in memory of the device's own. Where there is too little for that, what was given back
+ * and is kept makes room; where nothing is kept, less is asked for. */
+static void a_workspace_is_found_where_memory_is_short(void **state)
+{
+    enum { LONG = 9000 };
+    static float zeros[LONG];
+    float sum = 1;
+    const rp_attr attr[RP_MAX_ATTR] = {{.n = 1, .list = {0}}};
+    rp_view in = {.dtype = RP_F32, .rank = 1, .shape = {LONG}, .stride = {1}}, out = {.dtype = RP_F32, .rank = 1};
+
+    (void)state;
+    out.shape[0] = 1, out.stride[0] = 1;
+    for (int kept = 0; kept < 2; kept++) {
+        rp_device *device;
+        void *block;
+
+        OK(rp_device_open(&device, "emulated", NULL, 1, &err));
+        OK(rp_device_allocate(device, &in.data, sizeof zeros, &err));
+        OK(rp_device_allocate(device, &out.data, sizeof sum, &err));
+        OK(rp_device_upload(device, in.data, zeros, sizeof zeros, NULL, &err));
+        OK(rp_device_allocate(device, &block, 1 << 20, &err));
+        if (kept)
+            rp_device_release(device, block);
+        fail_next("cuMemAlloc_v2", 1, RP_CU_OUT_OF_MEMORY);
+        OK(rp_device_launch(device, RP_K_sum, &(rp_kernel_args){&in, 1, &out, 1, attr}, NULL, &err));
+        fail_next(NULL, 0, 0);
+        OK(rp_device_read(device, &sum, out.data, sizeof sum, NULL, &err));
+        assert_true(sum == 0);
+        if (!kept)
+            rp_device_release(device, block);
+        rp_device_release(device, in.data);
+        rp_device_release(device, out.data);
+        rp_device_free(device);
+    }
+}
+
+static unsigned long launches;
+
+typedef struct one_call {
+    rp_device *device;
+    rp_view view;
+} one_call;
+
+static rp_status launch_one(void *plan, size_t *i, size_t end, rp_error *error)
+{
+    static const rp_attr none[RP_MAX_ATTR];
+    one_call *c = plan;
+    const rp_status status =
+        rp_device_launch(c->device, RP_K_neg, &(rp_kernel_args){&c->view, 1, &c->view, 1, none}, NULL, error);
+
+    launches++;
+    if (status == RP_OK)
+        *i = end;
+    return status;
+}
+
+static void calls_that_failed_are_launched_again_before_they_are_captured(void **state)
+{
+    one_call c = {.view = {.dtype = RP_F32, .rank = 1, .shape = {1}, .stride = {1}}};
+    rp_repeat *list = NULL;
+    const unsigned long before = calls("cuStreamBeginCapture_v2");
+    int arena;
+
+    (void)state;
+    OK(rp_device_open(&c.device, "emulated", NULL, 1, &err));
+    OK(rp_device_allocate(c.device, &c.view.data, sizeof(float), &err));
+    launches = 0;
+    for (size_t run = 0; run < 4; run++) {
+        size_t i = 0;
+        rp_status status;
+
+        fail_next(run == 0 ? "cuLaunchKernel" : NULL, run == 0, run == 0 ? RP_CU_OUT_OF_MEMORY : 0);
+        status = rp_repeat_calls(&list, c.device, &arena, &i, 1, launch_one, &c, &err);
+        fail_next(NULL, 0, 0);
+        assert_int_equal(status, run == 0 ? RP_ENOMEM : RP_OK);
+        assert_int_equal(calls("cuStreamBeginCapture_v2") - before, run >= 2);
+    }
+    assert_int_equal(launches, 3); /* failed, done, captured; the fourth run is the sequence alone */
+    rp_repeat_free(list);
+    rp_device_release(c.device, c.view.data);
+    rp_device_free(c.device);
+}
+
+static void calls_go_on_where_there_is_no_memory_for_a_sequence(void **state)
+{
+    static const char *const calls_of_one[] = {"cuStreamBeginCapture_v2", "cuStreamEndCapture",
+                                               "cuGraphInstantiateWithFlags"};
+
+    (void)state;
+    for (size_t k = 0; k < sizeof calls_of_one / sizeof *calls_of_one; k++) {
+        one_call c = {.view = {.dtype = RP_F32, .rank = 1, .shape = {1}, .stride = {1}}};
+        const float one = 1;
+        float found_there = 0;
+        rp_repeat *list = NULL;
+        int arena;
+
+        OK(rp_device_open(&c.device, "emulated", NULL, 1, &err));
+        OK(rp_device_allocate(c.device, &c.view.data, sizeof one, &err));
+        OK(rp_device_upload(c.device, c.view.data, &one, sizeof one, NULL, &err));
+        for (size_t run = 0; run < 3; run++) {
+            size_t i = 0;
+
+            fail_next(run == 1 ? calls_of_one[k] : NULL, run == 1, run == 1 ? RP_CU_OUT_OF_MEMORY : 0);
+            OK(rp_repeat_calls(&list, c.device, &arena, &i, 1, launch_one, &c, &err));
+            fail_next(NULL, 0, 0);
+            assert_int_equal(i, 1);
+        }
+        OK(rp_device_read(c.device, &found_there, c.view.data, sizeof one, NULL, &err));
+        assert_true(found_there == -1); /* negated three times, each run once */
+        rp_repeat_free(list);
+        rp_device_release(c.device, c.view.data);
+        rp_device_free(c.device);
+    }
+}
+
 static int leave(void **state)
 {
     char command[96];
@@ -200,6 +341,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_archive_of_the_device_is_the_processors),
+        cmocka_unit_test(a_capture_that_fails_to_begin_loses_no_fault),
+        cmocka_unit_test(calls_that_failed_are_launched_again_before_they_are_captured),
+        cmocka_unit_test(calls_go_on_where_there_is_no_memory_for_a_sequence),
+        cmocka_unit_test(a_workspace_is_found_where_memory_is_short),
         cmocka_unit_test(every_call_that_fails_is_an_error_that_names_it),
         cmocka_unit_test(work_that_fails_on_the_device_is_told_by_who_waits),
     };

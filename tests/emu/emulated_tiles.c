@@ -233,7 +233,9 @@ static void convolve(rp_kernel_id kernel, const conv_case *p)
     const size_t x[] = {p->n, p->h, p->w, p->c}, weight[] = {p->r, p->s, p->c / (size_t)p->groups, p->k};
     const size_t y[] = {p->n, outputs(p->h, p->r, p->stride_h, p), outputs(p->w, p->s, p->stride_w, p), p->k};
     const size_t *const shapes[3][3] = {{x, weight, y}, {y, weight, x}, {x, y, weight}};
-    const int which = kernel == RP_K_conv2d ? 0 : kernel == RP_K_conv2d_grad_input ? 1 : 2;
+    const int which = kernel == RP_K_conv2d || kernel == RP_K_conv2d_winograd ? 0
+                      : kernel == RP_K_conv2d_grad_input                      ? 1
+                                                                              : 2;
     rp_attr attr[RP_MAX_ATTR] = {{.n = 2, .list = {p->stride_h, p->stride_w}},
                                  {.n = 4, .list = {p->padding, p->padding, p->padding, p->padding}},
                                  {.n = 2, .list = {p->dilation, p->dilation}},
@@ -267,7 +269,33 @@ static void convolutions_have_the_bits_of_the_reference_in_every_tile(void **sta
         convolve(RP_K_conv2d_grad_input, &cases[i]);
         convolve(RP_K_conv2d_grad_weight, &cases[i]);
     }
+    convolve(RP_K_conv2d_winograd, &(conv_case){2, 9, 11, 5, 20, 3, 3, 1, 1, 1, 1, 1});
     tiles_ran("rp_gpu_conv_", kernels, sizeof kernels / sizeof *kernels);
+}
+
+/* Sums of nothing are zero, and the transform of the channels, which divides by their number, is not launched. */
+static void minimal_filtering_of_no_channels_gives_zeros(void **state)
+{
+    const rp_attr attr[RP_MAX_ATTR] = {
+        {.n = 2, .list = {1, 1}}, {.n = 4, .list = {1, 1, 1, 1}}, {.n = 2, .list = {1, 1}}, {.i = 1}};
+    tensor x = make(RP_F32, 4, (const size_t[]){2, 9, 11, 0}, false, 0, 0);
+    tensor weight = make(RP_F32, 4, (const size_t[]){3, 3, 0, 20}, false, 0, 0);
+    tensor y = make(RP_F32, 4, (const size_t[]){2, 9, 11, 20}, false, 0, 0);
+    const rp_view in[2] = {away(&x), away(&weight)}, out = away(&y);
+    unsigned long (*calls)(const char *), before;
+    float *found = malloc(y.elements * sizeof *found);
+
+    (void)state;
+    assert_non_null(found);
+    find("rp_emulated_calls", &calls);
+    before = calls("rp_gpu_winograd_input_f32");
+    OK(rp_device_launch(device, RP_K_conv2d_winograd, &(rp_kernel_args){in, 2, &out, 1, attr}, NULL, &err));
+    OK(rp_device_read(device, found, y.there, y.elements * sizeof *found, NULL, &err));
+    assert_int_equal(calls("rp_gpu_winograd_input_f32"), before);
+    for (size_t i = 0; i < y.elements - SPARE; i++)
+        assert_true(found[i] == 0);
+    free(found);
+    drop(&x), drop(&weight), drop(&y);
 }
 
 static void reduce(rp_kernel_id kernel, rp_dtype dtype, size_t rows, size_t cols, int axis)
@@ -355,6 +383,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_device, close_device)
     const struct CMUnitTest tests[] = {TEST(matrix_products_have_the_bits_of_the_reference_in_every_tile),
                                        TEST(convolutions_have_the_bits_of_the_reference_in_every_tile),
+                                       TEST(minimal_filtering_of_no_channels_gives_zeros),
                                        TEST(sums_of_several_levels_have_the_bits_of_the_reference),
                                        TEST(long_rows_have_the_bits_of_the_reference)};
 

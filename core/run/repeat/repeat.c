@@ -12,14 +12,13 @@ static rp_repeat *find(rp_repeat *list, size_t begin, size_t end)
     return list;
 }
 
-static rp_status note_first(rp_repeat **list, rp_device *device, const void *arena, size_t begin, size_t end,
-                            rp_error *err)
+static rp_status note(rp_repeat **list, rp_device *device, const void *arena, size_t begin, size_t end, rp_error *err)
 {
     rp_repeat *r = rp_calloc(1, sizeof *r);
 
     if (r == NULL)
         return rp_no_memory(err);
-    *r = (rp_repeat){*list, device, NULL, begin, end, arena};
+    *r = (rp_repeat){*list, device, NULL, begin, end, arena, false, false};
     *list = r;
     return RP_OK;
 }
@@ -44,6 +43,7 @@ static void forget(rp_repeat *r, const void *arena)
     rp_sequence_free(r->device, r->sequence);
     r->sequence = NULL;
     r->arena = arena;
+    r->launched = r->plain = false;
 }
 
 rp_status rp_repeat_calls(rp_repeat **list, rp_device *device, const void *arena, size_t *i, size_t end,
@@ -53,18 +53,28 @@ rp_status rp_repeat_calls(rp_repeat **list, rp_device *device, const void *arena
     const size_t begin = *i;
     rp_status status;
 
-    if (r == NULL || r->arena != arena || (r->sequence != NULL && !rp_sequence_current(device, r->sequence))) {
-        status = r == NULL ? note_first(list, device, arena, begin, end, err) : RP_OK;
-        if (r != NULL)
-            forget(r, arena);
-        return status == RP_OK ? launch(plan, i, end, err) : status;
-    }
-    if (r->sequence == NULL) {
-        status = capture(r, launch, plan, i, err);
+    if (r == NULL) {
+        status = note(list, device, arena, begin, end, err);
         if (status != RP_OK)
             return status;
+        r = *list;
+    } else if (r->arena != arena || (r->sequence != NULL && !rp_sequence_current(device, r->sequence))) {
+        forget(r, arena);
     }
-    *i = begin;
+    if (!r->launched) { /* what a call that failed would have needed is not there yet */
+        status = launch(plan, i, end, err);
+        r->launched = status == RP_OK;
+        return status;
+    }
+    if (r->sequence == NULL && !r->plain) {
+        status = capture(r, launch, plan, i, err);
+        if (status != RP_OK && status != RP_ENOMEM)
+            return status;
+        r->plain = status != RP_OK; /* no memory for a sequence is no reason not to go on without one */
+        *i = begin;
+    }
+    if (r->plain)
+        return launch(plan, i, end, err);
     status = rp_sequence_launch(device, r->sequence, NULL, err);
     *i = status == RP_OK ? end : begin;
     return status;

@@ -19,6 +19,14 @@ static bool has_gaps(const rp_gpu_conv_axis *axis)
     return axis->pad > 0 || (axis->out - 1) * axis->stride + (axis->taps - 1) * axis->dilation - axis->pad >= axis->in;
 }
 
+/* Whether a place where a window begins, outside of x too, is a number of 31 bits. */
+static bool begins_near(const rp_gpu_conv_weight *w, const rp_gpu_conv_axis *h, const rp_gpu_conv_axis *v, int images)
+{
+    const i64 down = (i64)h->out * h->stride + h->pad, along = (i64)v->out * v->stride + v->pad;
+
+    return images * w->x_stride[0] + down * w->x_stride[1] + along * w->x_stride[2] < INT32_MAX;
+}
+
 static bool set(rp_gpu_conv_weight *w, const rp_gpu_conv *p, const rp_conv *conv)
 {
     *w = (rp_gpu_conv_weight){.x = conv->x->data,
@@ -39,7 +47,7 @@ static bool set(rp_gpu_conv_weight *w, const rp_gpu_conv *p, const rp_conv *conv
     }
     w->chunks = blocks(w->pixels, RP_GPU_CONV_CHUNK);
     return w->pixels > 0 && p->k > FEW_COLUMNS && (u64)w->taps * (u64)p->c > FEW_ROWS && p->groups <= MOST_BLOCKS &&
-           (u64)w->chunks * (u64)w->taps < INT32_MAX;
+           (u64)w->chunks * (u64)w->taps < INT32_MAX && begins_near(w, &p->h, &p->w, p->images);
 }
 
 static bool is_wide(const rp_gpu_conv_weight *w)

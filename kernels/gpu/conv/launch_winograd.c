@@ -41,7 +41,8 @@ static void run_tiles(rp_gpu_queue *queue, rp_gpu_winograd *p, rp_dtype dtype, v
                            points_of(p->u, dtype, p->channels, p->pitch, p->pitch)};
     const rp_view out = points_of(p->m, dtype, p->tiles, p->pitch, p->pitch);
 
-    run(queue, "input", dtype, p, (u64)p->tiles * p->channels);
+    if (p->channels > 0) /* of none the kernel would divide by their number */
+        run(queue, "input", dtype, p, (u64)p->tiles * p->channels);
     rp_gpu_matmul_here(queue, &(rp_kernel_args){in, 2, &out, 1, NULL}, rest);
     run(queue, "output", dtype, p, (u64)p->tiles * p->filters);
 }

@@ -287,6 +287,12 @@ typedef struct plan {
     size_t chunks, bytes_parts, bytes_a, bytes_b;
 } plan;
 
+/* Laid out anew an operand has a stride of its own: its rows' pitch. */
+static bool packs(const product *p, const operand *o)
+{
+    return lies_well(p, o) || fits((int64_t)layout_of(p, o).pitch);
+}
+
 /* false: the kernels do not take it. */
 static bool plan_of(const rp_gpu_queue *queue, plan *l, const rp_kernel_args *args)
 {
@@ -307,6 +313,8 @@ static bool plan_of(const rp_gpu_queue *queue, plan *l, const rp_kernel_args *ar
         l->bytes_parts = l->chunks * p->count * p->m * p->n * (p->dtype == RP_F64 ? sizeof(double) : sizeof(float));
     l->bytes_parts = blocks(l->bytes_parts, ROW_BYTES) * ROW_BYTES;
     if (!l->t->free) {
+        if (!packs(p, &p->a) || !packs(p, &p->b))
+            return false;
         l->bytes_a = lies_well(p, &p->a) ? 0 : packed_bytes(p, &p->a);
         l->bytes_b = lies_well(p, &p->b) ? 0 : packed_bytes(p, &p->b);
     }

@@ -25,7 +25,8 @@ RP_GPU_FN void CHUNKS(put)(const rp_gpu_reduce &p, u32 output, u32 chunk, T s, T
 
 RP_GPU_KERNEL(256, 4) CHUNKS(rp_gpu_along)(const RP_GPU_PARAMETER rp_gpu_reduce p)
 {
-    const u32 team = (RP_GPU_BLOCK_X * RP_GPU_THREADS + RP_GPU_THREAD) / 16, t = RP_GPU_THREAD % 16;
+    /* the threads before this one may be more than 32 bits hold, the teams are not */
+    const u32 team = RP_GPU_BLOCK_X * (RP_GPU_THREADS / 16) + RP_GPU_THREAD / 16, t = RP_GPU_THREAD % 16;
     const u32 output = team / p.chunks, chunk = team - output * p.chunks;
     const bool there = output < p.outputs; /* threads without one go through the shuffles too */
     const u32 begin = chunk * RP_GPU_CHUNK, left = there ? p.n - begin : 0;

@@ -30,7 +30,8 @@ RP_GPU_FN i64 PLACES(place_of)(const rp_gpu_reduce &p, u32 output, u32 i)
 /* A warp takes a chunk. */
 RP_GPU_KERNEL(256, 4) PLACES(rp_gpu_along)(const RP_GPU_PARAMETER rp_gpu_reduce p)
 {
-    const u32 team = (RP_GPU_BLOCK_X * RP_GPU_THREADS + RP_GPU_THREAD) / 32, t = RP_GPU_THREAD % 32;
+    /* the threads before this one may be more than 32 bits hold, the teams are not */
+    const u32 team = RP_GPU_BLOCK_X * (RP_GPU_THREADS / 32) + RP_GPU_THREAD / 32, t = RP_GPU_THREAD % 32;
     const u32 output = team / p.chunks, chunk = team - output * p.chunks;
     const u32 begin = chunk * RP_GPU_CHUNK;
     T best = 0;
