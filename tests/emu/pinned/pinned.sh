@@ -113,12 +113,14 @@ done
 again="$reprise replay edited.reprise --device emulated"
 edited portable_whole
 expect 4 'profile: pinned, but the manifest' $again
+expect 4 'profile: pinned, but the manifest' "$verify" verify edited.reprise --allow-unsigned
 edited portable_recipe
 expect 3 '' $again
 expect 3 '' "$reprise" replay edited.reprise
-for edit in compute recipe_compute; do
+for edit in compute recipe_compute recipe_workspace; do
     edited $edit
     expect 4 "compute or workspace is not the recipe's" $again
+    expect 4 "compute or workspace is not the recipe's" "$verify" verify edited.reprise --allow-unsigned
 done
 edited chip
 expect 5 'chip.name: recorded another chip' $again
