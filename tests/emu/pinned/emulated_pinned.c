@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "core/run/run.h"
+#include "kernels/conformance/conformance.h"
 #include "kernels/device.h"
 #include "rp/rp.h"
 
@@ -253,6 +254,22 @@ static void nor_any_memory(void **state)
     rp_device_free(device);
 }
 
+/* The vectors are about the contract's kernels, and leave no product behind that the run did not compute. */
+static void a_pinned_device_is_held_to_the_contract_without_its_library(void **state)
+{
+    rp_device *device;
+    size_t checked = 0;
+
+    (void)state;
+    OK(rp_device_open(&device, "emulated", NULL, 1, &err));
+    OK(rp_device_use_pinned(device, RP_PINNED_F32, 1 << 20, &err));
+    OK(rp_conformance_device(device, false, &checked, &err));
+    assert_true(checked > 0);
+    assert_non_null(rp_device_pinned(device));
+    assert_int_equal(rp_device_pinned(device)->products, 0);
+    rp_device_free(device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -262,6 +279,7 @@ int main(void)
         cmocka_unit_test(wrong_options_are_told),
         cmocka_unit_test(a_product_behind_a_wrong_index_reaches_no_state),
         cmocka_unit_test(nor_any_memory),
+        cmocka_unit_test(a_pinned_device_is_held_to_the_contract_without_its_library),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

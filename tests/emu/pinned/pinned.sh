@@ -100,6 +100,13 @@ printf '%s\n' 'policy: 1' 'groups: {builders: [me.pub.pem]}' 'builder: {of: buil
 (cat default.yaml && echo 'profile: pinned') >taken.yaml
 expect 4 'it is pinned' "$verify" verify signed.reprise --policy default.yaml
 expect 0 'it is pinned' "$verify" verify signed.reprise --policy taken.yaml
+(cat taken.yaml && echo 'conformant: true') >conformant.yaml
+expect 0 'says so' "$verify" verify signed.reprise --policy conformant.yaml
+expect 0 '' $run -o unsigned.reprise
+for file in signed unsigned; do
+    "$reprise" inspect $file.reprise --member manifest.json -o $file.json --force >log
+done
+cmp signed.json unsigned.json || { echo "FAIL: signing changed what a run is"; failed=$((failed + 1)); }
 
 # who wants it to pass for another
 edited portable
