@@ -50,10 +50,10 @@ static bool passed(call *c, int result, const char *what)
 
 #define LT(c, name, ...) passed(c, (c)->library->name(__VA_ARGS__), #name)
 
-static void make_layout(call *c, rp_lt_layout *out, int type, uint64_t rows, uint64_t cols, bool shared)
+static void make_layout(call *c, rp_lt_layout *out, int type, uint64_t rows, uint64_t cols)
 {
     const int32_t batch = (int32_t)c->shape.batch;
-    const int64_t stride = shared ? 0 : (int64_t)(rows * cols);
+    const int64_t stride = (int64_t)(rows * cols);
 
     (void)(LT(c, cublasLtMatrixLayoutCreate, out, type, rows, cols, (int64_t)rows) &&
            LT(c, cublasLtMatrixLayoutSetAttribute, *out, RP_LT_LAYOUT_BATCH, &batch, sizeof batch) &&
@@ -65,9 +65,9 @@ static bool describe(call *c)
     const rp_pinned_product *s = &c->shape;
 
     if (LT(c, cublasLtMatmulDescCreate, &c->product, c->kind->compute, c->kind->to)) {
-        make_layout(c, &c->b, c->kind->from, s->n, s->k, false);
-        make_layout(c, &c->a, c->kind->from, s->k, s->m, false);
-        make_layout(c, &c->y, c->kind->to, s->n, s->m, false);
+        make_layout(c, &c->b, c->kind->from, s->n, s->k);
+        make_layout(c, &c->a, c->kind->from, s->k, s->m);
+        make_layout(c, &c->y, c->kind->to, s->n, s->m);
     }
     return c->queue->status == RP_OK;
 }
@@ -176,19 +176,6 @@ static rp_view dense_at(const rp_view *v, void *at)
     return dense;
 }
 
-/* One matrix for the whole batch: its first, and the rest is the same. */
-static rp_view once(const rp_view *v, bool *shared)
-{
-    rp_view one = *v;
-
-    *shared = true;
-    for (int i = 0; i < v->rank - 2; i++)
-        *shared = *shared && (v->stride[i] == 0 || v->shape[i] == 1);
-    for (int i = 0; i < v->rank - 2 && *shared; i++)
-        one.shape[i] = 1;
-    return one;
-}
-
 static bool lies_dense(const rp_view *v)
 {
     const rp_view dense = dense_at(v, v->data);
@@ -224,7 +211,9 @@ static const void *operand(call *c, const rp_view *v, char **free)
     return dense.data;
 }
 
-static void multiply(call *c, const rp_view *a, bool a_shared, const rp_view *b, bool b_shared, const rp_view *y)
+/* Every layout is the one that the algorithm was chosen and checked with: a matrix that a whole batch shares is copied
+ * for each of it too. */
+static void multiply(call *c, const rp_view *a, const rp_view *b, const rp_view *y)
 {
     static const double zero = 0, one = 1;
     static const float zero_f32 = 0, one_f32 = 1;
@@ -235,7 +224,6 @@ static void multiply(call *c, const rp_view *a, bool a_shared, const rp_view *b,
         rp_gpu_workspace(c->queue, own + room(y) + (lies_dense(a) ? 0 : room(a)) + (lies_dense(b) ? 0 : room(b)));
     char *free = memory + own + room(y);
     const void *at, *bt;
-    rp_lt_layout al = NULL, bl = NULL;
     rp_lt_algorithm algorithm;
     rp_view made;
 
@@ -244,31 +232,24 @@ static void multiply(call *c, const rp_view *a, bool a_shared, const rp_view *b,
     made = dense_at(y, memory + own);
     at = operand(c, a, &free);
     bt = operand(c, b, &free);
-    make_layout(c, &bl, c->kind->from, c->shape.n, c->shape.k, b_shared);
-    make_layout(c, &al, c->kind->from, c->shape.k, c->shape.m, a_shared);
     memcpy(&algorithm, c->shape.algorithm, sizeof algorithm);
     if (c->queue->status == RP_OK &&
-        LT(c, cublasLtMatmul, c->library->handle, c->product, alpha, bt, bl, at, al, beta, made.data, c->y, made.data,
-           c->y, &algorithm, memory, (size_t)c->pinned->workspace, rp_gpu_handle(c->queue->device, c->queue->stream)))
+        LT(c, cublasLtMatmul, c->library->handle, c->product, alpha, bt, c->b, at, c->a, beta, made.data, c->y,
+           made.data, c->y, &algorithm, memory, (size_t)c->pinned->workspace,
+           rp_gpu_handle(c->queue->device, c->queue->stream)))
         copy(c, y, &made);
-    if (bl != NULL)
-        (void)c->library->cublasLtMatrixLayoutDestroy(bl);
-    if (al != NULL)
-        (void)c->library->cublasLtMatrixLayoutDestroy(al);
 }
 
 static void compute(call *c, const rp_kernel_args *args)
 {
     const rp_pinned_product *known = rp_pinned_find(c->pinned->product, c->pinned->products, &c->shape);
-    bool a_shared, b_shared;
-    const rp_view a = once(&args->in[0], &a_shared), b = once(&args->in[1], &b_shared);
 
     if (known != NULL)
         c->shape = *known;
     if (describe(c) && known == NULL)
         choose_algorithm(c);
     if (c->queue->status == RP_OK)
-        multiply(c, &a, a_shared, &b, b_shared, &args->out[0]);
+        multiply(c, &args->in[0], &args->in[1], &args->out[0]);
     forget(c);
 }
 
