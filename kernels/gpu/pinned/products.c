@@ -11,7 +11,7 @@
 #include "kernels/gpu/device_gpu.h"
 #include "kernels/gpu/pinned/cublaslt.h"
 
-enum { PROPOSALS = 16, ALIGNED = 16, ROUND = 256, INVALID = 7, UNSUPPORTED = 15 /* the library's own */ };
+enum { PROPOSALS = 16, ALIGNED = 16, ROUND = 256, UNSUPPORTED = 15 /* the library's own */ };
 
 static const struct kind {
     rp_dtype in, out;
@@ -35,16 +35,29 @@ typedef struct call {
     rp_lt_layout b, a, y; /* of dense operands, in the library's order */
 } call;
 
-static bool passed(call *c, int result, const char *what)
+/* Ends the queue with an error of this product. */
+static void refuse(call *c, rp_status status, const char *text)
 {
     const rp_pinned_product *s = &c->shape;
 
+    c->queue->status =
+        rp_fail(c->queue->err, status, "profile pinned: product of %llu times m %llu, n %llu, k %llu: %s",
+                (unsigned long long)s->batch, (unsigned long long)s->m, (unsigned long long)s->n,
+                (unsigned long long)s->k, text);
+}
+
+/* What the library fails at, but for memory and what it does not support, breaks the device as the driver's errors do:
+ * it has computed anything or nothing. */
+static bool passed(call *c, int result, const char *what)
+{
+    rp_gpu_device *d = c->queue->device;
+    rp_error why = {0};
+
     if (result == 0 || c->queue->status != RP_OK)
         return c->queue->status == RP_OK;
-    c->queue->status = rp_cublaslt_result(c->library, result, what, c->queue->err);
-    (void)rp_fail_at(c->queue->err, c->queue->status, "profile pinned: product of %llu times m %llu, n %llu, k %llu",
-                     (unsigned long long)s->batch, (unsigned long long)s->m, (unsigned long long)s->n,
-                     (unsigned long long)s->k);
+    refuse(c, rp_cublaslt_result(c->library, result, what, &why), why.text);
+    if (c->queue->status == RP_EIO && d->broken.status == RP_OK)
+        (void)rp_fail(&d->broken, RP_EIO, "%s", why.text);
     return false;
 }
 
@@ -116,8 +129,7 @@ static const rp_lt_proposal *choose(call *c, const rp_lt_proposal *proposal, int
     if (c->pinned->closed) {
         expected = rp_pinned_find(c->pinned->expected, c->pinned->n_expected, &c->shape);
         if (expected == NULL) {
-            (void)passed(c, INVALID, "not among the recorded products of the run");
-            c->queue->status = RP_EBITS;
+            refuse(c, RP_EBITS, "not among the recorded products of the run");
             return NULL;
         }
     }

@@ -270,6 +270,32 @@ static void a_pinned_device_is_held_to_the_contract_without_its_library(void **s
     rp_device_free(device);
 }
 
+/* What a product left behind that the library failed at is unknown: nothing more is computed there. */
+static void a_product_that_fails_breaks_its_device(void **state)
+{
+    rp_device *device;
+    void *memory;
+
+    (void)state;
+    fill();
+    OK(rp_device_open(&device, "emulated", NULL, 1, &err));
+    OK(rp_device_use_pinned(device, RP_PINNED_F32, 1 << 20, &err));
+    OK(rp_device_allocate(device, &memory, sizeof a, &err));
+    OK(rp_device_upload(device, memory, a, sizeof a, NULL, &err));
+    const rp_view in[] = {{memory, RP_F32, 2, {1, 1}, {1, 1}}, {memory, RP_F32, 2, {1, 1}, {1, 1}}};
+    const rp_view out = {(char *)memory + 64, RP_F32, 2, {1, 1}, {1, 1}};
+    assert_int_equal(setenv("RP_STANDIN_FAIL", "cublasLtMatmul:1:13", 1), 0);
+    assert_int_equal(rp_device_launch(device, RP_K_matmul, &(rp_kernel_args){in, 2, &out, 1, NULL}, NULL, &err),
+                     RP_EIO);
+    assert_int_equal(unsetenv("RP_STANDIN_FAIL"), 0);
+    assert_non_null(strstr(err.text, "product of 1 times m 1, n 1, k 1: cublasLtMatmul"));
+    assert_int_equal(rp_device_launch(device, RP_K_matmul, &(rp_kernel_args){in, 2, &out, 1, NULL}, NULL, &err),
+                     RP_EIO);
+    assert_non_null(strstr(err.text, "cublasLtMatmul"));
+    rp_device_release(device, memory);
+    rp_device_free(device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -280,6 +306,7 @@ int main(void)
         cmocka_unit_test(a_product_behind_a_wrong_index_reaches_no_state),
         cmocka_unit_test(nor_any_memory),
         cmocka_unit_test(a_pinned_device_is_held_to_the_contract_without_its_library),
+        cmocka_unit_test(a_product_that_fails_breaks_its_device),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

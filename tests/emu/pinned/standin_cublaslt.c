@@ -163,8 +163,7 @@ int cublasLtMatmulPreferenceSetAttribute(rp_lt_preference to, int attribute, con
     return 0;
 }
 
-/* ---- algorithms: the product's shape, and whether a batch shares an operand, under a seal; which of two orders ----
- */
+/* ---- algorithms: shape, and whether a batch shares an operand, under a seal; and which of two orders ---- */
 
 static rp_lt_algorithm algorithm_of(const sums *p, const layout *a, const layout *b, const layout *d, uint64_t which)
 {
