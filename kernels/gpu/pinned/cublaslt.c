@@ -14,7 +14,7 @@
 #define SONAME "libcublasLt.so.13"
 #define STAND_IN "libreprise-standin-cublaslt.so"
 
-enum { PLACE = 4096 };
+enum { PLACE = 4096, MAJOR = 13, PER_MAJOR = 10000 };
 
 rp_status rp_loaded_file(char path[4096], void *function, const char *name, rp_error *err)
 {
@@ -45,8 +45,7 @@ static rp_status find_functions(rp_cublaslt *l, const char *path, rp_error *err)
 #define CALL(result, name, parameters) \
     *(void **)&l->name = dlsym(l->file, #name); \
     if (l->name == NULL) \
-        return rp_fail(err, RP_EUNSUPPORTED, "profile pinned: %.300s lacks %s: expected cuBLASLt 12 or later", path, \
-                       #name);
+        return rp_fail(err, RP_EUNSUPPORTED, "profile pinned: %.300s lacks %s: expected cuBLASLt 13", path, #name);
     RP_CUBLASLT_CALLS(CALL)
 #undef CALL
     return RP_OK;
@@ -74,6 +73,9 @@ rp_status rp_cublaslt_load(rp_cublaslt **out, rp_pinned_library *identity, const
                            "nvidia-cublas), name its file by RP_CUBLASLT_LIBRARY, or choose profile: portable, which "
                            "needs none",
                            dlerror());
+    if (status == RP_OK && l->cublasLtGetVersion() / PER_MAJOR != MAJOR) /* a file that is named may be any */
+        status = rp_fail(err, RP_EUNSUPPORTED, "profile pinned: %.300s is cuBLASLt %zu: expected 13 (CUDA 13)", path,
+                         l->cublasLtGetVersion());
     if (status == RP_OK) {
         identity->name = emulated ? "stand-in" : "cublasLt";
         identity->version = l->cublasLtGetVersion();

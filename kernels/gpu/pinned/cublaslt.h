@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cuBLASLt as the pinned profile uses it: found when a device enters the profile, with declarations of our own, so that
- * a build needs none of its headers. The names and values are those of its interface, versions 12 and 13. */
+ * a build needs none of its headers. The names and values are those of its interface, version 13. */
 #ifndef KERNELS_GPU_PINNED_CUBLASLT_H
 #define KERNELS_GPU_PINNED_CUBLASLT_H
 

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # The pinned profile through the command, with the stand-in library on the emulated device: what is recorded, where it
 # is refused, what an edited archive comes to, and every call of the library failing once. Usage: pinned.sh REPRISE
-# REPRISE_VERIFY SOURCE_DIR OTHER_LIBRARY, with RP_EMULATED_LIBRARY naming the device.
+# REPRISE_VERIFY SOURCE_DIR OTHER_LIBRARY OLD_LIBRARY, with RP_EMULATED_LIBRARY naming the device.
 set -euo pipefail
-reprise=$1 verify=$2 source=$3 other=$4
+reprise=$1 verify=$2 source=$3 other=$4 old=$5
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
@@ -86,6 +86,7 @@ expect 3 '' "$reprise" diff pinned.reprise tf32.reprise --device emulated
 expect 5 'is not attempted here' "$reprise" diff pinned.reprise tf32.reprise
 expect 5 'has no library of matrix products' "$reprise" run pinned.yaml -o none.reprise
 expect 5 'cuBLASLt is not here' env RP_CUBLASLT_LIBRARY=/none $run -o none.reprise
+expect 5 'is cuBLASLt 120800: expected 13' env RP_CUBLASLT_LIBRARY="$old" $run -o none.reprise
 expect 5 'lacks cublasLtCreate' env RP_CUBLASLT_LIBRARY="$RP_EMULATED_LIBRARY" $run -o none.reprise
 expect 5 'keeps no resume points' $run -o none.reprise --resume
 mkdir goldens && cp pinned.yaml mine.csv goldens
