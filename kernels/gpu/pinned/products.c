@@ -120,8 +120,9 @@ static int ask(call *c, rp_lt_proposal proposal[PROPOSALS])
     return c->queue->status == RP_OK ? count : 0;
 }
 
-/* The library's own first proposal; of a run that is repeated, the one that it used, as long as it is among them. What
- * an archive says an algorithm is never reaches the library unless the library has said the same. */
+/* The library's first proposal that may be used and whose workspace fits; of a run that is repeated, the one that it
+ * used, as long as it is among them. What an archive says an algorithm is never reaches the library unless the library
+ * has said the same. */
 static const rp_lt_proposal *choose(call *c, const rp_lt_proposal *proposal, int count)
 {
     const rp_pinned_product *expected = NULL;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the pinned profile finds instead of cuBLASLt on the emulated device, others of another version, and tests of both.
+# What the pinned profile finds instead of cuBLASLt on the emulated device, other versions of it, and tests of both.
 foreach(version 120800 130000 130001)
   set(standin reprise_standin_${version})
   add_library(${standin} SHARED pinned/standin_cublaslt.c)
