@@ -16,12 +16,34 @@
 
 enum { PLACE = 4096, MAJOR = 13, PER_MAJOR = 10000 };
 
+/* Whether the file that a function was loaded from has since been removed or another put in its place: what its path
+ * leads to now is then not what computes. The kernel marks such a mapping; where it shows none nothing is known. */
+static bool was_replaced(const void *function)
+{
+    static const char mark[] = " (deleted)\n";
+    FILE *maps = fopen("/proc/self/maps", "re");
+    char line[PLACE + 256];
+    bool replaced = false;
+
+    while (maps != NULL && fgets(line, sizeof line, maps) != NULL) {
+        const size_t length = strlen(line);
+        unsigned long long begin, end;
+
+        if (sscanf(line, "%llx-%llx ", &begin, &end) == 2 && (uintptr_t)function >= begin && (uintptr_t)function < end)
+            replaced = length >= sizeof mark && strcmp(line + length - (sizeof mark - 1), mark) == 0;
+    }
+    if (maps != NULL)
+        (void)fclose(maps);
+    return replaced;
+}
+
 rp_status rp_loaded_file(char path[4096], void *function, const char *name, rp_error *err)
 {
     char resolved[PATH_MAX];
     Dl_info info;
 
-    if (dladdr(function, &info) == 0 || info.dli_fname == NULL || realpath(info.dli_fname, resolved) == NULL)
+    if (dladdr(function, &info) == 0 || info.dli_fname == NULL || realpath(info.dli_fname, resolved) == NULL ||
+        was_replaced(function))
         return rp_fail(
             err, RP_EUNSUPPORTED,
             "profile pinned: %s: the file that is loaded cannot be found again, and its digest is part of the "
