@@ -11,7 +11,7 @@
 typedef enum rp_pinned_compute {
     RP_PINNED_F32,  /* "f32": of binary32 operands, in binary32 */
     RP_PINNED_F64,  /* "f64": of binary64 operands, in binary64 */
-    RP_PINNED_TF32, /* "tf32": of binary32 operands, rounded to TF32, sums in binary32 */
+    RP_PINNED_TF32, /* "tf32": of binary32 operands, for which it may use TF32, sums in binary32 */
     RP_PINNED_BF16, /* "bf16": of bfloat16 operands, sums in binary32 */
     RP_PINNED_COMPUTES
 } rp_pinned_compute;

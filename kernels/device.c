@@ -362,6 +362,14 @@ const rp_pinned *rp_device_pinned(const rp_device *device)
     return device->pinned;
 }
 
+rp_pinned *rp_device_exchange_pinned(rp_device *device, rp_pinned *pinned)
+{
+    rp_pinned *before = device->pinned;
+
+    device->pinned = pinned;
+    return before;
+}
+
 rp_status rp_device_expect_products(rp_device *device, const rp_pinned_product *product, size_t count, rp_error *err)
 {
     rp_pinned *pinned = device->pinned;

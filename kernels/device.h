@@ -123,6 +123,9 @@ rp_status rp_event_wait(rp_device *device, rp_event *event, rp_stream *stream, r
 rp_status rp_device_use_pinned(rp_device *device, rp_pinned_compute compute, uint64_t workspace, rp_error *err);
 /* NULL: the portable profile. Borrowed until the device is used again. */
 const rp_pinned *rp_device_pinned(const rp_device *device);
+/* Gives the device another profile and returns the one that it was in; NULL is the portable one. For a while alone, as
+ * the conformance vectors do: they are about the contract's kernels, and no product of theirs is the run's. */
+rp_pinned *rp_device_exchange_pinned(rp_device *device, rp_pinned *pinned);
 /* Another run's products, copied, in order: a shape that is not among them is RP_EBITS, an algorithm that the library
  * itself does not propose for its shape RP_EUNSUPPORTED, before either is computed. */
 rp_status rp_device_expect_products(rp_device *device, const rp_pinned_product *product, size_t count, rp_error *err);

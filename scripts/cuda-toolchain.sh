@@ -8,7 +8,11 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 into=${1:-build/cuda}
 [ "$(uname -m)" = x86_64 ] || { echo "cuda-toolchain: wheels are pinned for x86_64 only" >&2; exit 5; }
-if [ -x "$into/bin/nvcc" ] && "$into/bin/nvcc" --version | grep -q 'V13\.0\.88'; then
+complete() { # FOLDER: all of its programs are there and run
+    "$1/bin/nvcc" --version 2>/dev/null | grep -q 'V13\.0\.88' &&
+        "$1/bin/cuobjdump" --version >/dev/null 2>&1 && "$1/bin/nvdisasm" --version >/dev/null 2>&1
+}
+if complete "$into"; then
     exit 0
 fi
 work=$(mktemp -d)
@@ -27,7 +31,7 @@ python3 -m venv "$work/venv"
 mkdir -p "$(dirname "$into")" "$work/cuda"
 cp -r "$work"/tree/nvidia/cu13/. "$work/cuda/"
 find "$work/cuda/bin" "$work/cuda/nvvm/bin" -type f -exec chmod +x {} +
-"$work/cuda/bin/nvcc" --version | grep -q 'V13\.0\.88' || { echo "cuda-toolchain: nvcc does not run" >&2; exit 1; }
+complete "$work/cuda" || { echo "cuda-toolchain: nvcc, cuobjdump or nvdisasm does not run" >&2; exit 1; }
 rm -rf "$into"
 mv "$work/cuda" "$into"
 echo "cuda-toolchain: nvcc 13.0.88 in $into" >&2

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Compiles one .cu to the PTX of compute_80, and that PTX to a fat binary: machine code of every chip named here, and
 # the PTX itself for chips that come later. So what is tested as PTX is what all machine code was made of. What was
-# compiled once is kept by the digest of its preprocessed text, compiler and options, for the builds of other presets.
+# compiled once is kept by the digest of its preprocessed text, compiler and this script, for builds of other presets.
 # Usage: scripts/gpu-compile.sh NVCC ROOT SOURCE OUT CACHE   (makes OUT.ptx, OUT.fatbin and OUT.d)
 set -euo pipefail
 nvcc=$1 root=$2 source=$3 out=$4 cache=$5
@@ -12,7 +12,7 @@ flags=(-std=c++20 -O3 -fmad=false -ftz=false -prec-div=true -prec-sqrt=true "-I$
 chips=sm_80,sm_86,sm_89,sm_90,sm_100,sm_120,compute_80
 
 "$nvcc" "${flags[@]}" -M -MT "$out.fatbin" -o "$out.d" "$source"
-key=$({ "$nvcc" --version && printf '%s\n' "${flags[@]:0:6}" "$chips" &&
+key=$({ "$nvcc" --version && cat "$0" &&
     "$nvcc" "${flags[@]}" -E -Xcompiler -P "$source"; } | sha256sum | cut -c1-64)
 if [ ! -e "$cache/$key.fatbin" ] || [ ! -e "$cache/$key.ptx" ]; then
     "$nvcc" "${flags[@]}" -ptx -o "$out.ptx" "$source"

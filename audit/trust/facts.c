@@ -7,6 +7,7 @@
 #include "audit/archive/archive_private.h"
 #include "base/memory.h"
 #include "determinism/decimal.h"
+#include "determinism/pinned.h"
 
 enum { NAME = 128, FACT_LIMIT = 64 << 20 };
 
@@ -47,6 +48,35 @@ rp_status rp_run_facts_read(rp_run_facts **out, const rp_archive *archive, rp_er
         rp_run_facts_free(made);
         *out = NULL;
     }
+    return status;
+}
+
+/* compute and workspace of a recipe in the pinned profile, beside the manifest's. */
+static bool library_agrees(const rp_json *said, const rp_json *recorded)
+{
+    const char *compute = rp_json_string_value(rp_json_object_get(said, "compute"));
+    const rp_json *workspace = rp_json_object_get(said, "workspace");
+
+    return compute != NULL && strcmp(compute, rp_json_string_value(rp_json_object_get(recorded, "compute"))) == 0 &&
+           (workspace != NULL ? rp_json_integer_value(workspace) : (int64_t)RP_PINNED_WORKSPACE) ==
+               rp_json_integer_value(rp_json_object_get(recorded, "workspace"));
+}
+
+rp_status rp_profile_check(const rp_archive *archive, rp_error *err)
+{
+    const rp_manifest *manifest = rp_archive_manifest(archive);
+    rp_json *recipe = NULL;
+    rp_status status = manifest->kind == RP_RUN_RECIPE ? read_member(&recipe, archive, RP_RECIPE_MEMBER, err) : RP_OK;
+    const char *said = rp_json_string_value(rp_json_object_get(recipe, "profile"));
+    const bool pinned = said != NULL && strcmp(said, "pinned") == 0;
+
+    if (status == RP_OK && recipe != NULL && pinned != manifest->pinned)
+        status = rp_fail(err, RP_EFORMAT, RP_RECIPE_MEMBER ": profile: %s, but the manifest's is %s",
+                         pinned ? "pinned" : "portable", manifest->pinned ? "pinned" : "portable");
+    else if (status == RP_OK && pinned &&
+             !library_agrees(rp_json_object_get(recipe, "pinned"), rp_json_object_get(manifest->run, "pinned")))
+        status = rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": run.pinned: compute or workspace is not the recipe's");
+    rp_json_free(recipe);
     return status;
 }
 

@@ -15,6 +15,10 @@ typedef struct rp_run_facts {
 /* Errors: RP_EIO, RP_EHASH, RP_ENOMEM; a member that is not what it should be is none. Free with rp_run_facts_free. */
 rp_status rp_run_facts_read(rp_run_facts **out, const rp_archive *archive, rp_error *err);
 void rp_run_facts_free(rp_run_facts *facts); /* NULL is fine */
+/* That recipe and manifest name the same profile, and of a pinned one the same products and workspace (FORMAT 16), so
+ * that no run passes for one that anybody can replay. Nothing where the recipe was left out. Errors: RP_EFORMAT,
+ * RP_EIO, RP_EHASH, RP_ENOMEM. */
+rp_status rp_profile_check(const rp_archive *archive, rp_error *err);
 
 /* The value at a dotted path; NULL: there is none. */
 const rp_json *rp_fact_at(const rp_json *json, const char *path);

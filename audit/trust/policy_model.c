@@ -79,6 +79,9 @@ void rp_check_profile(rp_check *c, rp_buffer *text)
     rp_buffer_text(&c->found, pinned ? "it is pinned" : "it is portable");
     if (pinned && !c->clause->pinned)
         rp_buffer_text(&c->found, " (profile: pinned in a policy takes such runs)");
+    if (*c->verified->parent != '\0') /* whose states came first, and who can make those again, is not in this run */
+        rp_buffer_printf(&c->found, "; it started from archive %s, whose profile is that one's own (parent: met asks)",
+                         c->verified->parent);
     c->refuted = pinned && !c->clause->pinned;
 }
 

@@ -125,6 +125,7 @@ rp_status rp_conformance_device(rp_device *device, bool all, size_t *checked, rp
 {
     const rp_kernel_table *reference;
     rp_specimen_cache cache = {0};
+    rp_pinned *const library = rp_device_exchange_pinned(device, NULL); /* the kernels of the contract, not it */
     rp_status status = rp_kernel_table_get(&reference, "ref", err);
 
     *checked = 0;
@@ -138,5 +139,6 @@ rp_status rp_conformance_device(rp_device *device, bool all, size_t *checked, rp
         *checked += status == RP_OK;
     }
     rp_specimen_cache_free(&cache);
+    (void)rp_device_exchange_pinned(device, library);
     return status;
 }

@@ -14,14 +14,36 @@
 #define SONAME "libcublasLt.so.13"
 #define STAND_IN "libreprise-standin-cublaslt.so"
 
-enum { PLACE = 4096 };
+enum { PLACE = 4096, MAJOR = 13, PER_MAJOR = 10000 };
+
+/* Whether the file that a function was loaded from has since been removed or another put in its place: what its path
+ * leads to now is then not what computes. The kernel marks such a mapping; where it shows none nothing is known. */
+static bool was_replaced(const void *function)
+{
+    static const char mark[] = " (deleted)\n";
+    FILE *maps = fopen("/proc/self/maps", "re");
+    char line[PLACE + 256];
+    bool replaced = false;
+
+    while (maps != NULL && fgets(line, sizeof line, maps) != NULL) {
+        const size_t length = strlen(line);
+        unsigned long long begin, end;
+
+        if (sscanf(line, "%llx-%llx ", &begin, &end) == 2 && (uintptr_t)function >= begin && (uintptr_t)function < end)
+            replaced = length >= sizeof mark && strcmp(line + length - (sizeof mark - 1), mark) == 0;
+    }
+    if (maps != NULL)
+        (void)fclose(maps);
+    return replaced;
+}
 
 rp_status rp_loaded_file(char path[4096], void *function, const char *name, rp_error *err)
 {
     char resolved[PATH_MAX];
     Dl_info info;
 
-    if (dladdr(function, &info) == 0 || info.dli_fname == NULL || realpath(info.dli_fname, resolved) == NULL)
+    if (dladdr(function, &info) == 0 || info.dli_fname == NULL || realpath(info.dli_fname, resolved) == NULL ||
+        was_replaced(function))
         return rp_fail(
             err, RP_EUNSUPPORTED,
             "profile pinned: %s: the file that is loaded cannot be found again, and its digest is part of the "
@@ -45,8 +67,7 @@ static rp_status find_functions(rp_cublaslt *l, const char *path, rp_error *err)
 #define CALL(result, name, parameters) \
     *(void **)&l->name = dlsym(l->file, #name); \
     if (l->name == NULL) \
-        return rp_fail(err, RP_EUNSUPPORTED, "profile pinned: %.300s lacks %s: expected cuBLASLt 12 or later", path, \
-                       #name);
+        return rp_fail(err, RP_EUNSUPPORTED, "profile pinned: %.300s lacks %s: expected cuBLASLt 13", path, #name);
     RP_CUBLASLT_CALLS(CALL)
 #undef CALL
     return RP_OK;
@@ -74,6 +95,9 @@ rp_status rp_cublaslt_load(rp_cublaslt **out, rp_pinned_library *identity, const
                            "nvidia-cublas), name its file by RP_CUBLASLT_LIBRARY, or choose profile: portable, which "
                            "needs none",
                            dlerror());
+    if (status == RP_OK && l->cublasLtGetVersion() / PER_MAJOR != MAJOR) /* a file that is named may be any */
+        status = rp_fail(err, RP_EUNSUPPORTED, "profile pinned: %.300s is cuBLASLt %zu: expected 13 (CUDA 13)", path,
+                         l->cublasLtGetVersion());
     if (status == RP_OK) {
         identity->name = emulated ? "stand-in" : "cublasLt";
         identity->version = l->cublasLtGetVersion();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cuBLASLt as the pinned profile uses it: found when a device enters the profile, with declarations of our own, so that
- * a build needs none of its headers. The names and values are those of its interface, versions 12 and 13. */
+ * a build needs none of its headers. The names and values are those of its interface, version 13. */
 #ifndef KERNELS_GPU_PINNED_CUBLASLT_H
 #define KERNELS_GPU_PINNED_CUBLASLT_H
 
@@ -84,7 +84,8 @@ rp_status rp_cublaslt_load(rp_cublaslt **out, rp_pinned_library *identity, const
 void rp_cublaslt_close(rp_cublaslt *library); /* NULL is fine */
 /* RP_OK for 0; else the error names the call and what the library says of it. */
 rp_status rp_cublaslt_result(const rp_cublaslt *library, int result, const char *call, rp_error *err);
-/* The file that a function was loaded from, as far as the loader knows. Errors: RP_EUNSUPPORTED. */
+/* The file that a function was loaded from, as far as the loader knows. Errors: RP_EUNSUPPORTED, also where another
+ * file has taken its place meanwhile. */
 rp_status rp_loaded_file(char path[4096], void *function, const char *name, rp_error *err);
 
 #endif

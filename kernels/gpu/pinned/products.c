@@ -11,7 +11,7 @@
 #include "kernels/gpu/device_gpu.h"
 #include "kernels/gpu/pinned/cublaslt.h"
 
-enum { PROPOSALS = 16, ALIGNED = 16, ROUND = 256, INVALID = 7, UNSUPPORTED = 15 /* the library's own */ };
+enum { PROPOSALS = 16, ALIGNED = 16, ROUND = 256, UNSUPPORTED = 15 /* the library's own */ };
 
 static const struct kind {
     rp_dtype in, out;
@@ -35,25 +35,38 @@ typedef struct call {
     rp_lt_layout b, a, y; /* of dense operands, in the library's order */
 } call;
 
-static bool passed(call *c, int result, const char *what)
+/* Ends the queue with an error of this product. */
+static void refuse(call *c, rp_status status, const char *text)
 {
     const rp_pinned_product *s = &c->shape;
 
+    c->queue->status =
+        rp_fail(c->queue->err, status, "profile pinned: product of %llu times m %llu, n %llu, k %llu: %s",
+                (unsigned long long)s->batch, (unsigned long long)s->m, (unsigned long long)s->n,
+                (unsigned long long)s->k, text);
+}
+
+/* What the library fails at, but for memory and what it does not support, breaks the device as the driver's errors do:
+ * it has computed anything or nothing. */
+static bool passed(call *c, int result, const char *what)
+{
+    rp_gpu_device *d = c->queue->device;
+    rp_error why = {0};
+
     if (result == 0 || c->queue->status != RP_OK)
         return c->queue->status == RP_OK;
-    c->queue->status = rp_cublaslt_result(c->library, result, what, c->queue->err);
-    (void)rp_fail_at(c->queue->err, c->queue->status, "profile pinned: product of %llu times m %llu, n %llu, k %llu",
-                     (unsigned long long)s->batch, (unsigned long long)s->m, (unsigned long long)s->n,
-                     (unsigned long long)s->k);
+    refuse(c, rp_cublaslt_result(c->library, result, what, &why), why.text);
+    if (c->queue->status == RP_EIO && d->broken.status == RP_OK)
+        (void)rp_fail(&d->broken, RP_EIO, "%s", why.text);
     return false;
 }
 
 #define LT(c, name, ...) passed(c, (c)->library->name(__VA_ARGS__), #name)
 
-static void make_layout(call *c, rp_lt_layout *out, int type, uint64_t rows, uint64_t cols, bool shared)
+static void make_layout(call *c, rp_lt_layout *out, int type, uint64_t rows, uint64_t cols)
 {
     const int32_t batch = (int32_t)c->shape.batch;
-    const int64_t stride = shared ? 0 : (int64_t)(rows * cols);
+    const int64_t stride = (int64_t)(rows * cols);
 
     (void)(LT(c, cublasLtMatrixLayoutCreate, out, type, rows, cols, (int64_t)rows) &&
            LT(c, cublasLtMatrixLayoutSetAttribute, *out, RP_LT_LAYOUT_BATCH, &batch, sizeof batch) &&
@@ -65,9 +78,9 @@ static bool describe(call *c)
     const rp_pinned_product *s = &c->shape;
 
     if (LT(c, cublasLtMatmulDescCreate, &c->product, c->kind->compute, c->kind->to)) {
-        make_layout(c, &c->b, c->kind->from, s->n, s->k, false);
-        make_layout(c, &c->a, c->kind->from, s->k, s->m, false);
-        make_layout(c, &c->y, c->kind->to, s->n, s->m, false);
+        make_layout(c, &c->b, c->kind->from, s->n, s->k);
+        make_layout(c, &c->a, c->kind->from, s->k, s->m);
+        make_layout(c, &c->y, c->kind->to, s->n, s->m);
     }
     return c->queue->status == RP_OK;
 }
@@ -107,8 +120,9 @@ static int ask(call *c, rp_lt_proposal proposal[PROPOSALS])
     return c->queue->status == RP_OK ? count : 0;
 }
 
-/* The library's own first proposal; of a run that is repeated, the one that it used, as long as it is among them. What
- * an archive says an algorithm is never reaches the library unless the library has said the same. */
+/* The library's first proposal that may be used and whose workspace fits; of a run that is repeated, the one that it
+ * used, as long as it is among them. What an archive says an algorithm is never reaches the library unless the library
+ * has said the same. */
 static const rp_lt_proposal *choose(call *c, const rp_lt_proposal *proposal, int count)
 {
     const rp_pinned_product *expected = NULL;
@@ -116,8 +130,7 @@ static const rp_lt_proposal *choose(call *c, const rp_lt_proposal *proposal, int
     if (c->pinned->closed) {
         expected = rp_pinned_find(c->pinned->expected, c->pinned->n_expected, &c->shape);
         if (expected == NULL) {
-            (void)passed(c, INVALID, "not among the recorded products of the run");
-            c->queue->status = RP_EBITS;
+            refuse(c, RP_EBITS, "not among the recorded products of the run");
             return NULL;
         }
     }
@@ -176,19 +189,6 @@ static rp_view dense_at(const rp_view *v, void *at)
     return dense;
 }
 
-/* One matrix for the whole batch: its first, and the rest is the same. */
-static rp_view once(const rp_view *v, bool *shared)
-{
-    rp_view one = *v;
-
-    *shared = true;
-    for (int i = 0; i < v->rank - 2; i++)
-        *shared = *shared && (v->stride[i] == 0 || v->shape[i] == 1);
-    for (int i = 0; i < v->rank - 2 && *shared; i++)
-        one.shape[i] = 1;
-    return one;
-}
-
 static bool lies_dense(const rp_view *v)
 {
     const rp_view dense = dense_at(v, v->data);
@@ -224,7 +224,9 @@ static const void *operand(call *c, const rp_view *v, char **free)
     return dense.data;
 }
 
-static void multiply(call *c, const rp_view *a, bool a_shared, const rp_view *b, bool b_shared, const rp_view *y)
+/* Every layout is the one that the algorithm was chosen and checked with: a matrix that a whole batch shares is copied
+ * for each of it too. */
+static void multiply(call *c, const rp_view *a, const rp_view *b, const rp_view *y)
 {
     static const double zero = 0, one = 1;
     static const float zero_f32 = 0, one_f32 = 1;
@@ -235,7 +237,6 @@ static void multiply(call *c, const rp_view *a, bool a_shared, const rp_view *b,
         rp_gpu_workspace(c->queue, own + room(y) + (lies_dense(a) ? 0 : room(a)) + (lies_dense(b) ? 0 : room(b)));
     char *free = memory + own + room(y);
     const void *at, *bt;
-    rp_lt_layout al = NULL, bl = NULL;
     rp_lt_algorithm algorithm;
     rp_view made;
 
@@ -244,31 +245,24 @@ static void multiply(call *c, const rp_view *a, bool a_shared, const rp_view *b,
     made = dense_at(y, memory + own);
     at = operand(c, a, &free);
     bt = operand(c, b, &free);
-    make_layout(c, &bl, c->kind->from, c->shape.n, c->shape.k, b_shared);
-    make_layout(c, &al, c->kind->from, c->shape.k, c->shape.m, a_shared);
     memcpy(&algorithm, c->shape.algorithm, sizeof algorithm);
     if (c->queue->status == RP_OK &&
-        LT(c, cublasLtMatmul, c->library->handle, c->product, alpha, bt, bl, at, al, beta, made.data, c->y, made.data,
-           c->y, &algorithm, memory, (size_t)c->pinned->workspace, rp_gpu_handle(c->queue->device, c->queue->stream)))
+        LT(c, cublasLtMatmul, c->library->handle, c->product, alpha, bt, c->b, at, c->a, beta, made.data, c->y,
+           made.data, c->y, &algorithm, memory, (size_t)c->pinned->workspace,
+           rp_gpu_handle(c->queue->device, c->queue->stream)))
         copy(c, y, &made);
-    if (bl != NULL)
-        (void)c->library->cublasLtMatrixLayoutDestroy(bl);
-    if (al != NULL)
-        (void)c->library->cublasLtMatrixLayoutDestroy(al);
 }
 
 static void compute(call *c, const rp_kernel_args *args)
 {
     const rp_pinned_product *known = rp_pinned_find(c->pinned->product, c->pinned->products, &c->shape);
-    bool a_shared, b_shared;
-    const rp_view a = once(&args->in[0], &a_shared), b = once(&args->in[1], &b_shared);
 
     if (known != NULL)
         c->shape = *known;
     if (describe(c) && known == NULL)
         choose_algorithm(c);
     if (c->queue->status == RP_OK)
-        multiply(c, &a, a_shared, &b, b_shared, &args->out[0]);
+        multiply(c, &args->in[0], &args->in[1], &args->out[0]);
     forget(c);
 }
 

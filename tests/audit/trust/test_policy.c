@@ -504,6 +504,9 @@ static void pinned_runs_are_taken_where_the_policy_says_so(void **state)
     expect("profile: portable\n", false, "it is pinned");
     expect("profile: pinned\n", true, "it is pinned");
     strcpy(v.profile, "portable");
+    memset(v.parent, '9', RP_DIGEST_HEX - 1);
+    expect("profile: portable\nparent: any\n", true, "it is portable; it started from archive 9999");
+    memset(v.parent, 0, sizeof v.parent);
 }
 
 static rp_json *parsed(const char *text)

@@ -53,6 +53,10 @@ def recipe_compute(manifest, recipe):
     recipe['pinned']['compute'] = 'tf32'
 
 
+def recipe_workspace(manifest, recipe):
+    recipe['pinned']['workspace'] += 1
+
+
 def chip(manifest, recipe):
     manifest['run']['pinned']['chip']['name'] = 'another chip'
 

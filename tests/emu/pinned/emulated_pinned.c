@@ -12,7 +12,9 @@
 #include <cmocka.h>
 
 #include "core/run/run.h"
+#include "kernels/conformance/conformance.h"
 #include "kernels/device.h"
+#include "kernels/gpu/pinned/cublaslt.h"
 #include "rp/rp.h"
 
 static rp_error err;
@@ -253,6 +255,89 @@ static void nor_any_memory(void **state)
     rp_device_free(device);
 }
 
+/* The vectors are about the contract's kernels, and leave no product behind that the run did not compute. */
+static void a_pinned_device_is_held_to_the_contract_without_its_library(void **state)
+{
+    rp_device *device;
+    size_t checked = 0;
+
+    (void)state;
+    OK(rp_device_open(&device, "emulated", NULL, 1, &err));
+    OK(rp_device_use_pinned(device, RP_PINNED_F32, 1 << 20, &err));
+    OK(rp_conformance_device(device, false, &checked, &err));
+    assert_true(checked > 0);
+    assert_non_null(rp_device_pinned(device));
+    assert_int_equal(rp_device_pinned(device)->products, 0);
+    rp_device_free(device);
+}
+
+/* What a product left behind that the library failed at is unknown: nothing more is computed there. */
+static void a_product_that_fails_breaks_its_device(void **state)
+{
+    rp_device *device;
+    void *memory;
+
+    (void)state;
+    fill();
+    OK(rp_device_open(&device, "emulated", NULL, 1, &err));
+    OK(rp_device_use_pinned(device, RP_PINNED_F32, 1 << 20, &err));
+    OK(rp_device_allocate(device, &memory, sizeof a, &err));
+    OK(rp_device_upload(device, memory, a, sizeof a, NULL, &err));
+    const rp_view in[] = {{memory, RP_F32, 2, {1, 1}, {1, 1}}, {memory, RP_F32, 2, {1, 1}, {1, 1}}};
+    const rp_view out = {(char *)memory + 64, RP_F32, 2, {1, 1}, {1, 1}};
+    assert_int_equal(setenv("RP_STANDIN_FAIL", "cublasLtMatmul:1:13", 1), 0);
+    assert_int_equal(rp_device_launch(device, RP_K_matmul, &(rp_kernel_args){in, 2, &out, 1, NULL}, NULL, &err),
+                     RP_EIO);
+    assert_int_equal(unsetenv("RP_STANDIN_FAIL"), 0);
+    assert_non_null(strstr(err.text, "product of 1 times m 1, n 1, k 1: cublasLtMatmul"));
+    assert_int_equal(rp_device_launch(device, RP_K_matmul, &(rp_kernel_args){in, 2, &out, 1, NULL}, NULL, &err),
+                     RP_EIO);
+    assert_non_null(strstr(err.text, "cublasLtMatmul"));
+    rp_device_release(device, memory);
+    rp_device_free(device);
+}
+
+static void put_copy(const char *to, const char *from)
+{
+    FILE *in = fopen(from, "rb"), *out = fopen(to, "wb");
+    char part[4096];
+    size_t n;
+
+    assert_non_null(in);
+    assert_non_null(out);
+    while ((n = fread(part, 1, sizeof part, in)) > 0)
+        assert_int_equal(fwrite(part, 1, n, out), n);
+    assert_int_equal(fclose(in), 0);
+    assert_int_equal(fclose(out), 0);
+}
+
+/* Its digest would be another file's than the one that computes. */
+static void a_library_that_was_replaced_is_told(void **state)
+{
+    char folder[] = "/tmp/rp-pinned-XXXXXX", path[64], found[4096];
+    rp_pinned_library identity, copy;
+    rp_cublaslt *beside, *library;
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    (void)snprintf(path, sizeof path, "%s/library.so", folder);
+    OK(rp_cublaslt_load(&beside, &identity, "emulated", getenv("RP_EMULATED_LIBRARY"), &err));
+    put_copy(path, identity.path);
+    assert_int_equal(setenv("RP_CUBLASLT_LIBRARY", path, 1), 0);
+    OK(rp_cublaslt_load(&library, &copy, "emulated", "", &err));
+    assert_int_equal(unsetenv("RP_CUBLASLT_LIBRARY"), 0);
+    OK(rp_loaded_file(found, *(void **)&library->cublasLtMatmul, "it", &err));
+    assert_string_equal(found, path);
+    assert_int_equal(unlink(path), 0);
+    put_copy(path, identity.path);
+    assert_int_equal(rp_loaded_file(found, *(void **)&library->cublasLtMatmul, "it", &err), RP_EUNSUPPORTED);
+    assert_non_null(strstr(err.text, "was it replaced meanwhile?"));
+    rp_cublaslt_close(library);
+    rp_cublaslt_close(beside);
+    (void)unlink(path);
+    (void)rmdir(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -262,6 +347,9 @@ int main(void)
         cmocka_unit_test(wrong_options_are_told),
         cmocka_unit_test(a_product_behind_a_wrong_index_reaches_no_state),
         cmocka_unit_test(nor_any_memory),
+        cmocka_unit_test(a_pinned_device_is_held_to_the_contract_without_its_library),
+        cmocka_unit_test(a_product_that_fails_breaks_its_device),
+        cmocka_unit_test(a_library_that_was_replaced_is_told),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

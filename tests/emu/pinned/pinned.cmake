@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the pinned profile finds instead of cuBLASLt on the emulated device, another version of it, and tests of both.
-foreach(version 130000 130001)
+# What the pinned profile finds instead of cuBLASLt on the emulated device, other versions of it, and tests of both.
+foreach(version 120800 130000 130001)
   set(standin reprise_standin_${version})
   add_library(${standin} SHARED pinned/standin_cublaslt.c)
   target_include_directories(${standin} PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/include)
@@ -9,6 +9,7 @@ foreach(version 130000 130001)
 endforeach()
 set_target_properties(reprise_standin_130000 PROPERTIES OUTPUT_NAME reprise-standin-cublaslt)
 set_target_properties(reprise_standin_130001 PROPERTIES OUTPUT_NAME reprise-standin-cublaslt-other)
+set_target_properties(reprise_standin_120800 PROPERTIES OUTPUT_NAME reprise-standin-cublaslt-old)
 
 set(pinned_device "RP_EMULATED_LIBRARY=$<TARGET_FILE:reprise_emulated>")
 foreach(name emulated_pinned pinned_library)
@@ -16,7 +17,7 @@ foreach(name emulated_pinned pinned_library)
   target_link_libraries(${name} PRIVATE reprise_static rp_flags PkgConfig::CMOCKA PkgConfig::OPENSSL
                                         PkgConfig::LIBARCHIVE PkgConfig::YAML Threads::Threads ${CMAKE_DL_LIBS} m)
 endforeach()
-add_dependencies(emulated_pinned reprise_standin_130000 reprise_standin_130001)
+add_dependencies(emulated_pinned reprise_standin_120800 reprise_standin_130000 reprise_standin_130001)
 add_test(NAME emulated_pinned COMMAND emulated_pinned)
 set_tests_properties(emulated_pinned PROPERTIES ENVIRONMENT ${pinned_device})
 if(form STREQUAL "source")
@@ -24,7 +25,7 @@ if(form STREQUAL "source")
 endif()
 add_test(NAME emulated_pinned_command
          COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/pinned/pinned.sh ${reprise_command} $<TARGET_FILE:reprise_verify_cli>
-                 ${CMAKE_SOURCE_DIR} $<TARGET_FILE:reprise_standin_130001>)
+                 ${CMAKE_SOURCE_DIR} $<TARGET_FILE:reprise_standin_130001> $<TARGET_FILE:reprise_standin_120800>)
 set_tests_properties(emulated_pinned_command PROPERTIES ENVIRONMENT ${pinned_device})
 # The true library lies beside the compiler, or where the loader looks.
 get_filename_component(cuda_bin ${RP_NVCC} REALPATH)

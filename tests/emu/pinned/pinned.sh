@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # The pinned profile through the command, with the stand-in library on the emulated device: what is recorded, where it
 # is refused, what an edited archive comes to, and every call of the library failing once. Usage: pinned.sh REPRISE
-# REPRISE_VERIFY SOURCE_DIR OTHER_LIBRARY, with RP_EMULATED_LIBRARY naming the device.
+# REPRISE_VERIFY SOURCE_DIR OTHER_LIBRARY OLD_LIBRARY, with RP_EMULATED_LIBRARY naming the device.
 set -euo pipefail
-reprise=$1 verify=$2 source=$3 other=$4
+reprise=$1 verify=$2 source=$3 other=$4 old=$5
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
@@ -86,6 +86,7 @@ expect 3 '' "$reprise" diff pinned.reprise tf32.reprise --device emulated
 expect 5 'is not attempted here' "$reprise" diff pinned.reprise tf32.reprise
 expect 5 'has no library of matrix products' "$reprise" run pinned.yaml -o none.reprise
 expect 5 'cuBLASLt is not here' env RP_CUBLASLT_LIBRARY=/none $run -o none.reprise
+expect 5 'is cuBLASLt 120800: expected 13' env RP_CUBLASLT_LIBRARY="$old" $run -o none.reprise
 expect 5 'lacks cublasLtCreate' env RP_CUBLASLT_LIBRARY="$RP_EMULATED_LIBRARY" $run -o none.reprise
 expect 5 'keeps no resume points' $run -o none.reprise --resume
 mkdir goldens && cp pinned.yaml mine.csv goldens
@@ -100,6 +101,13 @@ printf '%s\n' 'policy: 1' 'groups: {builders: [me.pub.pem]}' 'builder: {of: buil
 (cat default.yaml && echo 'profile: pinned') >taken.yaml
 expect 4 'it is pinned' "$verify" verify signed.reprise --policy default.yaml
 expect 0 'it is pinned' "$verify" verify signed.reprise --policy taken.yaml
+(cat taken.yaml && echo 'conformant: true') >conformant.yaml
+expect 0 'says so' "$verify" verify signed.reprise --policy conformant.yaml
+expect 0 '' $run -o unsigned.reprise
+for file in signed unsigned; do
+    "$reprise" inspect $file.reprise --member manifest.json -o $file.json --force >log
+done
+cmp signed.json unsigned.json || { echo "FAIL: signing changed what a run is"; failed=$((failed + 1)); }
 
 # who wants it to pass for another
 edited portable
@@ -113,12 +121,14 @@ done
 again="$reprise replay edited.reprise --device emulated"
 edited portable_whole
 expect 4 'profile: pinned, but the manifest' $again
+expect 4 'profile: pinned, but the manifest' "$verify" verify edited.reprise --allow-unsigned
 edited portable_recipe
 expect 3 '' $again
 expect 3 '' "$reprise" replay edited.reprise
-for edit in compute recipe_compute; do
+for edit in compute recipe_compute recipe_workspace; do
     edited $edit
     expect 4 "compute or workspace is not the recipe's" $again
+    expect 4 "compute or workspace is not the recipe's" "$verify" verify edited.reprise --allow-unsigned
 done
 edited chip
 expect 5 'chip.name: recorded another chip' $again

@@ -23,9 +23,9 @@ int main(void)
         return 77;
     }
     status = rp_file_digest(identity.path, &digest, &size, &err);
-    if (status != RP_OK || identity.version < 120000 || strcmp(identity.name, "cublasLt") != 0) {
+    if (status != RP_OK || identity.version / 10000 != 13 || strcmp(identity.name, "cublasLt") != 0) {
         printf("FAIL: %s version %llu: %s\n", identity.name, (unsigned long long)identity.version,
-               status != RP_OK ? err.text : "expected 120000 or later");
+               status != RP_OK ? err.text : "expected 130000 to 139999");
         return 1;
     }
     rp_digest_hex(hex, &digest);

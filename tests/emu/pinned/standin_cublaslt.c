@@ -163,12 +163,15 @@ int cublasLtMatmulPreferenceSetAttribute(rp_lt_preference to, int attribute, con
     return 0;
 }
 
-/* ---- algorithms: the product's shape under a seal, and which of two orders ---- */
+/* ---- algorithms: shape, and whether a batch shares an operand, under a seal; and which of two orders ---- */
 
 static rp_lt_algorithm algorithm_of(const sums *p, const layout *a, const layout *b, const layout *d, uint64_t which)
 {
     return (rp_lt_algorithm){{UINT64_C(0x5ea1ed0f0a160000) + which, d->rows, d->cols, a->cols, (uint64_t)d->batch,
-                              (uint64_t)p->compute, (uint64_t)a->type << 32 | (uint64_t)b->type, ~which}};
+                              (uint64_t)p->compute,
+                              (uint64_t)a->type << 32 | (uint64_t)b->type | (uint64_t)(a->stride == 0) << 62 |
+                                  (uint64_t)(b->stride == 0) << 63,
+                              ~which}};
 }
 
 static int which_of(const sums *p, const layout *a, const layout *b, const layout *d, const rp_lt_algorithm *given)
