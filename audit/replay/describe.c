@@ -39,6 +39,11 @@ static rp_status load(description *d, const char *path, const rp_job_options *op
         status = rp_recipe_load(path, &d->recipe, &d->where, err);
         if (status == RP_OK && options)
             status = rp_recipe_keep(options->parts, path, d->recipe, d->where, err);
+        if (status == RP_OK && options && options->parts && strcmp(d->where, "-") == 0)
+            status = rp_fail(err, RP_EARG,
+                             "%s: key data.csv: expected a file, found -: standard input is read once, and parts and "
+                             "what is told of the table want it twice; save it first",
+                             path);
     } else {
         status = rp_recipe_from_yaml(&d->recipe, plain, sizeof plain - 1, path, err);
         d->where = rp_strdup(path);

@@ -105,7 +105,8 @@ typedef struct rp_job_options {
     const rp_archive *const *parents;
     size_t n_parents;
     /* rp_describe_parts, rp_describe_data: the file that the parts are to be written to, which may be none that the
-     * recipe names, nor the recipe: RP_EARG. May be NULL. */
+     * recipe names, nor the recipe, and the table may not be standard input, which is read once: RP_EARG. May be NULL.
+     */
     const char *parts;
 } rp_job_options;
 
