@@ -298,8 +298,8 @@ works '^written' timeout 60 "$reprise" data long.yaml --parts long.parts
 holds "the last line" grep -Eq '^399999,400001,' long.parts
 fails 2 'already exists' "$reprise" data wide.yaml --parts parts.csv
 sed 's/wide.csv/"-"/' wide.yaml >piped.yaml
-fails 2 'standard input is read once' "$reprise" data piped.yaml --parts other.csv <wide.csv
-works '^t +numeric' "$reprise" data piped.yaml <wide.csv
+fails 2 'standard input is read once' bash -c "exec '$reprise' data piped.yaml --parts other.csv <wide.csv"
+works '^x0 +numeric' bash -c "exec '$reprise' data piped.yaml <wide.csv"
 fails 2 'parts are a recipe' "$reprise" data wide.csv --parts other.csv
 of wide 'csv: wide.csv, target: y' 'task: regression'
 run wide '^coefficient +estimate +as encoded$'
