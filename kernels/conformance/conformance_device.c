@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The kernels of a device beside the reference on the host: the same specimens, and every byte of their outputs'
  * memory, the gaps between elements too, with NaNs as they are stored. */
+#include <stdint.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -38,12 +39,12 @@ static rp_status move_there(copy *c, const rp_specimen *s, rp_error *err)
     c->args = (rp_kernel_args){c->in, n_in, c->out, s->args.n_out, s->args.attr};
     for (size_t n = 0; n < blocks && status == RP_OK; n++) {
         rp_view *view = n < n_in ? &c->in[n] : &c->out[n - n_in];
-        const size_t offset = (size_t)((const char *)view->data - (const char *)s->block[n]);
+        const uintptr_t offset = (uintptr_t)view->data - (uintptr_t)s->block[n];
 
         status = rp_device_allocate(c->device, &c->block[n], block_bytes(s, n), err);
         if (status == RP_OK)
             status = rp_device_upload(c->device, c->block[n], s->block[n], block_bytes(s, n), NULL, err);
-        view->data = (char *)c->block[n] + offset;
+        view->data = (void *)((uintptr_t)c->block[n] + offset); /* of no block, where that failed */
     }
     return status;
 }

@@ -11,8 +11,7 @@ rp_status rp_gpu_enter(rp_gpu_device *d, rp_error *err)
     return rp_gpu_result(d, d->driver->cuCtxSetCurrent(d->context), "cuCtxSetCurrent", err);
 }
 
-/* What several threads may come to tell at once, and others read: the first stays, and is whole before it is seen. */
-static void break_with(rp_gpu_device *d, const rp_error *why)
+void rp_gpu_break(rp_gpu_device *d, const rp_error *why)
 {
     pthread_mutex_lock(&d->breaking);
     if (d->broken.status == RP_OK) {
@@ -30,7 +29,7 @@ rp_status rp_gpu_result(rp_gpu_device *d, int result, const char *call, rp_error
     if (status == RP_OK)
         return RP_OK;
     if (status != RP_ENOMEM)
-        break_with(d, &why);
+        rp_gpu_break(d, &why);
     return rp_fail(err, status, "%s", why.text);
 }
 

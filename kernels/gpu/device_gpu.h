@@ -79,6 +79,9 @@ struct rp_gpu_device {
 
 /* Enters the device's context on this thread. Errors: what broke it before. */
 rp_status rp_gpu_enter(rp_gpu_device *d, rp_error *err);
+/* From now on every call tells this error. What several threads may come to tell at once, and others read: the first
+ * stays, and is whole before it is seen. */
+void rp_gpu_break(rp_gpu_device *device, const rp_error *why);
 /* As rp_driver_result; what is not out of memory breaks the device. */
 rp_status rp_gpu_result(rp_gpu_device *d, int result, const char *call, rp_error *err);
 rp_cu_stream rp_gpu_handle(rp_gpu_device *d, rp_stream *stream);

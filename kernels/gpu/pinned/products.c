@@ -50,14 +50,13 @@ static void refuse(call *c, rp_status status, const char *text)
  * it has computed anything or nothing. */
 static bool passed(call *c, int result, const char *what)
 {
-    rp_gpu_device *d = c->queue->device;
     rp_error why = {0};
 
     if (result == 0 || c->queue->status != RP_OK)
         return c->queue->status == RP_OK;
     refuse(c, rp_cublaslt_result(c->library, result, what, &why), why.text);
-    if (c->queue->status == RP_EIO && d->broken.status == RP_OK)
-        (void)rp_fail(&d->broken, RP_EIO, "%s", why.text);
+    if (c->queue->status == RP_EIO)
+        rp_gpu_break(c->queue->device, &why);
     return false;
 }
 
