@@ -83,7 +83,7 @@ static void round_digits(char *digits, size_t *n, long *power)
 static void put_number(char out[FIELD_TEXT], const char *decimal)
 {
     const char *sign = decimal && *decimal == '-' ? "-" : "";
-    char digits[RP_NUMBER_TEXT] = "", plain[FIELD_TEXT] = "0";
+    char digits[RP_NUMBER_TEXT] = "", plain[FIELD_TEXT - 1] = "0";
     size_t n = 0, at = 0;
     long power = 0;
 
