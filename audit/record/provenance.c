@@ -246,6 +246,8 @@ static rp_json *describe_device(rp_device *device)
     size_t checked;
     const rp_status status = rp_conformance_device(device, false, &checked, &why);
 
+    if (status == RP_ENOMEM) /* nothing is known of the device then: the caller's set() takes it as it is */
+        return NULL;
     (void)snprintf(text, sizeof text, "conforms (%zu vectors)", checked);
     return rp_json_pack("{s:s,s:s}", "conformance", status == RP_OK ? text : why.text, "identity",
                         rp_device_identity(device));
