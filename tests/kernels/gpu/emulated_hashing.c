@@ -20,7 +20,7 @@
 #include "kernels/gpu/driver_abi.h"
 #include "rp/rp.h"
 
-enum { LEAF = 16384, ROOM = 1 << 20, MANY = 5000, MEMORY = 1 << 28 };
+enum { LEAF = 16384, ROOM = 1 << 20, MANY = 5000, MEMORY = 1 << 28, EDGES = 16 * LEAF };
 
 static rp_error err;
 static rp_device *device;
@@ -48,6 +48,27 @@ static void *driver_function(const char *name)
     return driver ? dlsym(driver, name) : NULL;
 }
 
+/* From EDGES on: all values of 16 bits, so that every bool and bf16 is there; then what lies on either side of
+ * infinity, and differs from it by one bit of the fraction, in binary32 and binary64. */
+static void put_edges(unsigned char *at)
+{
+    for (uint32_t i = 0; i < 65536; i++, at += 2)
+        memcpy(at, &(uint16_t){(uint16_t)i}, 2);
+    for (uint32_t sign = 0; sign < 2; sign++) {
+        for (int bit = -2; bit < 23; bit++, at += 4) {
+            const uint32_t least = bit < -1 ? UINT32_MAX : bit < 0 ? 0 : 1u << bit;
+
+            memcpy(at, &(uint32_t){(sign << 31 | 0x7F800000) + least}, 4);
+        }
+        at += 4; /* 25 values of four bytes, to a multiple of eight */
+        for (int bit = -2; bit < 52; bit++, at += 8) {
+            const uint64_t least = bit < -1 ? UINT64_MAX : bit < 0 ? 0 : UINT64_C(1) << bit;
+
+            memcpy(at, &(uint64_t){((uint64_t)sign << 63 | UINT64_C(0x7FF0000000000000)) + least}, 8);
+        }
+    }
+}
+
 static int open_device(void **state)
 {
     uint64_t seed = 7;
@@ -65,6 +86,7 @@ static int open_device(void **state)
         seed = seed * 6364136223846793005u + 1442695040888963407u;
         here[i] = seed >> 40 & 1 ? (unsigned char)(seed >> 33) : 0xFF;
     }
+    put_edges(here + EDGES);
     OK(rp_device_allocate(device, (void **)&there, ROOM, &err));
     OK(rp_device_upload(device, there, here, ROOM, NULL, &err));
     return fail_next && calls && to_host && order ? 0 : -1;
@@ -137,6 +159,9 @@ static void elements_are_hashed_as_they_are_stored(void **state)
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
             for (size_t place = 0; place < 5 * LEAF; place += LEAF + 8)
                 message[n++] = (rp_message){here + place, sizes[s], 0, true, (rp_dtype)dtype, NULL};
+    for (int dtype = 0; dtype < RP_DTYPE_COUNT; dtype++)
+        for (size_t leaf = 0; leaf < 9; leaf++)
+            message[n++] = (rp_message){here + EDGES + leaf * LEAF, LEAF, 0, true, (rp_dtype)dtype, NULL};
     for (size_t size = 0; size < 130; size++) /* ends within a word */
         message[n++] = (rp_message){here + size, size, 0, true, RP_BOOL, NULL};
     for (size_t size = 0; size < 130; size += 2)
