@@ -44,7 +44,8 @@ for period in 1 3; do # what fails was there; the first launch may be the confor
         -o failed.reprise --device emulated) >"$work/log" 2>&1; then
         bad "states with period $period were not hashed on the device"
     fi
-    grep -q 'device emulated: cuLaunchKernel: CUDA_ERROR_LAUNCH_FAILED' "$work/log" || bad "a hash that fails says $(tail -1 "$work/log")"
+    grep -q 'device emulated: cuLaunchKernel: CUDA_ERROR_LAUNCH_FAILED' "$work/log" ||
+        bad "a hash that fails says $(tail -1 "$work/log")"
 done
 order=0
 for archive in small image branch; do
