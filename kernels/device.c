@@ -311,6 +311,17 @@ rp_status rp_event_wait(rp_device *device, rp_event *event, rp_stream *stream, r
 
 /* ---- sequences ---- */
 
+bool rp_device_hashes(const rp_device *device)
+{
+    return device->ops->hash != NULL;
+}
+
+rp_status rp_device_hash(rp_device *device, unsigned char *digest, const rp_device_message *message, size_t count,
+                         rp_stream *stream, rp_error *err)
+{
+    return count > 0 ? device->ops->hash(device, digest, message, count, stream, err) : RP_OK;
+}
+
 bool rp_device_repeats(const rp_device *device)
 {
     /* a library looks for algorithms and asks for memory at any launch, which a sequence does not take */

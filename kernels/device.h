@@ -18,8 +18,8 @@ typedef struct rp_event rp_event;
 
 /* The device of a name (NULL or "": "cpu") with the kernels of a level (as rp_kernel_table_get) and threads >= 1
  * threads for what runs on the host, the caller's included. One device belongs to one thread at a time, but for copies
- * on a stream of their own. Errors: RP_EUNSUPPORTED for a name that this build does not have, or what this host cannot
- * do; RP_EARG for no threads or an unknown level; RP_EFPENV; RP_ENOMEM. */
+ * and hashes on a stream of their own. Errors: RP_EUNSUPPORTED for a name that this build does not have, or what this
+ * host cannot do; RP_EARG for no threads or an unknown level; RP_EFPENV; RP_ENOMEM. */
 rp_status rp_device_open(rp_device **out, const char *name, const char *level, unsigned threads, rp_error *err);
 /* The names that rp_device_open knows: the first is "cpu"; NULL beyond the last. Behind "cuda" and "emulated" may stand
  * which of several is meant: "cuda:1". */
@@ -106,6 +106,21 @@ rp_status rp_sequence_end(rp_device *device, rp_sequence **out, rp_stream *strea
 bool rp_sequence_current(const rp_device *device, const rp_sequence *sequence);
 rp_status rp_sequence_launch(rp_device *device, rp_sequence *sequence, rp_stream *stream, rp_error *err);
 void rp_sequence_free(rp_device *device, rp_sequence *sequence); /* NULL is fine */
+
+/* SHA-256 (FIPS 180-4) of messages in the device's memory, by the device itself, a thread each: only digests leave it.
+ * Of devices that say so. A message is its prefix, a byte (below 0: none), and the stored form of elements. */
+typedef struct rp_device_message {
+    const void *bytes;
+    uint32_t size; /* below 2^31 */
+    int16_t prefix;
+    uint16_t dtype; /* an rp_dtype; RP_I32: the bytes as they are */
+} rp_device_message;
+
+bool rp_device_hashes(const rp_device *device);
+/* digest: 32 bytes a message, of the host, there when the stream is synchronized. message may be changed when this
+ * returns. As copies are: done after a wrong index too, and on a stream of its own from another thread. */
+rp_status rp_device_hash(rp_device *device, unsigned char *digest, const rp_device_message *message, size_t count,
+                         rp_stream *stream, rp_error *err);
 
 /* Waits for a stream; its failures are told here at the latest. */
 rp_status rp_device_synchronize(rp_device *device, rp_stream *stream, rp_error *err);

@@ -29,6 +29,8 @@ typedef struct rp_device_ops {
     void (*event_free)(rp_device *device, rp_event *event);
     rp_status (*event_record)(rp_device *device, rp_event *event, rp_stream *stream, rp_error *err);
     rp_status (*event_wait)(rp_device *device, rp_event *event, rp_stream *stream, rp_error *err);
+    rp_status (*hash)(rp_device *device, unsigned char *digest, const rp_device_message *message, size_t count,
+                      rp_stream *stream, rp_error *err); /* NULL: it does not hash; count is above 0 */
     /* NULL, all of them: it does not repeat */
     rp_status (*sequence_begin)(rp_device *device, rp_stream *stream, rp_error *err);
     rp_status (*sequence_end)(rp_device *device, rp_sequence **out, rp_stream *stream, rp_error *err);

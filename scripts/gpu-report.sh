@@ -73,6 +73,7 @@ sanitizer() {
     tool=$(command -v compute-sanitizer) || { echo "compute-sanitizer is not installed"; exit 77; }
     for check in memcheck racecheck initcheck synccheck; do
         "$tool" --tool "$check" --error-exitcode 1 "$build/bench/gpu" "$device" reduced
+        "$tool" --tool "$check" --error-exitcode 1 "$build/bench/hashing" 1 1 "$device"
     done
 }
 
@@ -92,7 +93,7 @@ if [ -z "$reduced" ]; then
     part images same_archive examples/digits_cnn.yaml
     part bench "$reprise" bench --device "$device" --json
 fi
-part hashing "$build/bench/hashing" ${reduced:+1}
+part hashing "$build/bench/hashing" $([ -n "$reduced" ] && echo 1 3 || echo 96 31) "$device"
 part peers peers
 part sanitizer sanitizer
 python3 scripts/gpu-report.py make "$work" "$device" "${reduced:-full}" "$key" "$out"

@@ -69,6 +69,9 @@ size_t rp_tensors_leaves(const rp_tensors_work *work, size_t tensor);
 /* Before it: the tensors' bytes are only where fetch finds them. Borrowed; NULL: the host reads them as they are. */
 typedef struct rp_fetch rp_fetch;
 void rp_tensors_set_fetch(rp_tensors_work *work, const rp_fetch *fetch);
+/* Leaves that a call of rp_tensors_hash_part had better have at least: all of them, where they are hashed where they
+ * are, since many take as long as few. */
+size_t rp_tensors_at_once(const rp_tensors_work *work);
 rp_status rp_tensors_finish(rp_digest *out, rp_tensors_work *work, rp_error *err); /* out: count of them */
 void rp_tensors_free(rp_tensors_work *work);
 

@@ -239,6 +239,11 @@ void rp_tensors_set_fetch(rp_tensors_work *work, const rp_fetch *fetch)
     work->fetch = fetch;
 }
 
+size_t rp_tensors_at_once(const rp_tensors_work *work)
+{
+    return work->fetch && rp_fetch_hashes(work->fetch, work->message, work->leaves) ? work->leaves : 1;
+}
+
 bool rp_tensors_hash_part(rp_tensors_work *work, size_t first, size_t count, rp_pool *pool)
 {
     return work->fetch ? rp_sha256_many_fetched(work->message + first, count, pool, work->fetch)

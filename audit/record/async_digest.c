@@ -10,11 +10,12 @@
 struct rp_beside {
     pthread_t thread;
     rp_pool *pool;        /* NULL: the thread alone */
-    size_t at_once;       /* leaves between two looks at who waits */
+    size_t least;         /* leaves between two looks at who waits, */
     pid_t process;        /* that has the thread */
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t changed;
     rp_tensors_work *work; /* NULL: nothing was begun, or it is done */
+    size_t at_once;        /* or more, where the work has them hashed together */
     size_t leaves, hashed; /* all of it, and those that are done */
     bool ok, stop;
 };
@@ -60,7 +61,7 @@ rp_beside *rp_beside_new(unsigned threads)
         rp_free(b);
         return NULL;
     }
-    b->at_once = (size_t)threads * AT_ONCE;
+    b->least = (size_t)threads * AT_ONCE;
     b->process = getpid();
     pthread_mutex_init(&b->lock, NULL);
     pthread_cond_init(&b->changed, NULL);
@@ -98,6 +99,8 @@ void rp_beside_begin(rp_beside *b, rp_tensors_work *work, size_t tensors)
     pthread_mutex_lock(&b->lock);
     b->work = work;
     b->leaves = rp_tensors_leaves(work, tensors - 1);
+    b->at_once = rp_tensors_at_once(work);
+    b->at_once = b->at_once > b->least ? b->at_once : b->least;
     b->hashed = 0;
     pthread_cond_broadcast(&b->changed);
     pthread_mutex_unlock(&b->lock);

@@ -229,27 +229,34 @@ rp_status rp_recorder_begin_beside(rp_recorder *r, const rp_step_event *event, c
     return status;
 }
 
-rp_status rp_recorder_settle(rp_recorder *r, rp_error *err)
+/* Its record, without which there is no archive: so a failure stays, also where whoever asked first, as what saves
+ * points to resume from, can do without. */
+static void complete(rp_recorder *r, pending_step *p)
 {
-    pending_step *p = &r->pending;
-    uint64_t start;
-    rp_status status;
+    const uint64_t start = rp_recorder_now();
+    rp_status status = rp_beside_wait(r->beside) ? rp_tensors_finish(p->room.digest, p->work, &r->why)
+                                                 : rp_staging_failed(r->staging, &r->why);
 
-    if (!p->work)
-        return RP_OK;
-    start = rp_recorder_now();
-    status = rp_beside_wait(r->beside) ? rp_tensors_finish(p->room.digest, p->work, err)
-                                       : rp_staging_failed(r->staging, err);
     if (status == RP_OK)
-        status = list_digest(&p->record.states, r->order.tensor, p->room.digest, r->order.n, p->room.list, err);
+        status = list_digest(&p->record.states, r->order.tensor, p->room.digest, r->order.n, p->room.list, &r->why);
     if (status == RP_OK)
-        status = rp_recorder_append(r, &p->record, err);
+        status = rp_recorder_append(r, &p->record, &r->why);
     rp_tensors_free(p->work);
     p->work = NULL;
     room_free(&p->room);
     r->failed = r->failed || status != RP_OK;
     r->nanoseconds += rp_recorder_now() - start;
-    return status;
+}
+
+rp_status rp_recorder_settle(rp_recorder *r, rp_error *err)
+{
+    pending_step *p = &r->pending;
+
+    if (p->work)
+        complete(r, p);
+    if (r->why.status != RP_OK && err)
+        *err = r->why;
+    return r->why.status;
 }
 
 rp_status rp_recorder_release_state(rp_recorder *r, size_t state, rp_error *err)

@@ -65,6 +65,7 @@ struct rp_recorder {
     rp_beside *beside;                                       /* made when it is first needed */
     rp_staging *staging; /* NULL: the host reads states, feeds and results where they are */
     pending_step pending;
+    rp_error why; /* with a status other than RP_OK: what became of one, told whoever asks next too */
     hash_order order;
     rp_json *parent;  /* of the manifest's run object; NULL: none */
     rp_json *pinned;  /* likewise */

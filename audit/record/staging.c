@@ -30,6 +30,23 @@ static bool wait(void *self, int window)
     return rp_device_synchronize(s->device, s->stream[window], &s->failed) == RP_OK;
 }
 
+/* The digests come to where the window begins; the table that says where the messages are stands behind them, and is
+ * read before rp_device_hash returns. */
+static bool hash(void *self, int window, const rp_message *message, size_t count)
+{
+    rp_staging *s = self;
+    unsigned char *digest = s->fetch.window[window];
+    rp_device_message *there = (rp_device_message *)(void *)(digest + count * RP_DIGEST_SIZE);
+
+    _Static_assert(RP_DIGEST_SIZE + sizeof *there <= RP_FETCH_HASHED, "both have room in a window");
+    for (size_t i = 0; i < count; i++)
+        there[i] = (rp_device_message){.bytes = message[i].bytes,
+                                       .size = (uint32_t)message[i].size,
+                                       .prefix = (int16_t)message[i].prefix,
+                                       .dtype = (uint16_t)(message[i].host ? message[i].dtype : RP_I32)};
+    return rp_device_hash(s->device, digest, there, count, s->stream[window], &s->failed) == RP_OK;
+}
+
 void rp_staging_free(rp_staging *s)
 {
     if (!s)
@@ -74,6 +91,8 @@ rp_status rp_staging_new(rp_staging **out, rp_device *device, rp_error *err)
         return rp_no_memory(err);
     s->device = device;
     s->fetch = (rp_fetch){.self = s, .size = WINDOW, .begin = begin, .wait = wait};
+    if (rp_device_hashes(device))
+        s->fetch.hash = hash;
     status = make(s, err);
     if (status != RP_OK)
         rp_staging_free(s);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What lets the hash read a device's memory: two windows of host memory and a stream of copies for each, beside what
- * the device computes. */
+ * the device computes. A device that hashes does so on these streams, and digests come to the windows. */
 #ifndef AUDIT_RECORD_STAGING_H
 #define AUDIT_RECORD_STAGING_H
 

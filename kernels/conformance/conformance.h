@@ -22,6 +22,10 @@ rp_status rp_conformance_run(const char *level, size_t *checked, rp_error *err);
  */
 rp_status rp_conformance_device(rp_device *device, bool all, size_t *checked, rp_error *err);
 
+/* The digests that a device makes (kernels/device.h, rp_device_hash), where it makes any: a part of the above. Errors:
+ * as there. */
+rp_status rp_conformance_hash(rp_device *device, rp_error *err);
+
 /* The specimens behind the table: of vector i below the first figure, in rounds below the second. */
 size_t rp_conformance_vectors(void);
 int rp_conformance_rounds(void);

@@ -139,6 +139,8 @@ rp_status rp_conformance_device(rp_device *device, bool all, size_t *checked, rp
         }
         *checked += status == RP_OK;
     }
+    if (status == RP_OK)
+        status = rp_conformance_hash(device, err);
     rp_specimen_cache_free(&cache);
     (void)rp_device_exchange_pinned(device, library);
     return status;

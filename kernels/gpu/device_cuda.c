@@ -170,6 +170,7 @@ static const rp_device_ops cuda_ops = {
     .event_free = cuda_event_free,
     .event_record = cuda_event_record,
     .event_wait = cuda_event_wait,
+    .hash = rp_gpu_hash,
     .sequence_begin = rp_gpu_sequence_begin,
     .sequence_end = rp_gpu_sequence_end,
     .sequence_current = rp_gpu_sequence_current,

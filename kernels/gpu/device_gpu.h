@@ -74,7 +74,7 @@ struct rp_gpu_device {
     struct rp_cublaslt *cublaslt; /* of the pinned profile; else NULL */
     atomic_bool checked;          /* a check was launched since fault was read */
     bool checked_before;          /* the capture that is going on */
-    uint64_t moves;               /* of workspaces: what was captured with their addresses is gone */
+    atomic_uint_fast64_t moves;   /* of workspaces: what was captured with their addresses is gone */
 };
 
 /* Enters the device's context on this thread. Errors: what broke it before. */
@@ -114,6 +114,10 @@ bool rp_gpu_sequence_current(const rp_device *device, const rp_sequence *sequenc
 rp_status rp_gpu_sequence_launch(rp_device *device, rp_sequence *sequence, rp_stream *stream, rp_error *err);
 void rp_gpu_sequence_free(rp_device *device, rp_sequence *sequence);
 rp_gpu_queue rp_gpu_queue_of(rp_gpu_device *d, rp_stream *stream, rp_error *err);
+
+/* Of hash/launch_sha256.c. */
+rp_status rp_gpu_hash(rp_device *device, unsigned char *digest, const rp_device_message *message, size_t count,
+                      rp_stream *stream, rp_error *err);
 
 /* Of pinned/profile.c. */
 rp_status rp_gpu_use_pinned(rp_device *device, rp_pinned_compute compute, uint64_t workspace, rp_error *err);

@@ -18,8 +18,8 @@ typedef uint64_t u64;
 typedef int64_t i64;
 
 /* What every launch carries: a word that is not 0 when an index was wrong, and then nothing more is executed
- * (kernels/device.h, rp_device_check). The first member of each kernel's parameters; each kernel begins with
- * RP_GPU_BEGIN(p). All threads of a block find the same there. */
+ * (kernels/device.h, rp_device_check). The first member of each kernel's parameters; each kernel but the hash, which is
+ * to copies what digests are to bytes, begins with RP_GPU_BEGIN(p). All threads of a block find the same there. */
 typedef struct rp_gpu_head {
     const u32 *fault;
 } rp_gpu_head;
@@ -64,6 +64,8 @@ typedef struct rp_gpu_head {
 #define RP_GPU_FROM_BITS_F32(u) __uint_as_float(u)
 #define RP_GPU_BITS_F64(x) ((u64)__double_as_longlong(x))
 #define RP_GPU_FROM_BITS_F64(u) __longlong_as_double((long long)(u))
+/* The bytes of two words that a selector names, four bits each, the least first: 0 to 3 are a's, 4 to 7 b's. */
+#define RP_GPU_PERMUTE(a, b, selector) __byte_perm(a, b, selector)
 #define RP_GPU_UNROLL _Pragma("unroll")
 #define RP_GPU_NO_UNROLL _Pragma("unroll 1")
 #define RP_GPU_RESTRICT __restrict__

@@ -45,8 +45,9 @@ static size_t place_of(const char *name)
 }
 
 /* Where the name is, or belongs; the table is never full: it has several times as many places as there are kernels.
- * Names that were put together are copied: the caller's are gone by then. */
-static size_t find_function(rp_gpu_queue *queue, const char *name)
+ * Names that were put together are copied: the caller's are gone by then. The lock is held, since another thread may
+ * hash meanwhile. */
+static size_t find_function_locked(rp_gpu_queue *queue, const char *name)
 {
     rp_gpu_device *d = queue->device;
     size_t at = place_of(name);
@@ -65,6 +66,16 @@ static size_t find_function(rp_gpu_queue *queue, const char *name)
     d->function[at].name = rp_strdup(name);
     if (d->function[at].name == NULL)
         queue->status = rp_no_memory(queue->err);
+    return at;
+}
+
+static size_t find_function(rp_gpu_queue *queue, const char *name)
+{
+    size_t at;
+
+    pthread_mutex_lock(&queue->device->lock);
+    at = find_function_locked(queue, name);
+    pthread_mutex_unlock(&queue->device->lock);
     return at;
 }
 

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Recipes make the same archive on the emulated device as on the processor, byte for byte, each in one of the three
-# orders; the golden archives replay there, and one made there replays on the processor. Usage: archives.sh REPRISE
-# SOURCE_DIR, with RP_EMULATED_LIBRARY naming the device.
+# orders; states that are large enough are hashed there. The golden archives replay there, and one made there replays on
+# the processor. Usage: archives.sh REPRISE SOURCE_DIR, with RP_EMULATED_LIBRARY naming the device.
 set -euo pipefail
 reprise=$1 source=$2
 work=$(mktemp -d)
@@ -20,7 +20,14 @@ for device in cpu emulated; do # two copies of the recipes, as some start from o
     rm "$work/$device/golden"/*.reprise
     cp "$source/examples/loans.csv" "$work/$device/examples"
 done
-for recipe in "$source"/golden/*.yaml "$source"/golden/bits/*.yaml; do
+for period in 1 3; do # digests of whole states, and rolling ones
+    for device in cpu emulated; do
+        { sed 's/hidden: .*/hidden: [300, 300]/; s/batch: .*/batch: 120/' "$source/golden/small.yaml"
+          [ $period = 1 ] || echo "record: {state_period: $period}"; } >"$work/$device/golden/large_$period.yaml"
+    done
+done
+for recipe in "$source"/golden/*.yaml "$source"/golden/large_1.yaml "$source"/golden/large_3.yaml \
+    "$source"/golden/bits/*.yaml; do
     path=${recipe#"$source"/}
     for device in cpu emulated; do
         (cd "$work/$device/$(dirname "$path")" && RP_EMULATED_ORDER=$((made % 3)) "$reprise" run "$(basename "$path")" \
@@ -32,6 +39,14 @@ for recipe in "$source"/golden/*.yaml "$source"/golden/bits/*.yaml; do
 done
 "$reprise" replay "$work/emulated/golden/small.reprise" >"$work/log" 2>&1 ||
     { tail -3 "$work/log"; bad "an archive of the emulated device on the processor"; }
+for period in 1 3; do # what fails was there; the first launch may be the conformance test's, the third is a step's
+    if (cd "$work/emulated/golden" && RP_EMULATED_FAIL=rp_gpu_sha256:3:719 "$reprise" run "large_$period.yaml" \
+        -o failed.reprise --device emulated) >"$work/log" 2>&1; then
+        bad "states with period $period were not hashed on the device"
+    fi
+    grep -q 'device emulated: cuLaunchKernel: CUDA_ERROR_LAUNCH_FAILED' "$work/log" ||
+        bad "a hash that fails says $(tail -1 "$work/log")"
+done
 order=0
 for archive in small image branch; do
     RP_EMULATED_ORDER=$order "$reprise" replay "$source/golden/$archive.reprise" --device emulated >"$work/log" 2>&1 ||

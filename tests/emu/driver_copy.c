@@ -5,6 +5,13 @@
 
 #include "tests/emu/driver_private.h"
 
+static unsigned long to_host_bytes;
+
+EMU_API unsigned long rp_emulated_to_host(void)
+{
+    return to_host_bytes;
+}
+
 /* What is wrong with a copy, or its work on the stream. From memory that is not pinned the bytes are taken now; to such
  * memory they are there when the call returns. */
 static int copy(emu_stream *s, emu_work w, bool to_host, bool from_host)
@@ -24,6 +31,7 @@ static int copy(emu_stream *s, emu_work w, bool to_host, bool from_host)
         memcpy(w.staged, w.from, w.bytes);
     }
     result = emu_put(s, w);
+    to_host_bytes += result == RP_CU_SUCCESS && to_host ? w.bytes : 0;
     if (result == RP_CU_SUCCESS && to_host && !emu_is_pinned(w.to) && !s->capture)
         result = emu_drain(s, UINT64_MAX);
     return result;

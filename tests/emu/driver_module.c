@@ -139,12 +139,16 @@ static int launch(rp_cu_function f, emu_work *w, void **parameters)
     const emu_kernel *k = f->kernel;
     const uint64_t threads = (uint64_t)w->threads[0] * w->threads[1] * w->threads[2];
     size_t at = 0;
+    int result;
 
     if (threads == 0 || threads > EMU_MAX_THREADS || w->blocks[0] == 0 || w->blocks[1] == 0 || w->blocks[2] == 0 ||
         w->blocks[0] > INT32_MAX || w->blocks[1] > MOST_GRID || w->blocks[2] > MOST_GRID || w->shared > f->most_dynamic)
         return RP_CU_INVALID_VALUE;
     if (k->max_threads && threads > k->max_threads)
         return RP_CU_INVALID_VALUE;
+    result = emu_work_fails(k->name); /* counts it too */
+    if (result != RP_CU_SUCCESS)
+        return result;
     w->kernel = k;
     w->params = malloc(emu_param_bytes(k) + 16);
     if (w->params == NULL)
@@ -153,7 +157,6 @@ static int launch(rp_cu_function f, emu_work *w, void **parameters)
         memcpy(w->params + at, parameters[i], k->param_size[i]);
         at += (k->param_size[i] + 15) / 16 * 16;
     }
-    emu_count(k->name);
     return RP_CU_SUCCESS;
 }
 

@@ -6,11 +6,14 @@
 #define TESTS_EMU_EMULATED_H
 
 /* The n-th call from now (from 1) of that name gives the result and does nothing. "any": of whatever name. "kernel",
- * "copy": the n-th one that is executed fails, and whoever waits for it is told. A result that a device does not
- * recover from (a failed launch, a lost device) is every later call's too. NULL: none. */
+ * "copy": the n-th one that is executed fails, and whoever waits for it is told. A kernel's
+ * name: its n-th launch. A result that a device does not recover from (a failed launch, a lost device) is every later
+ * call's too. NULL: none. */
 void rp_emulated_fail(const char *call, unsigned nth, int result);
 /* Calls since the library was loaded, of a name or of "any"; or launches of the kernel of that name. */
 unsigned long rp_emulated_calls(const char *call);
+/* Bytes that copies brought to the host since the library was loaded. */
+unsigned long rp_emulated_to_host(void);
 /* The order of threads, blocks and copies: 0, 1 or 2 (tests/emu/block.h). */
 void rp_emulated_order(int order);
 /* What was wrong with the last kernel that failed; "" when none did. */

@@ -52,11 +52,15 @@ static rp_status train(const char *device, const char *archive, bool resume)
     return status;
 }
 
-static void put_recipe(void)
+#define DATA "reprise: 1\nseed: 3\ndata: {csv: table.csv, target: y, folds: 4, fold: 1}\n"
+static const char small[] = DATA "model: {hidden: [5], dropout: 0.2}\ntrain: {epochs: 1, batch: 16}\n"
+                                 "record: {checkpoint_every: 2}\n";
+/* 1.1 MB of states: they are hashed where they are. */
+static const char large[] =
+    DATA "model: {hidden: [300, 300]}\ntrain: {epochs: 1, batch: 16, optimizer: {kind: adam}}\n";
+
+static void put_recipe(const char *text)
 {
-    static const char text[] = "reprise: 1\nseed: 3\ndata: {csv: table.csv, target: y, folds: 4, fold: 1}\n"
-                               "model: {hidden: [5], dropout: 0.2}\ntrain: {epochs: 1, batch: 16}\n"
-                               "record: {checkpoint_every: 2}\n";
     char path[64], table[2048];
     size_t at = 0;
 
@@ -69,7 +73,7 @@ static void put_recipe(void)
     (void)snprintf(recipe, sizeof recipe, "%s/r.yaml", folder);
     (void)snprintf(expected, sizeof expected, "%s/cpu.reprise", folder);
     (void)snprintf(found, sizeof found, "%s/emulated.reprise", folder);
-    OK(rp_file_save(recipe, text, sizeof text - 1, true, 0644, &err));
+    OK(rp_file_save(recipe, text, strlen(text), true, 0644, &err));
 }
 
 static void *driver_function(const char *name)
@@ -86,7 +90,7 @@ static int prepare(void **state)
     (void)state;
     if (!mkdtemp(folder))
         return -1;
-    put_recipe();
+    put_recipe(small);
     OK(train("cpu", expected, false));
     OK(train("emulated", found, false));
     *(void **)&fail_next = driver_function("rp_emulated_fail");
@@ -188,6 +192,25 @@ static void work_that_fails_on_the_device_is_told_by_who_waits(void **state)
             assert_true(fail_once("kernel", nth, way));
             (void)fail_once("copy", nth, way);
         }
+}
+
+/* Of the launches that hash: the first is the conformance test's, the others a step's. */
+static void a_hash_that_fails_is_an_error_like_any_other(void **state)
+{
+    unsigned long before = calls("rp_gpu_sha256");
+    unsigned times;
+
+    (void)state;
+    put_recipe(large);
+    OK(train("cpu", expected, false));
+    OK(train("emulated", found, false));
+    times = (unsigned)(calls("rp_gpu_sha256") - before);
+    assert_true(times >= 4);
+    for (unsigned nth = 1; nth <= times; nth++)
+        for (size_t way = 0; way < 3; way++)
+            assert_true(fail_once("rp_gpu_sha256", nth, way));
+    put_recipe(small);
+    OK(train("cpu", expected, false));
 }
 
 /* A wrong index that a check has found waits for who synchronizes; a capture that cannot begin does not lose it. */
@@ -347,6 +370,7 @@ int main(void)
         cmocka_unit_test(a_workspace_is_found_where_memory_is_short),
         cmocka_unit_test(every_call_that_fails_is_an_error_that_names_it),
         cmocka_unit_test(work_that_fails_on_the_device_is_told_by_who_waits),
+        cmocka_unit_test(a_hash_that_fails_is_an_error_like_any_other),
     };
 
     return cmocka_run_group_tests(tests, prepare, leave);

@@ -52,6 +52,7 @@ static inline uint64_t emu_xor_u64(uint64_t v, uint32_t mask)
 #define RP_GPU_FROM_BITS_F32(u) emu_f32(u)
 #define RP_GPU_BITS_F64(x) emu_b64(x)
 #define RP_GPU_FROM_BITS_F64(u) emu_f64(u)
+#define RP_GPU_PERMUTE(a, b, selector) emu_prmt(a, b, selector)
 #define RP_GPU_UNROLL
 #define RP_GPU_NO_UNROLL
 #define RP_GPU_RESTRICT __restrict__

@@ -126,6 +126,16 @@ size_t far_device_launches(void)
     return calls ? calls("cuLaunchKernel") + calls("cuGraphLaunch") : 0;
 }
 
+size_t far_device_hashes(void)
+{
+    unsigned long (*calls)(const char *) = NULL;
+
+    if (strcmp(far_device_name(), "far") == 0)
+        return SIZE_MAX;
+    *(void **)&calls = ask_driver("rp_emulated_calls");
+    return calls ? calls("rp_gpu_sha256") : 0;
+}
+
 size_t far_device_blocks(void)
 {
     unsigned long (*alive)(void) = NULL;

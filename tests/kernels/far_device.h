@@ -20,6 +20,8 @@ size_t far_device_faults(void);
 void far_device_places(FILE *out);
 /* Work that such devices have done, to see that they were used at all. */
 size_t far_device_launches(void);
+/* Launches of the hash of its own, of a device that has one; SIZE_MAX: it has none. */
+size_t far_device_hashes(void);
 /* Blocks of device memory that are not released; of the emulated one also pinned memory, streams and events. */
 size_t far_device_blocks(void);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Hashes of bytes that have to be fetched are those of the bytes, however they fall into the windows. */
+ * Hashes of bytes that have to be fetched are those of the bytes, however they fall into the windows; where they are
+ * hashed without being fetched, too. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,6 +23,8 @@ typedef struct source {
         size_t at, from, bytes;
     } copy[2][COPIES];
     size_t n[2], begun, fail_at; /* fail_at: this one and all later ones; 0: none */
+    const rp_message *asked[2];
+    size_t n_asked[2], hashes;
 } source;
 
 static bool begin(void *self, int window, size_t at, const void *from, size_t bytes)
@@ -41,7 +44,26 @@ static bool wait(void *self, int window)
     for (size_t i = 0; i < s->n[window]; i++)
         memcpy(s->window[window] + s->copy[window][i].at, s->near + s->copy[window][i].from, s->copy[window][i].bytes);
     s->n[window] = 0;
+    for (size_t i = 0; i < s->n_asked[window]; i++) {
+        rp_message m = s->asked[window][i];
+
+        m.bytes = s->near + ((const unsigned char *)m.bytes - s->far);
+        m.digest = (rp_digest *)(void *)(s->window[window] + i * RP_DIGEST_SIZE);
+        assert_true(rp_sha256_many(&m, 1));
+    }
+    s->n_asked[window] = 0;
     return true;
+}
+
+static bool hash(void *self, int window, const rp_message *message, size_t count)
+{
+    source *s = self;
+
+    assert_true(count > 0 && count * RP_FETCH_HASHED <= WINDOW && s->n_asked[window] == 0);
+    s->asked[window] = message;
+    s->n_asked[window] = count;
+    s->hashes++;
+    return s->fail_at == 0 || s->hashes < s->fail_at;
 }
 
 static unsigned char far[BYTES], near[BYTES];
@@ -134,11 +156,67 @@ static void failed_copies_are_told(void **state)
     assert_false(rp_sha256_many_fetched(message, MESSAGES, NULL, &fetch));
 }
 
+/* Whether so many messages of a size were hashed where they are; the digests are right either way. */
+static bool hashed_there(size_t count, size_t size)
+{
+    static rp_message plain[MESSAGES], fetched[MESSAGES];
+    static rp_digest expected[MESSAGES], found[MESSAGES];
+
+    for (size_t i = 0; i < count; i++) {
+        const size_t at = i * 92 % (BYTES - size) / 4 * 4;
+
+        plain[i] = (rp_message){near + at, size, 0, i % 2 == 0, RP_F32, &expected[i]};
+        fetched[i] = (rp_message){far + at, size, 0, i % 2 == 0, RP_F32, &found[i]};
+    }
+    memset(found, 0, sizeof found);
+    s.begun = s.hashes = 0;
+    assert_true(rp_sha256_many(plain, count));
+    assert_true(rp_sha256_many_fetched(fetched, count, NULL, &fetch));
+    assert_memory_equal(found, expected, count * sizeof *found);
+    assert_int_equal(s.begun == 0, rp_fetch_hashes(&fetch, fetched, count));
+    assert_int_equal(s.hashes, s.begun == 0 ? (count + WINDOW / RP_FETCH_HASHED - 1) / (WINDOW / RP_FETCH_HASHED) : 0);
+    return s.begun == 0;
+}
+
+static void many_of_a_size_are_hashed_where_they_are(void **state)
+{
+    (void)state;
+    assert_false(hashed_there(MESSAGES, 128));
+    fetch.hash = hash;
+    assert_true(hashed_there(MESSAGES, 128));
+    assert_true(hashed_there(64, WINDOW));
+    assert_true(hashed_there(2048, 128));
+    assert_false(hashed_there(2047, 128));  /* few bytes */
+    assert_false(hashed_there(63, WINDOW)); /* few messages */
+    fetch.hash = NULL;
+}
+
+static void a_hash_that_fails_is_told(void **state)
+{
+    static rp_message message[MESSAGES];
+    static rp_digest digest[MESSAGES];
+
+    (void)state;
+    for (size_t i = 0; i < MESSAGES; i++)
+        message[i] = (rp_message){far + i, 128, 0, false, RP_F32, &digest[i]};
+    fetch.hash = hash;
+    for (size_t at = 1; at <= MESSAGES / (WINDOW / RP_FETCH_HASHED) + 1; at++) {
+        s.hashes = 0;
+        s.fail_at = at;
+        assert_false(rp_sha256_many_fetched(message, MESSAGES, NULL, &fetch));
+        assert_int_equal(s.n_asked[0] + s.n_asked[1], 0);
+    }
+    s.fail_at = 0;
+    fetch.hash = NULL;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fetched_bytes_have_their_own_digests),
         cmocka_unit_test(failed_copies_are_told),
+        cmocka_unit_test(many_of_a_size_are_hashed_where_they_are),
+        cmocka_unit_test(a_hash_that_fails_is_told),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Budgets of the machine code: what the fat binaries' kernels take of a chip, read from the code that is embedded. Each row
 of budgets.txt is a kernel and chip: registers and shared memory at most, no stack (so no register was spilled to memory) but
-for what is written there, and the least share of multiply-adds in the inner loop (of convolution: in its straight piece). Kernels without a row must not have a
-stack of their own. Usage: budgets.py BIN[:BIN] FOLDER BUDGETS [--write | --table]; exit 77 where the readers of
+for what is written there, and the least share of multiply-adds in the inner loop (of convolution: in its straight piece;
+the hash multiplies nothing). Kernels without a row must not have a stack of their own. Usage: budgets.py BIN[:BIN] FOLDER BUDGETS [--write | --table]; exit 77 where the readers of
 machine code (cuobjdump and nvdisasm in a BIN, or on the path) are not there."""
 import os
 import re
@@ -13,7 +13,7 @@ import sys
 
 # What has rows: the kernels whose speed is a design, and the chips that they were designed for.
 CHIPS = ["sm_80", "sm_90", "sm_100", "sm_120"]
-TILES = re.compile(r"rp_gpu_(matmul_(f32|f64|bf16)_(large|middle|small|thin)_|conv_(tile|weight)_\d)")
+TILES = re.compile(r"rp_gpu_(matmul_(f32|f64|bf16)_(large|middle|small|thin)_|conv_(tile|weight)_\d|sha256$)")
 LARGE = re.compile(r"rp_gpu_matmul_f32_large_")
 # Kernels made of the reference's text or of many functions keep arrays in memory; no budget is claimed for them.
 ANY_STACK = ("reference", "elementwise", "moving")
@@ -124,7 +124,9 @@ def occupancy(kernel, chip, registers, fixed):
     kinds = {"large": (256, 16, 3, 128 + 256, 4), "middle": (256, 16, 2, 256, 4), "small": (128, 16, 4, 96, 4),
              "thin": (128, 16, 4, 144, 4)}
     kind = re.search(r"(large|middle|small|thin)", kernel)
-    if "f64" in kernel:
+    if "sha256" in kernel:
+        threads, steps, stages, sides, size = 32, 0, 0, 0, 4
+    elif "f64" in kernel:
         threads, steps, stages, sides, size = 128, 8, 4, 128, 8
     elif kind:
         threads, steps, stages, sides, size = kinds[kind.group(1)]
