@@ -26,12 +26,15 @@
 #if defined(__CUDACC__)
 #define RP_INDEPENDENT
 #define RP_UNROLL _Pragma("unroll")
+#define RP_NO_UNROLL _Pragma("unroll 1")
 #elif defined(__clang__)
 #define RP_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #define RP_UNROLL _Pragma("clang loop unroll(full)") /* so that arrays of vectors stay in registers */
+#define RP_NO_UNROLL _Pragma("clang loop unroll(disable)")
 #else
 #define RP_INDEPENDENT _Pragma("GCC ivdep")
 #define RP_UNROLL _Pragma("GCC unroll 64")
+#define RP_NO_UNROLL _Pragma("GCC unroll 1")
 #endif
 #define RP_EACH(i, n) RP_INDEPENDENT for (ptrdiff_t i = 0; i < (ptrdiff_t)(n); i++)
 

@@ -344,10 +344,16 @@ rp_status rp_doctor(const char *device, char **json, bool *healthy, rp_error *er
 {
     rp_json *host;
     rp_buffer text = {0};
+    rp_device *present = NULL;
     int failed = 0;
-    rp_status status = rp_host_describe(&host, "all", healthy, err);
+    rp_status status = RP_OK;
 
     *json = NULL;
+    if (device != NULL) /* one that is not here is told before the seconds that the vectors take */
+        status = rp_device_open(&present, device, NULL, 1, err);
+    rp_device_free(present);
+    if (status == RP_OK)
+        status = rp_host_describe(&host, "all", healthy, err);
     if (status != RP_OK)
         return status;
     set(host, "devices", describe_devices(&failed), &failed);

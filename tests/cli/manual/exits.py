@@ -2,7 +2,8 @@
 """Exit codes: what was given may be as hostile as it likes, the code is 1 (cannot be read, wrong data), 4 (not what it
 says) or 5 (of a version that this build does not know), and never 2, which is for a wrong call; a hostile recipe is the
 call itself and may be 2. One line on stderr, nothing else. Every command that takes a file gets the fuzzers' corpus and
-files made here. Usage: exits.py REPRISE SOURCE_DIR"""
+files made here. Usage: exits.py REPRISE SOURCE_DIR [EVERY]; EVERY 3 takes each third file: a sanitized command is slow to
+start, and the fuzz targets read the whole corpus under sanitizers."""
 import json
 import os
 import pathlib
@@ -12,6 +13,7 @@ import sys
 import tempfile
 
 reprise, source = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
+every = int(sys.argv[3]) if len(sys.argv) > 3 else 1
 corpus = source / 'tests/fuzz/corpus'
 work = pathlib.Path(tempfile.mkdtemp())
 failures, checks = [], 0
@@ -67,7 +69,7 @@ def hostile():
 
 def of_kind(kind, most=40):
     files = sorted(p for p in (corpus / kind).iterdir() if p.is_file())
-    return files[::max(1, len(files) // most)]
+    return files[::max(1, len(files) // most)][::every]
 
 
 def archives(path):
