@@ -185,6 +185,19 @@ static void answer_folds(rp_report_view *r, size_t folds, const rp_json *mean, c
     rp_buffer_text(out, "<br/>The final model was trained on all of them. Its figures there: ");
 }
 
+/* Rows that no step was trained on may have decided something all the same. */
+static void put_held_out(rp_report_view *r)
+{
+    const bool epoch = r->recipe && r->recipe->train.patience > 0, search = r->recipe && r->recipe->search.n_over > 0;
+
+    rp_buffer_text(r->out, " rows that it was not trained on");
+    if (!epoch && !search)
+        return;
+    rp_buffer_printf(r->out, ", <strong>but that chose %s%s%s</strong>%s: figures of such rows flatter",
+                     search ? "its settings" : "", search && epoch ? " and " : "",
+                     epoch ? "the epoch whose weights it has" : "", search ? " (What was tried)" : "");
+}
+
 static void answer_good(rp_report_view *r)
 {
     const rp_json *mean, *deviation;
@@ -208,6 +221,8 @@ static void answer_good(rp_report_view *r)
     if (rp_json_object_get(part, "accuracy"))
         put_figure(out, rp_json_object_get(figures, "discrimination") ? ", accuracy" : "Accuracy",
                    rp_json_object_get(part, "accuracy"));
+    if (rp_json_object_get(figures, "macro_auc"))
+        put_figure(out, ", area under the ROC curve, mean over classes,", rp_json_object_get(figures, "macro_auc"));
     rp_buffer_text(out, ", on ");
     rp_html_count(out, rows > 0 ? (uint64_t)rows : 0);
     if (folds)
@@ -217,15 +232,8 @@ static void answer_good(rp_report_view *r)
     else if (rp_parent_id(r->archive))
         rp_buffer_text(out, " rows kept out of this run; <strong>the run that it started from may have been trained on "
                             "them</strong>");
-    else if (r->recipe && r->recipe->train.patience > 0)
-        rp_buffer_text(out, " rows that it was not trained on, <strong>but that chose the epoch whose weights it "
-                            "has</strong>: figures of such rows flatter");
-    else if (r->recipe && r->recipe->search.n_over > 0)
-        rp_buffer_text(
-            out, " rows that it was not trained on, <strong>but that chose its settings</strong> (What was tried): "
-                 "figures of such rows flatter");
     else
-        rp_buffer_text(out, " rows that it was not trained on");
+        put_held_out(r);
 }
 
 /* By the first figure that both have; of accuracy more is better, of the others less. */

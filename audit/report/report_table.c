@@ -61,8 +61,13 @@ rp_status rp_report_read_profile(rp_report_view *r, rp_error *err)
 static void put_quantile(rp_buffer *out, const rp_json *quantiles, size_t at)
 {
     rp_buffer_text(out, "<td class=\"n\">");
-    if (quantiles)
-        rp_html_real(out, rp_json_array_get(quantiles, at));
+    const rp_json *quantile = rp_json_array_get(quantiles, at);
+    double number;
+
+    if (rp_report_real(quantile, &number))
+        rp_html_real(out, quantile);
+    else if (rp_json_is_string(quantile)) /* of dates the day */
+        rp_html_name(out, rp_json_string_value(quantile));
     rp_buffer_text(out, "</td>");
 }
 
