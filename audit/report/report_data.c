@@ -212,6 +212,9 @@ static void put_values(rp_buffer *out, const rp_schema_column *column)
     if (column->binned) {
         put_bins(out, column);
     } else if (column->kind == RP_COL_NUMERIC) {
+        if (column->offset != RP_OFFSET_NONE)
+            rp_buffer_text(out, column->offset == RP_OFFSET_LOG ? "exposure: its logarithm is the offset; "
+                                                                : "offset, with the coefficient 1; ");
         rp_buffer_text(out, "mean ");
         rp_html_number(out, column->mean);
         if (column->standardize) {
@@ -531,6 +534,14 @@ static void put_api_data(rp_report_view *r)
     if (!any)
         rp_html_row(out, "Data", "none: the programs compute on their own states");
     rp_buffer_text(out, "</tbody>\n</table>\n");
+}
+
+bool rp_report_withheld(const rp_report_view *r, const char *member)
+{
+    for (size_t i = 0; i < rp_archive_withheld_count(r->archive); i++)
+        if (strcmp(rp_archive_withheld(r->archive, i), member) == 0)
+            return rp_archive_find(r->archive, member) == NULL;
+    return false;
 }
 
 /* What the archive was made without, by choice. */

@@ -258,6 +258,21 @@ holds "the last of them" grep -Eq '^x10 +-?[0-9]' "$log/out"
 silent '^x11 '
 holds "figures of the fit" \
     grep -Eq '^criteria +log likelihood -[0-9.]+, deviance [0-9.]+, dispersion .* AIC .* BIC .*, R s' "$log/out"
+terms() { sed -n '/^coefficient /,/^x10 /p; /^criteria /p' "$1"; }
+terms "$log/out" >recorded
+works '^terms +4 more: of a recorded run reprise inspect --coefficients shows all$' "$reprise" run wide.yaml --no-record
+holds "the same terms and criteria where nothing is recorded" diff recorded <(terms "$log/out")
+works '^terms +in at-home/outputs/coefficients.json, ' "$reprise" run wide.yaml -o left.reprise --withhold at-home
+silent '^coefficient '
+silent '"2020"' # the cell at which the rows are divided
+holds "the division is told all the same" grep -Eq '^note +"t" divides the rows by time: .* line [0-9]+$' "$log/out"
+fails 2 'left.reprise: outputs/coefficients.json was left out of this archive.*report --withheld' \
+    "$reprise" inspect left.reprise --coefficients
+works '^written' "$reprise" report left.reprise -o left.html
+holds "the report says where they are" grep -q 'Left out of the archive with the data, since it names' left.html
+holds "and has no table of them" test "$(grep -c 'Variance inflation' left.html)" = 0
+works '^written' "$reprise" report left.reprise -o given.html --withheld at-home
+holds "which it has where the folder is given" grep -q 'Variance inflation' given.html
 works '^x14 +-?[0-9]' "$reprise" inspect wide.reprise --coefficients
 forge() {
     python3 "$source_dir/tests/cli/validate/forge.py" wide.reprise forged.reprise outputs/coefficients.json "$1"
