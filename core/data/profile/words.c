@@ -15,8 +15,8 @@ static const struct {
     {"bare_number",
      "%c: %n numbers, the first on line %l, have not the prefix or suffix that others of the column have"},
     {"category_spelling",
-     "%c: %n categories differ from an earlier one only in spelling, the first on line %l; each has a feature of its "
-     "own: data.strip: true takes spaces off, the rest is to be corrected if they are one"},
+     "%c: categories that differ from an earlier one only in spelling: %n, the first on line %l; each has a feature of "
+     "its own: data.strip: true takes spaces off, the rest is to be corrected if they are one"},
     {"class", "target %c has only %n different values: if they name classes, give train: {task: classification}"},
     {"class_spelling",
      "target %c: line %l has the class \"%t\", which another class differs from only in spelling: they "
@@ -30,7 +30,7 @@ static const struct {
                   "data.delimiter?"},
     {"determines_target", "%c gives the target away by itself in all of %r rows: a copy of it, or known only "
                           "afterwards? data.columns: ignore leaves it out"},
-    {"dressed_number", "%c: %n texts, the first on line %l, look like numbers or dates, and are categories; "
+    {"dressed_number", "%c: texts that look like numbers or dates, and are categories: %n, the first on line %l; "
                        "data.columns: {..: categorical} settles it"},
     {"duplicates", "%n of %r rows repeat an earlier row in every column: copies in both parts flatter the validation"},
     {"empty", "%c has no value in any row; data.columns: ignore leaves it out"},
@@ -60,7 +60,7 @@ static const struct {
     {"nearly_determines",
      "%c alone is nearly the target: all but %n of %r rows follow from it; a copy of it, or known only "
      "afterwards? data.columns: ignore leaves it out"},
-    {"pooled", "%c: %n categories of the training rows are rare and pooled"},
+    {"pooled", "%c: categories of the training rows that are rare and pooled: %n"},
     {"quantity", "%n classes, all of them numbers: if the target %c is a quantity, give train: {task: regression}"},
     {"rounded",
      "%c holds whole numbers beyond 9007199254740992, up to %n digits long, which are rounded to binary64: two "
@@ -68,7 +68,7 @@ static const struct {
     {"target_missing",
      "target %c is missing in %n rows, first line %l: fill it in, remove the rows, or data.missing_target: drop"},
     {"time_cut", "%c divides the rows by time: the validation rows begin with the time of line %l"},
-    {"unit", "%c: %n texts, the first on line %l, are a number with a word behind it, and categories: if they are "
+    {"unit", "%c: texts of a number with a word behind it, which are categories: %n, the first on line %l; if they are "
              "quantities, data.suffix takes the word off"},
 };
 
