@@ -94,6 +94,10 @@ static void answer_model(rp_report_view *r)
 {
     rp_buffer *out = r->out;
 
+    if (!r->model && r->recipe && rp_report_withheld(r, RP_SCHEMA_MEMBER)) {
+        rp_buffer_printf(out, "%s; what its features are was left out of the archive with the data", form_of(r));
+        return;
+    }
     if (!r->model) {
         rp_buffer_text(out, strcmp(rp_archive_kind(r->archive), "api") == 0
                                 ? "Whatever the programs of its author compute: a run of the C API has no recipe"

@@ -556,7 +556,7 @@ static void put_withheld(rp_report_view *r)
         rp_buffer_printf(r->out, "%s<code>%s</code>%s", i ? ", " : "", rp_archive_withheld(r->archive, i),
                          rp_archive_find(r->archive, rp_archive_withheld(r->archive, i)) ? " (given for this report)"
                                                                                          : "");
-    rp_buffer_text(r->out, ". A replay needs them, and compares them first.</p>\n");
+    rp_buffer_text(r->out, ". A replay needs the data and their salt, and compares first what it is given.</p>\n");
 }
 
 void rp_report_data_section(rp_report_view *r)
