@@ -5,7 +5,7 @@
 
 #include "audit/report/report.h"
 
-enum { TERMS_LISTED = 200 };
+enum { TERMS_LISTED = 200, TERMS_TOGETHER = 25 /* on one sheet of paper */ };
 
 static void put_cell(rp_report_view *r, const rp_json *term, const char *key)
 {
@@ -143,7 +143,7 @@ static void put_output(rp_report_view *r, const rp_json *output, const layout *l
         return;
     }
     rp_buffer_text(r->out, "<div class=\"wide\">");
-    rp_html_table(r->out, NULL, "In the units of the table", l->heads);
+    rp_html_table(r->out, listed > TERMS_TOGETHER ? "long" : NULL, "In the units of the table", l->heads);
     for (size_t i = 0; i < listed; i++)
         put_term(r, rp_json_array_get(terms, i), l);
     rp_buffer_text(r->out, "</tbody>\n</table></div>\n");

@@ -63,7 +63,7 @@ static void put_quality(rp_report_view *r)
     }
     rp_buffer_printf(
         r->out,
-        "%zu findings by the rules of CONTRACT 9.9, %zu of them warnings; these and what was counted by the "
+        "Findings by the rules of CONTRACT 9.9: %zu, of them warnings: %zu; these and what was counted by the "
         "eight dimensions of data quality stand under Data",
         rp_json_array_size(list), warnings);
 }

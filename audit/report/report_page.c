@@ -67,7 +67,8 @@ static const char table_style[] =
     "tbody th{font-weight:400;min-width:8rem;max-width:18rem;overflow-wrap:break-word}"
     "tbody th.n{min-width:0}thead th.n{white-space:normal}\n"
     ".wide tbody th{min-width:9rem}td.text{min-width:11rem}.soft{overflow-wrap:anywhere}\n"
-    "table.dense .n{padding-right:.7rem}table.dense tbody th{min-width:6rem}table.dense td.text{min-width:6.5rem}\n"
+    "table.dense .n{padding-right:.7rem}table.dense{font-size:.82rem}\n"
+    "table.dense tbody th{min-width:6rem;max-width:11rem}table.dense td.text{min-width:6.5rem}\n"
     "table.facts{table-layout:fixed}\ntable.facts th{width:13rem;color:var(--soft)}\n"
     ".n{text-align:right;white-space:nowrap;padding-right:1.4rem}\nth:last-child,td:last-child{padding-right:0}\n"
     "tfoot th,tfoot td{font-weight:600;border-bottom:0}\n"
@@ -96,7 +97,8 @@ static const char table_style[] =
 
 static const char chart_style[] =
     "figure{margin:.6rem 0 .2rem;break-inside:avoid}\nsvg.chart{width:100%;height:auto;display:block}\n"
-    ".chart text{font-size:12px;fill:var(--soft);font-family:inherit}\n.chart .middle{text-anchor:middle}"
+    ".chart text{font-size:12px;fill:var(--soft);font-family:inherit;paint-order:stroke;stroke:var(--paper);"
+    "stroke-width:3px}\n.chart .middle{text-anchor:middle}"
     ".chart .end{text-anchor:end}.chart .label{fill:var(--ink)}\n"
     ".chart line{stroke-width:1}.chart .grid{stroke:var(--rule)}.chart .axis{stroke:var(--soft)}\n"
     ".chart .raw{stroke:var(--pale);stroke-width:1}.chart .mean{stroke:var(--blue);stroke-width:2}\n"
@@ -115,7 +117,8 @@ static const char print_style[] =
     "Arial,'Liberation Sans',sans-serif;color:#333}}\n"
     "@media print{html{font-size:10pt}\n"
     "body{padding:0;max-width:none;font-size:9.5pt;line-height:1.4}h1{font-size:18pt}h2{font-size:12.5pt;"
-    "margin-top:1.8rem}tr,figure,.verdict,pre,dl,table:not(.columns):not(.members):not(.facts)"
+    "margin-top:1.8rem}tr,figure,.verdict,pre,dl,"
+    "table:not(.columns):not(.members):not(.facts):not(.dense):not(.long)"
     "{break-inside:avoid}h2,h3,h4,h3+.note,h4+.note,caption,.lead"
     "{break-after:avoid}tbody tr:first-child{break-before:avoid}thead{display:"
     "table-header-group}tfoot{display:table-row-group}.wide{overflow:visible}table.matrix td{background:none}"
@@ -124,7 +127,7 @@ static const char print_style[] =
     ".facts th,.facts td{padding-top:.15rem;padding-bottom:.15rem}"
     "p{break-inside:avoid}pre{background:none}.pair{grid-template-columns:1fr 1fr}"
     ".many{grid-template-columns:repeat(4,1fr)}.wide table{font-size:7.5pt}"
-    ".wide td,.wide th{padding-right:.5rem}.wide .n{padding-right:.6rem}"
+    ".wide td,.wide th{padding-right:.5rem}.wide .n{padding-right:.6rem}table.dense td.text{min-width:9rem}"
     "table.members td,table.members th{font-size:6.5pt;"
     "line-height:1.2;padding-top:0;padding-bottom:0}.chart rect.dark{fill:#222}.chart rect.light{fill:#fff;stroke:#000}"
     "#digests{font-size:7.5pt}}\n";
