@@ -260,7 +260,8 @@ holds "figures of the fit" \
     grep -Eq '^criteria +log likelihood -[0-9.]+, deviance [0-9.]+, dispersion .* AIC .* BIC .*, R s' "$log/out"
 terms() { sed -n '/^coefficient /,/^x10 /p; /^criteria /p' "$1"; }
 terms "$log/out" >recorded
-works '^terms +4 more: of a recorded run reprise inspect --coefficients shows all$' "$reprise" run wide.yaml --no-record
+works '^terms +4 more: of a recorded run reprise inspect --coefficients shows all$' \
+    "$reprise" run wide.yaml --no-record
 holds "the same terms and criteria where nothing is recorded" diff recorded <(terms "$log/out")
 works '^terms +in at-home/outputs/coefficients.json, ' "$reprise" run wide.yaml -o left.reprise --withhold at-home
 silent '^coefficient '
@@ -276,14 +277,16 @@ holds "which it has where the folder is given" grep -q 'Variance inflation' give
 works '^x14 +-?[0-9]' "$reprise" inspect wide.reprise --coefficients
 # in the report: days among the quantiles, a class that is the reference, bins, and rows that chose twice
 awk 'BEGIN { print "day,a,y"; for (r = 0; r < 90; r++)
-    printf "20%02d-03-%02d,%d,%s\n", 10 + r % 9, 1 + r % 28, r * 7 % 23, substr("abc", r * r % 7 % 3 + 1, 1) }' >days.csv
+    printf "20%02d-03-%02d,%d,%s\n", 10 + r % 9, 1 + r % 28, r * 7 % 23,
+        substr("abc", r * r % 7 % 3 + 1, 1) }' >days.csv
 of days 'csv: days.csv, target: y, columns: {day: {kind: date, parts: [year]}, a: {bins: [10]}}' 'l2: 0'
 run days '^fit'
 works '^written' "$reprise" report days.reprise -o days.html
 holds "quantiles of dates" grep -q '<td class="n"><bdi>2010-03-0[0-9]</bdi></td>' days.html
 holds "no date is called no number" test "$(grep -c 'not a number' days.html)" = 0
 holds "the reference" grep -q '^<p>The reference: all of its coefficients are 0' days.html
-for words in '<bdi>a</bdi> below 10.00 (reference)' '<bdi>a</bdi> from 10.00<' 'Odds ratio' 'area under the ROC curve, mean over classes, 0'; do
+for words in '<bdi>a</bdi> below 10.00 (reference)' '<bdi>a</bdi> from 10.00<' 'Odds ratio' \
+    'area under the ROC curve, mean over classes, 0'; do
     holds "and: $words" grep -q "$words" days.html
 done
 of twice 'csv: days.csv, target: y, columns: {day: ignore}' 'epochs: 2, patience: 1'
