@@ -214,11 +214,18 @@ static rp_status put_json(rp_session *session, const request *r, const rp_archiv
 
 static rp_status put_coefficients(rp_session *session, const request *r, const rp_archive *archive, rp_error *err)
 {
+    static const char member[] = "outputs/coefficients.json";
     rp_json *table = NULL;
-    rp_status status = rp_member_load_json(archive, "outputs/coefficients.json", &table, err);
+    rp_status status = rp_member_load_json(archive, member, &table, err);
 
+    for (size_t i = 0; !table && i < rp_archive_withheld_count(archive) && status == RP_OK; i++)
+        if (strcmp(rp_archive_withheld(archive, i), member) == 0)
+            return rp_fail(err, RP_EARG,
+                           "%s: %s was left out of this archive, into the folder that its maker named by --withhold; "
+                           "reprise report --withheld DIR shows it",
+                           r->archive, member);
     if (status == RP_OK && !table)
-        return rp_fail(err, RP_EARG, "%s: has no outputs/coefficients.json, which only exact fits have", r->archive);
+        return rp_fail(err, RP_EARG, "%s: has no %s, which only exact fits have", r->archive, member);
     if (status == RP_OK) {
         rp_buffer_u8(&session->out, '\n');
         rp_put_coefficients(&session->out, table, SIZE_MAX);

@@ -118,17 +118,29 @@ static void put_fit_figures(rp_session *session, const rp_json *table)
 }
 
 /* The first terms of an exact fit; the rest where the archive is shown. */
-static void put_terms(rp_session *session, const rp_run_request *r, const rp_job *job)
+static void put_first_terms(rp_session *session, const rp_run_request *r, const rp_json *table)
+{
+    const size_t left = rp_put_coefficients(&session->out, table, TERMS_SHOWN);
+
+    if (left && r->no_record)
+        rp_put_line(session, "terms", "%zu more: of a recorded run reprise inspect --coefficients shows all", left);
+    else if (left)
+        rp_put_line(session, "terms", "%zu more: reprise inspect %s --coefficients", left, r->out);
+}
+
+/* What is left out of the archive is not printed beside it either. */
+static void put_coefficients(rp_session *session, const rp_run_request *r, const rp_job *job)
 {
     rp_json *table = NULL;
-    size_t left;
 
     if (!job->coefficients || rp_json_parse(&table, job->coefficients, strlen(job->coefficients), true,
                                             "outputs/coefficients.json", NULL) != RP_OK)
         return;
-    left = rp_put_coefficients(&session->out, table, TERMS_SHOWN);
-    if (left)
-        rp_put_line(session, "terms", "%zu more: reprise inspect %s --coefficients", left, r->out);
+    if (r->withhold)
+        rp_put_line(session, "terms",
+                    "in %s/outputs/coefficients.json, since they name categories and edges of the data", r->withhold);
+    else
+        put_first_terms(session, r, table);
     put_fit_figures(session, table);
     rp_json_free(table);
 }
@@ -142,7 +154,7 @@ void rp_run_put_lines(rp_session *session, const rp_run_request *r, const rp_run
     if (!r->no_record)
         rp_put_verdict(session, true, "archive", "%s", job->archive_id);
     rp_put_metric_lines(session, done->metrics);
-    put_terms(session, r, job);
+    put_coefficients(session, r, job);
     rp_put_trivial_line(session, done->metrics);
     rp_put_perfect_line(session, done->metrics);
     rp_put_findings(session, done->table);
@@ -167,8 +179,10 @@ void rp_run_put_lines(rp_session *session, const rp_run_request *r, const rp_run
     if (r->out)
         rp_put_line(session, "written", "%s", r->out);
     if (r->withhold)
-        rp_put_line(session, "left out",
-                    "the data, and scores of single rows, to %s: keep it and its salt secret, and safe", r->withhold);
+        rp_put_line(
+            session, "left out",
+            "the data and what quotes it, and scores of single rows, to %s: keep it and its salt secret, and safe",
+            r->withhold);
     if (key)
         rp_put_line(session, "signed", "by key %s (%s)%s", rp_key_id(key), rp_key_type(key),
                     strcmp(rp_key_type(key), "Ed25519") ? "" : ", no bundle: OpenSSF Model Signing has no such keys");

@@ -38,7 +38,7 @@ static const rp_member_kind kinds[] = {
     {RP_START_MEMBER,       RP_RANK_WEIGHTS,    RECIPE, 0,      false, ANY,                MEMORY},
     {RP_WEIGHTS,            RP_RANK_WEIGHTS,    ALL,    0,      false, ANY,                MEMORY},
     {RP_CHECKPOINTS,        RP_RANK_CHECKPOINT, ALL,    0,      false, ANY,                MEMORY},
-    {RP_COEFFICIENTS_MEMBER, RP_RANK_OUTPUT,    RECIPE, 0,      false, ANY,                MIB(64)},
+    {RP_COEFFICIENTS_MEMBER, RP_RANK_OUTPUT,    RECIPE, 0,      true,  ANY,                MIB(64)},
     {RP_METRICS_MEMBER,     RP_RANK_OUTPUT,     RECIPE, 0,      false, ANY,                MIB(64)},
     {RP_PREDICTIONS_MEMBER, RP_RANK_OUTPUT,     RECIPE, 0,      true,  ANY,                MEMORY},
     {RP_REFERENCE_MEMBER,   RP_RANK_OUTPUT,     RECIPE, 0,      true,  ANY,                MIB(64)},

@@ -60,7 +60,7 @@ typedef struct rp_member_kind {
     rp_member_rank rank;
     unsigned in;     /* RP_IN_*: kinds of run that may have it */
     unsigned needed; /* RP_IN_*: kinds of run that cannot be repeated without it where it was left out */
-    bool input;      /* what the run read, or scores of single rows: left out by a run that withholds */
+    bool input;      /* what the run read or quotes, or scores of single rows: left out by a run that withholds */
     uint64_t limit;  /* largest body in an archive; UINT64_MAX: the archive's own */
     uint64_t held;   /* largest body that is read into memory and parsed; not above SIZE_MAX / 2 */
 } rp_member_kind;
@@ -72,7 +72,7 @@ rp_member_rank rp_member_rank_of(const char *name);
 int rp_member_compare(const rp_member *a, const rp_member *b);
 /* Components of [A-Za-z0-9._-], none of them empty, "." or "..", 1 to 100 bytes in all. */
 bool rp_member_name_valid(const char *name);
-/* Whether a member holds inputs, or scores of single rows: what a withholding run leaves out. */
+/* Whether a member holds inputs, quotes them, or has scores of single rows: what a withholding run leaves out. */
 bool rp_member_is_input(const char *name);
 
 /* A set of tensors (FORMAT.md 7.1) lies in one safetensors member, or in several parts of it: of

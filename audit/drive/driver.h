@@ -38,6 +38,9 @@ rp_status rp_driver_start_from(rp_driver *driver, const char *archive_id, uint64
 /* Of a recipe that tries something: what became of its trials, whose contents are taken. A driver of an archive that
  * is given none has the archive's word for them (outputs/trials.json), and no scores out of fold. */
 void rp_driver_take_trials(rp_driver *driver, rp_trials *trials);
+/* Of a recipe: its table is left out of the archive (of one that is opened, its manifest says so), so members that stay
+ * and what is told of the table quote none of its cells. Before the first step. */
+void rp_driver_withhold(rp_driver *driver);
 uint64_t rp_driver_total(const rp_driver *driver);
 rp_status rp_driver_step(rp_driver *driver, rp_error *err);
 /* What a step's program costs, known before it runs, and the member that decides it. Errors: RP_EARG, RP_EFORMAT. */
@@ -70,7 +73,7 @@ rp_status rp_driver_add_known(const rp_driver *driver, rp_archive_writer *writer
 rp_status rp_driver_add_members(const rp_driver *driver, rp_archive_writer *writer, rp_json *run, rp_error *err);
 /* What a recipe's table holds, as text for rp_job; "{}" for a run of the API. */
 rp_status rp_driver_table(const rp_driver *driver, char **out, rp_error *err);
-/* outputs/coefficients.json as text, for rp_job, once rp_driver_add_members has made it; NULL where there is none. */
+/* outputs/coefficients.json of a run that is done as text, for rp_job; NULL where there is none. */
 rp_status rp_driver_coefficients(const rp_driver *driver, char **out, rp_error *err);
 /* outputs/metrics.json as text, for rp_job; "{}" for a run of the API. */
 rp_status rp_driver_metrics(const rp_driver *driver, char **out, rp_error *err);

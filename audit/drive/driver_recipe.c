@@ -4,6 +4,7 @@
 
 #include "audit/archive/withheld.h"
 #include "audit/drive/driver_private.h"
+#include "audit/drive/without_cells.h"
 #include "audit/record/recorder.h"
 #include "base/json.h"
 #include "base/memory.h"
@@ -20,7 +21,8 @@ typedef struct judged {
 } judged;
 
 typedef struct recipe_source {
-    bool lent; /* recipe, table and start are another source's */
+    bool lent;     /* recipe, table and start are another source's */
+    bool withheld; /* the table is left out of the archive: nothing that goes in or is told quotes its cells */
     rp_recipe *recipe;
     rp_buffer csv;            /* bytes from an archive; empty when they are kept by others */
     const rp_kept_text *kept; /* NULL: csv */
@@ -152,6 +154,11 @@ const rp_dataset *rp_driver_dataset(const rp_driver *d)
     return s ? rp_trainer_dataset(s->trainer) : NULL;
 }
 
+void rp_driver_withhold(rp_driver *d)
+{
+    ((recipe_source *)rp_driver_recipe_source(d))->withheld = true;
+}
+
 void rp_driver_take_trials(rp_driver *d, rp_trials *trials)
 {
     recipe_source *s = rp_driver_recipe_source(d);
@@ -223,6 +230,7 @@ static rp_status open_recipe(recipe_source *s, const rp_archive *archive, const 
     rp_json *json = NULL;
     rp_status status = rp_archive_read_json(archive, RP_RECIPE_MEMBER, &json, err);
 
+    s->withheld = rp_archive_withheld_count(archive) > 0;
     if (status == RP_OK)
         status = rp_recipe_from_json(&s->recipe, json, RP_RECIPE_MEMBER, err);
     rp_json_free(json);
@@ -461,23 +469,15 @@ rp_status rp_driver_add_known(const rp_driver *d, rp_archive_writer *writer, boo
     return add_known(rp_driver_recipe_source(d), writer, data, err);
 }
 
-rp_status rp_driver_coefficients(const rp_driver *d, char **out, rp_error *err)
+static rp_status tell_table(const recipe_source *s, rp_buffer *out, rp_error *err)
 {
-    const recipe_source *s = rp_driver_recipe_source(d);
-    rp_buffer text = {0};
-    rp_status status;
+    const rp_json *profile = rp_trainer_dataset(s->trainer)->profile;
+    rp_json *bare = NULL;
+    rp_status status = s->withheld ? rp_profile_without_cells(&bare, profile, err) : RP_OK;
 
-    *out = NULL;
-    if (!s || !s->judged || !s->judged->coefficients)
-        return RP_OK;
-    status = rp_json_write(s->judged->coefficients, &text, err);
-    rp_buffer_u8(&text, 0);
     if (status == RP_OK)
-        status = rp_buffer_status(&text, err);
-    if (status != RP_OK)
-        rp_buffer_free(&text);
-    else
-        *out = (char *)text.data;
+        status = rp_profile_tell(out, bare ? bare : profile, err);
+    rp_json_free(bare);
     return status;
 }
 
@@ -489,7 +489,7 @@ rp_status rp_driver_table(const rp_driver *d, char **out, rp_error *err)
 
     *out = NULL;
     if (s)
-        status = rp_profile_tell(&text, rp_trainer_dataset(s->trainer)->profile, err);
+        status = tell_table(s, &text, err);
     else
         rp_buffer_text(&text, "{}");
     rp_buffer_u8(&text, 0);
@@ -525,6 +525,8 @@ static rp_status judge_within(const recipe_source *s, rp_error *err)
         status = rp_run_slices_put(j->metrics, s->trainer, j->reference, &text, err);
     if (status == RP_OK && s->tried.json)
         status = put_trials(j->metrics, s, err);
+    if (status == RP_OK && s->withheld && rp_metrics_forget_cells(j->metrics) != 0)
+        status = rp_no_memory(err);
     if (status != RP_OK) { /* half of it is none */
         rp_json_free(j->metrics);
         j->metrics = NULL;
@@ -545,6 +547,26 @@ static rp_status judge(const recipe_source *s, bool all, rp_error *err)
     if (status == RP_OK && all && !s->judged->coefficients)
         status = rp_trainer_coefficients(s->trainer, &s->judged->coefficients, err);
     rp_fpenv_leave(&saved);
+    return status;
+}
+
+rp_status rp_driver_coefficients(const rp_driver *d, char **out, rp_error *err)
+{
+    const recipe_source *s = rp_driver_recipe_source(d);
+    rp_buffer text = {0};
+    rp_status status = s ? judge(s, true, err) : RP_OK;
+
+    *out = NULL;
+    if (status != RP_OK || !s || !s->judged->coefficients)
+        return status;
+    status = rp_json_write(s->judged->coefficients, &text, err);
+    rp_buffer_u8(&text, 0);
+    if (status == RP_OK)
+        status = rp_buffer_status(&text, err);
+    if (status != RP_OK)
+        rp_buffer_free(&text);
+    else
+        *out = (char *)text.data;
     return status;
 }
 

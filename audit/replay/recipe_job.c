@@ -450,6 +450,8 @@ static rp_status prepare(work *w, const recipe_job *job, rp_error *err)
         status = blame_rows(status, &options, err);
     if (status == RP_OK)
         rp_driver_take_trials(w->driver, &tried);
+    if (status == RP_OK && job->options && job->options->withhold)
+        rp_driver_withhold(w->driver);
     rp_trials_clear(&tried);
     if (status == RP_OK && w->parent)
         status = rp_retrain_same_classes(w->parent, rp_driver_dataset(w->driver)->schema, w->text.text.where, err);

@@ -112,6 +112,8 @@ void rp_report_head(rp_report_view *r);
 void rp_report_verdict(rp_report_view *r);
 void rp_report_dossier(rp_report_view *r); /* where one was asked for */
 void rp_report_data_section(rp_report_view *r);
+/* Whether the archive was made without that member, and nobody gave it for this page. */
+bool rp_report_withheld(const rp_report_view *r, const char *member);
 void rp_report_table(rp_report_view *r); /* within the section on the data */
 rp_status rp_report_model_section(rp_report_view *r, rp_error *err);
 void rp_report_training_section(rp_report_view *r);

@@ -94,6 +94,10 @@ static void answer_model(rp_report_view *r)
 {
     rp_buffer *out = r->out;
 
+    if (!r->model && r->recipe && rp_report_withheld(r, RP_SCHEMA_MEMBER)) {
+        rp_buffer_printf(out, "%s; what its features are was left out of the archive with the data", form_of(r));
+        return;
+    }
     if (!r->model) {
         rp_buffer_text(out, strcmp(rp_archive_kind(r->archive), "api") == 0
                                 ? "Whatever the programs of its author compute: a run of the C API has no recipe"
@@ -185,6 +189,19 @@ static void answer_folds(rp_report_view *r, size_t folds, const rp_json *mean, c
     rp_buffer_text(out, "<br/>The final model was trained on all of them. Its figures there: ");
 }
 
+/* Rows that no step was trained on may have decided something all the same. */
+static void put_held_out(rp_report_view *r)
+{
+    const bool epoch = r->recipe && r->recipe->train.patience > 0, search = r->recipe && r->recipe->search.n_over > 0;
+
+    rp_buffer_text(r->out, " rows that it was not trained on");
+    if (!epoch && !search)
+        return;
+    rp_buffer_printf(r->out, ", <strong>but that chose %s%s%s</strong>%s: figures of such rows flatter",
+                     search ? "its settings" : "", search && epoch ? " and " : "",
+                     epoch ? "the epoch whose weights it has" : "", search ? " (What was tried)" : "");
+}
+
 static void answer_good(rp_report_view *r)
 {
     const rp_json *mean, *deviation;
@@ -208,6 +225,8 @@ static void answer_good(rp_report_view *r)
     if (rp_json_object_get(part, "accuracy"))
         put_figure(out, rp_json_object_get(figures, "discrimination") ? ", accuracy" : "Accuracy",
                    rp_json_object_get(part, "accuracy"));
+    if (rp_json_object_get(figures, "macro_auc"))
+        put_figure(out, ", area under the ROC curve, mean over classes,", rp_json_object_get(figures, "macro_auc"));
     rp_buffer_text(out, ", on ");
     rp_html_count(out, rows > 0 ? (uint64_t)rows : 0);
     if (folds)
@@ -217,15 +236,8 @@ static void answer_good(rp_report_view *r)
     else if (rp_parent_id(r->archive))
         rp_buffer_text(out, " rows kept out of this run; <strong>the run that it started from may have been trained on "
                             "them</strong>");
-    else if (r->recipe && r->recipe->train.patience > 0)
-        rp_buffer_text(out, " rows that it was not trained on, <strong>but that chose the epoch whose weights it "
-                            "has</strong>: figures of such rows flatter");
-    else if (r->recipe && r->recipe->search.n_over > 0)
-        rp_buffer_text(
-            out, " rows that it was not trained on, <strong>but that chose its settings</strong> (What was tried): "
-                 "figures of such rows flatter");
     else
-        rp_buffer_text(out, " rows that it was not trained on");
+        put_held_out(r);
 }
 
 /* By the first figure that both have; of accuracy more is better, of the others less. */

@@ -212,6 +212,9 @@ static void put_values(rp_buffer *out, const rp_schema_column *column)
     if (column->binned) {
         put_bins(out, column);
     } else if (column->kind == RP_COL_NUMERIC) {
+        if (column->offset != RP_OFFSET_NONE)
+            rp_buffer_text(out, column->offset == RP_OFFSET_LOG ? "exposure: its logarithm is the offset; "
+                                                                : "offset, with the coefficient 1; ");
         rp_buffer_text(out, "mean ");
         rp_html_number(out, column->mean);
         if (column->standardize) {
@@ -533,6 +536,14 @@ static void put_api_data(rp_report_view *r)
     rp_buffer_text(out, "</tbody>\n</table>\n");
 }
 
+bool rp_report_withheld(const rp_report_view *r, const char *member)
+{
+    for (size_t i = 0; i < rp_archive_withheld_count(r->archive); i++)
+        if (strcmp(rp_archive_withheld(r->archive, i), member) == 0)
+            return rp_archive_find(r->archive, member) == NULL;
+    return false;
+}
+
 /* What the archive was made without, by choice. */
 static void put_withheld(rp_report_view *r)
 {
@@ -545,7 +556,7 @@ static void put_withheld(rp_report_view *r)
         rp_buffer_printf(r->out, "%s<code>%s</code>%s", i ? ", " : "", rp_archive_withheld(r->archive, i),
                          rp_archive_find(r->archive, rp_archive_withheld(r->archive, i)) ? " (given for this report)"
                                                                                          : "");
-    rp_buffer_text(r->out, ". A replay needs them, and compares them first.</p>\n");
+    rp_buffer_text(r->out, ". A replay needs the data and their salt, and compares first what it is given.</p>\n");
 }
 
 void rp_report_data_section(rp_report_view *r)

@@ -37,7 +37,9 @@ static void put_data(rp_report_view *r)
     char hex[RP_DIGEST_HEX];
 
     if (!r->data.table || !member) {
-        rp_buffer_text(r->out, "No table that can be read in the archive");
+        rp_buffer_text(r->out, rp_report_withheld(r, RP_TABLE_MEMBER)
+                                   ? "The table was left out of the archive, bound by a salted digest"
+                                   : "No table that can be read in the archive");
         return;
     }
     rp_digest_hex(hex, &member->digest);
@@ -61,7 +63,7 @@ static void put_quality(rp_report_view *r)
     }
     rp_buffer_printf(
         r->out,
-        "%zu findings by the rules of CONTRACT 9.9, %zu of them warnings; these and what was counted by the "
+        "Findings by the rules of CONTRACT 9.9: %zu, of them warnings: %zu; these and what was counted by the "
         "eight dimensions of data quality stand under Data",
         rp_json_array_size(list), warnings);
 }
@@ -118,7 +120,9 @@ static void put_calibration(rp_report_view *r)
 static void put_coefficients(rp_report_view *r)
 {
     rp_buffer_text(r->out, r->coefficients ? "The table of coefficients, under Coefficients"
-                                           : "No table of coefficients: the model is not an exact fit");
+                           : rp_report_withheld(r, RP_COEFFICIENTS_MEMBER)
+                               ? "The table of coefficients was left out of the archive with the data"
+                               : "No table of coefficients: the model is not an exact fit");
 }
 
 static void put_split(rp_report_view *r)

@@ -213,8 +213,9 @@ void rp_report_how_to_verify(rp_report_view *r)
                      with_key ? "--trust signer.pub.pem" : "--allow-unsigned");
     rp_buffer_printf(out,
                      "</pre>\n<h3>Does the same computation give the same bits on your machine?</h3>\n"
-                     "<pre>reprise replay run.reprise%s</pre>\n",
-                     with_key ? " --trust signer.pub.pem" : "");
+                     "<pre>reprise replay run.reprise%s%s</pre>\n",
+                     with_key ? " --trust signer.pub.pem" : "",
+                     rp_archive_withheld_count(r->archive) ? " --withheld FOLDER" : "");
     rp_buffer_printf(
         out,
         "<h3>Without Reprise: is it this archive%s?</h3>\n<pre>tar -xOf run.reprise manifest.json | sha256sum\n"

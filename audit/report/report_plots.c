@@ -398,8 +398,11 @@ void rp_report_plots(rp_report_view *r, const rp_json *figures)
     rp_html_problem(r->out, "The scores", &r->problem.scores);
     if (r->scores.rows == 0) {
         if (r->problem.scores.status == RP_OK)
-            rp_buffer_text(r->out, "<p class=\"note\">There are no plots: the archive has no scores of single rows "
-                                   "(<code>" RP_PREDICTIONS_MEMBER "</code>).</p>\n");
+            rp_buffer_printf(r->out,
+                             "<p class=\"note\">There are no plots: scores of single rows "
+                             "(<code>" RP_PREDICTIONS_MEMBER "</code>) %s.</p>\n",
+                             rp_report_withheld(r, RP_PREDICTIONS_MEMBER) ? "were left out of the archive with the data"
+                                                                          : "are not in the archive");
         return;
     }
     if (!rp_json_is_object(rp_json_object_get(r->metrics, "validation")))

@@ -96,7 +96,10 @@ void rp_report_quality(rp_buffer *out, const rp_json *quality)
     put_columns(out, columns, of, "identifiers");
     rp_html_row_close(out);
     of = open_row(out, quality, "Validity", "validity");
-    put_count(out, of, "unseen", " cells of the validation part in categories that training had not");
+    put_count(
+        out, of, "unseen",
+        " cells of the validation part in categories without a feature of their own: training had not met them, or "
+        "they are rare and pooled");
     rp_html_row_close(out);
     of = open_row(out, quality, "Availability", "availability");
     put_count(out, of, "used", " of ");

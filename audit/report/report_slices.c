@@ -233,13 +233,17 @@ void rp_report_slices(rp_report_view *r, const rp_json *part)
     if (rp_json_array_size(at(part, "slices")) + rp_json_array_size(at(part, "groups")) > 0) {
         rp_buffer_printf(r->out,
                          "<h3>By slice and by group</h3>\n<p class=\"note\">Of the %s. Each part&#39;s own "
-                         "figures; of two classes the observed rate of the positive one beside the mean "
-                         "score.</p>\n",
+                         "figures%s.</p>\n",
                          held ? "validation rows"
                          : rp_report_folds(r->metrics, &mean, &deviation)
                              ? "rows that the final model <strong>was trained on</strong>, which flatters: "
                                "<code>reprise validate --part folds</code> takes slices of the folds&#39; scores"
-                             : "rows that it <strong>was trained on</strong>, which flatters: no others were kept");
+                             : "rows that it <strong>was trained on</strong>, which flatters: no others were kept",
+                         rp_json_object_get(at(part, "figures"), "discrimination")
+                             ? "; the rate of the positive class as observed, beside the mean score"
+                         : rp_json_object_get(at(part, "figures"), "bias")
+                             ? "; the bias is the mean of prediction less truth"
+                             : "");
         put_cuts(r, part, at(part, "figures"));
     }
     put_stated(r);

@@ -163,7 +163,7 @@ void rp_report_figures_words(rp_buffer *out, const rp_stated_figures *f)
     if (!f->number && f->seen > 0) {
         rp_buffer_text(out, ", <strong>");
         rp_html_count(out, (uint64_t)f->seen);
-        rp_buffer_text(out, " of them equal a training row in every feature</strong>");
+        rp_buffer_printf(out, " of them equal%s a training row in every feature</strong>", f->seen == 1 ? "s" : "");
     } else if (!f->number && f->seen < 0) {
         rp_buffer_text(out, ", <strong>how many of them trained the model is not known</strong>");
     }

@@ -7,7 +7,7 @@
 #include "core/data/learnt.h"
 #include "core/data/profile/quality.h"
 
-enum { ROWS_MAX = 1000, FINDINGS_MAX = 200 };
+enum { ROWS_MAX = 1000, FINDINGS_MAX = 200, DAY_TEXT = 16 };
 
 /* Of a test table what the run counted: only a replay reads that table again. */
 static rp_status copy_test_counts(rp_report_view *r, rp_error *err)
@@ -58,11 +58,27 @@ rp_status rp_report_read_profile(rp_report_view *r, rp_error *err)
     return status;
 }
 
+/* A quantile between two dates has a time of the day, which would take the room of the next column. */
+static void put_day(rp_buffer *out, const char *date)
+{
+    char day[DAY_TEXT + 1];
+    const size_t n = strcspn(date, "T") < DAY_TEXT ? strcspn(date, "T") : DAY_TEXT;
+
+    memcpy(day, date, n);
+    day[n] = '\0';
+    rp_html_name(out, day);
+}
+
 static void put_quantile(rp_buffer *out, const rp_json *quantiles, size_t at)
 {
     rp_buffer_text(out, "<td class=\"n\">");
-    if (quantiles)
-        rp_html_real(out, rp_json_array_get(quantiles, at));
+    const rp_json *quantile = rp_json_array_get(quantiles, at);
+    double number;
+
+    if (rp_report_real(quantile, &number))
+        rp_html_real(out, quantile);
+    else if (rp_json_is_string(quantile)) /* of a date */
+        put_day(out, rp_json_string_value(quantile));
     rp_buffer_text(out, "</td>");
 }
 

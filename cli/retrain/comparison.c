@@ -75,9 +75,14 @@ void rp_put_retraining_changes(rp_session *session, const rp_json *changes)
 
             if (count == 0)
                 continue;
-            rp_buffer_printf(&session->out, "%s: %lld %s %s:", label_of(name, at(column, "column")), (long long)count,
+            rp_buffer_printf(&session->out, "%s: %lld %s %s", label_of(name, at(column, "column")), (long long)count,
                              count == 1 ? "category" : "categories", sides[k]);
-            put_texts(session, at(side, "first"), count);
+            if (rp_json_array_size(at(side, "first")) > 0) {
+                rp_buffer_u8(&session->out, ':');
+                put_texts(session, at(side, "first"), count);
+            } else {
+                rp_buffer_u8(&session->out, '\n');
+            }
         }
 }
 

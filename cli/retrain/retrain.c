@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/memory.h"
 #include "cli/archive_files.h"
 #include "cli/data/input.h"
 #include "cli/limits.h"
@@ -189,6 +190,26 @@ static rp_status train_again(const void *self, const rp_key *key, const rp_job_o
     return rp_retrain(&r->what, r->run.out, key, r->run.force, options, job, err);
 }
 
+/* Of a child that leaves its data out: how many categories came and went, not which. */
+static rp_status forget_categories(work *w, rp_error *err)
+{
+    static const char *const sides[] = {"gone", "new"};
+    rp_json *copy = rp_json_deep_copy(w->changes), *column;
+    int failed = copy == NULL;
+    size_t i;
+
+    rp_json_array_foreach (rp_json_object_get(copy, "categories"), i, column)
+        for (size_t k = 0; k < 2; k++)
+            failed |= rp_json_object_set_new(rp_json_object_get(column, sides[k]), "first", rp_json_array());
+    if (failed) {
+        rp_json_free(copy);
+        return rp_no_memory(err);
+    }
+    rp_json_free(w->changes);
+    w->changes = copy;
+    return RP_OK;
+}
+
 static rp_status open_child(work *w, const request *r, rp_error *err)
 {
     const char *folder = r->child ? r->withheld : r->run.withhold;
@@ -203,7 +224,7 @@ static rp_status open_child(work *w, const request *r, rp_error *err)
     if (status == RP_OK)
         status = rp_json_parse(&w->changes, text, strlen(text), true, "changes", err);
     rp_text_free(text);
-    return status;
+    return status == RP_OK && r->run.withhold ? forget_categories(w, err) : status;
 }
 
 static const void *bytes_of(const char *path, const rp_buffer *buffer)

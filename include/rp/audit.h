@@ -79,7 +79,7 @@ typedef struct rp_job_options {
      * how many there will be is not known), then as they become columns, maybe more than once. May be NULL. */
     void (*reading)(void *self, uint64_t bytes, uint64_t all);
     void *self;
-    const char *withhold; /* rp_train_recipe: leave data and single rows' scores out of the archive, into this folder */
+    const char *withhold; /* rp_train_recipe: leave data, what quotes it and single rows' scores out, in this folder */
     const rp_replay_choice *choice; /* rp_replay: NULL: all of the run */
     rp_replay_begun *begun;         /* rp_replay: filled before its first step, for whoever attests it; may be NULL */
     /* rp_train_recipe with a path: seconds between two resume points, and one when progress stops the job; they lie in
@@ -114,7 +114,7 @@ typedef struct rp_job {
     char archive_id[RP_DIGEST_HEX];
     uint64_t steps;     /* journal records */
     char *metrics;      /* outputs/metrics.json; "{}" for a run of the API */
-    char *coefficients; /* outputs/coefficients.json of a recorded exact fit; else NULL */
+    char *coefficients; /* outputs/coefficients.json of an exact fit; else NULL */
     char *table;        /* what the table holds (rp_describe_data); "{}" for a run of the API */
     double seconds, recording_seconds;
     char level[16];

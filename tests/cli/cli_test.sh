@@ -157,6 +157,10 @@ works '^identical' "$reprise" replay private.reprise --withheld home --trust me.
 works '^identical' "$reprise" diff private.reprise private.reprise --withheld home
 works '^written' "$reprise" report private.reprise -o private.html
 holds "the report says what was left out" grep -q 'Left out of the archive.*data/raw.csv' private.html
+for words in 'what its features are was left out of the archive' 'were left out of the archive with the data' \
+    'reprise replay run.reprise --trust signer.pub.pem --withheld FOLDER'; do
+    holds "and: $words" grep -q -- "$words" private.html
+done
 sed 's/1/2/' home/data/raw.csv >changed.csv
 cp -r home changed && mv changed.csv changed/data/raw.csv
 fails 4 'changed/data/raw.csv: not the data/raw.csv that was left out' "$reprise" replay private.reprise \

@@ -31,9 +31,13 @@ typedef struct rp_finding {
 /* And what reading saw. Errors: RP_ENOMEM. */
 rp_status rp_profile_add_warnings(rp_json *profile, const rp_warnings *warnings, rp_error *err);
 rp_status rp_profile_add(rp_json *profile, const rp_cells *cells, const rp_finding *finding);
-/* A finding in words for people, with the key that settles it; names and cells are quoted and printable. */
 /* Appends the profile as JSON text, each finding with its words. Errors: RP_ENOMEM. */
 rp_status rp_profile_tell(rp_buffer *out, const rp_json *profile, rp_error *err);
+/* A copy that tells no cell of the table, in examples, figures or findings. Errors: RP_ENOMEM. */
+rp_status rp_profile_without_cells(rp_json **out, const rp_json *profile, rp_error *err);
+/* Whether rp_finding_words knows the code; it has words that need no cell then, where the finding has none. */
+bool rp_finding_has_words(const char *code);
+/* A finding in words for people, with the key that settles it; names and cells are quoted and printable. */
 void rp_finding_words(rp_buffer *out, const rp_json *profile, const rp_json *finding);
 
 #endif

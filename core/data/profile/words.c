@@ -6,11 +6,17 @@
 #include "base/text.h"
 #include "core/data/profile/profile.h"
 
-/* In a sentence %c is the column, %n the count, %t the text, %r the rows of the table, %l the line. */
+/* In a sentence %c is the column, %n the count, %t the text, %r the rows of the table, %l the line. Some findings have
+ * words of their own; what stands here of these is told where no cell may be. */
 static const struct {
     const char *code, *words;
 } sentences[] = {
     {"batch", "the %n training rows are fewer than train.batch: each step takes all of them"},
+    {"bare_number",
+     "%c: %n numbers, the first on line %l, have not the prefix or suffix that others of the column have"},
+    {"category_spelling",
+     "%c: categories that differ from an earlier one only in spelling: %n, the first on line %l; each has a feature of "
+     "its own: data.strip: true takes spaces off, the rest is to be corrected if they are one"},
     {"class", "target %c has only %n different values: if they name classes, give train: {task: classification}"},
     {"class_spelling",
      "target %c: line %l has the class \"%t\", which another class differs from only in spelling: they "
@@ -24,8 +30,13 @@ static const struct {
                   "data.delimiter?"},
     {"determines_target", "%c gives the target away by itself in all of %r rows: a copy of it, or known only "
                           "afterwards? data.columns: ignore leaves it out"},
+    {"dressed_number", "%c: texts that look like numbers or dates, and are categories: %n, the first on line %l; "
+                       "data.columns: {..: categorical} settles it"},
     {"duplicates", "%n of %r rows repeat an earlier row in every column: copies in both parts flatter the validation"},
     {"empty", "%c has no value in any row; data.columns: ignore leaves it out"},
+    {"faint",
+     "%c: numbers, the first of them on line %l, differ from the others by too little: give the column in another "
+     "unit, or data.columns: ignore leaves it out"},
     {"header", "the first line looks like a row, not like names: each of %n could be a cell of its column, as \"%t\" "
                "could; if it is one, data.header: false, or it is in no part"},
     {"identifier",
@@ -34,9 +45,14 @@ static const struct {
     {"imbalance",
      "target %c: the class \"%t\" has %n of %r rows only: accuracy says little, look at the confusion matrix, "
      "at the trivial model and, of two classes, at the AUC"},
+    {"leading_zeros",
+     "%c: %n cells, the first on line %l, are read as numbers, without their leading zeros: if they are "
+     "codes, data.columns: {..: categorical}"},
     {"many_categories", "%c is text of %n different values, a feature each unless "
                         "rare or woe of the recipe joins them; data.columns: ignore leaves it out"},
     {"many_missing", "%c is missing in %n of %r rows"},
+    {"missing_word", "%c: %n words, the first on line %l, are taken for missing values: if one is a category, list the "
+                     "words for missing values without it under data.missing"},
     {"mixed", "%c holds numbers and text; in the smaller part are %n cells, first line %l: \"%t\". Correct the cells, "
               "list them under data.missing, or take all as text: data.columns: categorical"},
     {"near_unique", "%c (line %l: \"%t\") is text of %n different values, nearly one a row: names, ids or free text "
@@ -44,12 +60,16 @@ static const struct {
     {"nearly_determines",
      "%c alone is nearly the target: all but %n of %r rows follow from it; a copy of it, or known only "
      "afterwards? data.columns: ignore leaves it out"},
+    {"pooled", "%c: categories of the training rows that are rare and pooled: %n"},
     {"quantity", "%n classes, all of them numbers: if the target %c is a quantity, give train: {task: regression}"},
     {"rounded",
      "%c holds whole numbers beyond 9007199254740992, up to %n digits long, which are rounded to binary64: two "
      "that differ may be equal; if they name something, data.columns: ignore or categorical"},
     {"target_missing",
      "target %c is missing in %n rows, first line %l: fill it in, remove the rows, or data.missing_target: drop"},
+    {"time_cut", "%c divides the rows by time: the validation rows begin with the time of line %l"},
+    {"unit", "%c: texts of a number with a word behind it, which are categories: %n, the first on line %l; if they are "
+             "quantities, data.suffix takes the word off"},
 };
 
 static int64_t field(const rp_json *finding, const char *key)
@@ -79,21 +99,31 @@ static void put_column(rp_buffer *out, const rp_json *profile, const rp_json *fi
     rp_buffer_text(out, "\"");
 }
 
+static const char *sentence_of(const char *code)
+{
+    for (size_t i = 0; code != NULL && i < sizeof sentences / sizeof *sentences; i++)
+        if (strcmp(code, sentences[i].code) == 0)
+            return sentences[i].words;
+    return NULL;
+}
+
+bool rp_finding_has_words(const char *code)
+{
+    return sentence_of(code) != NULL;
+}
+
 void rp_finding_words(rp_buffer *out, const rp_json *profile, const rp_json *finding)
 {
-    const char *code = rp_json_string_value(rp_json_object_get(finding, "code")), *at = "";
+    const char *code = rp_json_string_value(rp_json_object_get(finding, "code")), *at = sentence_of(code);
     const char *words = rp_json_string_value(rp_json_object_get(finding, "words"));
 
     if (words != NULL) {
         rp_buffer_text(out, words);
         return;
     }
-    for (size_t i = 0; code != NULL && i < sizeof sentences / sizeof *sentences; i++)
-        if (strcmp(code, sentences[i].code) == 0)
-            at = sentences[i].words;
-    if (*at == '\0')
+    if (at == NULL)
         put_text(out, code);
-    for (; *at != '\0'; at++) {
+    for (; at != NULL && *at != '\0'; at++) {
         if (*at != '%') {
             rp_buffer_u8(out, (uint8_t)*at);
             continue;

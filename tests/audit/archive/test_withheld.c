@@ -240,6 +240,107 @@ static void nothing_of_the_data_is_in_the_archive(void **state)
     rp_buffer_free(&archive);
 }
 
+/* ---- words of the table ---- */
+
+enum { SECRET_ROWS = 60 };
+/* Of each column a word that only its cells have; near-unique ones have a number behind it. */
+static const char *const secrets[] = {"Quillfeather", "Nettlecombe", "Wharfdale", "Tintagel", "Larkspur", "Dunmore"};
+
+/* A name a row, rare towns that are pooled, a clinic that follows from the region, which makes columns and products be
+ * left out, spellings, words that look like numbers; and the classes and regions, which the format names as told. */
+static void write_secret_table(void)
+{
+    rp_buffer table = {0};
+
+    rp_buffer_text(&table, "name,town,region,clinic,code,age,income,y\n");
+    for (int i = 0; i < SECRET_ROWS; i++)
+        rp_buffer_printf(&table, "%s %d,%s%d,%s,%s,%s,%d,987%d.5,%s\n", secrets[0], i, secrets[1], i % 20 ? i % 2 : i,
+                         i % 3 ? "toldnorth" : "toldsouth", i % 3 ? secrets[2] : secrets[3],
+                         i % 7 == 0   ? "Larkspur 1"
+                         : i % 7 == 3 ? "LARKSPUR 1"
+                                      : "Dunmore",
+                         20 + i * 11 % 40, 100 + i * 37 % 91, i * 7 % 5 > 1 ? "toldyes" : "toldno");
+    rp_buffer_u8(&table, 0);
+    write_text("secret.csv", (const char *)table.data);
+    rp_buffer_free(&table);
+}
+
+static void has_no_secret(const char *where, const void *bytes, size_t size)
+{
+    const rp_buffer all = {.data = (unsigned char *)bytes, .size = size};
+
+    for (size_t i = 0; i < sizeof secrets / sizeof *secrets; i++)
+        if (holds(&all, secrets[i], strlen(secrets[i])))
+            fail_msg("%s: \"%s\" is a cell of the table", where, secrets[i]);
+    if (holds(&all, "LARKSPUR", 8) || holds(&all, "987100", 6))
+        fail_msg("%s: a cell of the table", where);
+}
+
+static void keep_table(void *self, const char *json)
+{
+    rp_buffer_text(self, json);
+}
+
+/* A run of secret.yaml that leaves its data in folder; its archive is replayed with that. Returns the archive. */
+static rp_buffer run_in_secret(const char *folder_name)
+{
+    rp_buffer told = {0}, archive;
+    rp_job_options options = {.threads = 1, .table = keep_table, .self = &told, .withhold = in_folder(folder_name)};
+    rp_job *job = NULL;
+    rp_archive *a;
+    rp_error err = {0};
+
+    if (rp_train_recipe(in_folder("secret.yaml"), in_folder("secret.reprise"), NULL, true, &options, &job, &err) !=
+        RP_OK)
+        fail_msg("%s", err.text);
+    archive = bytes_of("secret.reprise");
+    has_no_secret("archive", archive.data, archive.size);
+    has_no_secret("table before the run", told.data, told.size);
+    has_no_secret("table", job->table, strlen(job->table));
+    has_no_secret("metrics", job->metrics, strlen(job->metrics));
+    /* it is not for want of words: the findings are there */
+    assert_non_null(strstr(job->table, "category_spelling"));
+    assert_non_null(strstr(job->table, "rare and pooled: "));
+    assert_true(holds(&archive, "toldnorth", 9));
+    rp_job_free(job);
+    rp_buffer_free(&told);
+    a = opened("secret.reprise");
+    assert_int_equal(rp_archive_disclose(a, in_folder(folder_name), &err), RP_OK);
+    if (replay(a, &err) != RP_OK)
+        fail_msg("%s", err.text);
+    rp_archive_close(a);
+    return archive;
+}
+
+#define SECRET_DATA \
+    "reprise: 1\nseed: 7\ndata:\n  csv: secret.csv\n  folds: 4\n  interactions: [[clinic, income]]\n  columns:\n" \
+    "    town: {rare: 0.1}\n    income: {bins: [987130, 987160]}\n    region: categorical\n"
+
+static void no_cell_is_told_but_those_that_the_format_names(void **state)
+{
+    rp_buffer archive, coefficients;
+
+    (void)state;
+    write_secret_table();
+    write_text("secret.yaml", SECRET_DATA "    age: {bins: 3}\n  target: y\n"
+                                          "train: {solver: exact, task: classification, l2: 0.1}\n"
+                                          "validation: {by: [region]}\n");
+    archive = run_in_secret("secrets");
+    assert_true(holds(&archive, "toldyes", 7));
+    coefficients = bytes_of("secrets/outputs/coefficients.json");
+    assert_true(holds(&coefficients, secrets[0], strlen(secrets[0])));
+    rp_buffer_free(&archive);
+    rp_buffer_free(&coefficients);
+    /* the clinic follows from the region, so it and its products are left out, which metrics.json says by column */
+    write_text("secret.yaml", SECRET_DATA "    name: ignore\n  target: age\n"
+                                          "train: {solver: exact, task: regression, l2: 0}\n"
+                                          "validation: {by: [region]}\n");
+    archive = run_in_secret("more-secrets");
+    assert_true(holds(&archive, "\"left_out\":[{\"column\":\"clinic\"}", 31));
+    assert_true(holds(&archive, "\"times\":{\"column\":\"income\"}", 27));
+    rp_buffer_free(&archive);
+}
+
 /* Worked by hand from FORMAT.md 13, with OpenSSL's command:
  * printf '05 0c00 <name> <SHA-256 of "hello\n">' as bytes | openssl dgst -sha256 -mac HMAC -macopt hexkey:000102...1f
  */
@@ -469,6 +570,7 @@ static void a_manifest_may_leave_out_inputs_only(void **state)
         {HEAD "}", true},
         {HEAD ",\"withheld\":[" OUT("data/a") "]}", true},
         {HEAD ",\"withheld\":[" OUT("data/a") "," OUT("outputs/predictions.csv") "]}", true},
+        {HEAD ",\"withheld\":[" OUT("data/a") "," OUT("outputs/coefficients.json") "]}", true},
         {HEAD ",\"withheld\":[]}", false},
         {HEAD ",\"withheld\":{}}", false},
         {HEAD ",\"withheld\":[1]}", false},
@@ -512,6 +614,7 @@ int main(void)
         cmocka_unit_test(another_salt_changes_all_digests_of_inputs),
         cmocka_unit_test(another_salt_is_not_taken_for_other_inputs),
         cmocka_unit_test(nothing_of_the_data_is_in_the_archive),
+        cmocka_unit_test(no_cell_is_told_but_those_that_the_format_names),
         cmocka_unit_test(the_salted_digest_is_that_of_the_format),
         cmocka_unit_test(without_the_data_it_is_verified_but_not_replayed),
         cmocka_unit_test(with_its_folder_it_is_replayed),

@@ -258,7 +258,42 @@ holds "the last of them" grep -Eq '^x10 +-?[0-9]' "$log/out"
 silent '^x11 '
 holds "figures of the fit" \
     grep -Eq '^criteria +log likelihood -[0-9.]+, deviance [0-9.]+, dispersion .* AIC .* BIC .*, R s' "$log/out"
+terms() { sed -n '/^coefficient /,/^x10 /p; /^criteria /p' "$1"; }
+terms "$log/out" >recorded
+works '^terms +4 more: of a recorded run reprise inspect --coefficients shows all$' \
+    "$reprise" run wide.yaml --no-record
+holds "the same terms and criteria where nothing is recorded" diff recorded <(terms "$log/out")
+works '^terms +in at-home/outputs/coefficients.json, ' "$reprise" run wide.yaml -o left.reprise --withhold at-home
+silent '^coefficient '
+silent '"2020"' # the cell at which the rows are divided
+holds "the division is told all the same" grep -Eq '^note +"t" divides the rows by time: .* line [0-9]+$' "$log/out"
+fails 2 'left.reprise: outputs/coefficients.json was left out of this archive.*report --withheld' \
+    "$reprise" inspect left.reprise --coefficients
+works '^written' "$reprise" report left.reprise -o left.html
+holds "the report says where they are" grep -q 'Left out of the archive with the data, since it names' left.html
+holds "and has no table of them" test "$(grep -c 'Variance inflation' left.html)" = 0
+works '^written' "$reprise" report left.reprise -o given.html --withheld at-home
+holds "which it has where the folder is given" grep -q 'Variance inflation' given.html
 works '^x14 +-?[0-9]' "$reprise" inspect wide.reprise --coefficients
+# in the report: days among the quantiles, a class that is the reference, bins, and rows that chose twice
+awk 'BEGIN { print "day,a,y"; for (r = 0; r < 90; r++)
+    printf "20%02d-03-%02d,%d,%s\n", 10 + r % 9, 1 + r % 28, r * 7 % 23,
+        substr("abc", r * r % 7 % 3 + 1, 1) }' >days.csv
+of days 'csv: days.csv, target: y, columns: {day: {kind: date, parts: [year]}, a: {bins: [10]}}' 'l2: 0'
+run days '^fit'
+works '^written' "$reprise" report days.reprise -o days.html
+holds "quantiles of dates" grep -q '<td class="n"><bdi>2010-03-0[0-9]</bdi></td>' days.html
+holds "no date is called no number" test "$(grep -c 'not a number' days.html)" = 0
+holds "the reference" grep -q '^<p>The reference: all of its coefficients are 0' days.html
+for words in '<bdi>a</bdi> below 10.00 (reference)' '<bdi>a</bdi> from 10.00<' 'Odds ratio' \
+    'area under the ROC curve, mean over classes, 0'; do
+    holds "and: $words" grep -q "$words" days.html
+done
+of twice 'csv: days.csv, target: y, columns: {day: ignore}' 'epochs: 2, patience: 1'
+printf 'model: {hidden: [2]}\nsearch: {over: {lr: [0.1, 0.2]}}\n' >>twice.yaml
+run twice '^trials'
+works '^written' "$reprise" report twice.reprise -o twice.html
+holds "both choices" grep -q 'but that chose its settings and the epoch whose weights it has' twice.html
 forge() {
     python3 "$source_dir/tests/cli/validate/forge.py" wide.reprise forged.reprise outputs/coefficients.json "$1"
 }

@@ -81,6 +81,10 @@ again 0 "passed over: columns that the parent did not have: zed, extra" changed.
 for words in "region: 1 category new: mars" "purpose: 1 category new: boat" "purpose: 1 category gone: car"; do
     grep -qxF "$words" out || fail "not told: $words"
 done
+"$reprise" retrain p.reprise --csv changed.csv -o left.reprise --withhold at-home >out 2>&1 ||
+    fail "withheld: $(cat out)"
+grep -qxF "region: 1 category new" out || fail "withheld: categories are not counted"
+! grep -Eq 'categor(y|ies) (new|gone):' out || fail "withheld: a category is told"
 member c run/recipe.json | grep -qF '{"column":"extra","kind":"ignore"}' || fail "the new column is not ignored"
 again 0 "not there: columns that the parent passed over: loan_id" noid.csv
 again 1 'expected a column "age" in the header' gone.csv
