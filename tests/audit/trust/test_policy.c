@@ -103,6 +103,12 @@ static void policies_are_refused_for_every_flaw(void **state)
         {BUILDER "metrics: []\n", "demands nothing"},
         {BUILDER "recipe: {equals: 1}\n", "key: is missing"},
         {BUILDER "recipe: {key: seed}\n", "expected one of equals"},
+        {BUILDER "recipe: {key: data.wehre, absent: true}\n", "did you mean \"data.where\"?"},
+        {BUILDER "recipe: {key: epochs, at_most: 5}\n", "did you mean \"train.epochs\"?"},
+        {BUILDER "recipe: {key: search.over.lr.hihg, absent: true}\n", "no recipe has a key \"search.over.lr.hihg\""},
+        {BUILDER "recipe: {key: data.columns.age, absent: true}\n", "no recipe has a key"},
+        {BUILDER "recipe: {key: qqqq, equals: 1}\n", "FORMAT.md 9.1"},
+        {BUILDER "card: [owner, purpos]\n", "did you mean \"card.purpose\"?"},
         {BUILDER "recipe: {key: seed, equals: 1, at_most: 2}\n", "expected one of equals"},
         {BUILDER "recipe: {key: seed, one_of: 1}\n", "a list of 1 to 256"},
         {BUILDER "recipe: {key: seed, one_of: []}\n", "a list of 1 to 256"},
@@ -565,9 +571,9 @@ static void models_are_held_to_the_policy(void **state)
     expect("recipe: {key: model.hidden, equals: [4, 8]}\n", false, "it is [8, 4]");
     expect("recipe: {key: data.train_on_all, equals: true}\n", false, "it is false");
     expect("recipe: {key: name, equals: null}\n", true, "it is null");
-    expect("recipe: {key: data.filter, absent: true}\n", true, "it is not there");
+    expect("recipe: {key: data.split, absent: true}\n", true, "it is not there");
     expect("recipe: {key: seed, absent: true}\n", false, "it is 7");
-    expect("recipe: {key: data.filter, equals: x}\n", false, "it is not there");
+    expect("recipe: {key: data.split, equals: x}\n", false, "it is not there");
     expect("columns: {not_used: [gender, bad]}\n", true, "it takes in age");
     expect("columns: {not_used: [gender, age]}\n", false, "it takes in age");
     expect("columns: {not_used: [gender, kept]}\n", false, "rows are chosen by kept");
