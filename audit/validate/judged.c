@@ -294,14 +294,16 @@ rp_slice_rows rp_judged_rows(const rp_judged *j)
                            .label = j->label,
                            .value = j->value,
                            .known = j->known,
-                           .offset = j->offset};
+                           .offset = j->offset,
+                           .family = j->scoring->recipe->train.family};
 }
 
 rp_status rp_judged_figures(rp_json **out, const rp_judged *j, double threshold, rp_error *err)
 {
     const rp_slice_rows rows = rp_judged_rows(j);
 
-    return rp_slice_figures(out, &rows, NULL, 0, &(rp_figure_options){.threshold = threshold}, err);
+    return rp_slice_figures(out, &rows, NULL, 0, &(rp_figure_options){.threshold = threshold, .family = rows.family},
+                            err);
 }
 
 rp_json *rp_judged_classes(const rp_judged *j)

@@ -216,6 +216,10 @@ static void put_quantity(rp_session *session, const rp_json *f)
     put(session, "mean prediction", four(f, "mean_prediction").text, "", "");
     rp_buffer_text(&session->out, "\n  outcome less prediction\n");
     rp_json_array_foreach (at(f, "residual_quantiles"), i, q)
+    if (at(f, "mean_deviance")) {
+        put(session, "actual / expected", four(f, "actual_expected").text, "", "");
+        put(session, "mean deviance", four(f, "mean_deviance").text, "", four(trivial, "mean_deviance").text);
+    }
         put(session, i < RP_COUNT(shares) ? shares[i] : "", real(q, 4).text, "", "");
 }
 
