@@ -114,6 +114,37 @@ static rp_status mark_trained(bool *held, search *s, const rp_archive *archive, 
     return status;
 }
 
+/* The rows of data.test_csv are all of another part. *held: its table is there, or there is none. */
+static rp_status mark_test_table(bool *held, search *s, const rp_archive *archive, rp_error *err)
+{
+    const rp_scoring *scoring = s->judged->scoring;
+    const char *member = rp_judged_test_member(archive);
+    rp_buffer csv = {0};
+    rp_rows *rows = NULL;
+    int64_t *all = NULL;
+    rp_status status;
+
+    if (strcmp(member, RP_TABLE_MEMBER) == 0)
+        return RP_OK;
+    *held = rp_archive_find(archive, member) != NULL;
+    if (!*held)
+        return RP_OK;
+    status = rp_archive_read_member(archive, member, SIZE_MAX / 2, &csv, err);
+    if (status == RP_OK)
+        status = rp_rows_open(&rows, scoring->schema, scoring->recipe, csv.data, csv.size, member, NULL, err);
+    if (status == RP_OK && (all = rp_reallocarray(NULL, rp_rows_count(rows) + 1, sizeof *all)) == NULL)
+        status = rp_no_memory(err);
+    for (size_t i = 0; status == RP_OK && i < rp_rows_count(rows); i++)
+        all[i] = (int64_t)i;
+    if (status == RP_OK)
+        status = rp_rows_like(scoring->schema, scoring->rows, s->row, s->n, rows,
+                              &(rp_own_rows){all, rp_rows_count(rows), s->other}, 1, err);
+    rp_free(all);
+    rp_rows_free(rows);
+    rp_buffer_free(&csv);
+    return status;
+}
+
 /* Rows that a trial left out, which others of the trial's rows equal: no run of another archive is behind a trial. All
  * folds together chose the settings of a search. */
 static rp_status count_out_of_fold(rp_seen_rows *out, const rp_archive *archive, const rp_judged *j, rp_error *err)
@@ -216,6 +247,8 @@ rp_status rp_seen_own(rp_seen_rows *out, const rp_archive *archive, const rp_jud
     *out = (rp_seen_rows){-1, -1};
     if (status == RP_OK)
         status = mark_trained(&known, &s, archive, judged->scoring->recipe, err);
+    if (status == RP_OK && known)
+        status = mark_test_table(&known, &s, archive, err);
     if (status == RP_OK && known)
         *out = count(&s);
     close_search(&s);

@@ -708,7 +708,7 @@ static void rows_that_nobody_counted_are_told_by_what_counts_them(void **state)
     v.facts = &facts;
     expect("drift: {by: r, psi: 1}\n", false, "reprise monitor --withheld DIR counts them");
     list[1].kind = RP_STATEMENT_RETRAINING;
-    expect("fall: {by: r, auc: 1}\n", false, "--withheld DIR --parent-withheld DIR counts them");
+    expect("fall: {by: r, auc: 1}\n", false, "counts them with --withheld, --parent-withheld and --parent");
     list[1].kind = RP_STATEMENT_VALIDATION;
     expect("validation: {by: r}\n", false, "does not say how many of its rows were trained on");
     v.facts = NULL;

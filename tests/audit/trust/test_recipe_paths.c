@@ -101,8 +101,8 @@ static void policies_name_the_keys_that_recipes_have(void **state)
 
 static void keys_that_no_recipe_has_are_told_from_those_that_one_has(void **state)
 {
-    static const char *const none[] = {"",         "date.where",          "data.",
-                                       "seed.x",   "search.over.",        "search.over.lr.mid",
+    static const char *const none[] = {"",         "date.where",           "data.",
+                                       "seed.x",   "search.over.",         "search.over.lr.mid",
                                        "search.l", "train.class_weights.", "search.over.ephocs"};
 
     (void)state;

@@ -38,6 +38,12 @@ of 'folds: 4, test_csv: other.csv' && works . "$reprise" run r.yaml -o other.rep
     bad "another test table has the same id"
 works '"without_outcome":1' "$reprise" inspect other.reprise --member data/quality.json
 
+# and is of no later time to monitor
+works '^own +40 more are in every feature what a row of' "$reprise" monitor two.reprise --csv later.csv
+table 300 340 | sed 's/^\([0-9]\)/\1.25/' >fresh.csv
+attempt "$reprise" monitor two.reprise --csv fresh.csv
+grep -q '^own' "$log/out" && bad "rows that are no run's own"
+
 # a row that somebody made a comment is told, and stands in the counts
 sed '3s/^/#/' later.csv >quiet.csv
 of 'folds: 4, comment: "#", test_csv: quiet.csv'
