@@ -121,7 +121,8 @@ static const char *left_out_lacks(const rp_check *c, size_t i)
     if (c->clause->kind == RP_CLAUSE_FALL || most >= 1)
         return NULL;
     if (f->left_out < 0)
-        return "does not say how many of its rows the recipe's conditions (data.where) leave out (left_out: 1 takes any)";
+        return "does not say how many of its rows the recipe's conditions (data.where) leave out: a policy takes any "
+               "with left_out: 1";
     return (double)f->left_out <= most * (double)f->rows
                ? NULL
                : "judged rows that the recipe's conditions (data.where) leave out: leave them out of the file";
