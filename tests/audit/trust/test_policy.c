@@ -576,6 +576,8 @@ static void models_are_held_to_the_policy(void **state)
     expect("recipe: {key: data.split, equals: x}\n", false, "it is not there");
     expect("columns: {not_used: [gender, bad]}\n", true, "it takes in age");
     expect("columns: {not_used: [gender, age]}\n", false, "it takes in age");
+    expect("columns: {not_used: [gendr, gender, adress]}\n", true,
+           "takes in age; its table has no column gendr, adress");
     expect("columns: {not_used: [gender, kept]}\n", false, "rows are chosen by kept");
     expect("recipe: {key: data.where, absent: true}\n", false, "it is [{\"column\":\"kept\"}]");
     expect("recipe: {key: data.where, equals: '[]'}\n", false, "it is [{\"column\":\"kept\"}]");
