@@ -112,6 +112,38 @@ rp_status rp_archive_open_policy(rp_archive **archive, rp_verification **verifie
     return status;
 }
 
+rp_status rp_parents_open(rp_archive ***out, size_t *n, const rp_archive *child, const rp_text_list *paths,
+                          rp_error *err)
+{
+    rp_status status = RP_OK;
+
+    *n = 0;
+    *out = rp_calloc(paths->count + 1, sizeof(rp_archive *));
+    if (!*out)
+        return rp_no_memory(err);
+    for (size_t i = 0; i < paths->count && status == RP_OK; i++) {
+        const char *id = rp_parent_id(child), *path = paths->item[i];
+
+        status = rp_archive_open_confirmed(&(*out)[i], path, err);
+        if (status != RP_OK)
+            break;
+        child = (*out)[(*n)++];
+        if (!id)
+            status = rp_fail(err, RP_EARG, "%s: nothing to check: the run before it started from no other", path);
+        else if (strcmp(id, rp_archive_id(child)) != 0)
+            status = rp_fail(err, RP_EHASH, "%s: is archive %.64s, the run before it started from %.64s", path,
+                             rp_archive_id(child), id);
+    }
+    return status;
+}
+
+void rp_parents_close(rp_archive **parents, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        rp_archive_close(parents[i]);
+    rp_free(parents);
+}
+
 void rp_parent_put_line(rp_session *session, const rp_archive *child, const rp_lineage *lineage)
 {
     const char *id = rp_parent_id(child);

@@ -56,6 +56,11 @@ rp_status rp_lineage_replay(rp_lineage *out, const rp_archive *child, const rp_t
  * Each is the parent of the one before it. */
 rp_status rp_parents_verify(rp_verification **out, const rp_text_list *parents, const rp_trust *trust,
                             const rp_verify_options *options, rp_error *err);
+/* Opens each archive of a line: the first is what child started from, and each the parent of the one before it. *out
+ * [n] is closed by rp_parents_close, also on failure. Errors: those of opening; RP_EARG, RP_EHASH: it is not. */
+rp_status rp_parents_open(rp_archive ***out, size_t *n, const rp_archive *child, const rp_text_list *paths,
+                          rp_error *err);
+void rp_parents_close(rp_archive **parents, size_t n); /* NULL is fine */
 /* path NULL: nothing is checked. Errors: those of opening, and of rp_check_parent. */
 rp_status rp_parent_check(const rp_archive *child, const char *path, rp_error *err);
 /* "parent  ID, checked" where there is one; nothing else. In JSON null or {"archive_id", "checked", "replayed"}. */

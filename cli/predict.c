@@ -270,6 +270,9 @@ static void remark_reasons(rp_buffer *out, const rp_prediction *p, const rp_pred
                      o->cutoff_reference ? p->reference_to : "", p->largest_gap);
 }
 
+/* As verify and inspect tell it of the training table. */
+#define HIDDEN_WORDS "%llu lines have as many cells as a row, and are none by data.comment or data.skip_lines"
+
 static void remark_warnings(rp_buffer *out, const rp_prediction *p)
 {
     rp_buffer_printf(out,
@@ -292,6 +295,7 @@ static rp_status put_result(rp_session *session, const request *r, const rp_arch
     if (session->json) {
         rp_put_open(&session->out, NULL, '{');
         rp_put_text(&session->out, "archive_id", rp_archive_id(archive));
+        rp_put_integer(&session->out, "hidden", p->hidden);
         if (r->log)
             rp_put_logged_json(&session->out, "logged", logged);
         else
@@ -318,6 +322,8 @@ static rp_status put_result(rp_session *session, const request *r, const rp_arch
         rp_put_line(session, "model", "%s", rp_archive_id(archive));
         if (r->out)
             rp_put_line(session, "written", "%s: %llu rows", r->out, (unsigned long long)p->rows);
+        if (p->hidden)
+            rp_put_verdict(session, false, "hidden", HIDDEN_WORDS, (unsigned long long)p->hidden);
         if (r->log)
             rp_put_line(session, "logged", "%s: entry %llu", r->log, (unsigned long long)logged->index);
         if (p->flagged_rows)
@@ -339,8 +345,12 @@ static rp_status deliver(rp_session *session, const request *r, const rp_predict
     if (!r->to_stdout)
         return r->out ? rp_file_save(r->out, p->text, p->length, r->force, 0644, err) : RP_OK;
     rp_buffer_append(&session->out, p->text, p->length);
-    if (p->flagged_rows) {
+    if (p->hidden)
+        rp_buffer_printf(&session->remark, HIDDEN_WORDS "%s", (unsigned long long)p->hidden,
+                         p->flagged_rows ? "; " : "");
+    if (p->flagged_rows)
         remark_warnings(&session->remark, p);
+    if (session->remark.size) {
         rp_buffer_u8(&session->remark, '\0');
         session->remark.size--;
     }

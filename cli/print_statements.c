@@ -75,19 +75,28 @@ static void put_finding_line(rp_session *session, const rp_verified_statement *o
                        one->key_type, one->time, f->text);
 }
 
+enum { SEEN = 128 };
+
 /* That rows trained the model flatters their figures; "" where none did. */
-static const char *seen_words(char text[64], int64_t seen)
+static const char *seen_words(char text[SEEN], const rp_stated_figures *f)
 {
-    if (seen < 0)
+    int used = 0;
+
+    if (f->seen < 0)
         return ", how many trained the model not known";
-    (void)snprintf(text, 64, ", %lld of which trained the model", (long long)seen);
-    return seen == 0 ? "" : text;
+    text[0] = '\0';
+    if (f->seen > 0)
+        used = snprintf(text, SEEN, ", %lld of which trained the model", (long long)f->seen);
+    if (f->other > 0)
+        (void)snprintf(text + used, SEEN - (size_t)used, ", %lld of which the model was chosen by",
+                       (long long)f->other);
+    return text;
 }
 
 static void put_figures_line(rp_session *session, const rp_verification *verified, const rp_verified_statement *one)
 {
     const rp_stated_figures *f = one->figures;
-    char seen[64];
+    char seen[SEEN];
 
     if (*f->predecessor)
         rp_put_line(session, "retrained", "held against %s on %llu rows%s: by key %s (%s) at %s", f->predecessor,
@@ -104,8 +113,7 @@ static void put_figures_line(rp_session *session, const rp_verification *verifie
     else
         rp_put_line(session, one->kind == RP_STATEMENT_EXPLANATION ? "explained" : "validated",
                     "%llu rows%s%s: by key %s (%s) at %s", (unsigned long long)f->rows,
-                    f->test ? " of the test part" : "", seen_words(seen, f->seen), one->key_id, one->key_type,
-                    one->time);
+                    f->test ? " of the test part" : "", seen_words(seen, f), one->key_id, one->key_type, one->time);
 }
 
 static void put_others(rp_session *session, const rp_verification *verified)

@@ -49,7 +49,7 @@ typedef struct explanation {
     int64_t *label; /* [rows] of classes, or */
     double *target; /* [rows] */
     int64_t *from;  /* [rows]: a permutation */
-    int64_t seen;   /* rows that trained; -1: not known */
+    rp_seen_rows seen;
     double *value;  /* [rows] */
     size_t columns; /* that are features */
 } explanation;
@@ -272,7 +272,8 @@ static rp_status fill(rp_json *out, explanation *e, const void *csv, size_t size
     failed |=
         rp_json_object_set_new(data, "without_outcome", rp_json_integer((int64_t)(e->judged->rows - e->changes.rows)));
     failed |= rp_json_object_set_new(data, "unfiltered", rp_json_boolean(e->judged->unfiltered));
-    failed |= rp_json_object_set_new(data, "seen", e->seen < 0 ? rp_json_null() : rp_json_integer(e->seen));
+    failed |=
+        rp_json_object_set_new(data, "seen", e->seen.trained < 0 ? rp_json_null() : rp_json_integer(e->seen.trained));
     failed |= rp_json_object_set_new(out, "data", data) | rp_json_object_set_new(out, "columns", list);
     failed |= rp_json_object_set_new(out, "curve_rows", rows);
     failed |= rp_json_object_set_new(out, "contract", rp_json_integer(1));

@@ -166,6 +166,7 @@ static rp_status write_rows(beside *b, const rp_scoring *s, rp_prediction *out, 
         return status;
     }
     out->rows = rp_rows_count(s->rows);
+    out->hidden = rp_rows_table(s->rows)->hidden;
     out->length = text.size;
     out->text = (char *)text.data;
     return RP_OK;

@@ -71,8 +71,8 @@ static rp_status look_at_test(description *d, const rp_dataset *dataset, const r
 static rp_status take_findings(description *d, const rp_dataset *dataset)
 {
     static const char *const codes[] = {"dropped_rows", "hidden_rows",     "split_share", "mean_weight",
-                                        "set_aside",    "test_unfiltered", "test_seen",   "flat",
-                                        "faint",        "time_cut",        "pooled"};
+                                        "set_aside",    "test_unfiltered", "test_seen",   "test_hidden",
+                                        "flat",         "faint",           "time_cut",    "pooled"};
     rp_json *finding;
     size_t i;
 

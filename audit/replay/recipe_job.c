@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A recipe's whole job: from YAML and a table to a signed archive, with resume points on the way. It stands above
  * recording, since it may have to replay a parent's end and to verify an archive that is there already. */
+#include <stdio.h>
 #include <string.h>
 
 #include "audit/record/job_options.h"
@@ -431,6 +432,21 @@ static rp_status blame_rows(rp_status status, const rp_run_options *options, rp_
     return other ? status : rp_fail_at(err, RP_EDATA, "the parent's recipe on these rows");
 }
 
+/* Advice on keys of the recipe nobody can follow here: it is the parent's, as it is. */
+static rp_status tell_way(rp_status status, const char *parent, rp_error *err)
+{
+    char words[RP_ERROR_TEXT];
+
+    if (status != RP_EDATA || !err || !strstr(err->text, "data."))
+        return status;
+    (void)snprintf(words, sizeof words, "%s", err->text);
+    return rp_fail(
+        err, status,
+        "%s; a retraining has its parent's keys: mend the rows, or reprise run a recipe of your own that sets "
+        "the key, with predecessor: %.64s",
+        words, parent);
+}
+
 static rp_status prepare(work *w, const recipe_job *job, rp_error *err)
 {
     const rp_run_options options = rp_job_run_options(job->options);
@@ -447,7 +463,7 @@ static rp_status prepare(work *w, const recipe_job *job, rp_error *err)
     w->trials = rp_trials_count(recipe);
     status = rp_driver_from_recipe(&w->driver, recipe, &w->text, w->test.where ? &w->test : NULL, &options, err);
     if (w->parent)
-        status = blame_rows(status, &options, err);
+        status = tell_way(blame_rows(status, &options, err), rp_archive_id(w->parent), err);
     if (status == RP_OK)
         rp_driver_take_trials(w->driver, &tried);
     if (status == RP_OK && job->options && job->options->withhold)

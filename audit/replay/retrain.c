@@ -304,7 +304,7 @@ static rp_status keep_columns(const again *a)
     }
     if (status == RP_OK)
         failed |= add_parts(a, rules) | add_new(a, rules);
-    if (status == RP_OK)
+    if (status == RP_OK && !failed) /* what is there is whole: rules are sorted by their column */
         failed |= put_rules(a, rules);
     rp_json_free(rules);
     return status == RP_OK && failed ? rp_no_memory(a->err) : status;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Figures by slice and by group of the run, validations and monitorings that trusted keys have signed into the archive,
  * and the drift that the newest of these found, feature by feature. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "audit/report/report.h"
+#include "base/memory.h"
 #include "rp/statement.h"
 
 enum { PARTS_MAX = 24, STATED_MAX = 6 };
@@ -198,24 +200,58 @@ static const rp_verified_statement *newest(const rp_report_view *r)
     return found;
 }
 
+/* The newest first, of one time by the names that they have in the archive. */
+static int newest_first(const void *a, const void *b)
+{
+    const rp_verified_statement *x = *(const rp_verified_statement *const *)a;
+    const rp_verified_statement *y = *(const rp_verified_statement *const *)b;
+    const int times = strcmp(y->time, x->time);
+
+    return times ? times : strcmp(x->member, y->member);
+}
+
+/* NULL when memory runs out. */
+static const rp_verified_statement **validations(const rp_verification *v, size_t *n)
+{
+    const rp_verified_statement **list = rp_reallocarray(NULL, v->statements + 1, sizeof *list);
+
+    *n = 0;
+    for (size_t i = 0; list && i < v->statements; i++)
+        if (v->statement[i].kind == RP_STATEMENT_VALIDATION && v->statement[i].figures->predicate)
+            list[(*n)++] = &v->statement[i];
+    if (list)
+        qsort(list, *n, sizeof *list, newest_first);
+    return list;
+}
+
+static void put_validations(rp_report_view *r)
+{
+    const rp_verified_statement **list;
+    size_t n = 0;
+
+    if (!r->verified)
+        return;
+    list = validations(r->verified, &n);
+    r->out->failed = r->out->failed || !list;
+    if (n)
+        rp_buffer_text(r->out, "<h3>Validations by trusted keys</h3>\n");
+    for (size_t i = 0; i < n && i < STATED_MAX; i++) {
+        rp_buffer_text(r->out, "<p>");
+        rp_report_figures_words(r->out, list[i]->figures);
+        rp_report_by(r, list[i]);
+        rp_buffer_text(r->out, "</p>\n");
+        put_cuts(r, list[i]->figures->predicate, at(list[i]->figures->predicate, "figures"));
+    }
+    if (n > STATED_MAX)
+        rp_buffer_printf(r->out, "<p class=\"note\">The newest %d of %zu, the newest first.</p>\n", (int)STATED_MAX, n);
+    rp_free(list);
+}
+
 static void put_stated(rp_report_view *r)
 {
     const rp_verified_statement *last = newest(r);
-    size_t shown = 0;
 
-    for (size_t i = 0; r->verified && i < r->verified->statements; i++) {
-        const rp_verified_statement *one = &r->verified->statement[i];
-
-        if (one->kind != RP_STATEMENT_VALIDATION || !one->figures->predicate || shown == STATED_MAX)
-            continue;
-        if (shown++ == 0)
-            rp_buffer_text(r->out, "<h3>Validations by trusted keys</h3>\n");
-        rp_buffer_text(r->out, "<p>");
-        rp_report_figures_words(r->out, one->figures);
-        rp_report_by(r, one);
-        rp_buffer_text(r->out, "</p>\n");
-        put_cuts(r, one->figures->predicate, at(one->figures->predicate, "figures"));
-    }
+    put_validations(r);
     if (!last)
         return;
     rp_buffer_text(r->out, "<h3>Monitoring by trusted keys</h3>\n<p>");

@@ -144,6 +144,33 @@ static void retraining_words(rp_buffer *out, const rp_stated_figures *f)
     rp_html_real(out, main_figure(rp_json_object_get(figures, "parent")));
 }
 
+/* What else may make figures of these rows better, or of others than the model is for. */
+static void put_rows_words(rp_buffer *out, const rp_stated_figures *f)
+{
+    const rp_json *data = rp_json_object_get(f->predicate, "data");
+    const int64_t hidden = rp_json_integer_value(rp_json_object_get(data, "hidden"));
+
+    if (f->other > 0) {
+        rp_buffer_text(out, ", <strong>");
+        rp_html_count(out, (uint64_t)f->other);
+        rp_buffer_text(out, f->number ? " more equal a row of the run&#39;s own table</strong>"
+                                      : " more equal one that early stopping or a search chose the model by</strong>");
+    }
+    if (hidden > 0) {
+        rp_buffer_text(out, ", <strong>");
+        rp_html_count(out, (uint64_t)hidden);
+        rp_buffer_text(out, " lines that look like rows were passed over as comments</strong>");
+    }
+    if (!rp_json_is_true(rp_json_object_get(data, "unfiltered")))
+        return;
+    rp_buffer_text(out, " (the recipe&#39;s <code>where</code> was not applied to them");
+    if (f->left_out >= 0) {
+        rp_buffer_text(out, ": it leaves out ");
+        rp_html_count(out, (uint64_t)f->left_out);
+    }
+    rp_buffer_text(out, ")");
+}
+
 void rp_report_figures_words(rp_buffer *out, const rp_stated_figures *f)
 {
     if (*f->predecessor) {
@@ -167,8 +194,7 @@ void rp_report_figures_words(rp_buffer *out, const rp_stated_figures *f)
     } else if (!f->number && f->seen < 0) {
         rp_buffer_text(out, ", <strong>how many of them trained the model is not known</strong>");
     }
-    if (rp_json_is_true(rp_json_object_get(rp_json_object_get(f->predicate, "data"), "unfiltered")))
-        rp_buffer_text(out, " (the recipe&#39;s <code>where</code> was not applied to them)");
+    put_rows_words(out, f);
     if (f->number) {
         rp_buffer_text(out, ", stability index of scores ");
         rp_html_number(out, largest(rp_json_object_get(f->predicate, "scores")));

@@ -34,6 +34,7 @@ rp_status rp_retraining_check(const rp_archive *parent, const rp_archive *child,
     const char *type, *id;
     const rp_json *predicate, *said;
     rp_retraining_options options = {.csv = csv, .size = size, .where = where};
+    rp_job_options with_parents;
     rp_json *json = NULL;
     char *made = NULL;
     size_t made_length = 0;
@@ -53,7 +54,11 @@ rp_status rp_retraining_check(const rp_archive *parent, const rp_archive *child,
     if (status == RP_OK)
         status = rp_validation_same_rows(predicate, csv, size, where, err);
     if (status == RP_OK)
-        status = rp_retraining_compare(parent, child, &options, job, &made, &made_length, err);
+        status = rp_validation_parents(
+            &with_parents, parent, job,
+            rp_json_is_integer(rp_json_object_get(rp_json_object_get(predicate, "data"), "seen_by_parent")), err);
+    if (status == RP_OK)
+        status = rp_retraining_compare(parent, child, &options, &with_parents, &made, &made_length, err);
     if (status == RP_OK)
         status = rp_validation_undated(&text, json, statement, length, err);
     if (status == RP_OK)

@@ -213,6 +213,17 @@ static rp_status take_part(comparison *c, rp_error *err)
     return status;
 }
 
+/* The child may take cells that its parent's recipe refuses: nothing tells how far these rows are from the parent's. */
+static rp_status judge_trained(comparison *c, rp_error *err)
+{
+    rp_error ignored = {0};
+    const rp_status status = judge(&c->trained, c, c->parent, true, &ignored);
+
+    if (status == RP_OK || status == RP_EDATA)
+        return RP_OK;
+    return rp_fail(err, status, "%s", ignored.text);
+}
+
 static rp_status load(comparison *c, rp_error *err)
 {
     rp_status status = read_options(c, err);
@@ -228,7 +239,7 @@ static rp_status load(comparison *c, rp_error *err)
     if (status == RP_OK)
         status = same_task(c, err);
     if (status == RP_OK && c->given.bytes && c->split)
-        status = judge(&c->trained, c, c->parent, true, err);
+        status = judge_trained(c, err);
     return status == RP_OK ? take_part(c, err) : status;
 }
 
@@ -300,12 +311,19 @@ static rp_status put_data(rp_json *out, const comparison *c, rp_error *err)
     const rp_judged *j = &c->fresh.judged;
     rp_json *data = c->given.bytes ? rp_text_digest(c->given.bytes, c->given.size, err)
                                    : rp_text_digest(c->own.data, c->own.size, err);
-    int64_t seen, seen_by_parent;
-    rp_status status = rp_seen_count(&seen, c->child, j, &c->parent, 1, err);
+    const size_t n = c->job ? c->job->n_parents : 0;
+    const rp_archive **line = rp_reallocarray(NULL, n + 1, sizeof(const rp_archive *));
+    rp_seen_rows seen, by_parent;
+    rp_status status = line ? RP_OK : rp_no_memory(err);
     int failed;
 
+    for (size_t i = 0; i <= n && line; i++) /* those that the child may have started from: the parent's own behind it */
+        line[i] = i == 0 ? c->parent : c->job->parents[i - 1];
     if (status == RP_OK)
-        status = rp_seen_count(&seen_by_parent, c->parent, &c->old.judged, NULL, 0, err);
+        status = rp_seen_count(&seen, c->child, j, line, n + 1, err);
+    if (status == RP_OK)
+        status = rp_seen_count(&by_parent, c->parent, &c->old.judged, line + 1, n, err);
+    rp_free(line);
     if (status != RP_OK) {
         rp_json_free(data);
         return status;
@@ -313,9 +331,9 @@ static rp_status put_data(rp_json *out, const comparison *c, rp_error *err)
     failed = rp_json_object_set_new(data, "rows", rp_json_integer((int64_t)j->rows)) |
              rp_json_object_set_new(data, "without_outcome", rp_json_integer((int64_t)(j->rows - j->outcomes))) |
              rp_json_object_set_new(data, "unfiltered", rp_json_boolean(j->unfiltered)) |
-             rp_json_object_set_new(data, "seen", seen < 0 ? rp_json_null() : rp_json_integer(seen)) |
+             rp_seen_put(data, &seen, "chose") |
              rp_json_object_set_new(data, "seen_by_parent",
-                                    seen_by_parent < 0 ? rp_json_null() : rp_json_integer(seen_by_parent)) |
+                                    by_parent.trained < 0 ? rp_json_null() : rp_json_integer(by_parent.trained)) |
              rp_json_object_set_new(out, "data", data);
     return failed ? rp_no_memory(err) : RP_OK;
 }
@@ -358,7 +376,7 @@ static rp_status put_drift(rp_json *out, const comparison *c, rp_error *err)
     rp_json *scores = NULL, *columns = NULL;
     rp_status status;
 
-    if (!c->split)
+    if (!c->split || (c->given.bytes && !c->trained))
         return rp_json_object_set(out, "drift", rp_json_null()) != 0 ? rp_no_memory(err) : RP_OK;
     status = rp_judged_part_open(&rows, table, c->split->train_row, c->split->train_rows, err);
     if (status == RP_OK)

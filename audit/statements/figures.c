@@ -50,11 +50,20 @@ static bool in_form(const rp_json *predicate, rp_statement_kind kind)
     }
 }
 
-/* {bytes, rows, seen, sha256, without_outcome}. The rows that count are those that were judged: but in a monitoring
- * those with an outcome, so that rows without one, which enter no figure, make up no number of them. */
+/* -1: it does not say. */
+static int64_t count_of(const rp_json *data, const char *key)
+{
+    const rp_json *count = rp_json_object_get(data, key);
+
+    return rp_json_is_integer(count) && rp_json_integer_value(count) >= 0 ? rp_json_integer_value(count) : -1;
+}
+
+/* {bytes, rows, sha256, without_outcome} and what else is told of rows. The rows that count are those that were judged:
+ * but in a monitoring those with an outcome, so that rows without one, which enter no figure, make up no number of
+ * them. */
 static bool read_data(rp_stated_figures *out, const rp_json *data, rp_statement_kind kind)
 {
-    const rp_json *rows = rp_json_object_get(data, "rows"), *seen = rp_json_object_get(data, "seen");
+    const rp_json *rows = rp_json_object_get(data, "rows");
     const rp_json *without = rp_json_object_get(data, "without_outcome");
     const char *hex = rp_json_string_value(rp_json_object_get(data, "sha256"));
     unsigned char digest[32];
@@ -66,7 +75,9 @@ static bool read_data(rp_stated_figures *out, const rp_json *data, rp_statement_
     out->rows = (uint64_t)rp_json_integer_value(rows);
     if (kind != RP_STATEMENT_MONITORING)
         out->rows -= (uint64_t)rp_json_integer_value(without);
-    out->seen = rp_json_is_integer(seen) ? rp_json_integer_value(seen) : -1;
+    out->seen = count_of(data, "seen");
+    out->other = count_of(data, kind == RP_STATEMENT_MONITORING ? "own" : "chose");
+    out->left_out = count_of(data, "left_out");
     memcpy(out->data, hex, RP_DIGEST_HEX);
     return true;
 }

@@ -62,14 +62,51 @@ static bool library_agrees(const rp_json *said, const rp_json *recorded)
                rp_json_integer_value(rp_json_object_get(recorded, "workspace"));
 }
 
+/* A recipe that cannot be read names no profile, and whoever made one so may have meant that: it is refused. NULL: it
+ * was left out. */
+static rp_status read_recipe(rp_json **out, const rp_archive *archive, rp_error *err)
+{
+    const rp_member *member = rp_archive_find(archive, RP_RECIPE_MEMBER);
+    rp_buffer text = {0};
+    rp_status status;
+
+    if (member == NULL)
+        return RP_OK;
+    if (member->size > FACT_LIMIT)
+        return rp_fail(err, RP_EFORMAT, RP_RECIPE_MEMBER ": expected a recipe of at most %d bytes, found %llu",
+                       FACT_LIMIT, (unsigned long long)member->size);
+    status = rp_archive_member_body(archive, member, &text, err);
+    if (status == RP_OK)
+        status = rp_json_parse_within(out, text.data, text.size, RP_JSON_MEMORY, true, RP_RECIPE_MEMBER, err);
+    rp_buffer_free(&text);
+    if (status == RP_EUNSUPPORTED)
+        status = rp_fail_at(err, RP_EFORMAT, "no recipe");
+    if (status == RP_OK && !rp_json_is_object(*out))
+        status = rp_fail(err, RP_EFORMAT, RP_RECIPE_MEMBER ": expected an object, the resolved recipe");
+    return status;
+}
+
+/* RP_EFORMAT: neither of the two words. */
+static rp_status read_profile(bool *pinned, const rp_json *recipe, rp_error *err)
+{
+    const rp_json *value = rp_json_object_get(recipe, "profile");
+    const char *said = rp_json_string_value(value);
+
+    *pinned = said != NULL && strcmp(said, "pinned") == 0;
+    if (value == NULL || *pinned || (said != NULL && strcmp(said, "portable") == 0))
+        return RP_OK;
+    return rp_fail(err, RP_EFORMAT, RP_RECIPE_MEMBER ": profile: expected \"portable\" or \"pinned\"");
+}
+
 rp_status rp_profile_check(const rp_archive *archive, rp_error *err)
 {
     const rp_manifest *manifest = rp_archive_manifest(archive);
     rp_json *recipe = NULL;
-    rp_status status = manifest->kind == RP_RUN_RECIPE ? read_member(&recipe, archive, RP_RECIPE_MEMBER, err) : RP_OK;
-    const char *said = rp_json_string_value(rp_json_object_get(recipe, "profile"));
-    const bool pinned = said != NULL && strcmp(said, "pinned") == 0;
+    bool pinned = false;
+    rp_status status = manifest->kind == RP_RUN_RECIPE ? read_recipe(&recipe, archive, err) : RP_OK;
 
+    if (status == RP_OK)
+        status = read_profile(&pinned, recipe, err);
     if (status == RP_OK && recipe != NULL && pinned != manifest->pinned)
         status = rp_fail(err, RP_EFORMAT, RP_RECIPE_MEMBER ": profile: %s, but the manifest's is %s",
                          pinned ? "pinned" : "portable", manifest->pinned ? "pinned" : "portable");

@@ -81,7 +81,8 @@ typedef struct rp_figure_rule {
     bool test, others;        /* validation, fall: of the test part alone; of other rows alone */
     bool validation;          /* fall: of the validation part alone */
     uint64_t rows, few, days; /* at least so many rows; below few a part is passed over; days 0: of any age */
-    double seen;              /* validation: at most this share of the rows may be training rows */
+    double seen;              /* at most this share of the rows may be training rows, or have chosen the model */
+    double left_out;          /* at most this share may be rows that the recipe's conditions leave out */
     char column[256], favourable[256];
     double threshold;
     bool has_psi, has_csi, has_ks, has_ratio, has_difference;

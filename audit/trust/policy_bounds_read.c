@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "audit/sign/signed_json.h"
+#include "audit/trust/recipe/recipe_paths.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "determinism/decimal.h"
 
 static void join(char out[RP_POLICY_PATH], const rp_clause *clause, const char *key)
@@ -130,6 +132,18 @@ static void read_words(rp_policy_reader *in, const rp_node *node, const char *ke
         add_word(in, one ? node : &node->child[i], path, clause);
 }
 
+/* A key that no recipe has is absent from this one too, and equals nothing: neither is what anybody meant to ask. */
+static void check_path(rp_policy_reader *in, const rp_node *at, const char *where, const char *key)
+{
+    const char *nearest = rp_recipe_path_nearest(key);
+    char quoted[80];
+
+    if (in->r.status == RP_OK && !rp_recipe_path_known(key))
+        rp_node_refuse(&in->r, at, where, "no recipe has a key \"%s\"%s%s%s",
+                       rp_printable(quoted, sizeof quoted, key, strlen(key)), nearest ? "; did you mean \"" : "",
+                       nearest ? nearest : ": audit/FORMAT.md 9.1 has them all", nearest ? "\"?" : "");
+}
+
 void rp_policy_read_recipe(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
 {
     static const char *const keys[] = {"key", "equals", "one_of", "at_least", "at_most", "absent"};
@@ -141,6 +155,8 @@ void rp_policy_read_recipe(rp_policy_reader *in, const rp_node *node, rp_clause 
     rp_policy_check_keys(in, node, clause->name, keys, sizeof keys / sizeof *keys);
     rp_policy_read_name(in, node, "key", "a key of the resolved recipe, such as train.epochs", clause, bound->path,
                         sizeof bound->path);
+    join(path, clause, "key");
+    check_path(in, rp_node_find(node, "key"), path, bound->path);
     bound->has_low = rp_policy_read_number(in, node, "at_least", clause, &bound->low);
     bound->has_high = rp_policy_read_number(in, node, "at_most", clause, &bound->high);
     join(path, clause, "absent");
@@ -165,10 +181,15 @@ void rp_policy_read_columns(rp_policy_reader *in, const rp_node *node, rp_clause
         read_words(in, list, "not_used", false, clause);
 }
 
-/* Keys that the reader of recipes does not know yet are its matter: a later version may. */
 void rp_policy_read_card(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
 {
+    char key[RP_POLICY_WORD + 5];
+
     read_words(in, node, "keys", false, clause);
+    for (size_t i = 0; i < clause->words && in->r.status == RP_OK; i++) {
+        (void)snprintf(key, sizeof key, "card.%s", clause->word[i]);
+        check_path(in, &node->child[i], clause->name, key);
+    }
 }
 
 /* "recorded", or a mapping. */

@@ -221,6 +221,25 @@ static void refuse_names(rp_check *c)
     }
 }
 
+/* A name that is nobody's may be a slip of the pen: it is not used, as was asked, and that is told. */
+static void note_strangers(rp_check *c, const asked *a)
+{
+    enum { SHOWN = 8 };
+    size_t told = 0;
+
+    for (size_t k = 0; k < c->clause->words && told < SHOWN; k++) {
+        bool known = false;
+
+        for (size_t i = 0; i < rp_json_array_size(a->columns) && !known; i++) {
+            const char *name = rp_json_string_value(rp_json_object_get(rp_json_array_get(a->columns, i), "name"));
+
+            known = name != NULL && means(c, a, k, name);
+        }
+        if (!known)
+            rp_buffer_printf(&c->found, "%s%s", told++ ? ", " : "; its table has no column ", c->clause->word[k]);
+    }
+}
+
 /* A column that is taken in under another name cannot be told from here: the names of all that are stand in the text.
  */
 void rp_check_columns(rp_check *c, rp_buffer *text)
@@ -261,5 +280,7 @@ void rp_check_columns(rp_check *c, rp_buffer *text)
         rp_buffer_text(&c->found, "it takes in no column");
     if (nameless)
         refuse_names(c);
+    else if (rp_json_is_array(columns))
+        note_strangers(c, &a);
     note_rules_on_rows(c, &a);
 }

@@ -136,14 +136,13 @@ static const char *missing_parent(const rp_archive *archive, const rp_job_option
     return NULL;
 }
 
-/* Which rows count as seen hangs on the parents at hand: those that the statement was made with. */
-static rp_status take_parents(rp_job_options *out, const check *c, const rp_json *data, rp_error *err)
+rp_status rp_validation_parents(rp_job_options *out, const rp_archive *archive, const rp_job_options *job, bool counted,
+                                rp_error *err)
 {
-    const bool counted = rp_json_is_integer(rp_json_object_get(data, "seen"));
     const char *missing;
 
-    *out = c->job ? *c->job : (rp_job_options){.threads = 0};
-    missing = counted ? missing_parent(c->archive, out) : NULL;
+    *out = job ? *job : (rp_job_options){.threads = 0};
+    missing = counted ? missing_parent(archive, out) : NULL;
     if (missing)
         return rp_fail(err, RP_EARG,
                        "the statement counts rows that trained the run which this one started from, and that one's own "
@@ -167,7 +166,8 @@ static rp_status validate_again(char **made, size_t *made_length, const check *c
                                            .threshold = rp_json_string_value(rp_json_object_get(said, "threshold")),
                                            .part = rp_json_string_value(rp_json_object_get(said, "part"))};
     rp_job_options job;
-    rp_status status = take_parents(&job, c, rp_json_object_get(predicate, "data"), err);
+    const rp_json *seen = rp_json_object_get(rp_json_object_get(predicate, "data"), "seen");
+    rp_status status = rp_validation_parents(&job, c->archive, c->job, rp_json_is_integer(seen), err);
 
     return status == RP_OK ? rp_validate(c->archive, c->csv, c->size, c->where, &options, &job, made, made_length, err)
                            : status;

@@ -15,6 +15,7 @@
 typedef struct area {
     const char *part; /* NULL: there is none */
     double auc, error;
+    int64_t rows, without; /* without: rows that trained the model and have no score out of fold; -1: not of folds */
 } area;
 
 static bool real_at(const rp_json *discrimination, const char *key, double *out)
@@ -31,9 +32,22 @@ static bool area_at(const rp_json *figures, area *out)
     return real_at(d, "auc", &out->auc) && real_at(d, "auc_error", &out->error);
 }
 
+static int64_t rows_of(const rp_json *part)
+{
+    return rp_json_integer_value(rp_json_object_get(part, "rows"));
+}
+
+/* What a part's own figures say of it. */
+static void take_part(area *out, const char *name, const rp_json *part)
+{
+    if (area_at(rp_json_object_get(part, "figures"), out))
+        *out = (area){name, out->auc, out->error, rows_of(part), -1};
+}
+
 static rp_status out_of_fold(area *out, const rp_judged *j, const rp_archive *archive, rp_error *err)
 {
     const size_t outputs = j->scoring->model.outputs;
+    const int64_t trained = rows_of(rp_json_object_get(j->metrics, "training"));
     rp_out_of_fold kept;
     rp_ranking *ranking = NULL;
     rp_discrimination d;
@@ -47,7 +61,7 @@ static rp_status out_of_fold(area *out, const rp_judged *j, const rp_archive *ar
     if (status == RP_OK) {
         rp_discriminate(&d, ranking);
         if (d.auc - d.auc == 0 && d.error - d.error == 0)
-            *out = (area){"folds", d.auc, d.error};
+            *out = (area){"folds", d.auc, d.error, (int64_t)kept.rows, trained - (int64_t)kept.rows};
     }
     rp_ranking_free(ranking);
     rp_out_of_fold_clear(&kept);
@@ -64,12 +78,12 @@ static rp_status run_area(area *out, const rp_judged *j, const rp_archive *archi
     if (j->scoring->schema->classes != 2 || j->fold)
         return RP_OK;
     if (validation) {
-        out->part = area_at(rp_json_object_get(validation, "figures"), out) ? "validation" : NULL;
+        take_part(out, "validation", validation);
         return RP_OK;
     }
     if (j->scoring->recipe->data.fold == RP_ALL_FOLDS)
         return rp_archive_find(archive, RP_OUT_OF_FOLD_MEMBER) ? out_of_fold(out, j, archive, err) : RP_OK;
-    out->part = area_at(rp_json_object_get(training, "figures"), out) ? "training" : NULL;
+    take_part(out, "training", training);
     return RP_OK;
 }
 
@@ -91,7 +105,9 @@ rp_status rp_judged_development(rp_json **out, const rp_judged *j, const rp_arch
     *out = rp_json_object();
     if ((rp_put_figure(*out, "auc", was.auc) | rp_put_figure(*out, "auc_error", was.error) |
          rp_put_figure(*out, "statistic", statistic) | rp_put_figure(*out, "p", rp_normal_upper(statistic)) |
-         rp_json_object_set_new(*out, "part", rp_json_string(was.part))) == 0)
+         rp_json_object_set_new(*out, "part", rp_json_string(was.part)) |
+         rp_json_object_set_new(*out, "rows", rp_json_integer(was.rows)) |
+         (was.without >= 0 ? rp_json_object_set_new(*out, "without_score", rp_json_integer(was.without)) : 0)) == 0)
         return RP_OK;
     rp_json_free(*out);
     *out = NULL;

@@ -8,6 +8,7 @@
 #include "audit/trust/figures/reference_counts.h"
 #include "audit/validate/out_of_fold.h"
 #include "base/memory.h"
+#include "core/data/table.h"
 #include "determinism/decimal.h"
 
 void rp_judged_free(rp_judged *j)
@@ -65,6 +66,48 @@ static rp_status read_outcomes(rp_judged *j, const int64_t *row, size_t rows, rp
     for (size_t i = 0; i < j->rows; i++)
         j->outcomes += j->known[i];
     return status;
+}
+
+/* The table once more, as it would be with the recipe's conditions: a row with an outcome that has none then is left
+ * out. Conditions on columns that are not there, or of other sorts, leave nobody knows which. */
+static rp_status count_left_out(rp_judged *j, const rp_judged_table *table, rp_error *err)
+{
+    const rp_scoring *s = j->scoring;
+    int64_t *label = j->label ? rp_calloc(j->rows + 1, sizeof *label) : NULL, kept = 0;
+    double *value = j->value ? rp_calloc(j->rows + 1, sizeof *value) : NULL;
+    bool *known = rp_calloc(j->rows + 1, sizeof *known);
+    rp_written *texts = NULL;
+    rp_error ignored = {0};
+    size_t left_out = 0;
+    rp_status status = known && (label || value) ? RP_OK : RP_ENOMEM;
+
+    j->left_out[0] = j->left_out[1] = -1;
+    if (status == RP_OK)
+        status = rp_written_open(&texts, s->schema, s->recipe, table->csv, table->size, table->where, &ignored);
+    if (status == RP_OK)
+        status = rp_written_load_kept(texts, rp_scoring_pool(s), &left_out, &ignored);
+    if (status == RP_OK)
+        status = rp_written_outcomes(texts, NULL, 0, label, value, known, &ignored);
+    for (size_t i = 0; i < j->rows && status == RP_OK; i++)
+        kept += known[i];
+    if (status == RP_OK) {
+        j->left_out[0] = (int64_t)left_out;
+        j->left_out[1] = (int64_t)j->outcomes - kept;
+    }
+    rp_written_free(texts);
+    rp_free(label);
+    rp_free(value);
+    rp_free(known);
+    return status == RP_ENOMEM ? rp_no_memory(err) : RP_OK;
+}
+
+int rp_judged_put_rules(rp_json *data, const rp_judged *j, bool known)
+{
+    const int64_t left_out = j->left_out[known];
+
+    return rp_json_object_set_new(data, "hidden", rp_json_integer((int64_t)j->hidden)) |
+           rp_json_object_set_new(data, "left_out", left_out < 0 ? rp_json_null() : rp_json_integer(left_out)) |
+           rp_json_object_set_new(data, "unfiltered", rp_json_boolean(j->unfiltered));
 }
 
 /* Which rows are of the test part, before any outcome is looked at. */
@@ -179,8 +222,12 @@ rp_status rp_judged_new(rp_judged **out, const rp_archive *archive, const rp_jud
     if (status == RP_OK && j->fold)
         memcpy(j->scoring->scores, kept.score, kept.rows * kept.outputs * sizeof *kept.score);
     rp_out_of_fold_clear(&kept);
-    if (status == RP_OK)
+    if (status == RP_OK) {
         j->unfiltered = !own && j->scoring->recipe->data.reading.n_where > 0;
+        j->hidden = rp_rows_table(j->scoring->rows)->hidden;
+    }
+    if (status == RP_OK && j->unfiltered)
+        status = count_left_out(j, table, err);
     if (status != RP_OK)
         rp_judged_free(j);
     else
@@ -294,14 +341,16 @@ rp_slice_rows rp_judged_rows(const rp_judged *j)
                            .label = j->label,
                            .value = j->value,
                            .known = j->known,
-                           .offset = j->offset};
+                           .offset = j->offset,
+                           .family = j->scoring->recipe->train.family};
 }
 
 rp_status rp_judged_figures(rp_json **out, const rp_judged *j, double threshold, rp_error *err)
 {
     const rp_slice_rows rows = rp_judged_rows(j);
 
-    return rp_slice_figures(out, &rows, NULL, 0, &(rp_figure_options){.threshold = threshold}, err);
+    return rp_slice_figures(out, &rows, NULL, 0, &(rp_figure_options){.threshold = threshold, .family = rows.family},
+                            err);
 }
 
 rp_json *rp_judged_classes(const rp_judged *j)

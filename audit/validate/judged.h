@@ -22,6 +22,8 @@ typedef struct rp_judged {
     size_t rows, outcomes;
     size_t without_score; /* with fold: rows that trained the model and have no score out of fold */
     bool unfiltered;      /* the recipe has conditions on rows, and these were judged whether they meet them or not */
+    int64_t left_out[2];  /* unfiltered: rows that they leave out, those of them with an outcome; -1: not known */
+    size_t hidden;        /* lines of the table that look like rows and are passed over (data.comment, skip_lines) */
 } rp_judged;
 
 /* Which rows are judged, and whether a recipe's filter leaves some of them out. */
@@ -65,10 +67,14 @@ rp_status rp_judged_part_open(rp_judged_part *out, const rp_judged *of, const in
 void rp_judged_part_close(rp_judged_part *part);
 /* The rows as slices take them. */
 rp_slice_rows rp_judged_rows(const rp_judged *judged);
-/* These figures' area beside that of the rows that the run was judged by: {"auc", "auc_error", "p", "part",
- * "statistic"}, null where one of the two has none (CONTRACT 14.8). Errors: RP_EFORMAT: the scores out of fold. */
+/* These figures' area beside that of the rows that the run was judged by: {"auc", "auc_error", "p", "part", "rows",
+ * "statistic"}, of folds "without_score" too, null where one of the two has none (CONTRACT 14.8). Errors: RP_EFORMAT:
+ * the scores out of fold. */
 rp_status rp_judged_development(rp_json **out, const rp_judged *judged, const rp_archive *archive,
                                 const rp_json *figures, rp_error *err);
+/* What a statement says of rows that are judged although the recipe leaves them out, and of lines that look like rows:
+ * "hidden", "left_out" and "unfiltered"; known: of the rows with an outcome alone. Not 0: out of memory. */
+int rp_judged_put_rules(rp_json *data, const rp_judged *judged, bool known);
 /* The names of the model's classes in their order, null of a regression; NULL when memory runs out. */
 rp_json *rp_judged_classes(const rp_judged *judged);
 /* A threshold of scores: text is a decimal from 0 to 1, or NULL: NaN then. Errors: RP_EARG. */

@@ -65,7 +65,7 @@ static rp_status chain(rp_json *out, const rp_archive *archive, const char *peri
 static rp_status describe(rp_json *out, const rp_judged *j, const rp_training *t, const rp_archive *archive,
                           const char *period, const rp_judged_table *table, rp_error *err)
 {
-    int64_t seen = -1;
+    rp_seen_rows seen;
     rp_status status = rp_seen_own(&seen, archive, j, err);
     rp_json *data = status == RP_OK ? rp_text_digest(table->csv, table->size, err) : NULL;
     int failed;
@@ -73,9 +73,9 @@ static rp_status describe(rp_json *out, const rp_judged *j, const rp_training *t
     if (!data)
         return status == RP_OK ? rp_no_memory(err) : status;
     failed = rp_json_object_set_new(data, "rows", rp_json_integer((int64_t)j->rows));
-    failed |= rp_json_object_set_new(data, "seen", seen < 0 ? rp_json_null() : rp_json_integer(seen));
+    failed |= rp_seen_put(data, &seen, "own");
     failed |= rp_json_object_set_new(data, "without_outcome", rp_json_integer((int64_t)(j->rows - j->outcomes)));
-    failed |= rp_json_object_set_new(data, "unfiltered", rp_json_boolean(j->unfiltered));
+    failed |= rp_judged_put_rules(data, j, false);
     failed |= rp_json_object_set_new(out, "data", data);
     failed |= rp_json_object_set_new(out, "classes", rp_judged_classes(j));
     failed |= rp_json_object_set_new(out, "period", period ? rp_json_string(period) : rp_json_null());

@@ -19,13 +19,46 @@ static rp_status rows_with_outcome(int64_t **out, size_t *n, const rp_judged *j,
     return *out != NULL ? RP_OK : rp_no_memory(err);
 }
 
-/* Rows of one table that are looked for among those that trained. */
+/* Rows of one table that are looked for among those of a run's own. */
 typedef struct search {
     const rp_judged *judged;
     const int64_t *row; /* NULL: the first n */
     size_t n;
-    bool *mark; /* [n] */
+    bool *trained, *other; /* [n] */
+    bool all_parts;        /* other: like one of any other part, whether the model was chosen by it or not */
 } search;
+
+static rp_status open_search(search *s, rp_error *err)
+{
+    s->trained = rp_calloc(s->n + 1, sizeof *s->trained);
+    s->other = rp_calloc(s->n + 1, sizeof *s->other);
+    return s->trained && s->other ? RP_OK : rp_no_memory(err);
+}
+
+static void close_search(search *s)
+{
+    rp_free(s->trained);
+    rp_free(s->other);
+}
+
+/* A row that trained is one of these, whatever else it is. */
+static rp_seen_rows count(const search *s)
+{
+    rp_seen_rows out = {0, 0};
+
+    for (size_t i = 0; i < s->n; i++) {
+        out.trained += s->trained[i];
+        out.other += s->other[i] && !s->trained[i];
+    }
+    return out;
+}
+
+/* Whether the rows of the validation part said when to stop, or which settings to take: they know the model, which was
+ * taken because it was good on them. Challengers are not taken, however good they are. */
+static bool chose(const rp_recipe *recipe)
+{
+    return recipe->train.patience > 0 || recipe->search.n_over > 0;
+}
 
 /* An archive's table, and which of its rows trained. */
 typedef struct trained_rows {
@@ -65,31 +98,69 @@ static rp_status mark_trained(bool *held, search *s, const rp_archive *archive, 
 {
     const rp_scoring *scoring = s->judged->scoring;
     trained_rows own;
-    rp_tally seen;
     rp_status status = open_trained(&own, scoring, archive, recipe, err);
 
     *held = own.table != NULL;
-    if (status == RP_OK && *held)
-        status = rp_rows_seen(&seen, scoring->schema, scoring->rows, s->row, s->n, own.table, own.dataset->train_row,
-                              own.dataset->train_rows, s->mark, err);
+    if (status == RP_OK && *held) {
+        const rp_dataset *d = own.dataset;
+        const rp_own_rows list[] = {{d->train_row, d->train_rows, s->trained},
+                                    {d->valid_row, s->all_parts || chose(recipe) ? d->valid_rows : 0, s->other},
+                                    {d->test_row, s->all_parts ? d->test_rows : 0, s->other}};
+
+        status = rp_rows_like(scoring->schema, scoring->rows, s->row, s->n, own.table, list, sizeof list / sizeof *list,
+                              err);
+    }
     close_trained(&own);
     return status;
 }
 
-/* Rows that a trial left out, which others of the trial's rows equal: no run of another archive is behind a trial. */
-static rp_status count_out_of_fold(int64_t *out, const rp_archive *archive, const rp_judged *j, rp_error *err)
+/* The rows of data.test_csv are all of another part. *held: its table is there, or there is none. */
+static rp_status mark_test_table(bool *held, search *s, const rp_archive *archive, rp_error *err)
+{
+    const rp_scoring *scoring = s->judged->scoring;
+    const char *member = rp_judged_test_member(archive);
+    rp_buffer csv = {0};
+    rp_rows *rows = NULL;
+    int64_t *all = NULL;
+    rp_status status;
+
+    if (strcmp(member, RP_TABLE_MEMBER) == 0)
+        return RP_OK;
+    *held = rp_archive_find(archive, member) != NULL;
+    if (!*held)
+        return RP_OK;
+    status = rp_archive_read_member(archive, member, SIZE_MAX / 2, &csv, err);
+    if (status == RP_OK)
+        status = rp_rows_open(&rows, scoring->schema, scoring->recipe, csv.data, csv.size, member, NULL, err);
+    if (status == RP_OK && (all = rp_reallocarray(NULL, rp_rows_count(rows) + 1, sizeof *all)) == NULL)
+        status = rp_no_memory(err);
+    for (size_t i = 0; status == RP_OK && i < rp_rows_count(rows); i++)
+        all[i] = (int64_t)i;
+    if (status == RP_OK)
+        status = rp_rows_like(scoring->schema, scoring->rows, s->row, s->n, rows,
+                              &(rp_own_rows){all, rp_rows_count(rows), s->other}, 1, err);
+    rp_free(all);
+    rp_rows_free(rows);
+    rp_buffer_free(&csv);
+    return status;
+}
+
+/* Rows that a trial left out, which others of the trial's rows equal: no run of another archive is behind a trial. All
+ * folds together chose the settings of a search. */
+static rp_status count_out_of_fold(rp_seen_rows *out, const rp_archive *archive, const rp_judged *j, rp_error *err)
 {
     trained_rows own;
     rp_tally seen;
     rp_status status = open_trained(&own, j->scoring, archive, j->scoring->recipe, err);
 
-    *out = -1;
+    *out = (rp_seen_rows){-1, -1};
     if (status == RP_OK && own.table != NULL) {
         status = rp_rows_seen_apart(&seen, j->scoring->schema, own.table,
                                     &(rp_folded_rows){j->row, j->fold, j->known, j->rows}, own.dataset->train_row,
                                     own.dataset->train_rows, err);
         if (status == RP_OK)
-            *out = (int64_t)seen.count;
+            *out = (rp_seen_rows){(int64_t)seen.count,
+                                  chose(j->scoring->recipe) ? (int64_t)(j->outcomes - seen.count) : 0};
     }
     close_trained(&own);
     return status;
@@ -143,16 +214,7 @@ static rp_status mark_all(bool *known, search *s, const rp_archive *archive, con
     return status;
 }
 
-static int64_t marked(const search *s)
-{
-    int64_t count = 0;
-
-    for (size_t i = 0; i < s->n; i++)
-        count += s->mark[i];
-    return count;
-}
-
-rp_status rp_seen_count(int64_t *out, const rp_archive *archive, const rp_judged *judged,
+rp_status rp_seen_count(rp_seen_rows *out, const rp_archive *archive, const rp_judged *judged,
                         const rp_archive *const *parents, size_t n, rp_error *err)
 {
     search s = {.judged = judged};
@@ -162,32 +224,44 @@ rp_status rp_seen_count(int64_t *out, const rp_archive *archive, const rp_judged
 
     if (judged->fold != NULL)
         return count_out_of_fold(out, archive, judged, err);
-    *out = -1;
+    *out = (rp_seen_rows){-1, -1};
     status = rows_with_outcome(&chosen, &s.n, judged, err);
     s.row = chosen;
-    s.mark = rp_calloc(s.n + 1, sizeof *s.mark);
-    if (status == RP_OK && !s.mark)
-        status = rp_no_memory(err);
+    if (status == RP_OK)
+        status = open_search(&s, err);
     if (status == RP_OK)
         status = mark_all(&known, &s, archive, parents, n, err);
     if (status == RP_OK && known)
-        *out = marked(&s);
-    rp_free(s.mark);
+        *out = count(&s);
+    close_search(&s);
     rp_free(chosen);
     return status;
 }
 
-rp_status rp_seen_own(int64_t *out, const rp_archive *archive, const rp_judged *judged, rp_error *err)
+rp_status rp_seen_own(rp_seen_rows *out, const rp_archive *archive, const rp_judged *judged, rp_error *err)
 {
-    search s = {.judged = judged, .row = judged->row, .n = judged->rows};
+    search s = {.judged = judged, .row = judged->row, .n = judged->rows, .all_parts = true};
     bool known = false;
-    rp_status status;
+    rp_status status = open_search(&s, err);
 
-    *out = -1;
-    s.mark = rp_calloc(s.n + 1, sizeof *s.mark);
-    status = s.mark ? mark_trained(&known, &s, archive, judged->scoring->recipe, err) : rp_no_memory(err);
+    *out = (rp_seen_rows){-1, -1};
+    if (status == RP_OK)
+        status = mark_trained(&known, &s, archive, judged->scoring->recipe, err);
     if (status == RP_OK && known)
-        *out = marked(&s);
-    rp_free(s.mark);
+        status = mark_test_table(&known, &s, archive, err);
+    if (status == RP_OK && known)
+        *out = count(&s);
+    close_search(&s);
     return status;
+}
+
+static rp_json *count_json(int64_t count)
+{
+    return count < 0 ? rp_json_null() : rp_json_integer(count);
+}
+
+int rp_seen_put(rp_json *data, const rp_seen_rows *seen, const char *other)
+{
+    return rp_json_object_set_new(data, "seen", count_json(seen->trained)) |
+           rp_json_object_set_new(data, other, count_json(seen->other));
 }

@@ -1,17 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Rows that the model may have been trained on: figures of them flatter it. */
+ * Rows that the model may have been trained on, or chosen by: figures of them flatter it. */
 #ifndef AUDIT_VALIDATE_SEEN_H
 #define AUDIT_VALIDATE_SEEN_H
 
 #include "audit/validate/judged.h"
 
-/* How many of the rows that have an outcome have in every feature the value of one and the same row that trained the
- * weights: a training row of the run, of the run that it started from, of that one's parent and so on, which are looked
- * for among the n parents. -1 where one of their tables is not at hand, or has no such columns. Errors: RP_ENOMEM,
- * those of reading the run's own. */
-rp_status rp_seen_count(int64_t *out, const rp_archive *archive, const rp_judged *judged,
+/* -1: a table that had to be looked at is not at hand, or has no such columns. */
+typedef struct rp_seen_rows {
+    int64_t trained; /* have in every feature the value of one and the same row that trained the weights */
+    int64_t other;   /* of the rest: have those of another row of the runs' own that is no new one */
+} rp_seen_rows;
+
+/* Of the rows that have an outcome: those that are like a training row of the run, of the run that it started from, of
+ * that one's parent and so on, which are looked for among the n parents; other: like a row of the validation part of
+ * one of them that has chosen it, by early stopping or a search. Errors: RP_ENOMEM, those of reading the run's own. */
+rp_status rp_seen_count(rp_seen_rows *out, const rp_archive *archive, const rp_judged *judged,
                         const rp_archive *const *parents, size_t n, rp_error *err);
-/* The same of all rows, with an outcome or without, and of the run's own training rows alone. */
-rp_status rp_seen_own(int64_t *out, const rp_archive *archive, const rp_judged *judged, rp_error *err);
+/* The same of all rows, with an outcome or without, and of the run's own table alone; other: like a row of another part
+ * of it. */
+rp_status rp_seen_own(rp_seen_rows *out, const rp_archive *archive, const rp_judged *judged, rp_error *err);
+/* "seen" of a statement, and the others under their key, null where they are not known. Not 0: out of memory. */
+int rp_seen_put(rp_json *data, const rp_seen_rows *seen, const char *other);
 
 #endif

@@ -4,6 +4,7 @@
 #define AUDIT_VALIDATE_STATEMENT_TEXT_H
 
 #include "audit/statements/statement.h"
+#include "rp/audit.h"
 
 #define RP_SCORECARD_TYPE "https://reprise.invalid/scorecard/v1"
 
@@ -23,6 +24,11 @@ rp_status rp_validation_compare(const char *made, size_t made_length, const char
  * (rows where it names a part, or none where it is about a file), RP_EHASH, RP_ENOMEM. */
 rp_status rp_validation_same_rows(const rp_json *predicate, const void *csv, size_t size, const char *where,
                                   rp_error *err);
+/* Which rows count as seen hangs on the parents at hand. *out: job's (or none), with the parents that a statement which
+ * counts them was made with: all behind archive, in any order; where it does not count them none. Errors: RP_EARG: one
+ * of them is not among job's. */
+rp_status rp_validation_parents(rp_job_options *out, const rp_archive *archive, const rp_job_options *job, bool counted,
+                                rp_error *err);
 /* The text of a statement without the time at which somebody signed it into an archive: all else is a function of what
  * is given. json: the text, parsed. */
 rp_status rp_validation_undated(rp_buffer *out, const rp_json *json, const char *statement, size_t length,

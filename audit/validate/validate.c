@@ -12,7 +12,7 @@
 #include "rp/validation.h"
 
 typedef struct validation {
-    int64_t seen; /* -1: the training rows are not at hand */
+    rp_seen_rows seen;
     const rp_archive *archive;
     const rp_judged *judged;
     const rp_validation_options *options;
@@ -78,10 +78,10 @@ static rp_status fill(rp_json *out, const validation *v, const void *csv, size_t
     int failed = rp_json_object_set_new(data, "rows", rp_json_integer((int64_t)j->rows));
 
     failed |= rp_json_object_set_new(data, "without_outcome", rp_json_integer((int64_t)(j->rows - j->outcomes)));
-    failed |= rp_json_object_set_new(data, "unfiltered", rp_json_boolean(j->unfiltered));
+    failed |= rp_judged_put_rules(data, j, true);
     if (j->fold)
         failed |= rp_json_object_set_new(data, "without_score", rp_json_integer((int64_t)j->without_score));
-    failed |= rp_json_object_set_new(data, "seen", v->seen < 0 ? rp_json_null() : rp_json_integer(v->seen));
+    failed |= rp_seen_put(data, &v->seen, "chose");
     failed |= rp_json_object_set_new(out, "data", data);
     failed |= rp_json_object_set_new(out, "classes", rp_judged_classes(j));
     if (status == RP_OK)

@@ -177,6 +177,14 @@ def offset(reprise, name, frame, target, family, key):
         if family in ("poisson", "binomial"):
             figures["likelihood"] = farthest(found["log_likelihood"], result.llf)
             figures["aic"] = farthest(found["aic"], result.aic)
+        if family in ("poisson", "gamma"):  # of rows once each, whatever their weights
+            subprocess.run([reprise, "validate", "x.reprise", "--csv", "table.csv", "-o", "said.json", "--force"],
+                           check=True, capture_output=True)
+            with open("said.json") as text:
+                said = json.load(text)["predicate"]["figures"]
+            mean = result.fittedvalues
+            figures["actual/expected"] = farthest(said["actual_expected"], y.sum() / mean.sum())
+            figures["mean deviance"] = farthest(said["mean_deviance"], kind.deviance(y, mean) / len(y))
         bar(name, "%s, %s%s  " % (family, key, ", weights" if weights else "") +
             "  ".join("%s %.0e" % f for f in figures.items()), max(figures.values()) <= 1e-8)
 

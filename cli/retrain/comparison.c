@@ -259,9 +259,19 @@ static void put_head(rp_session *session, const rp_json *predicate)
         rp_put_line(session, "seen", "%lld equal a training row of the parent, %lld one of the child",
                     count_at(data, "seen_by_parent"), count_at(data, "seen"));
     else if (rp_json_is_integer(at(data, "seen")))
-        rp_put_line(session, "seen", "not known: not all rows that trained the parent are at hand");
+        rp_put_line(session, "seen",
+                    "not known: not all rows that trained the parent are at hand: --parent-withheld DIR; --parent "
+                    "ARCHIVE of what it started from");
     else
-        rp_put_line(session, "seen", "not known: not all rows that trained the two models are at hand");
+        rp_put_line(session, "seen",
+                    "not known: not all rows that trained the two models are at hand: --withheld, "
+                    "--parent-withheld DIR; --parent ARCHIVE of what the parent started from");
+    if (count_at(data, "chose") > 0)
+        rp_put_line(
+            session, "chosen",
+            "by %lld of these rows early stopping or a search took the child's model: they flatter it; judge on "
+            "others (--part test, --rows)",
+            count_at(data, "chose"));
     if (count_at(data, "seen_by_parent") > 0 || count_at(data, "seen") > 0)
         rp_put_line(session, "flattered", "%s, by rows like those it was trained on",
                     count_at(data, "seen") == 0             ? "the parent"

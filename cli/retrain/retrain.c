@@ -19,7 +19,7 @@ typedef struct request {
     rp_run_request run; /* out is the child's archive, written or there already */
     rp_retraining what;
     const char *child, *rows, *part, *threshold, *statement, *check, *withheld, *parent_withheld;
-    rp_text_list trust;
+    rp_text_list trust, parents; /* what the parent started from, and that one's own */
     rp_limits limits;
     bool attach;
 } request;
@@ -53,6 +53,8 @@ static rp_status keep_inputs(const request *r, rp_error *err)
 {
     rp_status status = rp_file_keep(r->statement, r->what.parent, "the parent", err);
 
+    for (size_t i = 0; i < r->parents.count && status == RP_OK; i++)
+        status = rp_file_keep(r->statement, r->parents.item[i], "--parent", err);
     if (status == RP_OK)
         status = rp_file_keep(r->statement, r->what.csv, "--csv", err);
     if (status == RP_OK)
@@ -110,6 +112,8 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         {0, "trust", RP_OPTION_LIST, "PUB.pem",
          "verify the parent's signature first, that of --child, and that of --check FILE (default: REPRISE_TRUST)",
          &r->trust, false},
+        {0, "parent", RP_OPTION_LIST, "ARCHIVE",
+         "PARENT started from this archive: count rows that trained it too; then its own parent's", &r->parents, false},
         {0, "parent-withheld", RP_OPTION_TEXT, "DIR", "the same of the parent", &r->parent_withheld, false},
         RP_OPTION_WITHHELD(&r->withheld),
         RP_OPTION_LIMITS(&r->limits),
@@ -137,7 +141,8 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
 typedef struct work {
     rp_run_done done;
     rp_trust trust;
-    rp_archive *parent, *child;
+    rp_archive *parent, *child, **before; /* before: the line behind the parent */
+    size_t n_before;
     rp_verification *verified[2];
     rp_key *key; /* of a comparison alone; else that of the training */
     rp_buffer rows, check;
@@ -152,6 +157,7 @@ static void release(work *w)
 {
     rp_run_done_clear(&w->done);
     rp_trust_free(&w->trust);
+    rp_parents_close(w->before, w->n_before);
     rp_archive_close(w->parent);
     rp_archive_close(w->child);
     rp_verification_free(w->verified[0]);
@@ -171,6 +177,8 @@ static rp_status load(work *w, const request *r, rp_error *err)
 
     if (status == RP_OK && r->parent_withheld)
         status = rp_archive_disclose(w->parent, r->parent_withheld, err);
+    if (status == RP_OK)
+        status = rp_parents_open(&w->before, &w->n_before, w->parent, &r->parents, err);
     if (status == RP_OK)
         status = rp_trust_load(&w->trust, &r->trust, err);
     if (status == RP_OK && r->child && r->run.key)
@@ -252,6 +260,8 @@ static rp_status compare(work *w, const request *r, rp_error *err)
         .csv = rows, .size = w->rows.size, .where = rp_input_name(r->rows), .part = r->part, .threshold = r->threshold};
     rp_status status = rp_limits_resolve(&r->limits, "retrain", &job, err);
 
+    job.parents = (const rp_archive *const *)w->before;
+    job.n_parents = w->n_before;
     if (status != RP_OK)
         return status;
     if (!r->child && !rows && !r->part && !r->statement && !r->attach && !keeps_rows(w))

@@ -80,31 +80,6 @@ static rp_status load_before(const inputs *in, const rp_statement_request *r, rp
     return status;
 }
 
-/* Each is the parent of the one before it. */
-static rp_status load_parents(inputs *in, const rp_statement_request *r, rp_error *err)
-{
-    const rp_archive *child = in->archive;
-    rp_status status = RP_OK;
-
-    in->parent = rp_calloc(r->parents.count + 1, sizeof(rp_archive *));
-    if (!in->parent)
-        return rp_no_memory(err);
-    for (size_t i = 0; i < r->parents.count && status == RP_OK; i++) {
-        const char *id = rp_parent_id(child), *path = r->parents.item[i];
-
-        status = rp_archive_open_confirmed(&in->parent[i], path, err);
-        if (status != RP_OK)
-            break;
-        child = in->parent[in->parents++];
-        if (!id)
-            status = rp_fail(err, RP_EARG, "%s: nothing to check: the run before it started from no other", path);
-        else if (strcmp(id, rp_archive_id(child)) != 0)
-            status = rp_fail(err, RP_EHASH, "%s: is archive %.64s, the run before it started from %.64s", path,
-                             rp_archive_id(child), id);
-    }
-    return status;
-}
-
 static rp_status load(inputs *in, const rp_statement_request *r, rp_error *err)
 {
     rp_status status = rp_archive_open_trusted(&in->archive, &in->verified, r->archive, &r->trust, err);
@@ -112,7 +87,7 @@ static rp_status load(inputs *in, const rp_statement_request *r, rp_error *err)
     if (status == RP_OK && r->withheld)
         status = rp_archive_disclose(in->archive, r->withheld, err);
     if (status == RP_OK)
-        status = load_parents(in, r, err);
+        status = rp_parents_open(&in->parent, &in->parents, in->archive, &r->parents, err);
     if (status == RP_OK)
         status = rp_trust_load(&in->trust, &r->trust, err);
     if (status == RP_OK && r->key)
@@ -235,9 +210,7 @@ rp_status rp_statement_run(rp_session *session, const rp_statement_request *r, r
         show(session, r, &in, member, json);
     rp_json_free(json);
     rp_text_free(statement);
-    for (size_t i = 0; i < in.parents; i++)
-        rp_archive_close(in.parent[i]);
-    rp_free(in.parent);
+    rp_parents_close(in.parent, in.parents);
     rp_archive_close(in.archive);
     rp_verification_free(in.verified);
     rp_trust_free(&in.trust);

@@ -106,6 +106,11 @@ static void put_development(rp_session *session, const rp_json *development)
         : part && strcmp(part, "folds") == 0  ? "AUC out of fold"
                                               : "AUC in validation",
         four(development, "auc").text, text, "");
+    if (count_at(development, "without_score") > 0) {
+        (void)snprintf(text, sizeof text, "  of %lld rows: %lld of folds that failed have no score",
+                       count_at(development, "rows"), count_at(development, "without_score"));
+        rp_buffer_printf(&session->out, "%s\n", text);
+    }
 }
 
 static void put_two_classes(rp_session *session, const rp_json *f, const rp_json *development)
@@ -211,6 +216,10 @@ static void put_quantity(rp_session *session, const rp_json *f)
     put(session, "RMSE", four(f, "rmse").text, "", four(trivial, "rmse").text);
     put(session, "MAE", four(f, "mae").text, "", four(trivial, "mae").text);
     put(session, "bias", four(f, "bias").text, "", "");
+    if (at(f, "mean_deviance")) {
+        put(session, "actual / expected", four(f, "actual_expected").text, "", "");
+        put(session, "mean deviance", four(f, "mean_deviance").text, "", four(trivial, "mean_deviance").text);
+    }
     put(session, "mean of outcomes", four(f, "mean").text, "",
         rp_json_object_get(trivial, "prediction") ? four(trivial, "prediction").text : "");
     put(session, "mean prediction", four(f, "mean_prediction").text, "", "");
@@ -355,6 +364,17 @@ static void put_selection(rp_session *session, const rp_json *cut, const rp_json
     rp_buffer_text(out, "  A screening: read the counts and intervals, not the ratio alone.\n");
 }
 
+static void put_left_out(rp_session *session, const rp_json *count)
+{
+    if (rp_json_is_integer(count))
+        rp_put_line(session, "where", "not applied: rows that the recipe leaves out are judged too, %lld of these",
+                    (long long)rp_json_integer_value(count));
+    else
+        rp_put_line(session, "where",
+                    "not applied: rows that the recipe leaves out are judged too; how many is not known, as these rows "
+                    "lack a column of it, or have cells that it cannot be held against");
+}
+
 /* way: what the command takes where it is not known what trained the model. */
 static void put_data(rp_session *session, const rp_json *predicate, const char *way)
 {
@@ -369,12 +389,22 @@ static void put_data(rp_session *session, const rp_json *predicate, const char *
         rp_put_line(session, "failed", "folds of %lld rows, which have no score and are not judged",
                     count_at(data, "without_score"));
     if (rp_json_is_true(at(data, "unfiltered")))
-        rp_put_line(session, "where", "not applied: rows that the recipe leaves out are judged too");
+        put_left_out(session, at(data, "left_out"));
+    if (count_at(data, "hidden"))
+        rp_put_verdict(session, false, "hidden",
+                       "%lld lines have as many cells as a row, and are none by data.comment or data.skip_lines",
+                       count_at(data, "hidden"));
     if (count_at(data, "seen"))
         rp_put_line(session, "seen", "%lld are in every feature what a training row %sis: they flatter",
                     count_at(data, "seen"), at(data, "without_score") ? "of their trial " : "");
     else if (rp_json_is_null(at(data, "seen")))
         rp_put_verdict(session, false, "seen", "not known: rows that trained the model are not all at hand: %s", way);
+    if (count_at(data, "chose"))
+        rp_put_line(session, "chosen", "by %lld more, which said when to stop or which settings to take: they flatter",
+                    count_at(data, "chose"));
+    if (count_at(data, "own"))
+        rp_put_line(session, "own", "%lld more are in every feature what a row of the run's own table is",
+                    count_at(data, "own"));
     rp_put_line(session, "sha256", "%s", digest ? digest : "-");
 }
 

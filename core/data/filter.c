@@ -54,6 +54,17 @@ rp_status rp_filter_resolve(rp_filter **out, const rp_cells *cells, size_t targe
     return status;
 }
 
+rp_status rp_filter_conditions(rp_filter **out, const rp_cells *cells)
+{
+    rp_status status = rp_filter_resolve(out, cells, SIZE_MAX);
+
+    if (status == RP_OK && *out != NULL) {
+        (*out)->trials = SIZE_MAX;
+        (*out)->blank = true;
+    }
+    return status;
+}
+
 rp_status rp_filter_own(rp_filter **out, const rp_cells *cells)
 {
     const rp_recipe *recipe = cells->recipe;

@@ -74,6 +74,8 @@ size_t rp_schema_own(const rp_schema *schema);
 rp_status rp_filter_resolve(rp_filter **out, const rp_cells *cells, size_t target);
 /* The same of the table that a run was made of, read as later rows are: rows that are not kept have their places. */
 rp_status rp_filter_own(rp_filter **out, const rp_cells *cells);
+/* Its conditions alone, of whatever rows: likewise. */
+rp_status rp_filter_conditions(rp_filter **out, const rp_cells *cells);
 void rp_filter_free(rp_filter *filter); /* NULL is fine */
 /* Warns of the rows that were left out. */
 rp_status rp_filter_tell(const rp_cells *cells);

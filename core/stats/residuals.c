@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "core/stats/ranking.h"
 #include "determinism/bits.h"
+#include "determinism/math.h"
 #include "determinism/sum.h"
 
 const double rp_residual_quantiles[RP_RESIDUAL_QUANTILES] = {0, 0.05, 0.25, 0.5, 0.75, 0.95, 1};
@@ -60,6 +61,23 @@ rp_status rp_errors_of(rp_errors *out, const double *prediction, const double *t
     rp_sort_f64(work, rows);
     for (int k = 0; k < RP_RESIDUAL_QUANTILES; k++)
         out->residual[k] = rows ? rp_sorted_quantile(work, rows, rp_residual_quantiles[k]) : n / n;
+    rp_free(work);
+    return RP_OK;
+}
+
+rp_status rp_mean_deviance(double *out, const double *prediction, const double *truth, size_t rows, bool gamma,
+                           rp_error *err)
+{
+    double *work = rp_reallocarray(NULL, rows + 1, sizeof *work);
+
+    if (!work)
+        return rp_no_memory(err);
+    for (size_t i = 0; i < rows; i++) {
+        const double p = prediction[i], t = truth[i], ratio = rp_log_f64(t / p);
+
+        work[i] = gamma ? (t - p) / p - ratio : t == 0 ? p : t * ratio - (t - p);
+    }
+    *out = 2 * (rp_sum_f64(work, rows, 1) / (double)(int64_t)rows);
     rp_free(work);
     return RP_OK;
 }

@@ -3,6 +3,7 @@
 #ifndef CORE_STATS_RESIDUALS_H
 #define CORE_STATS_RESIDUALS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "rp/error.h"
@@ -22,5 +23,10 @@ typedef struct rp_errors {
  * not defined. Errors: RP_ENOMEM. */
 rp_status rp_errors_of(rp_errors *out, const double *prediction, const double *truth, size_t rows, double trivial,
                        const double *of_each, rp_error *err);
+
+/* Twice the mean of each row's deviance of the family poisson or gamma (CONTRACT 14.5). NaN where it is not defined.
+ * Errors: RP_ENOMEM. */
+rp_status rp_mean_deviance(double *out, const double *prediction, const double *truth, size_t rows, bool gamma,
+                           rp_error *err);
 
 #endif

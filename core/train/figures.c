@@ -371,23 +371,46 @@ double rp_trivial_beside(const rp_yardstick *y, double offset)
     return y->rate == y->rate ? y->rate * rp_exp_f64(offset) : y->above + offset;
 }
 
-static rp_status quantity(rp_json *out, const rp_scored_rows *s, const rp_yardstick *y, rp_error *err)
+/* What the model expected beside what came, and how far off the family says that it was. each: what the trivial model
+ * gives each row. */
+static rp_status put_family(rp_json *out, const rp_scored_rows *s, const rp_errors *e, const double *each,
+                            rp_family family, rp_error *err)
+{
+    const bool gamma = family == RP_FAMILY_GAMMA;
+    double deviance, trivial;
+    rp_status status = rp_mean_deviance(&deviance, s->score, s->target, s->rows, gamma, err);
+
+    if (status == RP_OK)
+        status = rp_mean_deviance(&trivial, each, s->target, s->rows, gamma, err);
+    if (status != RP_OK)
+        return status;
+    return (rp_put_figure(out, "actual_expected", e->mean / e->predicted_mean) |
+            rp_put_figure(out, "mean_deviance", deviance) |
+            rp_put_figure(rp_json_object_get(out, "trivial"), "mean_deviance", trivial)) != 0
+               ? rp_no_memory(err)
+               : RP_OK;
+}
+
+static rp_status quantity(rp_json *out, const rp_scored_rows *s, const rp_yardstick *y, rp_family family, rp_error *err)
 {
     const bool beside = s->offset && (y->rate == y->rate || y->above == y->above);
-    double *each = NULL;
+    double *each = rp_reallocarray(NULL, s->rows + 1, sizeof *each);
     rp_errors e;
-    rp_status status;
+    rp_status status = each ? RP_OK : rp_no_memory(err);
 
-    for (size_t i = 0; i < s->rows; i++)
+    for (size_t i = 0; i < s->rows && status == RP_OK; i++) {
         if (s->score[i] - s->score[i] != 0)
-            return rp_fail(err, RP_EDATA, "prediction of row %zu: expected a finite number, found none", i);
-    if (beside && !(each = rp_reallocarray(NULL, s->rows + 1, sizeof *each)))
-        return rp_no_memory(err);
-    for (size_t i = 0; i < s->rows && beside; i++)
-        each[i] = rp_trivial_beside(y, s->offset[i]);
-    status = rp_errors_of(&e, s->score, s->target, s->rows, y->mean, each, err);
+            status = rp_fail(err, RP_EDATA, "prediction of row %zu: expected a finite number, found none", i);
+        each[i] = beside ? rp_trivial_beside(y, s->offset[i]) : y->mean;
+    }
+    if (status == RP_OK)
+        status = rp_errors_of(&e, s->score, s->target, s->rows, y->mean, beside ? each : NULL, err);
+    if (status == RP_OK && put_errors(out, &e, y, beside) != 0)
+        status = rp_no_memory(err);
+    if (status == RP_OK && (family == RP_FAMILY_POISSON || family == RP_FAMILY_GAMMA))
+        status = put_family(out, s, &e, each, family, err);
     rp_free(each);
-    return status == RP_OK && put_errors(out, &e, y, beside) != 0 ? rp_no_memory(err) : status;
+    return status;
 }
 
 rp_status rp_figures(rp_json **out, const rp_scored_rows *s, const rp_yardstick *y, const rp_figure_options *options,
@@ -400,7 +423,7 @@ rp_status rp_figures(rp_json **out, const rp_scored_rows *s, const rp_yardstick 
         v.score && v.positive && json && put_count(json, "rows", s->rows) == 0 ? RP_OK : rp_no_memory(err);
 
     if (status == RP_OK && s->classes == 0)
-        status = quantity(json, s, y, err);
+        status = quantity(json, s, y, options->family, err);
     else if (status == RP_OK && s->classes == 2)
         status = two_classes(json, s, y, &v, options, err);
     else if (status == RP_OK)

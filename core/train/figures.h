@@ -31,6 +31,7 @@ typedef struct rp_figure_options {
     bool fitted;      /* the model was fitted to these rows */
     bool brief;       /* without bands and CAP */
     double threshold; /* one more, given by the user; NaN: none */
+    rp_family family; /* of poisson and gamma the mean deviance too, and what was expected beside what came */
 } rp_figure_options;
 
 /* New reference in *out. Errors: RP_EDATA (a score that is no finite number), RP_ENOMEM. */

@@ -100,7 +100,8 @@ typedef struct rp_job_options {
                             rp_status (*take)(void *taker, const void *bytes, size_t size, rp_error *err), void *taker,
                             rp_error *err);
     /* rp_validate, rp_validation_check: the archive that the run started from, that one's own parent and so on, in any
-     * order: rows that trained one of them count as seen. Without one of them `seen` of a run that has a parent is
+     * order: rows that trained one of them count as seen. rp_retraining_compare, rp_retraining_check: those behind the
+     * parent. Without one of them `seen` of a run that has a parent is
      * null, as it is of explanations in any case. Borrowed. */
     const rp_archive *const *parents;
     size_t n_parents;

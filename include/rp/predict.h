@@ -32,6 +32,7 @@ typedef struct rp_prediction {
     char *text; /* CSV */
     size_t length;
     uint64_t rows;
+    uint64_t hidden;       /* lines of the CSV that look like rows and are none by data.comment or data.skip_lines */
     bool checked;          /* the archive says what the training rows were like; else the counts are 0 */
     uint64_t unseen;       /* categories that no training row had */
     uint64_t rare_or_new;  /* where rare ones are pooled: one of those, or one that no training row had */

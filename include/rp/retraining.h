@@ -30,8 +30,10 @@ typedef struct rp_retraining_options {
 
 /* Parent and child on the same rows: figures of both, who is better, scores that moved, decisions that changed; and the
  * drift between both trainings. A statement about the child, to be signed by rp_validation_sign. options may be NULL.
- * *statement: NUL-terminated, freed with rp_text_free. Errors: RP_EARG (no such rows in the child's recipe), RP_EDATA
- * (they do not predict the same classes, no row with an outcome), those of rp_validate. */
+ * job->parents: where the parent started from another archive's states, that one, its own parent and so on, so that
+ * rows which trained any of them are counted. *statement: NUL-terminated, freed with rp_text_free. Errors: RP_EARG (no
+ * such rows in the child's recipe), RP_EDATA (they do not predict the same classes, no row with an outcome), those of
+ * rp_validate. */
 RP_API rp_status rp_retraining_compare(const rp_archive *parent, const rp_archive *child,
                                        const rp_retraining_options *options, const rp_job_options *job,
                                        char **statement, size_t *length, rp_error *err);

@@ -92,7 +92,10 @@ typedef struct rp_stated_figures {
     bool test;                       /* of the test part of the archive's own rows */
     bool validation;                 /* of a retraining: of the validation part of them */
     uint64_t rows;                   /* that were judged */
-    int64_t seen;                    /* of those the ones that trained; -1: not known, or a monitoring */
+    int64_t seen;                    /* of those the ones that trained; -1: not known */
+    int64_t other;                   /* further ones by which the model was chosen, of a monitoring those of its run's
+                                      * other parts; -1: not known */
+    int64_t left_out;                /* of those the ones that the recipe's data.where leaves out; -1: not known */
     uint64_t number;                 /* of a monitoring: its place in the chain of periods; else 0 */
     char period[129];                /* of a monitoring; "": it has no name */
     char predecessor[RP_DIGEST_HEX]; /* of a retraining: the parent's archive id; else "" */

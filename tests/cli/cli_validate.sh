@@ -174,6 +174,57 @@ data = [json.load(open(name))["predicate"]["data"] for name in names]
 assert [d["unfiltered"] for d in data] == [False, True, False, True], data
 assert data[1]["rows"] == 5000 > data[0]["rows"]' || fail "whether conditions were applied"
 
+# lines that look like rows and are comments to the recipe: counted, of whatever table
+sed 's/^  folds.*/  folds: 5\n  comment: "#"/' "$source/examples/loans.yaml" >comment.yaml
+"$reprise" run comment.yaml -o comment.reprise >/dev/null 2>err || fail "$(cat err)"
+sed '3s/^/#/; 5s/^/#/' new.csv >comments.csv
+expect 0 "2 lines have as many cells as a row" "$reprise" validate comment.reprise --csv comments.csv -o comments.json
+expect 0 "2 lines have as many cells as a row" "$reprise" monitor comment.reprise --csv comments.csv
+expect 0 "2 lines have as many cells as a row" "$reprise" predict comment.reprise --csv comments.csv -o comments.out
+expect 0 "2 lines have as many cells as a row" "$reprise" predict comment.reprise --csv comments.csv -o -
+expect 0 '"hidden":2' "$reprise" predict comment.reprise --csv comments.csv --json -o comments2.out
+grep -q '"hidden":2,' comments.json || fail "lines that are passed over are not counted"
+"$reprise" validate comment.reprise --csv new.csv --json | grep -q '"hidden":0,' || fail "lines that are not"
+
+# counts with exposures: what came beside what was expected, and the family's deviance, recounted from predictions
+awk 'BEGIN { print "x,n,z,g"; for (i = 0; i < 400; i++)
+    print i % 17 "," (1 + i * i % 40) / 8 "," (1 + i * i % 7) * (i % 3) % 5 "," (i % 2 ? "a" : "b") }' >exposed.csv
+for family in poisson gamma; do
+    awk -F, -v OFS=, -v more="$([ $family = poisson ] && echo 0 || echo 0.25)" 'NR > 1 { $3 += more } { print }' \
+        exposed.csv >$family.csv
+    printf '%s\n' 'reprise: 1' "data: {csv: $family.csv, target: z, exposure: n, columns: {g: ignore}}" \
+        "train: {task: regression, family: $family}" >$family.yaml
+    "$reprise" run $family.yaml -o $family.reprise >/dev/null 2>err || fail "$(cat err)"
+    expect 0 "actual / expected" "$reprise" validate $family.reprise --csv $family.csv --by g -o $family.json
+    "$reprise" predict $family.reprise --csv $family.csv -o $family.out >/dev/null
+    "$reprise" inspect $family.reprise --member outputs/reference.json >$family.reference
+    if "$reprise" inspect $family.reprise --member outputs/metrics.json | grep -q deviance; then
+        fail "a run's own figures"
+    fi
+done
+expect 0 "mean deviance" "$reprise" monitor poisson.reprise --csv poisson.csv
+python3 - <<'P' || fail "actual and expected, and the deviance"
+import csv, json, math
+for family in ("poisson", "gamma"):
+    rows = list(csv.DictReader(open(family + ".csv")))
+    p = [float(r["predicted"]) for r in csv.DictReader(open(family + ".out"))]
+    rate = float(json.load(open(family + ".reference"))["rate"])
+    said = json.load(open(family + ".json"))["predicate"]
+    def deviance(t, p):
+        if family == "gamma":
+            return 2 * sum((b - a) / a - math.log(b / a) for a, b in zip(p, t)) / len(t)
+        return 2 * sum((b * math.log(b / a) if b else 0) - (b - a) for a, b in zip(p, t)) / len(t)
+    parts = [(part["figures"], [i for i, r in enumerate(rows) if r["g"] == part["value"]])
+             for part in said["slices"][0]["parts"]]
+    for figures, at in [(said["figures"], range(len(rows)))] + parts:
+        t, mine = [float(rows[i]["z"]) for i in at], [p[i] for i in at]
+        trivial = [rate * float(rows[i]["n"]) for i in at]
+        for key, found, expected in (("actual_expected", figures["actual_expected"], sum(t) / sum(mine)),
+                                     ("deviance", figures["mean_deviance"], deviance(t, mine)),
+                                     ("trivial", figures["trivial"]["mean_deviance"], deviance(t, trivial))):
+            assert math.isclose(float(found), expected, rel_tol=1e-9), (family, key, found, expected)
+P
+
 # pooled categories are no drift, and no new values
 sed 's/loan_id: ignore/loan_id: ignore\n    purpose: {rare: 0.2}/' "$source/examples/loans.yaml" >rare.yaml
 "$reprise" run rare.yaml -o rare.reprise >/dev/null 2>&1

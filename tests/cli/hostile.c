@@ -181,7 +181,9 @@ static const char *judge(const hostile_case *c, const command *what, const outco
         return "its member is not named";
     if (c->kind == HOSTILE_CONTENT && what->accepts && o->code != 0)
         return "its hashes are right";
-    if (c->kind == HOSTILE_CONTENT && what->replays && (o->code == 0 || !named))
+    if (c->kind == HOSTILE_RECIPE && what->accepts && (o->code != 4 || !named))
+        return "it was not refused with 4, or its member is not named";
+    if (c->kind != HOSTILE_REFUSED && what->replays && (o->code == 0 || !named))
         return "it was replayed, or its member is not named";
     return NULL;
 }
@@ -216,7 +218,7 @@ static void try_all(const hostile_case *c, bool thorough, bool table)
         const char *why;
         outcome o;
 
-        if (commands[i].structure && c->kind == HOSTILE_CONTENT)
+        if (commands[i].structure && c->kind != HOSTILE_REFUSED)
             continue;
         if (!thorough && c->kind == HOSTILE_REFUSED && i > 0 && i != 1 + turn % (COMMANDS - 1))
             continue;

@@ -269,11 +269,11 @@ static void parts_empty(FILE *out)
 #define W "weights/final.safetensors"
 
 static const hostile_case cases[] = {
-    {"deep-recipe", C, "run/recipe.json", false, deep_recipe},
-    {"wide-recipe", C, "run/recipe.json", false, wide_recipe},
-    {"large-recipe", C, "run/recipe.json", false, large_recipe},
-    {"recipe-not-utf8", C, "run/recipe.json", false, recipe_not_utf8},
-    {"empty-recipe", C, "run/recipe.json", false, empty_recipe},
+    {"deep-recipe", HOSTILE_RECIPE, "run/recipe.json", false, deep_recipe},
+    {"wide-recipe", HOSTILE_RECIPE, "run/recipe.json", false, wide_recipe},
+    {"large-recipe", HOSTILE_RECIPE, "run/recipe.json", false, large_recipe},
+    {"recipe-not-utf8", HOSTILE_RECIPE, "run/recipe.json", false, recipe_not_utf8},
+    {"empty-recipe", HOSTILE_RECIPE, "run/recipe.json", false, empty_recipe},
     {"empty-csv", C, "data/raw.csv", false, empty_csv},
     {"wide-csv", C, "data/raw.csv", false, wide_csv},
     {"quoted-csv", C, "data/raw.csv", false, quoted_csv},

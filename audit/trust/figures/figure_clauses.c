@@ -74,19 +74,25 @@ static void read_signers(rp_policy_reader *in, const rp_node *node, rp_clause *c
     rp_policy_read_dates(in, node, clause);
 }
 
-/* Of the judged rows, how many may have trained the model. */
+static void read_share(rp_policy_reader *in, const rp_node *node, const char *key, rp_clause *clause, double *out)
+{
+    *out = 0.5;
+    if (read_bound(in, node, key, clause, out) && in->r.status == RP_OK && *out > 1)
+        rp_node_refuse(&in->r, node, clause->name, "%s: expected a share of the rows, 0 to 1", key);
+}
+
+/* Of the judged rows, how many may have trained the model, or be none that it is for. */
 static void read_seen(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
 {
-    clause->figures.seen = 0.5;
-    if (read_bound(in, node, "seen", clause, &clause->figures.seen) && in->r.status == RP_OK &&
-        clause->figures.seen > 1)
-        rp_node_refuse(&in->r, node, clause->name, "seen: expected a share of the rows, 0 to 1");
+    read_share(in, node, "seen", clause, &clause->figures.seen);
+    read_share(in, node, "left_out", clause, &clause->figures.left_out);
 }
 
 void rp_policy_read_validation(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
 {
-    static const char *const keys[] = {"by",       "count",   "independent", "on",         "rows",      "seen", "of",
-                                       "at_least", "at_most", "timestamp",   "not_before", "not_after", "days"};
+    static const char *const keys[] = {"by",         "count",     "independent", "on",      "rows",
+                                       "seen",       "of",        "at_least",    "at_most", "timestamp",
+                                       "not_before", "not_after", "days",        "left_out"};
     static const char *const on[] = {"any", "test", "rows"};
     char path[RP_POLICY_PATH];
     int where = 0;
@@ -106,8 +112,8 @@ void rp_policy_read_validation(rp_policy_reader *in, const rp_node *node, rp_cla
 
 void rp_policy_read_drift(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
 {
-    static const char *const keys[] = {"by",   "count", "independent", "psi",       "csi",        "ks",
-                                       "rows", "days",  "seen",        "timestamp", "not_before", "not_after"};
+    static const char *const keys[] = {"by",   "count", "independent", "psi",        "csi",       "ks",      "rows",
+                                       "days", "seen",  "timestamp",   "not_before", "not_after", "left_out"};
 
     rp_policy_check_keys(in, node, clause->name, keys, COUNT(keys));
     read_signers(in, node, clause);
@@ -126,7 +132,8 @@ void rp_policy_read_drift(rp_policy_reader *in, const rp_node *node, rp_clause *
 /* Of the run's own figures, unless the clause says whose statement. */
 static void read_whose(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
 {
-    static const char *const only[] = {"count", "independent", "seen", "timestamp", "not_before", "not_after"};
+    static const char *const only[] = {"count",     "independent", "seen",     "left_out",
+                                       "timestamp", "not_before",  "not_after"};
 
     rp_policy_read_name(in, node, "column", "the column as the slices name it, such as region or age:4", clause,
                         clause->figures.column, sizeof clause->figures.column);
@@ -143,8 +150,9 @@ static void read_whose(rp_policy_reader *in, const rp_node *node, rp_clause *cla
 
 void rp_policy_read_slices(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
 {
-    static const char *const keys[] = {"column", "of",          "at_least",  "at_most",    "few",       "by",
-                                       "count",  "independent", "timestamp", "not_before", "not_after", "seen"};
+    static const char *const keys[] = {"column",    "of",    "at_least",    "at_most",   "few",
+                                       "by",        "count", "independent", "timestamp", "not_before",
+                                       "not_after", "seen",  "left_out"};
 
     rp_policy_check_keys(in, node, clause->name, keys, COUNT(keys));
     read_whose(in, node, clause);
@@ -154,8 +162,9 @@ void rp_policy_read_slices(rp_policy_reader *in, const rp_node *node, rp_clause 
 
 void rp_policy_read_selection(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
 {
-    static const char *const keys[] = {"column", "favourable",  "threshold", "ratio",      "difference", "by",
-                                       "count",  "independent", "timestamp", "not_before", "not_after",  "seen"};
+    static const char *const keys[] = {"column",    "favourable", "threshold",   "ratio",     "difference",
+                                       "by",        "count",      "independent", "timestamp", "not_before",
+                                       "not_after", "seen",       "left_out"};
 
     rp_policy_check_keys(in, node, clause->name, keys, COUNT(keys));
     read_whose(in, node, clause);
@@ -203,7 +212,7 @@ void rp_policy_read_fall(rp_policy_reader *in, const rp_node *node, rp_clause *c
     clause->figures.others = where == 3;
     read_integer(in, node, "rows", clause, &clause->figures.rows, 1);
     read_integer(in, node, "days", clause, &clause->figures.days, 0);
-    read_seen(in, node, clause);
+    read_share(in, node, "seen", clause, &clause->figures.seen);
     read_predecessor(in, node, clause);
     rp_policy_read_flag(in, node, "same_recipe", clause, &clause->figures.same_recipe);
     for (size_t k = 0; k < RP_FALLS; k++) {

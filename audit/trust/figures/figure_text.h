@@ -16,9 +16,10 @@ bool rp_within(const rp_model_bound *bound, const rp_json *value);
 extern const char *const rp_fall_names[RP_FALLS];
 /* Why statement i does not count for a clause on figures, whoever's group its signer is of; or NULL. */
 const char *rp_figures_lack(rp_check *c, size_t i);
-/* Why its rows do not count: more of them than the clause allows trained the model; or NULL. */
+/* Why its rows do not count: more of them than the clause allows trained the model, chose it, or are none that it is
+ * for; or NULL. */
 const char *rp_seen_lacks(const rp_check *c, size_t i);
-/* ", of which at most 0.5 were trained on". */
+/* ", of which at most 0.5 were trained on or chose the model". */
 void rp_put_seen(const rp_check *c, rp_buffer *text);
 /* Beside the key: what a statement is about. */
 void rp_note_figures(rp_check *c, size_t i, const char *what);

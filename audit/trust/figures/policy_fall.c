@@ -158,6 +158,9 @@ static void judge(rp_check *c, size_t i)
         put_figures(&said, figures);
     if (c->verified->statement[i].figures->test && tests_a_table(c->verified->facts))
         rp_buffer_text(&said, ", its test part a table of its own (data.test_csv), which who made the run chose");
+    if (c->verified->statement[i].figures->other > 0)
+        rp_buffer_printf(&said, ", by %lld of whose rows the run was chosen (early stopping, search)",
+                         (long long)c->verified->statement[i].figures->other);
     fine = fine && !missing;
     rp_buffer_u8(&said, 0);
     c->found.failed = c->found.failed || said.failed;

@@ -193,7 +193,7 @@ static void check(rp_check *c, rp_buffer *text)
         return;
     }
     rp_buffer_printf(text, ", by a validation of %llu of %s", (unsigned long long)c->clause->count, c->group->name);
-    if (c->clause->figures.seen < 1)
+    if (c->clause->figures.seen < 1 || c->clause->figures.left_out < 1)
         rp_buffer_text(text, " on rows");
     rp_put_seen(c, text);
     rp_evidence_describe_dates(c, text);

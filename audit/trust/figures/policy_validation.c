@@ -89,32 +89,78 @@ static const char *not_counted(const rp_check *c, rp_statement_kind kind)
         return "does not say how many of its rows were trained on: where the table was withheld, reprise monitor "
                "--withheld DIR counts them";
     if (kind == RP_STATEMENT_RETRAINING)
-        return "does not say how many of its rows trained the run or one that it started from: where tables were "
-               "withheld, reprise retrain --child --withheld DIR --parent-withheld DIR counts them";
+        return "does not say how many of its rows trained the run or one that it started from: reprise retrain --child "
+               "counts them with --withheld, --parent-withheld and --parent (of the parent's own)";
     return *c->verified->parent ? "does not say how many of its rows trained the run or the one that it started "
                                   "from: reprise validate --parent PARENT counts them"
                                 : "does not say how many of its rows were trained on";
+}
+
+/* A run and its predecessor may be held against each other on the run's own validation part, whatever that decided. */
+static const char *other_lacks(const rp_check *c, size_t i)
+{
+    const rp_stated_figures *f = c->verified->statement[i].figures;
+    const bool monitors = c->verified->statement[i].kind == RP_STATEMENT_MONITORING;
+
+    if (c->clause->kind == RP_CLAUSE_FALL)
+        return NULL;
+    if (f->other < 0)
+        return monitors ? "does not say how many of its rows are of the run's own table: reprise monitor counts them"
+                        : "does not say by how many of its rows the model was chosen: reprise validate counts them";
+    if ((double)f->seen + (double)f->other <= c->clause->figures.seen * (double)f->rows)
+        return NULL;
+    return monitors ? "looked at rows of the run's own table, which are of no later time"
+                    : "judged rows by which the model was chosen (early stopping, search)";
+}
+
+static const char *left_out_lacks(const rp_check *c, size_t i)
+{
+    const double most = c->clause->figures.left_out;
+    const rp_stated_figures *f = c->verified->statement[i].figures;
+
+    if (c->clause->kind == RP_CLAUSE_FALL || most >= 1)
+        return NULL;
+    if (f->left_out < 0)
+        return "does not say how many of its rows the recipe's conditions (data.where) leave out: a policy takes any "
+               "with left_out: 1";
+    return (double)f->left_out <= most * (double)f->rows
+               ? NULL
+               : "judged rows that the recipe's conditions (data.where) leave out: leave them out of the file";
 }
 
 const char *rp_seen_lacks(const rp_check *c, size_t i)
 {
     const double most = c->clause->figures.seen;
     const rp_stated_figures *f = c->verified->statement[i].figures;
+    const char *lacks;
 
     if (most >= 1)
-        return NULL;
+        return left_out_lacks(c, i);
     if (f->seen < 0)
         return not_counted(c, c->verified->statement[i].kind);
-    return (double)f->seen <= most * (double)f->rows ? NULL : "judged rows that the model was trained on";
+    if ((double)f->seen > most * (double)f->rows)
+        return "judged rows that the model was trained on";
+    lacks = other_lacks(c, i);
+    return lacks != NULL ? lacks : left_out_lacks(c, i);
 }
 
 void rp_put_seen(const rp_check *c, rp_buffer *text)
 {
-    if (c->clause->figures.seen >= 1)
-        return;
-    rp_buffer_text(text, ", of which at most ");
-    rp_put_bound(text, c->clause->figures.seen);
-    rp_buffer_text(text, " were trained on");
+    const rp_figure_rule *rule = &c->clause->figures;
+    const char *what = c->clause->kind == RP_CLAUSE_DRIFT  ? " are of the run's own table"
+                       : c->clause->kind == RP_CLAUSE_FALL ? " were trained on"
+                                                           : " were trained on or chose the model";
+
+    if (rule->seen < 1) {
+        rp_buffer_text(text, ", of which at most ");
+        rp_put_bound(text, rule->seen);
+        rp_buffer_text(text, what);
+    }
+    if (rule->left_out < 1 && c->clause->kind != RP_CLAUSE_FALL) {
+        rp_buffer_text(text, rule->seen < 1 ? ", and at most " : ", of which at most ");
+        rp_put_bound(text, rule->left_out);
+        rp_buffer_text(text, " are none that its conditions keep");
+    }
 }
 
 static const char *scope_lacks(rp_check *c, size_t i)

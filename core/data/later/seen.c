@@ -63,38 +63,52 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-rp_status rp_rows_seen(rp_tally *out, const rp_schema *schema, const rp_rows *rows, const int64_t *row, size_t n,
-                       const rp_rows *own, const int64_t *trained, size_t m, bool *mark, rp_error *err)
+/* all, found: a number for each row of own, and of those that are looked for. */
+static rp_status mark_like(const rp_own_rows *list, const uint64_t *all, const uint64_t *found, const int64_t *row,
+                           size_t n, rp_error *err)
 {
-    const size_t all_rows = rp_rows_count(own);
-    uint64_t *all = rp_reallocarray(NULL, all_rows + 1, sizeof *all);
-    uint64_t *mine = rp_reallocarray(NULL, m + 1, sizeof *mine);
-    uint64_t *found = rp_reallocarray(NULL, rp_rows_count(rows) + 1, sizeof *found);
-    rp_status status = all && mine && found ? RP_OK : rp_no_memory(err);
+    uint64_t *mine = rp_reallocarray(NULL, list->rows + 1, sizeof *mine);
 
-    *out = (rp_tally){.count = 0};
-    if (status == RP_OK)
-        status = number_rows(all, own, schema, err);
+    if (!mine)
+        return rp_no_memory(err);
+    for (size_t i = 0; i < list->rows; i++)
+        mine[i] = all[list->row[i]];
+    qsort(mine, list->rows, sizeof *mine, compare);
+    for (size_t i = 0; i < n; i++)
+        if (bsearch(&found[row ? (size_t)row[i] : i], mine, list->rows, sizeof *mine, compare))
+            list->mark[i] = true;
+    rp_free(mine);
+    return RP_OK;
+}
+
+rp_status rp_rows_like(const rp_schema *schema, const rp_rows *rows, const int64_t *row, size_t n, const rp_rows *own,
+                       const rp_own_rows *list, size_t lists, rp_error *err)
+{
+    uint64_t *all = rp_reallocarray(NULL, rp_rows_count(own) + 1, sizeof *all);
+    uint64_t *found = rp_reallocarray(NULL, rp_rows_count(rows) + 1, sizeof *found);
+    rp_status status = all && found ? number_rows(all, own, schema, err) : rp_no_memory(err);
+
     if (status == RP_OK)
         status = number_rows(found, rows, schema, err);
-    if (status == RP_OK) {
-        for (size_t i = 0; i < m; i++)
-            mine[i] = all[trained[i]];
-        qsort(mine, m, sizeof *mine, compare);
-        for (size_t i = 0; i < n; i++) {
-            const size_t at = row ? (size_t)row[i] : i;
-
-            if (!bsearch(&found[at], mine, m, sizeof *mine, compare))
-                continue;
-            if (out->count++ == 0)
-                out->first = at;
-            if (mark)
-                mark[i] = true;
-        }
-    }
+    for (size_t i = 0; i < lists && status == RP_OK; i++)
+        status = mark_like(&list[i], all, found, row, n, err);
     rp_free(all);
-    rp_free(mine);
     rp_free(found);
+    return status;
+}
+
+rp_status rp_rows_seen(rp_tally *out, const rp_schema *schema, const rp_rows *rows, const rp_rows *own,
+                       const int64_t *trained, size_t m, rp_error *err)
+{
+    const size_t n = rp_rows_count(rows);
+    const rp_own_rows list = {trained, m, rp_calloc(n + 1, sizeof(bool))};
+    rp_status status = list.mark ? rp_rows_like(schema, rows, NULL, n, own, &list, 1, err) : rp_no_memory(err);
+
+    *out = (rp_tally){.count = 0};
+    for (size_t i = 0; i < n && status == RP_OK; i++)
+        if (list.mark[i] && out->count++ == 0)
+            out->first = i;
+    rp_free(list.mark);
     return status;
 }
 

@@ -5,11 +5,21 @@
 
 #include "core/data/dataset.h"
 
-/* How many of row[0..n) (NULL: the first n) have, in every feature, the value of one and the same of the rows
- * trained[0..m) of own, the run's own table; and the first that has. mark [n], in their order: set where one has, else
- * left as it is; may be NULL. Errors: RP_ENOMEM. */
-rp_status rp_rows_seen(rp_tally *out, const rp_schema *schema, const rp_rows *rows, const int64_t *row, size_t n,
-                       const rp_rows *own, const int64_t *trained, size_t m, bool *mark, rp_error *err);
+/* Some rows of a run's own table. */
+typedef struct rp_own_rows {
+    const int64_t *row;
+    size_t rows;
+    bool
+        *mark; /* [n] of those that are looked for, in their order: set where one of these is like it, else as it was */
+} rp_own_rows;
+
+/* Which of row[0..n) (NULL: the first n) have, in every feature, the value of one and the same of the rows of own that
+ * a list has. Errors: RP_ENOMEM. */
+rp_status rp_rows_like(const rp_schema *schema, const rp_rows *rows, const int64_t *row, size_t n, const rp_rows *own,
+                       const rp_own_rows *list, size_t lists, rp_error *err);
+/* How many of all rows are like one of the rows trained[0..m) of own; and the first that is. Errors: RP_ENOMEM. */
+rp_status rp_rows_seen(rp_tally *out, const rp_schema *schema, const rp_rows *rows, const rp_rows *own,
+                       const int64_t *trained, size_t m, rp_error *err);
 /* Rows of own in their folds. */
 typedef struct rp_folded_rows {
     const int64_t *row, *fold; /* [n], row ascending */

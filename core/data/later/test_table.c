@@ -67,17 +67,37 @@ static rp_status count_outcomes(const rp_schema *schema, const rp_recipe *recipe
     return status;
 }
 
+/* Rows that somebody may have left out of what the run is judged by. */
+static rp_status tell_hidden(const rp_dataset *d, const rp_cells *cells, size_t count)
+{
+    char words[RP_ERROR_TEXT];
+
+    (void)snprintf(words, sizeof words,
+                   "%zu %s of data.test_csv %s as many cells as a row, and %s passed over by data.comment or "
+                   "data.skip_lines",
+                   count, count == 1 ? "line" : "lines", count == 1 ? "has" : "have", count == 1 ? "is" : "are");
+    return rp_profile_add(d->profile, cells,
+                          &(rp_finding){"test_hidden", false, SIZE_MAX, SIZE_MAX, count, NULL, words});
+}
+
 static rp_status tell(const rp_dataset *d, const rp_recipe *recipe, const rp_rows *rows, const rp_tally *seen,
                       size_t without, rp_error *err)
 {
     const rp_cells cells = {.table = rp_rows_table(rows), .err = err};
-    const size_t n = rp_rows_count(rows);
+    const size_t n = rp_rows_count(rows), hidden = rp_rows_table(rows)->hidden;
     char words[RP_ERROR_TEXT];
+    rp_status status = RP_OK;
     rp_json *counts = rp_json_pack("{s:I, s:I, s:I}", "rows", (int64_t)n, "seen", (int64_t)seen->count,
                                    "without_outcome", (int64_t)without);
 
-    if (rp_json_object_set_new(rp_json_object_get(d->profile, "quality"), "test_table", counts) != 0)
-        return rp_no_memory(err);
+    if ((hidden > 0 && rp_json_object_set_new(counts, "hidden_rows", rp_json_integer((int64_t)hidden)) != 0) ||
+        rp_json_object_set(rp_json_object_get(d->profile, "quality"), "test_table", counts) != 0)
+        status = rp_no_memory(err);
+    rp_json_free(counts);
+    if (status == RP_OK && hidden > 0)
+        status = tell_hidden(d, &cells, hidden);
+    if (status != RP_OK)
+        return status;
     if (recipe->data.reading.n_where > 0 &&
         rp_profile_add(
             d->profile, &cells,
@@ -110,8 +130,7 @@ rp_status rp_test_table_check(const rp_dataset *d, const rp_recipe *recipe, cons
     if (status == RP_OK)
         status = rp_rows_open(&trained, d->schema, recipe, own->bytes, own->size, own->where, recipe, err);
     if (status == RP_OK)
-        status = rp_rows_seen(&seen, d->schema, rows, NULL, rp_rows_count(rows), trained, d->train_row, d->train_rows,
-                              NULL, err);
+        status = rp_rows_seen(&seen, d->schema, rows, trained, d->train_row, d->train_rows, err);
     if (status == RP_OK)
         status = tell(d, recipe, rows, &seen, without, err);
     rp_rows_free(trained);

@@ -137,6 +137,38 @@ rp_status rp_written_load(rp_written *t, rp_pool *pool, rp_error *err)
     return rp_table_load(t->table, t->store, t->recipe, &(rp_table_options){.pool = pool}, err);
 }
 
+/* The parts of dates stand behind the table's columns: what was none of those is none of these. */
+static rp_status derive(rp_written *t, const rp_cells *cells, rp_error *err)
+{
+    const size_t before = t->table->cols;
+    rp_status status = rp_dates_declare(cells, t->table);
+    rp_store *grown = status == RP_OK ? rp_reallocarray(t->store, t->table->cols + 1, sizeof *grown) : NULL;
+
+    if (!grown)
+        return status == RP_OK ? rp_no_memory(err) : status;
+    t->store = grown;
+    for (size_t i = before; i < t->table->cols; i++)
+        t->store[i] = RP_STORE_NONE;
+    t->target = t->target < before ? t->target : t->table->cols;
+    t->trials = t->trials < before ? t->trials : t->table->cols;
+    return RP_OK;
+}
+
+rp_status rp_written_load_kept(rp_written *t, rp_pool *pool, size_t *left_out, rp_error *err)
+{
+    const rp_cells cells = {.table = t->table, .recipe = t->recipe, .where = t->where, .err = err, .recorded = true};
+    rp_filter *filter = NULL;
+    rp_status status = derive(t, &cells, err);
+
+    if (status == RP_OK)
+        status = rp_filter_conditions(&filter, &cells);
+    if (status == RP_OK)
+        status = rp_table_load(t->table, t->store, t->recipe, &(rp_table_options){.pool = pool, .filter = filter}, err);
+    *left_out = t->table->dropped[0];
+    rp_filter_free(filter);
+    return status;
+}
+
 size_t rp_written_rows(const rp_written *t)
 {
     return t->table->rows;

@@ -16,6 +16,10 @@ void rp_written_free(rp_written *texts); /* NULL is fine */
 rp_status rp_written_want(rp_written *texts, const char *name, size_t *col, rp_error *err);
 /* Reads the rows, once: the columns that are wanted, and the target's if the table has it. pool may be NULL. */
 rp_status rp_written_load(rp_written *texts, rp_pool *pool, rp_error *err);
+/* The same, but that a row which the recipe's conditions (data.where) leave out has no cell: all are missing.
+ * *left_out: how many are. Errors: also RP_EARG: a condition is on a column that is not there; RP_EDATA: a cell that it
+ * cannot be held against. */
+rp_status rp_written_load_kept(rp_written *texts, rp_pool *pool, size_t *left_out, rp_error *err);
 size_t rp_written_rows(const rp_written *texts);
 /* The cells of a loaded column: out [rows], NULL where one is missing. They live as long as the object. */
 void rp_written_column(const rp_written *texts, size_t col, const char **out);

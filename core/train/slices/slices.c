@@ -188,7 +188,8 @@ static rp_status add_selection(const slicing *v, const rp_partition *p, rp_json 
 static rp_status add_slice(const slicing *v, const rp_partition *p, size_t part, rp_json *list, rp_error *err)
 {
     rp_json *slice = rp_json_object(), *figures = NULL;
-    const rp_figure_options options = {.brief = true, .threshold = v->names->threshold, .fitted = v->rows->fitted};
+    const rp_figure_options options = {
+        .brief = true, .threshold = v->names->threshold, .fitted = v->rows->fitted, .family = v->rows->family};
     rp_status status = rp_slice_figures(&figures, v->rows, p->part, part, &options, err);
     int failed = rp_partition_name(slice, p, part);
 

@@ -26,6 +26,7 @@ typedef struct rp_slice_rows {
     const bool *known;    /* [rows]; NULL: of all */
     const double *offset; /* [rows] what is added to each one's predictor; NULL: nothing */
     bool fitted;          /* the model was fitted to them */
+    rp_family family;     /* as of rp_figure_options */
 } rp_slice_rows;
 
 /* Where the columns that were asked for stand. */

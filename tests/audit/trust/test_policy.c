@@ -103,6 +103,12 @@ static void policies_are_refused_for_every_flaw(void **state)
         {BUILDER "metrics: []\n", "demands nothing"},
         {BUILDER "recipe: {equals: 1}\n", "key: is missing"},
         {BUILDER "recipe: {key: seed}\n", "expected one of equals"},
+        {BUILDER "recipe: {key: data.wehre, absent: true}\n", "did you mean \"data.where\"?"},
+        {BUILDER "recipe: {key: epochs, at_most: 5}\n", "did you mean \"train.epochs\"?"},
+        {BUILDER "recipe: {key: search.over.lr.hihg, absent: true}\n", "no recipe has a key \"search.over.lr.hihg\""},
+        {BUILDER "recipe: {key: data.columns.age, absent: true}\n", "no recipe has a key"},
+        {BUILDER "recipe: {key: qqqq, equals: 1}\n", "FORMAT.md 9.1"},
+        {BUILDER "card: [owner, purpos]\n", "did you mean \"card.purpose\"?"},
         {BUILDER "recipe: {key: seed, equals: 1, at_most: 2}\n", "expected one of equals"},
         {BUILDER "recipe: {key: seed, one_of: 1}\n", "a list of 1 to 256"},
         {BUILDER "recipe: {key: seed, one_of: []}\n", "a list of 1 to 256"},
@@ -565,11 +571,13 @@ static void models_are_held_to_the_policy(void **state)
     expect("recipe: {key: model.hidden, equals: [4, 8]}\n", false, "it is [8, 4]");
     expect("recipe: {key: data.train_on_all, equals: true}\n", false, "it is false");
     expect("recipe: {key: name, equals: null}\n", true, "it is null");
-    expect("recipe: {key: data.filter, absent: true}\n", true, "it is not there");
+    expect("recipe: {key: data.split, absent: true}\n", true, "it is not there");
     expect("recipe: {key: seed, absent: true}\n", false, "it is 7");
-    expect("recipe: {key: data.filter, equals: x}\n", false, "it is not there");
+    expect("recipe: {key: data.split, equals: x}\n", false, "it is not there");
     expect("columns: {not_used: [gender, bad]}\n", true, "it takes in age");
     expect("columns: {not_used: [gender, age]}\n", false, "it takes in age");
+    expect("columns: {not_used: [gendr, gender, adress]}\n", true,
+           "takes in age; its table has no column gendr, adress");
     expect("columns: {not_used: [gender, kept]}\n", false, "rows are chosen by kept");
     expect("recipe: {key: data.where, absent: true}\n", false, "it is [{\"column\":\"kept\"}]");
     expect("recipe: {key: data.where, equals: '[]'}\n", false, "it is [{\"column\":\"kept\"}]");
@@ -702,7 +710,7 @@ static void rows_that_nobody_counted_are_told_by_what_counts_them(void **state)
     v.facts = &facts;
     expect("drift: {by: r, psi: 1}\n", false, "reprise monitor --withheld DIR counts them");
     list[1].kind = RP_STATEMENT_RETRAINING;
-    expect("fall: {by: r, auc: 1}\n", false, "--withheld DIR --parent-withheld DIR counts them");
+    expect("fall: {by: r, auc: 1}\n", false, "counts them with --withheld, --parent-withheld and --parent");
     list[1].kind = RP_STATEMENT_VALIDATION;
     expect("validation: {by: r}\n", false, "does not say how many of its rows were trained on");
     v.facts = NULL;

@@ -38,6 +38,21 @@ of 'folds: 4, test_csv: other.csv' && works . "$reprise" run r.yaml -o other.rep
     bad "another test table has the same id"
 works '"without_outcome":1' "$reprise" inspect other.reprise --member data/quality.json
 
+# and is of no later time to monitor
+works '^own +40 more are in every feature what a row of' "$reprise" monitor two.reprise --csv later.csv
+table 300 340 | sed 's/^\([0-9]\)/\1.25/' >fresh.csv
+attempt "$reprise" monitor two.reprise --csv fresh.csv
+grep -q '^own' "$log/out" && bad "rows that are no run's own"
+
+# a row that somebody made a comment is told, and stands in the counts
+sed '3s/^/#/' later.csv >quiet.csv
+of 'folds: 4, comment: "#", test_csv: quiet.csv'
+attempt "$reprise" run r.yaml -o quiet.reprise
+grep -q '1 line of data.test_csv has as many cells as a row' "$log/out" "$log/err" ||
+    bad "a hidden row of the test table"
+works '"test_table": ?\{"hidden_rows":1,"rows":39,' "$reprise" inspect quiet.reprise --member data/quality.json
+works '^hidden +1 line' "$reprise" validate quiet.reprise --part test
+
 # ---- it is what `validate --part test` judges ----
 
 works '^rows +40,' "$reprise" validate two.reprise --part test -o part.json

@@ -168,6 +168,37 @@ unmet "judged another table than the archive's" forged "$clause"
 forge '("data":{[^}]*"rows":)300' '\g<1>299'
 unmet "judged more or fewer rows" forged "$clause"
 
+# a line of warm starts: whose rows trained the first is counted where that archive is given, and known to nobody else
+sed 's/^data/model: {hidden: [3]}\ntrain: {epochs: 2}\ndata/' p.yaml >net.yaml
+"$reprise" run net.yaml -o first.reprise --key builder.pem >/dev/null 2>&1
+"$reprise" retrain first.reprise --csv new.csv --warm-start -o second.reprise --key builder.pem >/dev/null 2>&1
+"$reprise" retrain second.reprise --csv later.csv --warm-start -o third.reprise --key builder.pem >/dev/null 2>&1
+for child in blind_third known_third; do cp third.reprise $child.reprise; done
+taken='parent: any'
+held second blind_third
+unmet "does not say how many of its rows trained .*and --parent .of the parent's own" blind_third "$taken" \
+    'fall: {by: validators, auc: 0.5}'
+works '^seen +0 equal a training row of the parent, 0 one of the child' "$reprise" retrain second.reprise \
+    --child known_third.reprise --parent first.reprise --attach --key validator.pem --statement line.json
+met known_third "$taken" 'fall: {by: validators, auc: 0.5, seen: 0}'
+works 'every byte the same' "$reprise" retrain second.reprise --child third.reprise --parent first.reprise \
+    --check line.json
+fails 2 "archive $(id_of first.reprise) is not among those given" "$reprise" retrain second.reprise \
+    --child third.reprise --check line.json
+fails 4 'the run before it started from' "$reprise" retrain second.reprise --child third.reprise --parent p.reprise
+fails 2 'started from no other' "$reprise" retrain p.reprise --child c.reprise --parent first.reprise
+cp third.reprise grand.reprise
+held second grand --parent first.reprise --rows old.csv
+unmet "judged rows that the model was trained on" grand "$taken" 'fall: {by: validators, auc: 0.5}'
+# a validation part that said when to stop is told, and may be judged on
+sed 's/epochs: 2/epochs: 4, patience: 2/' net.yaml >stops.yaml
+"$reprise" run stops.yaml -o stops.reprise --key builder.pem >/dev/null 2>&1
+train stops new stopped
+works '^chosen +by 300 of these rows' "$reprise" retrain stops.reprise --child stopped.reprise --attach \
+    --key validator.pem
+met stopped 'fall: {by: validators, auc: 0.5}'
+works 'by 300 of whose rows the run was chosen' "$reprise" verify stopped.reprise --policy policy.yaml
+
 # the report
 cp fresh.reprise unheld.reprise
 train p new unheld

@@ -30,6 +30,27 @@ card: {purpose: loans, data_period: "2024", version: "1", valid_until: 2027-01-0
 Y
 "$reprise" run p.yaml -o p.reprise >/dev/null 2>&1
 
+# a missing category where the parent's recipe takes none: the key is the parent's, and the way out is said
+fill() { awk -F, -v OFS=, 'NR > 1 { if ($5 ~ /^(NA)?$/) $5 = "own"; if ($12 == "") $12 = "east" } { print }' "$1"; }
+fill old.csv >full.csv
+sed 's/^data:/data:\n  missing_categorical: error/; s/old.csv/full.csv/' p.yaml >strict.yaml
+"$reprise" run strict.yaml -o strict.reprise >/dev/null 2>err || fail "$(cat err)"
+awk -F, -v OFS=, 'NR == 7 { $12 = "" } { print }' full.csv >gap.csv
+strict=$("$reprise" inspect strict.reprise --json |
+    python3 -c 'import json, sys; print(json.load(sys.stdin)["archive_id"])')
+way="a retraining has its parent's keys: mend the rows, or reprise run a recipe of your own that sets the key, with"
+again 1 "$way predecessor: $strict" gap.csv strict
+sed "s/_categorical: error/_categorical: category/; s/full.csv/gap.csv/; s/^reprise: 1/&\npredecessor: $strict/" \
+    strict.yaml >mended.yaml
+"$reprise" run mended.yaml -o mended.reprise >/dev/null 2>err || fail "the way out: $(cat err)"
+fill new.csv >rows.csv
+expect 1 "takes none" "$reprise" retrain strict.reprise --child mended.reprise
+expect 0 "judged on   1500 rows" "$reprise" retrain strict.reprise --child mended.reprise --rows rows.csv \
+    --statement mended.json
+expect 0 "every byte the same" "$reprise" retrain strict.reprise --child mended.reprise --rows rows.csv \
+    --check mended.json
+grep -q '"drift":null,' mended.json || fail "how far rows are that the parent cannot read"
+
 # the same table: the same weights and predictions, and an archive of its own
 expect 0 "card: of the parent's rows, so left out: data_period, valid_until, version" \
     "$reprise" retrain p.reprise --csv old.csv -o same.reprise

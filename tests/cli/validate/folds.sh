@@ -74,6 +74,27 @@ gone = sum(r["fold"] == "2" for r in csv.DictReader(open("folds.csv")))
 assert gone and data[1]["without_score"] == gone and data[1]["rows"] == data[0]["rows"] - gone
 P
 
+# the area that later rows are held against is of the folds that did not fail, and says so
+head -401 "$source/examples/loans.csv" >later.csv
+for name in a failed; do
+    "$reprise" validate $name.reprise --csv later.csv -o $name.later.json >$name.later.txt
+    "$reprise" inspect $name.reprise --member outputs/out_of_fold.csv >$name.scores.csv
+done
+grep -q 'AUC out of fold' a.later.txt && ! grep -q 'have no score' a.later.txt || fail "no fold failed"
+gone=$(($(wc -l <a.scores.csv) - $(wc -l <failed.scores.csv)))
+grep -q "of $(($(wc -l <failed.scores.csv) - 1)) rows: $gone of folds that failed have no score" failed.later.txt ||
+    fail "of how many rows the area is: $(cat failed.later.txt)"
+python3 - <<'P' || fail "the area of the folds that did not fail"
+import csv, json
+for name in ("a", "failed"):
+    rows = list(csv.DictReader(open(name + ".scores.csv")))
+    yes, no = ([float(r["p_yes"]) for r in rows if (r["truth"] == "yes") == t] for t in (True, False))
+    area = sum((a > b) + (a == b) / 2 for a in yes for b in no) / len(yes) / len(no)
+    d = json.load(open(name + ".later.json"))["predicate"]["development"]
+    assert abs(float(d["auc"]) - area) < 1e-12 and d["rows"] == len(rows) and d["part"] == "folds", d
+    assert (d["without_score"] > 0) == (name == "failed"), d
+P
+
 # what no run writes
 for wrong in 'm.replace(b",2,", b",x,", 1)' 'm + m.splitlines(True)[1]' 'm[:-20] + b"\n"' \
     'm.replace(b"p_yes", b"p,q", 1)' \
@@ -96,6 +117,16 @@ h, *r = bytes(m).splitlines(True)
 r.append(b'$tested' + r[0][r[0].index(b','):])
 m = h + b''.join(sorted(r, key=lambda l: int(l.split(b',')[0])))"
 expect 4 "row $tested is none that trained the model" "$reprise" validate forged.reprise --part folds
+
+# a search: all folds together have chosen the settings
+{ cat a.yaml; echo 'search: {over: {lr: [0.01, 0.03]}}'; } >search.yaml
+"$reprise" run search.yaml -o search.reprise >/dev/null 2>err || fail "$(cat err)"
+"$reprise" validate search.reprise --part folds -o search.json >/dev/null
+python3 - <<'P' || fail "rows that chose the settings"
+import json
+chosen, plain = (json.load(open(name))["predicate"]["data"] for name in ("search.json", "folds.json"))
+assert chosen["chose"] == chosen["rows"] - chosen["without_outcome"] - chosen["seen"] > 0 == plain["chose"], chosen
+P
 
 # it is about other models than the archive's: it lies beside the archive, and nothing counts it
 "$reprise" keygen k >/dev/null

@@ -237,6 +237,92 @@ works 'its test part named row by row in a column .data.split., which who made t
 works '^met +columns: .*; which rows train goes by part .data.split.' "$reprise" verify parted.reprise --policy p.yaml
 works "its test part without what the recipe's conditions leave out .data.where." \
     "$reprise" verify chosen_rows.reprise --policy p.yaml
+# rows of the validation part: where early stopping or a search took the model by them they are no others' word for it
+printf '%s\n' 'model: {hidden: [4]}' >stop.yaml
+sed 's/, test: 0.2/, fold: 0, folds: 5, test: 0.2/' blind.yaml | cat - stop.yaml >plain.yaml
+sed 's/task: classification/&, epochs: 4/' plain.yaml >epochs.yaml
+sed 's/task: classification/&, epochs: 4, patience: 2/' plain.yaml >stops.yaml
+{ cat epochs.yaml; echo 'search: {over: {lr: [0.01, 0.03]}}'; } >searches.yaml
+{ cat epochs.yaml; echo 'challengers: {seeds: 2}'; } >challenged.yaml
+for name in epochs stops searches challenged; do
+    run $name $name
+    "$reprise" inspect $name.reprise --member outputs/predictions.csv | cut -d, -f1 | tail -n +2 >held
+    awk 'NR == FNR { held[$1 + 2]; next } FNR == 1 || FNR in held' held loans.csv >held.csv
+    "$reprise" validate $name.reprise --csv held.csv --groups home --favourable no --attach --key validator.pem \
+        -o $name.json >$name.txt
+    works 'every byte the same' "$reprise" validate $name.reprise --csv held.csv --check $name.json
+done
+for name in epochs challenged; do
+    met $name.reprise 'validation: {by: validators, seen: 0}' \
+        'selection: {column: home, favourable: "no", ratio: 0, by: validators}'
+    holds "$name: nothing was chosen by these rows" [ "$(grep -c '^chosen' $name.txt)" = 0 ]
+done
+for name in stops searches; do
+    holds "$name: it is said of each row" grep -q "^chosen  *by $(($(wc -l <held.csv) - 1)) more" $name.txt
+    unmet "judged rows by which the model was chosen" $name.reprise 'validation: {by: validators}'
+    unmet "judged rows by which the model was chosen" $name.reprise \
+        'slices: {column: home, of: discrimination.auc, at_least: 0, by: validators}'
+    met $name.reprise 'validation: {by: validators, seen: 1}' \
+        'slices: {column: home, of: discrimination.auc, at_least: 0, by: validators, seen: 1}'
+    works '^validated .* of which the model was chosen by' "$reprise" verify $name.reprise --trust builder.pub.pem \
+        --trust validator.pub.pem
+done
+"$reprise" report stops.reprise -o stops.html --trust builder.pub.pem --trust validator.pub.pem >/dev/null
+holds "the report says it" grep -q 'more equal one that early stopping or a search chose the model by' stops.html
+# the run's own test part is of no later time either
+run parted unmoved_parts
+awk -F, -v OFS=, 'NR == 1 || $NF == "test"' parted.csv >own_test.csv
+works '^own +[0-9]+ more are in every feature' "$reprise" monitor unmoved_parts.reprise --csv own_test.csv --attach \
+    --key validator.pem
+unmet "looked at rows of the run's own table" unmoved_parts.reprise 'drift: {by: validators, psi: 1, csi: 1}'
+met unmoved_parts.reprise 'drift: {by: validators, psi: 1, csi: 1, seen: 1}'
+# rows that the recipe's conditions leave out, of a file: counted, and no more than half of them
+keeps='where: [{column: age, is: ">", value: 55}]'
+sed "s/, test: 0.2/, test: 0.2, $keeps/" blind.yaml >old.yaml
+run old old
+"$reprise" validate old.reprise --csv new.csv --attach --key validator.pem -o old.json >/dev/null
+"$reprise" monitor old.reprise --csv new.csv --attach --key validator.pem -o old_drift.json >/dev/null
+young=$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "age") at = i } NR > 1 && !($at > 55)' new.csv | wc -l)
+for name in old old_drift; do
+    holds "$name: $young are left out" grep -q "\"left_out\":$young,"  <(base64 -d <(python3 -c '
+import json, sys; print(json.load(open(sys.argv[1]))["payload"])' $name.json))
+done
+unmet "judged rows that the recipe's conditions .data.where. leave out" old.reprise 'validation: {by: validators}'
+unmet "judged rows that the recipe's conditions .data.where. leave out" old.reprise \
+    'drift: {by: validators, psi: 9, csi: 99}'
+met old.reprise 'validation: {by: validators, left_out: 1}' 'drift: {by: validators, psi: 9, csi: 99, left_out: 1}'
+awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "age") at = i } NR == 1 || $at > 55' new.csv >kept.csv
+run old kept
+"$reprise" validate kept.reprise --csv kept.csv --attach --key validator.pem >/dev/null
+met kept.reprise 'validation: {by: validators, left_out: 0}'
+sed 's/, test: 0.2/, test: 0.2, where: [{column: loan_id, is: "!=", value: L00007}]/' blind.yaml >by_id.yaml
+run by_id by_id
+cut -d, -f2- new.csv >no_id.csv
+works '^where +not applied: .*; how many is not known' "$reprise" validate by_id.reprise --csv no_id.csv --attach \
+    --key validator.pem
+unmet "does not say how many of its rows the recipe's conditions" by_id.reprise 'validation: {by: validators}'
+# a recipe that cannot be read names no profile, and one that names another is none
+forge blind.reprise forged.reprise run/recipe.json 'm = b"{ \"profile\":\"pinned\"}"'
+fails 4 'run/recipe.json: JSON is not in canonical form' "$reprise" verify forged.reprise --allow-unsigned
+forge blind.reprise forged.reprise run/recipe.json 'm = []'
+fails 4 'run/recipe.json: expected an object' "$reprise" verify forged.reprise --allow-unsigned
+forge blind.reprise forged.reprise run/recipe.json 'm["profile"] = ["pinned"]'
+fails 4 'run/recipe.json: profile: expected' "$reprise" verify forged.reprise --allow-unsigned
+forge blind.reprise forged.reprise run/recipe.json 'm["profile"] = "portable"'
+works '^verified|not signed' "$reprise" verify forged.reprise --allow-unsigned
+# more validations than the report shows: the newest, whatever their digests
+run blind many
+for n in 1 2 3 4 5 6 7; do
+    head -$((100 + n)) new.csv >part$n.csv
+    "$reprise" validate many.reprise --csv part$n.csv --by region --attach --key validator.pem >/dev/null
+    sleep 1
+done
+"$reprise" report many.reprise -o many.html --trust builder.pub.pem --trust validator.pub.pem >/dev/null
+shown=$(sed -n '/Validations by trusted keys/,$p' many.html | grep -o 'Validation: 10[0-9]' | head -6 | tr '\n' ' ')
+holds "the newest first: $shown" \
+    [ "$shown" = "Validation: 106 Validation: 105 Validation: 104 Validation: 103 Validation: 102 Validation: 101 " ]
+holds "how many there are" grep -q 'The newest 6 of 7' many.html
+
 # rows that trained the run which this one started from: its test part is no test, and its parent was replayed
 printf '%s\n' 'model: {hidden: [4]}' >net.yaml
 sed 's/, test: 0.2/, train_on_all: true/; s/task: classification/&, epochs: 2/' blind.yaml | cat - net.yaml >before.yaml

@@ -77,9 +77,9 @@ def normal_upper(x):
 def development(run, figures, part):
     """run: the figures of the rows that the run was judged by."""
     auc, error = (figures["discrimination"][k] for k in ("auc", "auc_error"))
-    run = run["discrimination"]
+    rows, run = run["rows"], run["discrimination"]
     if run["auc"] is None or auc is None or error is None or float(error) == 0:
         return None
     statistic = (float(run["auc"]) - float(auc)) / float(error)
-    return {"auc": run["auc"], "auc_error": run["auc_error"], "part": part, "statistic": real(statistic),
-            "p": real(normal_upper(statistic))}
+    return {"auc": run["auc"], "auc_error": run["auc_error"], "part": part, "rows": rows,
+            "statistic": real(statistic), "p": real(normal_upper(statistic))}

@@ -28,7 +28,12 @@ from retraining import categories, decisions, of_areas, of_losses, of_scores as 
 from scorecard import Card  # noqa: E402
 
 FORGE = pathlib.Path(__file__).resolve().parents[2] / "cli/validate/forge.py"
-LEAST = 42900  # values that are held against each other
+LEAST = 44100  # values that are held against each other
+
+
+def left_out(model, rows, at, part):
+    """How many of these rows the recipe's conditions leave out, although they are judged."""
+    return 0 if part or not model.filtered else sum(not model.kept(dict(zip(model.names, rows[r]))) for r in at)
 
 
 def validation(model, path, by, groups, favourable, threshold, part=None):
@@ -45,8 +50,11 @@ def validation(model, path, by, groups, favourable, threshold, part=None):
     known = {model.key(model.raw[r]) for r in model.train}
     all_of_it = model.figures(scores, outcomes, threshold, not any(outcomes), offsets)
     judged = [r for r in range(len(rows)) if outcomes[r] is not None]
-    data = {"bytes": len(text), "sha256": hashlib.sha256(text).hexdigest(), "rows": len(rows),
-            "unfiltered": model.filtered and not part, "without_outcome": len(rows) - len(judged), "seen": sum(model.key(rows[r]) in known for r in judged)}
+    chose = {model.key(model.raw[r]) for r in model.judged} - known if model.chooses else set()
+    data = {"bytes": len(text), "sha256": hashlib.sha256(text).hexdigest(), "rows": len(rows), "hidden": 0,
+            "unfiltered": model.filtered and not part, "without_outcome": len(rows) - len(judged),
+            "seen": sum(model.key(rows[r]) in known for r in judged),
+            "chose": sum(model.key(rows[r]) in chose for r in judged), "left_out": left_out(model, rows, judged, part)}
     if part == "folds":
         data["seen"], data["without_score"] = model.known_elsewhere(), len(model.train) - len(rows)
     classes = model.metrics.get("classes")
@@ -82,9 +90,14 @@ def validation(model, path, by, groups, favourable, threshold, part=None):
 
     run, named = model.judged_by() if model.kind == 2 else (None, None)
     return {"contract": 1, "classes": classes, "data": data, "options": asked, "figures": all_of_it,
-            "development": development(run, all_of_it, named) if model.kind == 2 and judged and part != "folds" else None,
+            "development": beside(model, run, all_of_it, named) if model.kind == 2 and judged and part != "folds" else None,
             "slices": [{"by": b, "parts": [said for said, at in slices(b)]} for b in by],
             "groups": [group(g) for g in groups]}
+
+
+def beside(model, run, figures_now, named):
+    said = development(run, figures_now, named)
+    return said | {"without_score": len(model.train) - len(model.folded)} if said and named == "folds" else said
 
 
 def drift(model, rows, scores):
@@ -139,8 +152,10 @@ def monitoring(model, path, period, previous):
         del said[key]
     rows, scores = model.read(pathlib.Path(path).read_text()), model.scores(path)
     known = {model.key(model.raw[r]) for r in model.train}
-    said["data"]["seen"] = sum(model.key(row) in known for row in rows)
-
+    others = {model.key(model.raw[r]) for r in model.judged + model.tested} - known
+    del said["data"]["chose"]
+    said["data"] |= {"seen": sum(model.key(row) in known for row in rows), "own": sum(model.key(row) in others for row in rows),
+                     "left_out": left_out(model, rows, range(len(rows)), None)}
     said["scores"], said["columns"] = drift(model, rows, scores)
     return said | {"period": period, "samples": True, "number": previous["number"] + 1 if previous else 1,
                    "previous": previous["text"] if previous else None}
@@ -165,7 +180,7 @@ def comparison(parent, child, path, part, threshold):
     out = {"contract": 1, "classes": classes, "options": {"part": part, "threshold": threshold and real(threshold)},
            "figures": dict(zip(("parent", "child"), made)),
            "data": {"bytes": len(text), "sha256": hashlib.sha256(text).hexdigest(), "rows": len(rows), "unfiltered": False,
-                    "without_outcome": len(rows) - len(there), "seen": seen[1], "seen_by_parent": seen[0]},
+                    "without_outcome": len(rows) - len(there), "seen": seen[1], "seen_by_parent": seen[0], "chose": 0},
            "predecessor": {"archive_id": parent.id, "named": True, "recipe_differs": []},
            "changes": {"card_left_out": [], "recipe_left_out": [], "columns_gone": [],
                        "columns_new": [n for n in child.names if n not in parent.names],
@@ -241,17 +256,20 @@ def filtered():
     pathlib.Path("parts.yaml").write_text(
         "reprise: 1\ndata: {csv: parts.csv, target: y, positive: \"yes\", split: part, columns: {who: ignore, k: {rare: "
         "0.19}}, where: [{column: age, is: \">=\", value: 27}, {column: x:3, is: present}]}\n"
-        "train: {task: classification}\n")
+        "train: {task: classification}\nsearch: {over: {l2: [0.5, 1]}}\n")
     call("run", "parts.yaml", "-o", "parts.reprise", "--force")
-    model = Model("parts", 2, lambda row: row["part"] if int(row["age"]) >= 27 and row["x:3"] is not None else None)
+    kept = lambda row: int(row["age"]) >= 27 and row["x:3"] is not None
+    model = Model("parts", 2, lambda row: row["part"] if kept(row) else None, kept=kept)
+    assert model.chooses
     later = table(72, 150, 2, True).replace("x,", "x:3,", 1)
     pathlib.Path("later.csv").write_text(later)
     pathlib.Path("blind.csv").write_text("\n".join(line.rpartition(",")[0] for line in later.split("\n")[:-1]) + "\n")
-    for path, by, groups in (("later.csv", ["x:3", "x:3:4"], ["who"]), (None, ["age:3"], ["k"])):
+    pathlib.Path("again.csv").write_text("\n".join(lines) + "\n")  # every row of the run's own table
+    for path, by, groups in (("later.csv", ["x:3", "x:3:4"], ["who"]), ("again.csv", [], ["who"]), (None, ["age:3"], ["k"])):
         words = [w for b in by for w in ("--by", b)] + ["--groups", groups[0]]
         found, _ = predicate("validate", "parts.reprise", *(["--csv", path] if path else ["--part", "test"]), *words)
         same(found, validation(model, path, by, groups, None, None, None if path else "test"), "validate parts %s" % path)
-    for path in ("later.csv", "blind.csv"):
+    for path in ("later.csv", "blind.csv", "again.csv"):
         found, _ = predicate("monitor", "parts.reprise", "--csv", path)
         same(found, monitoring(model, path, None, None), "monitor parts %s" % path)
 

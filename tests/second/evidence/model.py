@@ -56,16 +56,19 @@ def call(*words):
 class Model:
     """An archive, and the rows of a file with their scores."""
 
-    def __init__(self, name, kind, part_of=None, gone=lambda row: False, wide=True):
+    def __init__(self, name, kind, part_of=None, gone=lambda row: False, wide=True, kept=lambda row: True):
         """part_of: the part of a row, None of one that is not kept; without it the rows that predictions.csv lacks
-        have trained, but those that are gone. wide: scores are binary64."""
+        have trained, but those that are gone. wide: scores are binary64. kept: by the recipe's
+        conditions, of whatever rows."""
         found = members(name + ".reprise")
         load = lambda member: json.loads(found[member])
         self.name, self.kind, self.metrics = name, kind, load("outputs/metrics.json")
         # the shortest decimal of a binary32 number is that number when it is read as one
         self.score = float if wide else lambda t: struct.unpack("f", struct.pack("f", float(t)))[0]
         self.reference, self.columns = load("outputs/reference.json"), load("data/schema.json")["columns"]
-        data = load("run/recipe.json")["data"]
+        recipe = load("run/recipe.json")
+        data, self.kept, self.family = recipe["data"], kept, recipe["train"].get("family")
+        self.chooses = "search" in recipe or "patience" in recipe["train"]
         self.missing, self.trials, self.header = set(data["missing"]), data.get("denominator"), data["header"]
         self.dates = {str(c["column"]): c for c in data["columns"] if c.get("kind") == "date"}
         target = next(i for i, c in enumerate(self.columns) if c["kind"] == "target")
@@ -167,7 +170,7 @@ class Model:
         s, t = [a for a, b in there], [b for a, b in there]
         if self.kind == 1:
             o = [o for o, t in zip(offsets or [None] * len(scores), outcomes) if t is not None]
-            return of_quantity(s, [float(v) for v in t], *self.trivial(o))
+            return of_quantity(s, [float(v) for v in t], *self.trivial(o), self.family)
         labels = [self.metrics["classes"].index(v) for v in t]
         if self.kind == 3:
             return of_classes(s, labels, self.reference["classes"], 3)

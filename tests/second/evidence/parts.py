@@ -37,15 +37,28 @@ def of_classes(scores, labels, classes, n):
                         "log_loss": real(added([-log64(clip(shares[t])) for t in labels]) / rows)}}
 
 
-def of_quantity(p, t, u, said):
+def mean_deviance(family, p, t):
+    """CONTRACT 14.5, of both families."""
+    each = [(b - a) / a - log64(divide(b, a)) if family == "gamma" else a if b == 0 else b * log64(divide(b, a)) - (b - a)
+            for a, b in zip(p, t)]
+    return 2 * (added(each) / len(t))
+
+
+def of_quantity(p, t, u, said, family=None):
     """u: what the trivial model predicts for each row; said: what it says of that."""
+    said = dict(said)
+    more = {}
+    if family in ("poisson", "gamma"):
+        more = {"actual_expected": real(divide(added(t) / len(t), added(p) / len(t))),
+                "mean_deviance": real(mean_deviance(family, p, t))}
+        said["mean_deviance"] = real(mean_deviance(family, u, t))
     n = len(t)
     mean = added(t) / n
     off = added([(a - b) * (a - b) for a, b in zip(p, t)])
     trivial = added([(a - b) * (a - b) for a, b in zip(u, t)])
     spread = added([(b - mean) * (b - mean) for b in t])
     residuals = sorted(b - a for a, b in zip(p, t))
-    return {"rows": n, "rmse": real(sqrt64(off / n)), "mae": real(added([abs(a - b) for a, b in zip(p, t)]) / n),
+    return more | {"rows": n, "rmse": real(sqrt64(off / n)), "mae": real(added([abs(a - b) for a, b in zip(p, t)]) / n),
             "r2": real(1 - divide(off, spread)), "bias": real(added([a - b for a, b in zip(p, t)]) / n),
             "skill": real(1 - divide(off, trivial)), "mean": real(mean), "mean_prediction": real(added(p) / n),
             "residual_quantiles": [real(quantile(residuals, q)) for q in (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)],
