@@ -6,7 +6,7 @@
 #include "tests/emu/driver_private.h"
 
 /* What is wrong with a copy, or its work on the stream. From memory that is not pinned the bytes are taken now; to such
- * memory they are there when the call returns. */
+ * memory they are there when the call returns: a wait, and no part of a graph. */
 static int copy(emu_stream *s, emu_work w, bool to_host, bool from_host)
 {
     int result;
@@ -17,14 +17,16 @@ static int copy(emu_stream *s, emu_work w, bool to_host, bool from_host)
         return EMU_CU_INVALID_HANDLE;
     if (w.to == NULL || w.from == NULL)
         return RP_CU_INVALID_VALUE;
-    if (from_host && !emu_is_pinned(w.from) && !s->capture) {
+    if (s->capture && ((from_host && !emu_is_pinned(w.from)) || (to_host && !emu_is_pinned(w.to))))
+        return emu_invalidate(s->capture, EMU_CU_CAPTURE_UNSUPPORTED);
+    if (from_host && !emu_is_pinned(w.from)) {
         w.staged = malloc(w.bytes);
         if (w.staged == NULL)
             return RP_CU_OUT_OF_MEMORY;
         memcpy(w.staged, w.from, w.bytes);
     }
     result = emu_put(s, w);
-    if (result == RP_CU_SUCCESS && to_host && !emu_is_pinned(w.to) && !s->capture)
+    if (result == RP_CU_SUCCESS && to_host && !emu_is_pinned(w.to))
         result = emu_drain(s, UINT64_MAX);
     return result;
 }
