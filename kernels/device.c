@@ -309,6 +309,18 @@ rp_status rp_event_wait(rp_device *device, rp_event *event, rp_stream *stream, r
     return device->ops->event_wait(device, event, stream, err);
 }
 
+/* ---- kernels that there may not be ---- */
+
+bool rp_device_has(const rp_device *device, rp_kernel_id kernel, rp_dtype dtype)
+{
+    return device->ops->has == NULL || device->ops->has(device, kernel, dtype);
+}
+
+bool rp_device_has_all(const rp_device *device)
+{
+    return device->ops->has == NULL;
+}
+
 /* ---- sequences ---- */
 
 bool rp_device_hashes(const rp_device *device)

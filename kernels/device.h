@@ -18,8 +18,9 @@ typedef struct rp_event rp_event;
 
 /* The device of a name (NULL or "": "cpu") with the kernels of a level (as rp_kernel_table_get) and threads >= 1
  * threads for what runs on the host, the caller's included. One device belongs to one thread at a time, but for copies
- * and hashes on a stream of their own. Errors: RP_EUNSUPPORTED for a name that this build does not have, or what this
- * host cannot do; RP_EARG for no threads or an unknown level; RP_EFPENV; RP_ENOMEM. */
+ * and hashes on a stream of their own; a GPU tells a second thread that launches meanwhile (RP_EARG). Errors:
+ * RP_EUNSUPPORTED for a name that this build does not have, or what this host cannot do; RP_EARG for no threads or an
+ * unknown level; RP_EFPENV; RP_ENOMEM. */
 rp_status rp_device_open(rp_device **out, const char *name, const char *level, unsigned threads, rp_error *err);
 /* The names that rp_device_open knows: the first is "cpu"; NULL beyond the last. Behind "cuda" and "emulated" may stand
  * which of several is meant: "cuda:1". */
@@ -69,6 +70,9 @@ void rp_device_unmap(rp_device *device, rp_mapping *mapping); /* a mapping of ze
 /* Whether mapping copies nothing. */
 bool rp_device_shares_memory(const rp_device *device);
 
+/* Whether the device has a kernel for elements of that type. What it lacks it does not launch either. */
+bool rp_device_has(const rp_device *device, rp_kernel_id kernel, rp_dtype dtype);
+bool rp_device_has_all(const rp_device *device); /* every kernel there is: nobody has to ask */
 /* Runs a kernel over all its items. The views are read during the call; attributes and memory stay until the stream is
  * synchronized. */
 rp_status rp_device_launch(rp_device *device, rp_kernel_id kernel, const rp_kernel_args *args, rp_stream *stream,

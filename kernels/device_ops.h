@@ -17,6 +17,7 @@ typedef struct rp_device_ops {
     rp_status (*download)(rp_device *device, void *host, const void *from, size_t bytes, rp_stream *stream,
                           rp_error *err);
     rp_status (*copy)(rp_device *device, void *to, const void *from, size_t bytes, rp_stream *stream, rp_error *err);
+    bool (*has)(const rp_device *device, rp_kernel_id kernel, rp_dtype dtype); /* NULL: it has every kernel */
     rp_status (*launch)(rp_device *device, rp_kernel_id kernel, const rp_kernel_args *args, rp_stream *stream,
                         rp_error *err);
     rp_status (*launch_chain)(rp_device *device, const rp_chain *chain, rp_stream *stream, rp_error *err);

@@ -92,6 +92,8 @@ static rp_status load_programs(tape_source *tape, const rp_archive *archive, rp_
             status = rp_program_parse(&tape->program[i], bytes.data, bytes.size, name, err);
         if (status == RP_OK)
             tape->price[i] = rp_program_price(tape->program[i]);
+        if (status == RP_OK)
+            status = rp_run_look_at(tape->run, tape->program[i], err);
     }
     rp_buffer_free(&bytes);
     return status;
@@ -134,6 +136,8 @@ static rp_status open_tape(tape_source *tape, const rp_archive *archive, const r
         status = load_programs(tape, archive, err);
     if (status == RP_OK)
         status = check_data(tape, err);
+    if (status == RP_OK) /* programs are compiled as steps come to them */
+        status = rp_run_can_execute(tape->run, err);
     return status == RP_OK ? rp_api_parent_read(&tape->parent, archive, tape->run, err) : status;
 }
 

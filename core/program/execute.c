@@ -54,9 +54,24 @@ static rp_status check_indices(rp_device *device, const rp_op *op, const rp_kern
     return rp_device_check(device, &check, NULL, err);
 }
 
+rp_dtype rp_kernel_dtype(const rp_dtype *in, rp_dtype out)
+{
+    const bool out_is_real = (1u << out & RP_D_REAL) != 0;
+
+    if (in == NULL || *in == RP_BOOL)
+        return out;
+    return !(1u << *in & RP_D_REAL) && out_is_real ? out : *in;
+}
+
 rp_status rp_execute(rp_device *device, const rp_op *op, const rp_kernel_args *args, size_t where, rp_error *err)
 {
-    rp_status status = op->flags & RP_OP_INDEXED ? check_indices(device, op, args, where, err) : RP_OK;
+    const rp_dtype dtype = rp_kernel_dtype(args->n_in > 0 ? &args->in[0].dtype : NULL, args->out[0].dtype);
+    rp_status status = RP_OK;
+
+    if (!rp_device_has(device, op->kernel, dtype)) /* of what nobody could look at before: an eager step's */
+        return rp_fail(err, RP_EUNSUPPORTED, "device %s has no kernel for %s %s: choose another device, such as cpu",
+                       rp_device_kind(device), op->name, rp_dtype_name(dtype));
+    status = op->flags & RP_OP_INDEXED ? check_indices(device, op, args, where, err) : RP_OK;
 
     return status == RP_OK ? rp_device_launch(device, op->kernel, args, NULL, err) : status;
 }

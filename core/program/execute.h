@@ -11,7 +11,11 @@
 void rp_bind_operands(const rp_op *op, rp_view *in, size_t n_in, const rp_view *out);
 /* A view operation that could not alias: the views for a copy kernel that fills out (contiguous) from in. */
 void rp_bind_copy(const rp_view *in, rp_view *out);
-/* Launches the kernel on bound views, after a look at its indices. where: the instruction's number in its program. */
+/* The type by which kernels of an operation are told apart: that of the first operand, unless it is an index, a random
+ * state or a choice. Without operands in is NULL. */
+rp_dtype rp_kernel_dtype(const rp_dtype *in, rp_dtype out);
+/* Launches the kernel on bound views, after a look at its indices. where: the instruction's number in its program.
+ * Errors: RP_EUNSUPPORTED where the device has no such kernel. */
 rp_status rp_execute(rp_device *device, const rp_op *op, const rp_kernel_args *args, size_t where, rp_error *err);
 rp_status rp_execute_copy(rp_device *device, const rp_view *in, const rp_view *out, rp_error *err);
 /* The error of an index that was out of range, RP_EDATA; fault->where is the instruction's place in the program.

@@ -11,11 +11,11 @@ struct rp_compiled {
     rp_run *run;
     rp_program *program;
     rp_plan *plan;
-    bool *fed;      /* of each input that is a feed: somebody has had it to write to */
-    size_t fed_all; /* the inputs before it are no feeds, or fed */
-    bool stepped;
-    size_t *slot;    /* of each input that is a state: its number among the run's */
-    size_t *written; /* the states that the present step writes to, in order */
+    bool *fed;             /* of each input that is a feed: somebody has had it to write to */
+    size_t fed_all;        /* the inputs before it are no feeds, or fed */
+    bool stepped, lacking; /* lacking: kernels of the device */
+    size_t *slot;          /* of each input that is a state: its number among the run's */
+    size_t *written;       /* the states that the present step writes to, in order */
     size_t n_written;
 };
 
@@ -43,6 +43,26 @@ static size_t may_store(const rp_run *run, const rp_program *program)
     memory = rp_program_price(program).memory;
     spare = run->max_memory > memory ? run->max_memory - memory : 0;
     return spare < RP_PLAN_STORED_MAX ? (size_t)spare : RP_PLAN_STORED_MAX;
+}
+
+rp_status rp_run_look_at(rp_run *run, const rp_program *program, rp_error *err)
+{
+    return rp_lacks_look(&run->lacks, run->device, program, err);
+}
+
+rp_status rp_run_can_execute(const rp_run *run, rp_error *err)
+{
+    return rp_lacks_refuse(&run->lacks, run->device, err);
+}
+
+/* What it lacks is told when a step is asked for, with that of all others that are compiled by then. */
+static rp_status look_at(rp_compiled *c, rp_error *err)
+{
+    rp_lacks alone = {0};
+    rp_status status = rp_lacks_look(&alone, c->run->device, c->program, err);
+
+    c->lacking = alone.text[0] != '\0';
+    return status == RP_OK ? rp_run_look_at(c->run, c->program, err) : status;
 }
 
 static rp_status compile(rp_compiled **out, rp_run *run, rp_program *program, bool start, rp_error *err)
@@ -80,6 +100,8 @@ static rp_status compile(rp_compiled **out, rp_run *run, rp_program *program, bo
         if (status == RP_OK && in->kind == RP_INPUT_STATE)
             c->slot[i] = (size_t)(slot - run->states.tensor);
     }
+    if (status == RP_OK)
+        status = look_at(c, err);
     if (status == RP_OK)
         status = rp_plan_new_with(
             &c->plan, program, run->device, memory,
@@ -207,6 +229,12 @@ rp_status rp_compiled_step(rp_compiled *c, rp_error *err)
         return rp_run_given_up(err);
     if (unfed(c))
         return rp_fail(err, RP_EARG, "feed %s was never written: rp_compiled_write", unfed(c));
+    if (!c->run->stepped || c->lacking) {
+        status = rp_run_can_execute(c->run, err);
+        if (status != RP_OK)
+            return status;
+    }
+    c->run->stepped = true;
     c->n_written = 0;
     status = run_plan(c, err);
     c->run->given_up = c->run->given_up || (status != RP_OK && rp_plan_mixed(c->plan));

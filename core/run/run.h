@@ -74,6 +74,10 @@ rp_status rp_run_compile_graph(rp_compiled **out, rp_run *run, rp_graph *graph, 
 /* The same of one that only makes feeds states: they lie in the states' memory, and whoever writes a feed writes the
  * state, so nobody may be reading it. */
 rp_status rp_run_compile_start(rp_compiled **out, rp_run *run, rp_graph *graph, rp_error *err);
+/* Before the first step of a compiled program: that the device has the kernels of all that were compiled so far, or
+ * looked at here since they will be. Errors: RP_EUNSUPPORTED with the names of all that it lacks; RP_ENOMEM. */
+rp_status rp_run_look_at(rp_run *run, const rp_program *program, rp_error *err);
+rp_status rp_run_can_execute(const rp_run *run, rp_error *err);
 const rp_program *rp_compiled_program(const rp_compiled *compiled);
 /* Memory that this program holds beside the run's arena, which all programs of the run use in turn: feeds and results.
  */

@@ -4,6 +4,7 @@
 #ifndef CORE_RUN_RUN_PRIVATE_H
 #define CORE_RUN_RUN_PRIVATE_H
 
+#include "core/run/lacks/lacks.h"
 #include "core/run/slots.h"
 
 enum { OBSERVERS_MAX = 4 };
@@ -17,6 +18,8 @@ struct rp_run {
     rp_graph *graph;
     bool in_step, repaired, quiet;
     bool given_up; /* a step failed when new states were already in place: an observer's error, or half of the states */
+    rp_lacks lacks; /* of the compiled programs */
+    bool stepped;   /* a compiled program was executed */
     unsigned reads;
     uint64_t steps;
     struct rp_filling *filling; /* what rp_run_put fills; NULL: nothing is given */

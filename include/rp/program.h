@@ -253,7 +253,8 @@ RP_API rp_status rp_compiled_write(rp_compiled *compiled, const char *feed, cons
                                    rp_error *err);
 /* One step, watched by the run's observers like any other. After an error the states are the old ones, or, where some
  * had their new values already (an index out of range is told when it is met), the run is given up: it makes no further
- * step. */
+ * step. Errors: before the first step RP_EUNSUPPORTED where the device lacks kernels, with the names of all that the
+ * programs compiled so far need. */
 RP_API rp_status rp_compiled_step(rp_compiled *compiled, rp_error *err);
 /* A result of the last completed step, copied out with canonical NaNs; size must be exact. Errors: RP_EARG, before the
  * first step too. */

@@ -11,6 +11,25 @@ rp_status rp_gpu_enter(rp_gpu_device *d, rp_error *err)
     return rp_gpu_result(d, d->driver->cuCtxSetCurrent(d->context), "cuCtxSetCurrent", err);
 }
 
+rp_status rp_gpu_enter_alone(rp_gpu_device *d, rp_error *err)
+{
+    rp_status status;
+
+    if (atomic_exchange_explicit(&d->launching, true, memory_order_acquire))
+        return rp_fail(err, RP_EARG,
+                       "device %s: two threads launch at the same time: a run belongs to one thread at a time",
+                       d->base.kind);
+    status = rp_gpu_enter(d, err);
+    if (status != RP_OK)
+        rp_gpu_leave_alone(d);
+    return status;
+}
+
+void rp_gpu_leave_alone(rp_gpu_device *d)
+{
+    atomic_store_explicit(&d->launching, false, memory_order_release);
+}
+
 void rp_gpu_break(rp_gpu_device *d, const rp_error *why)
 {
     pthread_mutex_lock(&d->breaking);

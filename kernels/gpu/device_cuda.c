@@ -159,6 +159,7 @@ static const rp_device_ops cuda_ops = {
     .upload = rp_gpu_upload,
     .download = rp_gpu_download,
     .copy = rp_gpu_copy,
+    .has = rp_gpu_has,
     .launch = rp_gpu_launch,
     .launch_chain = rp_gpu_launch_chain,
     .check = rp_gpu_check,

@@ -18,6 +18,7 @@ struct rp_stream {
     rp_stream *next; /* of the device's */
     void *workspace;
     size_t workspace_bytes;
+    bool captured; /* launches are noted for a sequence: the driver then neither waits nor gives memory */
 };
 
 struct rp_event {
@@ -75,10 +76,15 @@ struct rp_gpu_device {
     atomic_bool checked;          /* a check was launched since fault was read */
     bool checked_before;          /* the capture that is going on */
     atomic_uint_fast64_t moves;   /* of workspaces: what was captured with their addresses is gone */
+    atomic_bool launching;        /* a thread does: rp_gpu_enter_alone */
 };
 
 /* Enters the device's context on this thread. Errors: what broke it before. */
 rp_status rp_gpu_enter(rp_gpu_device *d, rp_error *err);
+/* The same for whoever launches, until the other: launches are one thread's at a time, and what a device has without a
+ * lock belongs to it. Errors: RP_EARG for another that comes meanwhile, whose launch does not happen. */
+rp_status rp_gpu_enter_alone(rp_gpu_device *d, rp_error *err);
+void rp_gpu_leave_alone(rp_gpu_device *d);
 /* From now on every call tells this error. What several threads may come to tell at once, and others read: the first
  * stays, and is whole before it is seen. */
 void rp_gpu_break(rp_gpu_device *device, const rp_error *why);
@@ -113,7 +119,12 @@ rp_status rp_gpu_sequence_end(rp_device *device, rp_sequence **out, rp_stream *s
 bool rp_gpu_sequence_current(const rp_device *device, const rp_sequence *sequence);
 rp_status rp_gpu_sequence_launch(rp_device *device, rp_sequence *sequence, rp_stream *stream, rp_error *err);
 void rp_gpu_sequence_free(rp_device *device, rp_sequence *sequence);
+/* A queue enters the device alone, and leaves it when it is ended. */
 rp_gpu_queue rp_gpu_queue_of(rp_gpu_device *d, rp_stream *stream, rp_error *err);
+/* One on a stream that is the caller's own, beside a thread that launches: for what uses nothing that has no lock. */
+rp_gpu_queue rp_gpu_queue_beside(rp_gpu_device *d, rp_stream *stream, rp_error *err);
+rp_status rp_gpu_queue_end(rp_gpu_queue *queue); /* its status */
+bool rp_gpu_has(const rp_device *device, rp_kernel_id kernel, rp_dtype dtype);
 
 /* Of hash/launch_sha256.c. */
 rp_status rp_gpu_hash(rp_device *device, unsigned char *digest, const rp_device_message *message, size_t count,

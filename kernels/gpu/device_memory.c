@@ -128,11 +128,14 @@ void rp_gpu_release(rp_device *device, void *memory)
 size_t rp_gpu_available(rp_device *device)
 {
     rp_gpu_device *d = (rp_gpu_device *)device;
-    size_t available = 0, total;
+    size_t available = 0, total, kept;
 
     if (rp_gpu_enter(d, NULL) != RP_OK || d->driver->cuMemGetInfo_v2(&available, &total) != RP_CU_SUCCESS)
         return SIZE_MAX;
-    return available + d->kept_bytes;
+    pthread_mutex_lock(&d->lock);
+    kept = d->kept_bytes;
+    pthread_mutex_unlock(&d->lock);
+    return available + kept;
 }
 
 rp_status rp_gpu_pin(rp_device *device, void **out, size_t bytes, rp_error *err)

@@ -32,8 +32,8 @@ rp_status rp_gpu_check(rp_device *device, const rp_index_check *check, rp_stream
     rp_gpu_map map;
 
     rp_gpu_map_of(&map, &index, 1, NULL, RP_K_copy);
-    if (map.count == 0)
-        return queue.status;
+    if (map.count == 0 || queue.status != RP_OK)
+        return rp_gpu_queue_end(&queue);
     map.wide = index->dtype == RP_I64;
     map.extra[0] = (void *)(uintptr_t)d->fault;
     map.own[0] = (i64)check->bound;
@@ -41,7 +41,7 @@ rp_status rp_gpu_check(rp_device *device, const rp_index_check *check, rp_stream
     d->checked = true;
     rp_gpu_run_map(&queue, "rp_gpu_index_find", &map);
     rp_gpu_run(&queue, "rp_gpu_index_note", (rp_gpu_grid){.threads = 32}, &map, sizeof map);
-    return queue.status;
+    return rp_gpu_queue_end(&queue);
 }
 
 bool rp_gpu_faulted(rp_device *device, rp_index_fault *out)

@@ -16,6 +16,7 @@ typedef struct rp_gpu_queue {
     rp_status status;    /* RP_OK, or what went wrong first */
     rp_error *err;       /* with its text; may be NULL */
     uint64_t first, end; /* the elements of elementwise kernels that are computed; 0, 0: all */
+    bool alone;          /* no other thread launches until the queue is ended */
 } rp_gpu_queue;
 
 typedef struct rp_gpu_grid {

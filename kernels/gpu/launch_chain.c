@@ -58,5 +58,5 @@ rp_status rp_gpu_launch_chain(rp_device *device, const rp_chain *chain, rp_strea
         queue.end = chain->count - first < piece ? chain->count : first + piece;
         run_piece(&queue, chain, view, scratch, chain->size * piece);
     }
-    return queue.status;
+    return rp_gpu_queue_end(&queue);
 }

@@ -132,6 +132,14 @@ void *rp_gpu_workspace(rp_gpu_queue *queue, size_t bytes)
         return NULL;
     if (bytes <= stream->workspace_bytes)
         return stream->workspace;
+    if (stream->captured) { /* launched one by one there may be */
+        queue->status =
+            rp_fail(queue->err, RP_ENOMEM,
+                    "device %s: a sequence of launches needs a workspace of %zu bytes, and has %zu: none is "
+                    "made while it is captured",
+                    d->base.kind, bytes, stream->workspace_bytes);
+        return NULL;
+    }
     if (stream->workspace != NULL) { /* what works in it is waited for */
         queue->status =
             rp_gpu_result(d, d->driver->cuStreamSynchronize(stream->handle), "cuStreamSynchronize", queue->err);
@@ -169,8 +177,27 @@ size_t rp_gpu_shared_memory(const rp_gpu_queue *queue)
 
 rp_gpu_queue rp_gpu_queue_of(rp_gpu_device *d, rp_stream *stream, rp_error *err)
 {
-    rp_gpu_queue queue = {d, stream != NULL ? stream : &d->main, rp_gpu_enter(d, err), err, 0, 0};
+    rp_gpu_queue queue = {d, stream != NULL ? stream : &d->main, rp_gpu_enter_alone(d, err), err, 0, 0, false};
 
-    rp_gpu_busy(d);
+    queue.alone = queue.status == RP_OK;
+    if (queue.alone)
+        rp_gpu_busy(d);
     return queue;
+}
+
+rp_gpu_queue rp_gpu_queue_beside(rp_gpu_device *d, rp_stream *stream, rp_error *err)
+{
+    rp_gpu_queue queue = {d, stream, rp_gpu_enter(d, err), err, 0, 0, false};
+
+    if (queue.status == RP_OK)
+        rp_gpu_busy(d);
+    return queue;
+}
+
+rp_status rp_gpu_queue_end(rp_gpu_queue *queue)
+{
+    if (queue->alone)
+        rp_gpu_leave_alone(queue->device);
+    queue->alone = false;
+    return queue->status;
 }

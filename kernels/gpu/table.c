@@ -98,6 +98,13 @@ const rp_gpu_row rp_gpu_table[RP_K_COUNT] = {
     [RP_K_rmsprop] = ONLY(rp_gpu_launch_optimizer),
 };
 
+/* A row that is there is there for every type that its operation takes. */
+bool rp_gpu_has(const rp_device *device, rp_kernel_id kernel, rp_dtype dtype)
+{
+    (void)device, (void)dtype;
+    return rp_gpu_table[kernel].way[0] != NULL;
+}
+
 void rp_gpu_compute(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_kernel_args *args)
 {
     const rp_gpu_row *row = &rp_gpu_table[kernel];
@@ -116,5 +123,5 @@ rp_status rp_gpu_launch(rp_device *device, rp_kernel_id kernel, const rp_kernel_
     rp_gpu_queue queue = rp_gpu_queue_of((rp_gpu_device *)device, stream, err);
 
     rp_gpu_compute(&queue, kernel, args);
-    return queue.status;
+    return rp_gpu_queue_end(&queue);
 }

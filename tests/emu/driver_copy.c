@@ -13,7 +13,7 @@ EMU_API unsigned long rp_emulated_to_host(void)
 }
 
 /* What is wrong with a copy, or its work on the stream. From memory that is not pinned the bytes are taken now; to such
- * memory they are there when the call returns. */
+ * memory they are there when the call returns: a wait, and no part of a graph. */
 static int copy(emu_stream *s, emu_work w, bool to_host, bool from_host)
 {
     int result;
@@ -24,7 +24,9 @@ static int copy(emu_stream *s, emu_work w, bool to_host, bool from_host)
         return EMU_CU_INVALID_HANDLE;
     if (w.to == NULL || w.from == NULL)
         return RP_CU_INVALID_VALUE;
-    if (from_host && !emu_is_pinned(w.from) && !s->capture) {
+    if (s->capture && ((from_host && !emu_is_pinned(w.from)) || (to_host && !emu_is_pinned(w.to))))
+        return emu_invalidate(s->capture, EMU_CU_CAPTURE_UNSUPPORTED);
+    if (from_host && !emu_is_pinned(w.from)) {
         w.staged = malloc(w.bytes);
         if (w.staged == NULL)
             return RP_CU_OUT_OF_MEMORY;
@@ -32,7 +34,7 @@ static int copy(emu_stream *s, emu_work w, bool to_host, bool from_host)
     }
     result = emu_put(s, w);
     to_host_bytes += result == RP_CU_SUCCESS && to_host ? w.bytes : 0;
-    if (result == RP_CU_SUCCESS && to_host && !emu_is_pinned(w.to) && !s->capture)
+    if (result == RP_CU_SUCCESS && to_host && !emu_is_pinned(w.to))
         result = emu_drain(s, UINT64_MAX);
     return result;
 }

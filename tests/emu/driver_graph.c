@@ -1,38 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Graphs: what streams were given while they captured, with what each piece follows. An instance is launched as one
- * piece of work, and its nodes run in one of the orders that their edges allow, by the order that was chosen. */
+ * Graphs: what streams were given while they captured (capture/driver_capture.c), with what each piece follows. An
+ * instance is launched as one piece of work, and its nodes run in one of the orders that their edges allow, by the
+ * order that was chosen. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/emu/driver_private.h"
-
-/* Takes the work. */
-int emu_capture(emu_stream *s, emu_work work)
-{
-    emu_graph *g = s->capture;
-    size_t *after = malloc(sizeof *after);
-    emu_node *node;
-
-    if (g->n == g->room) {
-        const size_t room = g->room ? 2 * g->room : 16;
-        emu_node *more = realloc(g->node, room * sizeof *more);
-
-        if (more != NULL) {
-            g->node = more;
-            g->room = room;
-        }
-    }
-    if (after == NULL || g->n == g->room) {
-        free(after);
-        return RP_CU_OUT_OF_MEMORY;
-    }
-    node = &g->node[g->n];
-    *node = (emu_node){.work = work, .after = s->after, .n_after = s->n_after};
-    s->after = after;
-    s->after[0] = g->n++;
-    s->n_after = 1;
-    return RP_CU_SUCCESS;
-}
 
 void emu_graph_drop(emu_graph *g)
 {
@@ -115,79 +88,6 @@ int emu_graph_do(emu_device *d, emu_graph *g)
     return result;
 }
 
-int cuStreamBeginCapture_v2(rp_cu_stream stream, int mode)
-{
-    int result = emu_enter("cuStreamBeginCapture_v2");
-    emu_stream *s = result == RP_CU_SUCCESS ? emu_stream_of(emu_current(), stream) : NULL;
-
-    if (result != RP_CU_SUCCESS)
-        return emu_leave(result);
-    if (s == NULL || mode < 0 || mode > 2)
-        return emu_leave(EMU_CU_INVALID_HANDLE);
-    if (s == s->device->legacy || s->capture)
-        return emu_leave(EMU_CU_CAPTURE_UNSUPPORTED);
-    s->capture = calloc(1, sizeof *s->capture);
-    if (s->capture == NULL)
-        return emu_leave(RP_CU_OUT_OF_MEMORY);
-    s->capture->users = 1;
-    s->capture->device = s->device;
-    s->origin = true;
-    s->n_after = 0;
-    return emu_leave(RP_CU_SUCCESS);
-}
-
-static bool follows(const emu_graph *g, size_t node, size_t other)
-{
-    if (node == other)
-        return true;
-    for (size_t k = 0; k < g->node[node].n_after; k++)
-        if (g->node[node].after[k] >= other && follows(g, g->node[node].after[k], other))
-            return true;
-    return false;
-}
-
-/* Every other stream of the capture has its last node behind the origin's. */
-static bool joined(const emu_stream *origin, emu_graph *g)
-{
-    bool all = true;
-
-    for (emu_stream *s = origin->device->streams; s != NULL; s = s->next) {
-        if (s == origin || s->capture != g)
-            continue;
-        for (size_t k = 0; k < s->n_after; k++) {
-            bool one = false;
-
-            for (size_t o = 0; o < origin->n_after; o++)
-                one |= follows(g, origin->after[o], s->after[k]);
-            all &= one;
-        }
-        s->capture = NULL;
-        s->n_after = 0;
-    }
-    return all;
-}
-
-int cuStreamEndCapture(rp_cu_stream stream, rp_cu_graph *graph)
-{
-    int result = emu_enter("cuStreamEndCapture");
-    emu_stream *s = emu_current() ? emu_stream_of(emu_current(), stream) : NULL;
-
-    *graph = NULL;
-    if (s == NULL || !s->origin)
-        return emu_leave(result != RP_CU_SUCCESS ? result : EMU_CU_INVALID_HANDLE);
-    *graph = s->capture;
-    if (!joined(s, s->capture) && result == RP_CU_SUCCESS)
-        result = EMU_CU_CAPTURE_UNJOINED;
-    s->capture = NULL;
-    s->origin = false;
-    s->n_after = 0;
-    if (result != RP_CU_SUCCESS) {
-        emu_graph_drop(*graph);
-        *graph = NULL;
-    }
-    return emu_leave(result);
-}
-
 int cuGraphInstantiateWithFlags(rp_cu_graph_exec *exec, rp_cu_graph graph, unsigned long long flags)
 {
     int result = emu_enter("cuGraphInstantiateWithFlags");
@@ -208,8 +108,8 @@ int cuGraphLaunch(rp_cu_graph_exec exec, rp_cu_stream stream)
 
     if (result == RP_CU_SUCCESS && (g == NULL || s == NULL || g->device != s->device))
         result = EMU_CU_INVALID_HANDLE;
-    if (result == RP_CU_SUCCESS && s->capture)
-        result = EMU_CU_CAPTURE_UNSUPPORTED;
+    if (result == RP_CU_SUCCESS && s->capture) /* a true driver makes it a part of that graph */
+        result = emu_invalidate(s->capture, EMU_CU_CAPTURE_UNSUPPORTED);
     if (result != RP_CU_SUCCESS)
         return emu_leave(result);
     g->users++;

@@ -179,7 +179,7 @@ char *emu_memory_find(const emu_device *d, uint64_t at, size_t bytes)
 
 int cuMemAlloc_v2(rp_cu_pointer *memory, size_t bytes)
 {
-    int result = emu_enter("cuMemAlloc_v2");
+    int result = emu_enter_unsafe("cuMemAlloc_v2");
 
     *memory = 0;
     if (result == RP_CU_SUCCESS)
@@ -189,7 +189,7 @@ int cuMemAlloc_v2(rp_cu_pointer *memory, size_t bytes)
 
 int cuMemFree_v2(rp_cu_pointer memory)
 {
-    int result = emu_enter("cuMemFree_v2");
+    int result = emu_enter_unsafe("cuMemFree_v2");
     emu_device *d = emu_current();
     emu_memory **m = d ? &d->memory : NULL, *found;
 
@@ -228,7 +228,7 @@ bool emu_is_pinned(const void *host)
 
 int cuMemHostAlloc(void **host, size_t bytes, unsigned flags)
 {
-    int result = emu_enter("cuMemHostAlloc");
+    int result = emu_enter_unsafe("cuMemHostAlloc");
     emu_memory *m;
 
     *host = NULL;
@@ -253,9 +253,11 @@ int cuMemHostAlloc(void **host, size_t bytes, unsigned flags)
 
 int cuMemFreeHost(void *host)
 {
-    int result = emu_enter("cuMemFreeHost");
+    int result = emu_enter_unsafe("cuMemFreeHost");
     emu_memory **m = &pinned, *found;
 
+    if (result == EMU_CU_CAPTURE_UNSUPPORTED)
+        return emu_leave(result);
     if (result == RP_CU_SUCCESS)
         result = emu_drain_all(emu_current());
     while (*m != NULL && (*m)->map != host)

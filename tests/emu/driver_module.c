@@ -39,7 +39,7 @@ static bool is_image(const void *image)
 
 int cuModuleLoadData(rp_cu_module *module, const void *image)
 {
-    int result = emu_enter("cuModuleLoadData");
+    int result = emu_enter_unsafe("cuModuleLoadData");
 
     *module = NULL;
     if (result == RP_CU_SUCCESS && (image == NULL || !is_image(image)))
@@ -53,8 +53,10 @@ int cuModuleLoadData(rp_cu_module *module, const void *image)
 
 int cuModuleUnload(rp_cu_module module)
 {
-    int result = emu_enter("cuModuleUnload");
+    int result = emu_enter_unsafe("cuModuleUnload");
 
+    if (result == EMU_CU_CAPTURE_UNSUPPORTED)
+        return emu_leave(result);
     if (result == RP_CU_SUCCESS)
         result = emu_drain_all(emu_current());
     free(module);

@@ -25,7 +25,13 @@ enum {
     EMU_CU_MISALIGNED = 716,
     EMU_CU_CAPTURE_UNSUPPORTED = 900,
     EMU_CU_CAPTURE_INVALIDATED = 901,
-    EMU_CU_CAPTURE_UNJOINED = 904
+    EMU_CU_CAPTURE_MERGE = 902,
+    EMU_CU_CAPTURE_UNMATCHED = 903,
+    EMU_CU_CAPTURE_UNJOINED = 904,
+    EMU_CU_CAPTURE_ISOLATION = 905,
+    EMU_CU_CAPTURE_IMPLICIT = 906,
+    EMU_CU_CAPTURED_EVENT = 907,
+    EMU_CU_CAPTURE_WRONG_THREAD = 908
 };
 
 enum { EMU_DEVICES = 8 };
@@ -41,6 +47,7 @@ typedef struct emu_memory { /* of a device, or pinned */
 typedef struct rp_cu_stream_s emu_stream;
 typedef struct rp_cu_event_s emu_event;
 typedef struct rp_cu_graph_s emu_graph;
+typedef struct emu_capture emu_capture;
 
 typedef enum emu_work_kind { EMU_KERNEL, EMU_COPY, EMU_SET, EMU_RECORD, EMU_WAIT, EMU_GRAPH } emu_work_kind;
 
@@ -84,18 +91,18 @@ struct rp_cu_stream_s {
     bool blocking; /* orders itself with the legacy stream */
     uint64_t given, done;
     emu_work *first, **last;
-    emu_graph *capture; /* what is put on it goes there */
-    bool origin;        /* of that capture */
-    size_t *after;      /* the nodes that the next one follows */
+    emu_capture *capture; /* what is put on it goes there */
+    size_t *after;        /* the nodes that the next one follows */
     size_t n_after;
     struct rp_cu_stream_s *next;
 };
 
 struct rp_cu_event_s {
     emu_device *device;
-    emu_mark *mark; /* NULL: not recorded */
-    emu_graph *graph;
-    size_t node; /* recorded in a capture: behind this node; SIZE_MAX: behind none */
+    emu_mark *mark;   /* NULL: not recorded but in captures */
+    uint64_t capture; /* the one that it was recorded in last, 0: in none; */
+    size_t *after;    /* behind these nodes */
+    size_t n_after;
 };
 
 typedef struct emu_node {
@@ -109,6 +116,17 @@ struct rp_cu_graph_s { /* an instance too: its own copy */
     emu_device *device;
     emu_node *node;
     size_t n, room;
+};
+
+/* A capture that is going on, of the stream that began it and those that joined. */
+struct emu_capture {
+    uint64_t id; /* from 1, never used again: events outlive their capture */
+    emu_graph *graph;
+    emu_stream *origin;
+    const void *thread; /* that began it */
+    int mode;
+    bool invalid; /* something that is not allowed was asked for */
+    emu_capture *next;
 };
 
 /* Every call begins and ends with these: the lock; injected errors; but in the second, which are about drivers and
@@ -143,7 +161,20 @@ void emu_work_clear(emu_work *w);
 void emu_mark_drop(emu_mark *mark);
 void emu_streams_drop(emu_device *device);
 
-int emu_capture(emu_stream *s, emu_work work);
+/* capture/driver_capture.c. Results are what the call that asks has to give; what is refused gives a capture up. */
+int emu_invalidate(emu_capture *c, int result); /* gives it up; the result that was given */
+emu_capture *emu_capture_of(uint64_t id);       /* NULL: it has ended, or there was none */
+/* Of calls that may be unsafe while this thread captures: all that work at once, or wait. */
+int emu_unsafe(void);
+int emu_enter_unsafe(const char *call);
+int emu_use_of(const emu_stream *s); /* of what is put on a stream */
+int emu_wait_for_stream(emu_stream *s);
+int emu_ask_event(const emu_event *e);             /* of waiting for an event, or asking it */
+int emu_capture_put(emu_stream *s, emu_work work); /* takes the work */
+int emu_capture_record(emu_event *e, const emu_stream *s);
+int emu_capture_join(emu_stream *s, const emu_event *e);
+void emu_capture_desert(emu_stream *s); /* which is about to go */
+
 int emu_graph_do(emu_device *device, emu_graph *g);
 void emu_graph_drop(emu_graph *g);
 size_t emu_param_bytes(const emu_kernel *k);

@@ -229,11 +229,11 @@ static int keep_order(emu_stream *s)
 
 int emu_put(emu_stream *s, emu_work work)
 {
-    int result;
+    int result = emu_use_of(s);
 
-    if (s->capture)
-        result = emu_capture(s, work);
-    else if ((result = keep_order(s)) == RP_CU_SUCCESS)
+    if (result == RP_CU_SUCCESS && s->capture)
+        result = emu_capture_put(s, work);
+    else if (result == RP_CU_SUCCESS && (result = keep_order(s)) == RP_CU_SUCCESS)
         result = put(s, &work);
     if (result != RP_CU_SUCCESS)
         emu_work_clear(&work);
@@ -257,8 +257,7 @@ emu_stream *emu_stream_make(emu_device *d, bool blocking)
 static void stream_drop(emu_stream *s)
 {
     (void)emu_drain(s, UINT64_MAX);
-    if (s->origin)
-        emu_graph_drop(s->capture);
+    emu_capture_desert(s);
     free(s->after);
     free(s);
 }
@@ -330,8 +329,8 @@ int cuStreamSynchronize(rp_cu_stream stream)
 
     if (result == RP_CU_SUCCESS && s == NULL)
         result = EMU_CU_INVALID_HANDLE;
-    if (result == RP_CU_SUCCESS && s->capture)
-        result = EMU_CU_CAPTURE_UNSUPPORTED;
+    if (result == RP_CU_SUCCESS)
+        result = emu_wait_for_stream(s);
     if (result == RP_CU_SUCCESS)
         result = emu_drain(s, UINT64_MAX);
     return emu_leave(result);
@@ -362,6 +361,7 @@ int cuEventDestroy_v2(rp_cu_event event)
     if (event == NULL)
         return emu_leave(result != RP_CU_SUCCESS ? result : EMU_CU_INVALID_HANDLE);
     emu_mark_drop(event->mark);
+    free(event->after);
     free(event);
     handles--;
     return emu_leave(result);
@@ -369,20 +369,18 @@ int cuEventDestroy_v2(rp_cu_event event)
 
 static int record(emu_event *e, emu_stream *s)
 {
+    const int result = emu_use_of(s);
     emu_mark *m;
 
-    if (s->capture) {
-        e->graph = s->capture;
-        e->node = s->n_after ? s->after[s->n_after - 1] : SIZE_MAX;
-        return RP_CU_SUCCESS;
-    }
+    if (result != RP_CU_SUCCESS || s->capture)
+        return result != RP_CU_SUCCESS ? result : emu_capture_record(e, s);
     m = mark_new(s);
     if (m == NULL)
         return RP_CU_OUT_OF_MEMORY;
     m->users = 2;
     emu_mark_drop(e->mark);
     e->mark = m;
-    e->graph = NULL;
+    e->capture = 0;
     return emu_put(s, (emu_work){.kind = EMU_RECORD, .mark = m});
 }
 
@@ -402,8 +400,10 @@ int cuEventSynchronize(rp_cu_event event)
 
     if (result == RP_CU_SUCCESS && event == NULL)
         result = EMU_CU_INVALID_HANDLE;
-    if (result == RP_CU_SUCCESS && event->graph)
-        result = EMU_CU_CAPTURE_UNSUPPORTED;
+    if (result == RP_CU_SUCCESS)
+        result = emu_ask_event(event);
+    if (result == RP_CU_SUCCESS)
+        result = emu_unsafe();
     if (result == RP_CU_SUCCESS && event->mark && !event->mark->done)
         result = emu_drain(event->mark->stream, event->mark->ticket);
     return emu_leave(result);
@@ -416,6 +416,8 @@ int cuEventElapsedTime(float *milliseconds, rp_cu_event start, rp_cu_event end)
     *milliseconds = 0;
     if (result == RP_CU_SUCCESS && (start == NULL || end == NULL || start->mark == NULL || end->mark == NULL))
         result = EMU_CU_INVALID_HANDLE;
+    if (result == RP_CU_SUCCESS && (result = emu_ask_event(start)) == RP_CU_SUCCESS)
+        result = emu_ask_event(end);
     if (result == RP_CU_SUCCESS && !(start->mark->done && end->mark->done))
         result = RP_CU_NOT_READY;
     if (result == RP_CU_SUCCESS)
@@ -425,26 +427,16 @@ int cuEventElapsedTime(float *milliseconds, rp_cu_event start, rp_cu_event end)
 
 static int wait_for(emu_stream *s, emu_event *e)
 {
-    if (e->graph) { /* recorded in a capture: the stream joins it */
-        const size_t node = e->node;
+    const int result = emu_use_of(s);
 
-        if (s->capture && s->capture != e->graph)
-            return EMU_CU_CAPTURE_INVALIDATED;
-        s->capture = e->graph;
-        if (node != SIZE_MAX) {
-            size_t *after = realloc(s->after, (s->n_after + 1) * sizeof *after);
-
-            if (after == NULL)
-                return RP_CU_OUT_OF_MEMORY;
-            s->after = after;
-            s->after[s->n_after++] = node;
-        }
-        return RP_CU_SUCCESS;
-    }
-    if (e->mark == NULL || e->mark->done)
+    if (result != RP_CU_SUCCESS || e->capture != 0)
+        return result != RP_CU_SUCCESS ? result : emu_capture_join(s, e);
+    if (e->mark == NULL) /* never recorded: nothing to wait for */
         return RP_CU_SUCCESS;
     if (s->capture)
-        return EMU_CU_CAPTURE_UNSUPPORTED;
+        return emu_invalidate(s->capture, EMU_CU_CAPTURE_ISOLATION);
+    if (e->mark->done)
+        return RP_CU_SUCCESS;
     e->mark->users++;
     return emu_put(s, (emu_work){.kind = EMU_WAIT, .mark = e->mark});
 }

@@ -172,7 +172,6 @@ static rp_cu_graph capture(rp_cu_pointer p, rp_cu_pointer q, rp_cu_pointer one, 
     ok(cuEventRecord(join, t));
     ok(cuStreamWaitEvent(s, join, 0));
     put_add(p, q, p, s);
-    assert_int_not_equal(cuStreamSynchronize(s), RP_CU_SUCCESS);
     ok(cuStreamEndCapture(s, &graph));
     ok(cuEventDestroy_v2(fork));
     ok(cuEventDestroy_v2(join));
@@ -374,6 +373,8 @@ static int life(void)
            (result = cuStreamSynchronize(s)));
     if (result == 0)
         expect_all(host, 2);
+    if (s && graph == NULL) /* a stream that may still capture is ended before anything is given back */
+        (void)cuStreamEndCapture(s, &graph);
     (void)cuGraphExecDestroy(exec);
     (void)cuGraphDestroy(graph);
     (void)cuMemFree_v2(p);

@@ -2,16 +2,16 @@
 # Tests of the emulated device, and of all that runs on it.
 
 # Through the library: kernels against the processor's.
-foreach(source emulated_conformance emulated_functions emulated_errors emulated_models emulated_tiles
-        ../kernels/gpu/emulated_hashing)
-  get_filename_component(name ${source} NAME)
-  add_executable(${name} ${source}.c)
+foreach(source emulated_conformance.c emulated_functions.c emulated_errors.c emulated_models.c emulated_tiles.c
+               capture/emulated_sequences.c ../kernels/gpu/emulated_hashing.c)
+  get_filename_component(name ${source} NAME_WE)
+  add_executable(${name} ${source})
   target_link_libraries(${name} PRIVATE reprise_static rp_flags PkgConfig::CMOCKA PkgConfig::OPENSSL
                                         PkgConfig::LIBARCHIVE PkgConfig::YAML Threads::Threads ${CMAKE_DL_LIBS} m)
   add_dependencies(${name} reprise_emulated)
 endforeach()
 set(here "RP_EMULATED_LIBRARY=$<TARGET_FILE:reprise_emulated>")
-foreach(name emulated_conformance emulated_errors emulated_hashing emulated_models emulated_tiles)
+foreach(name emulated_conformance emulated_errors emulated_hashing emulated_models emulated_sequences emulated_tiles)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES ENVIRONMENT ${here})
 endforeach()
@@ -27,6 +27,7 @@ foreach(order IN LISTS orders)
 endforeach()
 add_test(NAME emulated_device COMMAND test_device)
 set_tests_properties(emulated_device PROPERTIES ENVIRONMENT "${here};RP_FAR_DEVICE=emulated" SKIP_RETURN_CODE 77)
+include(${CMAKE_CURRENT_SOURCE_DIR}/holes/holes.cmake)
 if(form STREQUAL "source")
   return()
 endif()
@@ -54,8 +55,9 @@ add_custom_command(OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/planted.ptx
   DEPENDS ${CMAKE_CURRENT_BINARY_DIR}/small.ptx ${CMAKE_CURRENT_SOURCE_DIR}/plant.py VERBATIM)
 emu_translate(emu_small ${CMAKE_CURRENT_BINARY_DIR}/small.ptx 1)
 emu_translate(emu_planted ${CMAKE_CURRENT_BINARY_DIR}/planted.ptx 1)
-foreach(name emulated_kernels emulated_driver)
-  add_executable(${name} ${name}.c)
+foreach(source emulated_kernels.c emulated_driver.c capture/emulated_capture.c)
+  get_filename_component(name ${source} NAME_WE)
+  add_executable(${name} ${source})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE emu_driver emu_small emu_planted rp_flags PkgConfig::CMOCKA Threads::Threads m)
   add_test(NAME ${name} COMMAND ${name})

@@ -20,6 +20,7 @@ enum { STACK_FRAMES = 96, STACK_ROW = SANITIZED ? 6 : STACK_FRAMES, STACK_SLOTS 
 typedef struct call_stack {
     uint64_t hash;              /* 0: free */
     size_t first, second, last; /* numbers of calls, from 1; 0: none */
+    bool known;                 /* of a pass before, and not to be failed again */
 } call_stack;
 
 static struct {
@@ -33,11 +34,22 @@ static inline void stacks_begin(void)
 {
     void *frame[2];
 
-    for (size_t i = 0; i < STACK_SLOTS; i++)
-        stacks.slot[i] = (call_stack){.hash = SANITIZED ? stacks.slot[i].hash : 0};
-    stacks.distinct = SANITIZED ? stacks.distinct : 0;
+    for (size_t i = 0; i < STACK_SLOTS; i++) {
+        const bool stays = SANITIZED || stacks.slot[i].known;
+
+        stacks.distinct -= !stays && stacks.slot[i].hash != 0;
+        stacks.slot[i] = (call_stack){.hash = stays ? stacks.slot[i].hash : 0, .known = stacks.slot[i].known};
+    }
     (void)backtrace(frame, 2);
     stacks.noting = true;
+}
+
+/* What was noted since stacks_begin is left out from now on, in what further passes bring. */
+static inline void stacks_know(void)
+{
+    stacks.noting = false;
+    for (size_t i = 0; i < STACK_SLOTS; i++)
+        stacks.slot[i] = (call_stack){.hash = stacks.slot[i].hash, .known = stacks.slot[i].hash != 0};
 }
 
 /* What earlier jobs brought counts no more. */
@@ -63,6 +75,8 @@ static inline void stacks_note_row(void *const *frame, int count, size_t n)
     for (int i = 0; i < count; i++)
         hash = (hash ^ (uintptr_t)frame[i]) * UINT64_C(0x100000001b3);
     one = stacks_slot(hash | 1);
+    if (one->known)
+        return;
     if (one->hash == 0 && ++stacks.distinct > STACK_SLOTS / 2)
         abort();
     if (one->hash == 0)

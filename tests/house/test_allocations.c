@@ -3,43 +3,10 @@
  * of callers that allocates: out of memory is said, nothing leaks, nothing is left on disk. Allocations of OpenSSL,
  * libarchive and libyaml themselves: test_allocations_process.c. With the argument "all" every allocation fails, not
  * some of each chain. */
-#include "tests/house/sweep.h"
+#include "tests/house/failing_allocations.h"
 #include "tests/kernels/far_device.h"
 
-static long blocks;
-static size_t calls, failing_call; /* 0: none fails */
 static bool all_of_them;
-
-static bool fails_now(void)
-{
-    stacks_note(++calls);
-    return calls == failing_call;
-}
-
-static void *counted_allocate(void *self, size_t bytes)
-{
-    void *block = fails_now() ? NULL : malloc(bytes);
-
-    (void)self;
-    blocks += block != NULL;
-    return block;
-}
-
-static void *counted_resize(void *self, void *old, size_t bytes)
-{
-    void *block = fails_now() ? NULL : realloc(old, bytes);
-
-    (void)self;
-    blocks += block != NULL && old == NULL;
-    return block;
-}
-
-static void counted_release(void *self, void *block)
-{
-    (void)self;
-    blocks--;
-    free(block);
-}
 
 /* What it does shows only when the power goes, and it would take most of the time here. */
 int __wrap_fsync(int fd);
@@ -49,40 +16,9 @@ int __wrap_fsync(int fd)
     return 0;
 }
 
-static void arm(size_t n)
-{
-    calls = 0;
-    failing_call = n;
-}
-
-static bool disarm(void)
-{
-    bool failed = calls >= failing_call;
-
-    failing_call = 0;
-    return failed;
-}
-
-static size_t counted(void)
-{
-    return calls;
-}
-
-static long live(void)
-{
-    return blocks;
-}
-
-static bool out_of_memory(rp_status status)
-{
-    return status == RP_ENOMEM;
-}
-
 static int setup(void **state)
 {
-    static const rp_allocator hooks = {counted_allocate, counted_resize, counted_release, NULL};
-
-    rp_set_allocator(&hooks);
+    rp_set_allocator(&failing_allocator);
     return job_setup(state);
 }
 
@@ -102,7 +38,7 @@ static rp_status job_conformance(rp_error *err)
 
 static void every_failed_allocation_of_every_job_is_an_error_and_leaks_nothing(void **state)
 {
-    const sweep all = {arm, disarm, counted, live, out_of_memory, 0, false, !all_of_them, false};
+    const sweep all = {arm, disarm, counted, live, out_of_memory, 0, false, !all_of_them, false, false};
 
     (void)state;
     assert_int_equal(blocks, 0);
@@ -116,7 +52,7 @@ static void failed_allocations_on_a_far_device_are_errors_and_leak_nothing(void 
 {
     static const char *const names[] = {"run",  "eager run",   "replay",       "predict", "replay eager",
                                         "diff", "replay part", "eager resume", "lineage"};
-    const sweep all = {arm, disarm, counted, live, out_of_memory, 0, false, !all_of_them, false};
+    const sweep all = {arm, disarm, counted, live, out_of_memory, 0, false, !all_of_them, false, false};
 
     (void)state;
     stacks_forget(); /* another device: the same paths with other memory to free */
@@ -135,7 +71,7 @@ static void failed_allocations_on_a_far_device_are_errors_and_leak_nothing(void 
 /* Thousands of kernel calls that allocate alike: a few points are enough. */
 static void failed_allocations_of_the_conformance_vectors_are_errors_and_leak_nothing(void **state)
 {
-    const sweep few = {arm, disarm, counted, live, out_of_memory, 20, false, false, false};
+    const sweep few = {arm, disarm, counted, live, out_of_memory, 20, false, false, false, false};
     const small_job conformance = {"conformance", job_conformance, false};
 
     (void)state;

@@ -177,7 +177,7 @@ static int teardown(void **state)
 
 static void every_failed_allocation_of_other_libraries_is_an_error_and_leaves_nothing(void **state)
 {
-    const sweep all = {arm, disarm, counted, live, out_of_memory, 0, true, !all_of_them, true};
+    const sweep all = {arm, disarm, counted, live, out_of_memory, 0, true, !all_of_them, true, false};
     size_t failures = 0;
 
     (void)state;

@@ -146,7 +146,7 @@ static bool io_error(rp_status status)
 
 static void every_failed_call_on_a_file_is_an_error_and_leaves_nothing(void **state)
 {
-    const sweep all = {arm, disarm, counted, NULL, io_error, 0, false, false, false};
+    const sweep all = {arm, disarm, counted, NULL, io_error, 0, false, false, false, false};
 
     (void)state;
     for (size_t i = 0; i < SMALL_JOBS; i++)

@@ -333,6 +333,31 @@ static void the_result_is_a_convolution(void **state)
     }
 }
 
+/* A sum of no terms is +0, and so is every value. What was computed before lies where a kernel that sets nothing would
+ * find its sums. */
+static void without_channels_every_value_is_plus_zero(void **state)
+{
+    static const shape some = {1, 6, 6, 3, 5, {1, 1, 1, 1}}, none = {1, 6, 6, 0, 5, {1, 1, 1, 1}};
+
+    (void)state;
+    for (size_t l = 0; l < n_levels; l++)
+        for (int type = 0; type < 2; type++) {
+            const rp_dtype dtype = type == 0 ? RP_F32 : RP_F64;
+            const size_t size = rp_dtype_size(dtype);
+            operands before = make(&some, dtype, false, 1), o = make(&none, dtype, false, 1);
+            const unsigned char *bytes = o.view[2].data;
+
+            memset(o.view[2].data, 0xA5, o.count[2] * size);
+            call(levels[l], RP_K_conv2d_winograd, &before);
+            call(levels[l], RP_K_conv2d_winograd, &o);
+            for (size_t i = 0; i < o.count[2] * size; i++)
+                if (bytes[i] != 0)
+                    fail_msg("level %s, %s: byte %zu is %02x", levels[l], rp_dtype_name(dtype), i, bytes[i]);
+            drop(&before);
+            drop(&o);
+        }
+}
+
 /* An infinite input reaches only the tiles that have it, and padding is multiplied: there it may make NaNs. */
 static void an_infinity_stays_in_its_tiles(void **state)
 {
@@ -364,6 +389,7 @@ int main(void)
         cmocka_unit_test(every_level_and_cut_has_the_bits_of_the_reference),
         cmocka_unit_test(bits_do_not_depend_on_scratch_memory),
         cmocka_unit_test(the_result_is_a_convolution),
+        cmocka_unit_test(without_channels_every_value_is_plus_zero),
         cmocka_unit_test(an_infinity_stays_in_its_tiles),
     };
     rp_fpenv saved;

@@ -247,7 +247,8 @@ static void FN(panel)(FN(work) * w, size_t column, bool first, size_t chunk)
 {
     const size_t c = w->conv->c;
 
-    for (w->channel = 0; w->channel < c; w->channel += chunk) {
+    /* once also for no channels, whose sums are +0 */
+    for (w->channel = 0; w->channel == 0 || w->channel < c; w->channel += RP_CONV_CHUNK) {
         w->depth = c - w->channel < chunk ? c - w->channel : chunk;
         if (first || c > chunk) /* with one chunk of channels v stays */
             FN(inputs)(w);

@@ -79,7 +79,8 @@ bool rp_gpu_launch_winograd(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_k
     bytes_v = aligned((u64)POINTS * at_once * conv.c * size);
     bytes_u = aligned((u64)POINTS * conv.c * p.pitch * size);
     bytes_m = aligned((u64)POINTS * at_once * p.pitch * size);
-    if ((u64)at_once * (conv.c + p.pitch) > INT32_MAX / 2 || (u64)conv.c * p.pitch > INT32_MAX / 2)
+    if ((u64)at_once * (conv.c + p.pitch) > INT32_MAX / 2 || (u64)conv.c * p.pitch > INT32_MAX / 2 ||
+        !rp_gpu_matmul_takes(conv.c, p.pitch))
         return false;
     rest = rp_gpu_matmul_most(at_once, conv.c, p.pitch, POINTS, size);
     memory = rp_gpu_workspace(queue, bytes_v + bytes_u + bytes_m + rest);

@@ -17,7 +17,8 @@ _Static_assert(sizeof(rp_device_message) == sizeof(rp_gpu_message) &&
 rp_status rp_gpu_hash(rp_device *device, unsigned char *digest, const rp_device_message *message, size_t count,
                       rp_stream *stream, rp_error *err)
 {
-    rp_gpu_queue queue = rp_gpu_queue_of((rp_gpu_device *)device, stream, err);
+    rp_gpu_device *d = (rp_gpu_device *)device;
+    rp_gpu_queue queue = stream != NULL ? rp_gpu_queue_beside(d, stream, err) : rp_gpu_queue_of(d, NULL, err);
     const size_t digests = count * RP_GPU_DIGEST, table = count * sizeof *message;
     const rp_gpu_grid grid = {.x = (uint32_t)((count + RP_GPU_HASH_BLOCK - 1) / RP_GPU_HASH_BLOCK),
                               .threads = RP_GPU_HASH_BLOCK};
@@ -34,7 +35,7 @@ rp_status rp_gpu_hash(rp_device *device, unsigned char *digest, const rp_device_
     rp_gpu_run(&queue, "rp_gpu_sha256", grid, &p, sizeof p);
     if (queue.status == RP_OK)
         queue.status = rp_gpu_download(device, digest, work, digests, stream, err);
-    return queue.status == RP_OK
+    return rp_gpu_queue_end(&queue) == RP_OK
                ? RP_OK
                : rp_fail_at(err, queue.status, "SHA-256 of %zu messages on device %s", count, device->kind);
 }

@@ -362,10 +362,19 @@ size_t rp_gpu_matmul_most(size_t m, size_t k, size_t n, size_t count, size_t siz
     return chunks > 1 ? blocks(chunks * count * m * n * size, ROW_BYTES) * ROW_BYTES : 0;
 }
 
+bool rp_gpu_matmul_takes(size_t k, size_t n)
+{
+    return k < RP_GPU_MATMUL_STRIDE && n < RP_GPU_MATMUL_STRIDE;
+}
+
 void rp_gpu_matmul_here(rp_gpu_queue *queue, const rp_kernel_args *args, void *memory)
 {
     plan l;
 
-    if (plan_of(queue, &l, args) && l.t != NULL)
+    if (queue->status != RP_OK)
+        return;
+    if (!plan_of(queue, &l, args))
+        queue->status = rp_fail(queue->err, RP_EUNSUPPORTED, "matrix product: its rows lie too far apart");
+    else if (l.t != NULL)
         run_plan(queue, &l, memory);
 }

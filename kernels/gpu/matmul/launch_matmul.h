@@ -8,6 +8,8 @@
 /* Bytes that rp_gpu_matmul_here may need for products [count] of m x k by k x n, numbers of `size` bytes that lie in
  * rows of multiples of 16 bytes: the results of chunks, of which there are as many as 512 goes into k. */
 size_t rp_gpu_matmul_most(size_t m, size_t k, size_t n, size_t count, size_t size);
+/* Whether rp_gpu_matmul_here takes such products: rows of a are k apart, those of b n. */
+bool rp_gpu_matmul_takes(size_t k, size_t n);
 /* As the launcher, in that memory, aligned to 16 bytes. Rows of a lie along k; rows of b along n, which is a multiple
  * of 4, so that no tile wants an operand laid out anew. */
 void rp_gpu_matmul_here(rp_gpu_queue *queue, const rp_kernel_args *args, void *memory);

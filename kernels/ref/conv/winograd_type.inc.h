@@ -77,10 +77,10 @@ static void FN(weight_points)(const rp_conv *p, T u[IN][IN], size_t c, size_t k)
         FN(turn_weight)(u[i], 1, half[i], 1);
 }
 
-/* m = the 36 sums over channels of v u, by CONTRACT 4.4. */
+/* m = the 36 sums over channels of v u, by CONTRACT 4.4; of no channels +0. */
 static void FN(sum_points)(const rp_conv *p, T m[IN][IN], size_t n, size_t h, size_t w, size_t k)
 {
-    for (size_t start = 0; start < p->c; start += RP_CONV_CHUNK) {
+    for (size_t start = 0; start == 0 || start < p->c; start += RP_CONV_CHUNK) {
         const size_t stop = p->c - start < RP_CONV_CHUNK ? p->c : start + RP_CONV_CHUNK;
         T chain[IN][IN] = {{0}}, v[IN][IN], u[IN][IN];
 
