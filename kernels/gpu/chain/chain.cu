@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Chains of elementwise steps as one kernel each: interpreters of program.h, by the functions of which the elementwise
+ * kernels are made. What takes long or many registers stays out of the kernel that most chains need. */
+#include "kernels/gpu/device_map.h"
+
+#include "kernels/gpu/chain/program.h"
+
+/* Of the templates the functions alone: elementwise.cu and moving.cu have the kernels. */
+#undef RP_MAP1
+#undef RP_MAP1_WITH
+#undef RP_MAP2
+#define RP_MAP1(name, OUT)
+#define RP_MAP1_WITH(name, let, ...)
+#define RP_MAP2(name, OUT)
+
+#include "kernels/gpu/device_begin.h"
+
+#include "kernels/ref/functions/elementwise.inc.h"
+#include "kernels/ref/compare.inc.h"
+
+#undef RP_CONVERSION
+#define RP_CONVERSION(from, FROM, to, TO, value) \
+    RP_GPU_FN TO convert_##from##_##to(FROM x) \
+    { \
+        return (TO)(value); \
+    }
+#include "kernels/ref/casts.inc.h"
+#undef RP_CONVERSION
+
+#include "kernels/type_end.h"
+
+/* Values in registers, whatever their type: their bits, and zeros above. */
+#define rp_gpu_get_f32(u) RP_GPU_FROM_BITS_F32((u32)(u))
+#define rp_gpu_get_f64(u) RP_GPU_FROM_BITS_F64((u64)(u))
+#define rp_gpu_get_i32(u) ((int32_t)(u32)(u))
+#define rp_gpu_get_i64(u) ((i64)(u))
+#define rp_gpu_get_bool(u) ((uint8_t)(u))
+#define rp_gpu_get_bf16(u) ((uint16_t)(u))
+#define rp_gpu_put_f32(x) RP_GPU_BITS_F32(x)
+#define rp_gpu_put_f64(x) RP_GPU_BITS_F64(x)
+#define rp_gpu_put_i32(x) ((u32)(x))
+#define rp_gpu_put_i64(x) ((u64)(x))
+#define rp_gpu_put_bool(x) ((u32)(uint8_t)(x))
+#define rp_gpu_put_bf16(x) ((u32)(uint16_t)(x))
+
+#define CHAIN(name) rp_gpu_chain_##name##_light
+#define REG u32
+#define ELEMENTS RP_GPU_NARROW
+#define RESIDENT 4
+#include "kernels/gpu/chain/interpreter.inc.h"
+
+#define CHAIN(name) rp_gpu_chain_##name##_function
+#define REG u32
+#define ELEMENTS RP_GPU_NARROW
+#define RESIDENT 2
+#define WITH_FUNCTIONS
+#include "kernels/gpu/chain/interpreter.inc.h"
+
+#define CHAIN(name) rp_gpu_chain_##name##_wide
+#define REG u64
+#define ELEMENTS RP_GPU_WIDE
+#define RESIDENT 4
+#define WITH_WIDE
+#include "kernels/gpu/chain/interpreter.inc.h"
+
+#include "kernels/gpu/device_end.h"
