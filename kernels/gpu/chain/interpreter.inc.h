@@ -161,7 +161,8 @@ RP_GPU_FN void CHAIN(compute)(REG *y, const rp_gpu_step *s, REG *a, REG *b, cons
     }
 }
 
-/* Where fewer than ELEMENTS are left the first one is computed again, with the same result in the same place. */
+/* The last operand is taken first and moves on, so that the code that takes one stands there once. Where fewer than
+ * ELEMENTS are left the first one is computed again, with the same result in the same place. */
 RP_GPU_KERNEL(RP_GPU_BLOCK, RESIDENT) CHAIN(run)(const RP_GPU_PARAMETER rp_gpu_chain p)
 {
     const u64 apart = (u64)RP_GPU_BLOCKS_X * ELEMENTS * RP_GPU_BLOCK;
@@ -177,16 +178,22 @@ RP_GPU_KERNEL(RP_GPU_BLOCK, RESIDENT) CHAIN(run)(const RP_GPU_PARAMETER rp_gpu_c
 
         LANES(e)
         {
-            y[e] = 0;
+            a[e] = b[e] = c[e] = y[e] = 0;
             index[e] = i + (u64)e * RP_GPU_BLOCK < p.count ? i + (u64)e * RP_GPU_BLOCK : i;
         }
         RP_GPU_NO_UNROLL for (u32 k = 0; k < p.n_steps; k++)
         {
             const rp_gpu_step *const s = &p.step[k];
 
-            CHAIN(take)(a, &p, s, 0, y, kept, index);
-            CHAIN(take)(b, &p, s, 1, y, kept, index);
-            CHAIN(take)(c, &p, s, 2, y, kept, index);
+            RP_GPU_NO_UNROLL for (int n = (int)s->n_in - 1; n >= 0; n--)
+            {
+                LANES(e)
+                {
+                    c[e] = b[e];
+                    b[e] = a[e];
+                }
+                CHAIN(take)(a, &p, s, n, y, kept, index);
+            }
             CHAIN(compute)(y, s, a, b, c);
             if (s->keep != RP_GPU_NOWHERE)
                 LANES(e) KEPT(s->keep, e) = y[e];

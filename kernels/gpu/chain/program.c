@@ -169,7 +169,7 @@ static bool add_step(maker *m, size_t k)
     const rp_chain_step *step = &m->plan->chain->step[k];
     rp_gpu_step *s = &m->p->step[k - m->first];
 
-    *s = (rp_gpu_step){.code = (uint16_t)(code(step, m->plan->view) - 1), .store = RP_GPU_NOWHERE};
+    *s = (rp_gpu_step){.code = (uint16_t)(code(step, m->plan->view) - 1), .n_in = (uint8_t)step->n_in, .store = RP_GPU_NOWHERE};
     for (size_t n = 0; n < step->n_in; n++)
         if (!add_operand(m, s, k, n, step->in + n))
             return false;

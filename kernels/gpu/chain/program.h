@@ -53,7 +53,7 @@ enum {
     RP_GPU_NOWHERE = 255
 };
 
-/* Where an operand comes from: what the step before made (or there is no such operand), a kept value, memory where
+/* Where an operand comes from: what the step before made, a kept value, memory where
  * element i is the i-th, memory by axes. */
 enum { RP_GPU_FROM_LAST, RP_GPU_FROM_KEPT, RP_GPU_FROM_WHOLE, RP_GPU_FROM_AXES };
 
@@ -61,7 +61,7 @@ typedef struct rp_gpu_step {
     double real[2]; /* its attributes that are reals, */
     i64 whole;      /* or the one that is an integer */
     uint16_t code;
-    uint8_t from[RP_GPU_STEP_IN], at[RP_GPU_STEP_IN]; /* at: number of the kept value, or of the view */
+    uint8_t n_in, from[RP_GPU_STEP_IN], at[RP_GPU_STEP_IN]; /* at: number of the kept value, or of the view */
     uint8_t keep, store;                              /* the same of the result; or RP_GPU_NOWHERE */
 } rp_gpu_step;
 
