@@ -196,9 +196,8 @@ static void make_line(rp_dtype dtype, const rp_kernel_id *kernel, size_t n)
 }
 
 #define LINE(dtype, ...) \
-    (begin_chain(&w, __LINE__, 41, 57), \
-     make_line(dtype, (const rp_kernel_id[]){__VA_ARGS__}, \
-               sizeof((const rp_kernel_id[]){__VA_ARGS__}) / sizeof(rp_kernel_id)))
+    (begin_chain(&w, __LINE__, 41, 57), make_line(dtype, (const rp_kernel_id[]){__VA_ARGS__}, \
+                                                  sizeof((const rp_kernel_id[]){__VA_ARGS__}) / sizeof(rp_kernel_id)))
 
 static void a_chain_is_one_launch_where_one_kernel_knows_its_steps(void **state)
 {
@@ -206,6 +205,10 @@ static void a_chain_is_one_launch_where_one_kernel_knows_its_steps(void **state)
     LINE(RP_F32, RP_K_mul, RP_K_add, RP_K_relu, RP_K_sqrt, RP_K_leaky_relu);
     expect(1, 0, 0, 1);
     LINE(RP_F32, RP_K_add, RP_K_gelu, RP_K_mul, RP_K_tanh);
+    expect(0, 1, 0, 1);
+    LINE(RP_F32, RP_K_add, RP_K_dropout, RP_K_relu);
+    expect(1, 0, 0, 1);
+    LINE(RP_F32, RP_K_dropout, RP_K_exp, RP_K_dropout);
     expect(0, 1, 0, 1);
     LINE(RP_F64, RP_K_mul, RP_K_add, RP_K_div, RP_K_abs);
     expect(0, 0, 1, 1);
@@ -220,10 +223,19 @@ static void what_no_kernel_knows_is_launched_by_itself(void **state)
     (void)state;
     LINE(RP_F64, RP_K_mul, RP_K_add, RP_K_exp, RP_K_abs, RP_K_add);
     expect(0, 0, 2, 3);
-    LINE(RP_F32, RP_K_mul, RP_K_add, RP_K_dropout, RP_K_abs, RP_K_add);
-    expect(2, 0, 0, 3);
-    LINE(RP_F32, RP_K_dropout, RP_K_abs, RP_K_exp, RP_K_dropout, RP_K_relu);
-    expect(0, 1, 0, 4);
+    LINE(RP_F64, RP_K_mul, RP_K_add, RP_K_dropout, RP_K_abs, RP_K_add);
+    expect(0, 0, 2, 3);
+    LINE(RP_F64, RP_K_exp, RP_K_log, RP_K_mul, RP_K_dropout, RP_K_relu);
+    expect(0, 0, 0, 5);
+    LINE(RP_F32, RP_K_mul, RP_K_add);
+    {
+        const made_value in[4] = {state_of_type(&w, RP_F32), given(&w, RP_F32, SHIFTED), w.value[1],
+                                  given(&w, RP_F32, SCALAR)};
+
+        draw_attributes(&w, w.attr[2]);
+        (void)add_step(&w, RP_K_sgd, in, 4, RP_F32, 2, IN_PLACE);
+    }
+    expect(1, 0, 0, 2);
 }
 
 /* Nine values, then products of two and two of them, the last made and the first made in the end. */
@@ -274,10 +286,9 @@ static void a_chain_of_several_launches_goes_piece_by_piece(void **state)
 {
     (void)state;
     begin_chain(&w, 5, 70, 1000);
-    make_line(RP_F32, (const rp_kernel_id[]){RP_K_mul, RP_K_add, RP_K_dropout, RP_K_abs, RP_K_sub}, 5);
+    make_line(RP_F64, (const rp_kernel_id[]){RP_K_mul, RP_K_add, RP_K_exp, RP_K_abs, RP_K_sub}, 5);
     w.chain.slots = RP_CHAIN_SLOTS;
-    w.chain.size = 8;
-    expect(4, 0, 0, 6);
+    expect(0, 0, 4, 6);
 }
 
 /* ---- a wrong index ---- */

@@ -25,7 +25,7 @@ enum {
 /* A value of the chain: where it reads it, and where the ordinary kernels do. */
 typedef struct made_value {
     rp_view chain, alone;
-    size_t slot; /* RP_CHAIN_SLOTS: none */
+    size_t slot;         /* RP_CHAIN_SLOTS: none */
     bool streamed, gone; /* gone: its slot is for others */
 } made_value;
 
@@ -35,8 +35,8 @@ typedef struct world {
     rp_status status;
     char *input[RP_DTYPE_COUNT], *state[RP_DTYPE_COUNT]; /* device memory: read alone, and updated in place */
     char *first[RP_DTYPE_COUNT];                         /* host memory: what a state holds before */
-    char *out, *alone;                                   /* device memory of the outputs, `apart` from one to the next */
-    char *expected, *found;                              /* host memory */
+    char *out, *alone;      /* device memory of the outputs, `apart` from one to the next */
+    char *expected, *found; /* host memory */
     /* The chain in the making. */
     rp_chain chain;
     rp_attr attr[RP_CHAIN_STEPS][RP_MAX_ATTR];
@@ -194,8 +194,8 @@ static inline size_t add_step(world *w, rp_kernel_id kernel, const made_value *i
             v->chain.data = NULL;
     }
     c->n_steps++;
-    keep_status(w, rp_device_launch(w->device, kernel,
-                                    &(rp_kernel_args){alone_in, n_in, alone_out, n_out, s->attr}, NULL, &w->err));
+    keep_status(w, rp_device_launch(w->device, kernel, &(rp_kernel_args){alone_in, n_in, alone_out, n_out, s->attr},
+                                    NULL, &w->err));
     return number;
 }
 
@@ -224,9 +224,9 @@ static const drawn_row drawn_rows[] = {
 #define LOGIC2 MAP2
 #define COMPARE(name, ...) {RP_K_##name, 2, true},
 #include "kernels/operations.def"
-    {RP_K_pow_int, 1, false},  {RP_K_cast, 1, false},  {RP_K_where, 3, false}, {RP_K_cast, 1, false},
-    {RP_K_where, 3, false},    {RP_K_add, 2, false},   {RP_K_mul, 2, false},   {RP_K_dropout, 2, false},
-    {RP_K_sgd, 4, false}};
+    {RP_K_pow_int, 1, false}, {RP_K_cast, 1, false},    {RP_K_where, 3, false},
+    {RP_K_cast, 1, false},    {RP_K_where, 3, false},   {RP_K_add, 2, false},
+    {RP_K_mul, 2, false},     {RP_K_dropout, 2, false}, {RP_K_sgd, 4, false}};
 
 /* The last value, or another one, or what was given; gone: it may be of a state. */
 static inline made_value draw_operand(world *w, rp_dtype dtype)

@@ -17,6 +17,8 @@
 
 #include "kernels/ref/functions/elementwise.inc.h"
 #include "kernels/ref/compare.inc.h"
+#include "kernels/walk.c" /* random.c has loops of its own besides */
+#include "kernels/ref/random.c"
 
 #undef RP_CONVERSION
 #define RP_CONVERSION(from, FROM, to, TO, value) \
@@ -42,6 +44,28 @@
 #define rp_gpu_put_i64(x) ((u64)(x))
 #define rp_gpu_put_bool(x) ((u32)(uint8_t)(x))
 #define rp_gpu_put_bf16(x) ((u32)(uint16_t)(x))
+
+/* Dropout of the element: the text of kernels/ref/random.c, for a walk of one element. */
+RP_GPU_FN float rp_gpu_dropped(const rp_gpu_chain *p, const rp_gpu_step *s, float x, u64 element)
+{
+    const rp_gpu_step_view *const state = &p->view[s->at[1]];
+    float y;
+    rp_walk walk;
+    rp_view rng;
+    draw d;
+
+    rng.data = state->at;
+    rng.shape[0] = p->axis[state->axis].length;
+    rng.stride[0] = p->axis[state->axis].bytes / (i64)sizeof(i64);
+    walk.run = 1;
+    walk.first = element;
+    walk.at[0] = &y;
+    walk.at[1] = &x;
+    walk.step[0] = walk.step[1] = 1;
+    d = draw_of(&rng, s->whole, s->real[0], 0);
+    dropout_map_f32(&walk, &d);
+    return y;
+}
 
 #define CHAIN(name) rp_gpu_chain_##name##_light
 #define REG u32

@@ -5,7 +5,16 @@
  * with it. Before it: chain.cu down to there. */
 
 #define LANES(e) RP_GPU_UNROLL for (int e = 0; e < ELEMENTS; e++)
-#define KEPT(slot, e) kept[((u32)(slot) * ELEMENTS + (e)) * RP_GPU_BLOCK + RP_GPU_THREAD]
+#define KEPT(slot, e) kept[((u32)(slot)*ELEMENTS + (e)) * RP_GPU_BLOCK + RP_GPU_THREAD]
+
+/* Element `turn` of the thread, of which `first` is the first. Where fewer are left the first one is computed again,
+ * with the same result in the same place. */
+RP_GPU_FN u64 CHAIN(element)(const rp_gpu_chain *p, u64 first, u32 turn)
+{
+    const u64 element = first + (u64)turn * RP_GPU_BLOCK;
+
+    return element < p->count ? element : first;
+}
 
 /* Bytes from element 0 of a view to each of the elements. */
 RP_GPU_FN void CHAIN(by_axes)(i64 *bytes, const rp_gpu_chain *p, const rp_gpu_step_view *v, const u64 *index)
@@ -123,8 +132,7 @@ RP_GPU_FN void CHAIN(take)(REG *x, const rp_gpu_chain *p, const rp_gpu_step *s, 
         LANES(e) y[e] = (value); \
         break; \
     }
-#if defined(WITH_FUNCTIONS)
-/* A long function stands there once: the elements take turns, each moving on to the front of the registers. */
+/* What is long stands there once: the elements take turns, each moving on to the front of the registers. */
 RP_GPU_FN void CHAIN(turn)(REG *a, REG *b, REG *y, REG made)
 {
     RP_GPU_UNROLL for (int e = 0; e + 1 < ELEMENTS; e++)
@@ -135,21 +143,30 @@ RP_GPU_FN void CHAIN(turn)(REG *a, REG *b, REG *y, REG made)
     }
     y[ELEMENTS - 1] = made;
 }
+#define TURNS(value) \
+    RP_GPU_NO_UNROLL for (u32 turn = 0; turn < ELEMENTS; turn++) \
+    { \
+        const int e = 0; \
+\
+        CHAIN(turn)(a, b, y, (REG)(value)); \
+    }
+#define STEP_dropout() \
+    case RP_GPU_STEP_dropout: { \
+        TURNS(rp_gpu_put_f32(rp_gpu_dropped(p, s, rp_gpu_get_f32(IN0), CHAIN(element)(p, index[0], turn)))) \
+        break; \
+    }
+#if defined(WITH_FUNCTIONS)
 #define STEP_function(name, value) \
     case FN(RP_GPU_STEP_##name): { \
-        RP_GPU_NO_UNROLL for (int turn = 0; turn < ELEMENTS; turn++) \
-        { \
-            const int e = 0; \
-\
-            CHAIN(turn)(a, b, y, (REG)(value)); \
-        } \
+        TURNS(value) \
         break; \
     }
 #else
 #define STEP_function(name, value)
 #endif
 
-RP_GPU_FN void CHAIN(compute)(REG *y, const rp_gpu_step *s, REG *a, REG *b, const REG *c)
+RP_GPU_FN void CHAIN(compute)(REG *y, const rp_gpu_chain *p, const rp_gpu_step *s, const u64 *index, REG *a, REG *b,
+                              const REG *c)
 {
     switch (s->code) {
 #include "kernels/gpu/chain/steps_narrow.inc.h"
@@ -161,8 +178,7 @@ RP_GPU_FN void CHAIN(compute)(REG *y, const rp_gpu_step *s, REG *a, REG *b, cons
     }
 }
 
-/* The last operand is taken first and moves on, so that the code that takes one stands there once. Where fewer than
- * ELEMENTS are left the first one is computed again, with the same result in the same place. */
+/* The last operand is taken first and moves on, so that the code that takes one stands there once. */
 RP_GPU_KERNEL(RP_GPU_BLOCK, RESIDENT) CHAIN(run)(const RP_GPU_PARAMETER rp_gpu_chain p)
 {
     const u64 apart = (u64)RP_GPU_BLOCKS_X * ELEMENTS * RP_GPU_BLOCK;
@@ -179,7 +195,7 @@ RP_GPU_KERNEL(RP_GPU_BLOCK, RESIDENT) CHAIN(run)(const RP_GPU_PARAMETER rp_gpu_c
         LANES(e)
         {
             a[e] = b[e] = c[e] = y[e] = 0;
-            index[e] = i + (u64)e * RP_GPU_BLOCK < p.count ? i + (u64)e * RP_GPU_BLOCK : i;
+            index[e] = CHAIN(element)(&p, i, (u32)e);
         }
         RP_GPU_NO_UNROLL for (u32 k = 0; k < p.n_steps; k++)
         {
@@ -194,7 +210,7 @@ RP_GPU_KERNEL(RP_GPU_BLOCK, RESIDENT) CHAIN(run)(const RP_GPU_PARAMETER rp_gpu_c
                 }
                 CHAIN(take)(a, &p, s, n, y, kept, index);
             }
-            CHAIN(compute)(y, s, a, b, c);
+            CHAIN(compute)(y, &p, s, index, a, b, c);
             if (s->keep != RP_GPU_NOWHERE)
                 LANES(e) KEPT(s->keep, e) = y[e];
             if (s->store != RP_GPU_NOWHERE)
@@ -214,6 +230,8 @@ RP_GPU_KERNEL(RP_GPU_BLOCK, RESIDENT) CHAIN(run)(const RP_GPU_PARAMETER rp_gpu_c
 #undef STEP_function
 #undef STEP_cast
 #undef STEP_where
+#undef STEP_dropout
+#undef TURNS
 #undef CHAIN
 #undef REG
 #undef ELEMENTS

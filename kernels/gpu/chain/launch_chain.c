@@ -38,8 +38,8 @@ static void run_piece(rp_gpu_queue *queue, rp_gpu_chain_plan *plan, uintptr_t sc
 {
     for (size_t v = 0; v < plan->chain->n_views; v++)
         if (plan->slot[v] != RP_GPU_NO_SLOT)
-            plan->view[v].data = (void *)(scratch + plan->slot[v] * slot_bytes -
-                                          queue->first * rp_dtype_size(plan->view[v].dtype));
+            plan->view[v].data =
+                (void *)(scratch + plan->slot[v] * slot_bytes - queue->first * rp_dtype_size(plan->view[v].dtype));
     for (size_t k = 0, end; k < plan->chain->n_steps && queue->status == RP_OK; k = end) {
         rp_gpu_chain program;
         const rp_gpu_chain_kernel kernel = rp_gpu_chain_program(&program, plan, k, &end);

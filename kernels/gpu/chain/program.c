@@ -9,11 +9,7 @@
 #include "kernels/walk.h"
 
 /* Sets of kernels. */
-enum {
-    LIGHT = 1 << RP_GPU_CHAIN_LIGHT,
-    FUNCTION = 1 << RP_GPU_CHAIN_FUNCTION,
-    WIDE = 1 << RP_GPU_CHAIN_WIDE
-};
+enum { LIGHT = 1 << RP_GPU_CHAIN_LIGHT, FUNCTION = 1 << RP_GPU_CHAIN_FUNCTION, WIDE = 1 << RP_GPU_CHAIN_WIDE };
 
 /* ---- codes ---- */
 
@@ -28,6 +24,7 @@ enum {
 static const uint16_t code_of[RP_K_COUNT * RP_DTYPE_COUNT] = {
 #define STEP_cast(from, to, ...)
 #define STEP_where(...)
+#define STEP_dropout()
 #define STEP_light(name, ...) [RP_K_##name * RP_DTYPE_COUNT + FN(DTYPE)] = 1 + FN(RP_GPU_STEP_##name),
 #define STEP_function STEP_light
 #include "kernels/gpu/chain/steps_narrow.inc.h"
@@ -47,6 +44,7 @@ static const uint16_t code_of_cast[RP_DTYPE_COUNT * RP_DTYPE_COUNT] = {
 #include "kernels/gpu/chain/steps_wide.inc.h"
 #undef STEP_cast
 #undef STEP_where
+#undef STEP_dropout
 #undef STEP_light
 #undef STEP_function
 };
@@ -56,11 +54,19 @@ static unsigned code(const rp_chain_step *step, const rp_view *view)
     switch (step->kernel) {
     case RP_K_where:
         return 1 + RP_GPU_STEP_where;
+    case RP_K_dropout:
+        return view[step->out].dtype == RP_F32 ? 1 + RP_GPU_STEP_dropout : 0;
     case RP_K_cast:
         return code_of_cast[view[step->in].dtype * RP_DTYPE_COUNT + view[step->out].dtype];
     default:
         return code_of[step->kernel * RP_DTYPE_COUNT + view[step->in].dtype];
     }
+}
+
+/* Its operands with an element for each of the output's. */
+static size_t elementwise(const rp_chain_step *step)
+{
+    return step->kernel == RP_K_dropout ? 1 : step->n_in;
 }
 
 /* The kernels that know the step. */
@@ -69,9 +75,9 @@ static unsigned kernels_of(const rp_chain_step *step, const rp_view *view)
     const unsigned known = code(step, view);
     bool wide = rp_dtype_size(view[step->out].dtype) > sizeof(u32);
 
-    if (known == 0 || step->n_out != 1 || step->n_in > RP_GPU_STEP_IN)
+    if (known == 0 || step->n_out != 1 || elementwise(step) > RP_GPU_STEP_IN)
         return 0;
-    for (size_t v = step->in; v < step->in + step->n_in; v++)
+    for (size_t v = step->in; v < step->in + elementwise(step); v++)
         wide = wide || rp_dtype_size(view[v].dtype) > sizeof(u32);
     if (known - 1 >= RP_GPU_STEPS_LIGHT && known - 1 < RP_GPU_STEPS_NARROW)
         return wide ? 0 : FUNCTION;
@@ -108,7 +114,7 @@ static bool from_memory(maker *m, rp_gpu_step *s, size_t n, const rp_view *view)
     s->from[n] = RP_GPU_FROM_AXES;
     v = &m->p->view[s->at[n]];
     rp_walk_begin(&walk, &view, 1, 0, m->plan->chain->count); /* merges axes */
-    if (walk.rank == 1 && walk.bytes[0][0] == 0) /* one element */
+    if (walk.rank == 1 && walk.bytes[0][0] == 0)              /* one element */
         return true;
     if (m->n_axes + (size_t)walk.rank > RP_GPU_CHAIN_AXES)
         return false;
@@ -154,13 +160,23 @@ static uint8_t place_to_keep(maker *m, size_t k, size_t out)
     return RP_GPU_NOWHERE;
 }
 
+/* Dropout's second operand. false: there is no room for its axis. */
+static bool add_random_state(maker *m, rp_gpu_step *s, const rp_view *state)
+{
+    if (m->n_axes == RP_GPU_CHAIN_AXES)
+        return false;
+    s->at[1] = add_view(m, state);
+    m->p->axis[m->n_axes++] = (rp_gpu_step_axis){state->shape[0], state->stride[0] * (i64)sizeof(i64)};
+    return true;
+}
+
 static void add_attributes(rp_gpu_step *s, const rp_chain_step *step)
 {
     const size_t n = step->attr != NULL ? rp_kernel_attributes(step->kernel) : 0;
 
     for (size_t i = 0; i < n && i < sizeof s->real / sizeof *s->real; i++)
         s->real[i] = step->attr[i].r;
-    s->whole = n > 0 ? step->attr[0].i : 0;
+    s->whole = n == 0 ? 0 : step->kernel == RP_K_dropout ? RP_AT(step->attr, dropout, stream).i : step->attr[0].i;
 }
 
 /* false: the program is full without the step. */
@@ -169,10 +185,13 @@ static bool add_step(maker *m, size_t k)
     const rp_chain_step *step = &m->plan->chain->step[k];
     rp_gpu_step *s = &m->p->step[k - m->first];
 
-    *s = (rp_gpu_step){.code = (uint16_t)(code(step, m->plan->view) - 1), .n_in = (uint8_t)step->n_in, .store = RP_GPU_NOWHERE};
-    for (size_t n = 0; n < step->n_in; n++)
+    *s = (rp_gpu_step){
+        .code = (uint16_t)(code(step, m->plan->view) - 1), .n_in = (uint8_t)elementwise(step), .store = RP_GPU_NOWHERE};
+    for (size_t n = 0; n < s->n_in; n++)
         if (!add_operand(m, s, k, n, step->in + n))
             return false;
+    if (step->kernel == RP_K_dropout && !add_random_state(m, s, &m->plan->view[step->in + 1]))
+        return false;
     s->keep = place_to_keep(m, k, step->out);
     add_attributes(s, step);
     return true;

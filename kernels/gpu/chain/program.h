@@ -13,6 +13,7 @@
 typedef enum rp_gpu_step_code {
 #define STEP_cast(from, to, ...) RP_GPU_STEP_cast##from##to,
 #define STEP_where(...) RP_GPU_STEP_where,
+#define STEP_dropout() RP_GPU_STEP_dropout,
 #define STEP_light(name, ...) FN(RP_GPU_STEP_##name),
 #define STEP_function(name, ...)
 #include "kernels/gpu/chain/steps_narrow.inc.h"
@@ -20,10 +21,12 @@ typedef enum rp_gpu_step_code {
     RP_GPU_STEPS_BEFORE_FUNCTIONS = RP_GPU_STEPS_LIGHT - 1,
 #undef STEP_cast
 #undef STEP_where
+#undef STEP_dropout
 #undef STEP_light
 #undef STEP_function
 #define STEP_cast(from, to, ...)
 #define STEP_where(...)
+#define STEP_dropout()
 #define STEP_light(name, ...)
 #define STEP_function(name, ...) FN(RP_GPU_STEP_##name),
 #include "kernels/gpu/chain/steps_narrow.inc.h"
@@ -39,6 +42,7 @@ typedef enum rp_gpu_step_code {
     RP_GPU_STEPS_END
 #undef STEP_cast
 #undef STEP_where
+#undef STEP_dropout
 #undef STEP_light
 #undef STEP_function
 } rp_gpu_step_code;
@@ -47,9 +51,9 @@ enum {
     RP_GPU_STEP_IN = 3,
     RP_GPU_CHAIN_VIEWS = RP_CHAIN_STEPS * (RP_GPU_STEP_IN + 1),
     RP_GPU_CHAIN_AXES = 32, /* of all operands that do not lie in order */
-    RP_GPU_CHAIN_KEPT = 8, /* values in shared memory at once */
-    RP_GPU_NARROW = 4,     /* elements that a thread takes at once, in registers of 32 bits, */
-    RP_GPU_WIDE = 2,       /* and of 64 */
+    RP_GPU_CHAIN_KEPT = 8,  /* values in shared memory at once */
+    RP_GPU_NARROW = 4,      /* elements that a thread takes at once, in registers of 32 bits, */
+    RP_GPU_WIDE = 2,        /* and of 64 */
     RP_GPU_NOWHERE = 255
 };
 
@@ -59,10 +63,11 @@ enum { RP_GPU_FROM_LAST, RP_GPU_FROM_KEPT, RP_GPU_FROM_WHOLE, RP_GPU_FROM_AXES }
 
 typedef struct rp_gpu_step {
     double real[2]; /* its attributes that are reals, */
-    i64 whole;      /* or the one that is an integer */
+    i64 whole;      /* and the one that is an integer */
     uint16_t code;
-    uint8_t n_in, from[RP_GPU_STEP_IN], at[RP_GPU_STEP_IN]; /* at: number of the kept value, or of the view */
-    uint8_t keep, store;                              /* the same of the result; or RP_GPU_NOWHERE */
+    /* at: number of the kept value, or of the view; of dropout the second is the random state, which n_in leaves out */
+    uint8_t n_in, from[RP_GPU_STEP_IN], at[RP_GPU_STEP_IN];
+    uint8_t keep, store; /* the same of the result; or RP_GPU_NOWHERE */
 } rp_gpu_step;
 
 typedef struct rp_gpu_step_view {
