@@ -2,14 +2,16 @@
 # Tests of the emulated device, and of all that runs on it.
 
 # Through the library: kernels against the processor's.
-foreach(name emulated_conformance emulated_functions emulated_errors emulated_models emulated_tiles emulated_chains)
-  add_executable(${name} ${name}.c)
+foreach(file emulated_conformance emulated_functions emulated_errors emulated_models emulated_tiles
+        chains/emulated_chains chains/emulated_plans)
+  get_filename_component(name ${file} NAME)
+  add_executable(${name} ${file}.c)
   target_link_libraries(${name} PRIVATE reprise_static rp_flags PkgConfig::CMOCKA PkgConfig::OPENSSL
                                         PkgConfig::LIBARCHIVE PkgConfig::YAML Threads::Threads ${CMAKE_DL_LIBS} m)
   add_dependencies(${name} reprise_emulated)
 endforeach()
 set(here "RP_EMULATED_LIBRARY=$<TARGET_FILE:reprise_emulated>")
-foreach(name emulated_conformance emulated_errors emulated_models emulated_tiles emulated_chains)
+foreach(name emulated_conformance emulated_errors emulated_models emulated_tiles emulated_chains emulated_plans)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES ENVIRONMENT ${here})
 endforeach()

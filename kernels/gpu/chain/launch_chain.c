@@ -33,13 +33,40 @@ static void run_step(rp_gpu_queue *queue, const rp_gpu_chain_plan *plan, size_t 
     rp_gpu_compute(queue, step->kernel, &args);
 }
 
-/* Elements [queue->first, queue->end): views that are in scratch have their element 0 where it would be. */
-static void run_piece(rp_gpu_queue *queue, rp_gpu_chain_plan *plan, uintptr_t scratch, size_t slot_bytes)
+/* What a step of its own makes in scratch, and what another launch reads there, gets a place that is nobody else's, the
+ * number of which is returned. A slot that values take by turns would do for steps one after the other only: in a
+ * program a thread may store a value while another has yet to read the one before, and of another size of elements
+ * these are not the same bytes. */
+static size_t places_of(const rp_gpu_chain_plan *plan, uint8_t *place)
 {
-    for (size_t v = 0; v < plan->chain->n_views; v++)
+    size_t n = 0;
+
+    for (size_t k = 0, end; k < plan->chain->n_steps; k = end) {
+        rp_gpu_chain program;
+        const bool alone = rp_gpu_chain_program(&program, plan, k, &end) == RP_GPU_CHAIN_NONE;
+
+        for (size_t i = k; i < end; i++) {
+            const rp_chain_step *step = &plan->chain->step[i];
+
+            for (size_t v = step->out; v < step->out + step->n_out; v++)
+                if (plan->slot[v] != RP_GPU_NO_SLOT && (alone || end - k == 1 || plan->last[v] >= end))
+                    place[v] = (uint8_t)n++;
+        }
+    }
+    return n;
+}
+
+/* Elements [queue->first, queue->end): views that are in scratch have their element 0 where it would be. */
+static void run_piece(rp_gpu_queue *queue, rp_gpu_chain_plan *plan, const uint8_t *place, uintptr_t scratch,
+                      size_t place_bytes)
+{
+    for (size_t v = 0; v < plan->chain->n_views; v++) {
+        const size_t output = plan->made[v] != RP_GPU_MADE_BEFORE ? plan->made[v] : v;
+
         if (plan->slot[v] != RP_GPU_NO_SLOT)
             plan->view[v].data =
-                (void *)(scratch + plan->slot[v] * slot_bytes - queue->first * rp_dtype_size(plan->view[v].dtype));
+                (void *)(scratch + place[output] * place_bytes - queue->first * rp_dtype_size(plan->view[v].dtype));
+    }
     for (size_t k = 0, end; k < plan->chain->n_steps && queue->status == RP_OK; k = end) {
         rp_gpu_chain program;
         const rp_gpu_chain_kernel kernel = rp_gpu_chain_program(&program, plan, k, &end);
@@ -54,7 +81,8 @@ static void run_piece(rp_gpu_queue *queue, rp_gpu_chain_plan *plan, uintptr_t sc
 static void run_pieces(rp_gpu_queue *queue, rp_gpu_chain_plan *plan)
 {
     const rp_chain *chain = plan->chain;
-    const size_t bytes = chain->slots * chain->size;
+    uint8_t place[RP_CHAIN_VIEWS] = {0};
+    const size_t bytes = places_of(plan, place) * chain->size;
     size_t piece = bytes > 0 ? SCRATCH / bytes / GRAIN * GRAIN : chain->count;
     uintptr_t scratch = 0;
 
@@ -65,7 +93,7 @@ static void run_pieces(rp_gpu_queue *queue, rp_gpu_chain_plan *plan)
     for (size_t first = 0; first < chain->count && queue->status == RP_OK; first += piece) {
         queue->first = first;
         queue->end = chain->count - first < piece ? chain->count : first + piece;
-        run_piece(queue, plan, scratch, chain->size * piece);
+        run_piece(queue, plan, place, scratch, chain->size * piece);
     }
 }
 

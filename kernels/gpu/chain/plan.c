@@ -76,6 +76,7 @@ void rp_gpu_chain_plan_make(rp_gpu_chain_plan *plan, const rp_chain *chain)
     plan->chain = chain;
     memcpy(plan->view, chain->view, chain->n_views * sizeof *plan->view);
     memset(plan->slot, RP_GPU_NO_SLOT, sizeof plan->slot);
+    memset(plan->made, RP_GPU_MADE_BEFORE, sizeof plan->made);
     for (size_t i = 0; i < chain->n_scratch; i++) {
         plan->slot[chain->scratch[i].view] = (uint8_t)chain->scratch[i].slot;
         stream[chain->scratch[i].view] = chain->scratch[i].stream;

@@ -5,14 +5,14 @@
 
 #include "kernels/gpu/chain/program.h"
 
-enum { RP_GPU_MADE_BEFORE = RP_CHAIN_VIEWS, RP_GPU_NO_SLOT = RP_CHAIN_SLOTS };
+enum { RP_GPU_MADE_BEFORE = RP_CHAIN_VIEWS, RP_GPU_NO_SLOT = 255 };
 
 /* A chain as a GPU runs it: an output that is streamed lies in its own memory at once, and who reads it reads it there;
  * it is nobody else's while the chain runs. */
 typedef struct rp_gpu_chain_plan {
     const rp_chain *chain;
     rp_view view[RP_CHAIN_VIEWS]; /* the chain's; what is in scratch has no memory yet */
-    uint8_t slot[RP_CHAIN_VIEWS]; /* of the scratch, or RP_GPU_NO_SLOT */
+    uint8_t slot[RP_CHAIN_VIEWS]; /* of the scratch, the chain's own numbers; or RP_GPU_NO_SLOT */
     uint8_t made[RP_CHAIN_VIEWS]; /* of an operand: the output of a step that it is, or RP_GPU_MADE_BEFORE */
     uint8_t by[RP_CHAIN_VIEWS];   /* of an output: its step, */
     uint8_t last[RP_CHAIN_VIEWS]; /* and the last step that reads it: its own where none does */

@@ -12,7 +12,7 @@
 
 #include "determinism/fpenv.h"
 #include "tests/emu/emulated.h"
-#include "tests/emu/random_steps.h"
+#include "tests/emu/chains/random_steps.h"
 #include "tests/house/sanitized.h"
 
 enum { RANDOM = SANITIZED ? 60 : 300, KERNELS = 3, TEXT = 1200 };
@@ -281,14 +281,44 @@ static void more_axes_than_a_kernel_has_room_for_end_it(void **state)
     expect(1, 0, 0, 2);
 }
 
-/* What lies between two launches is in scratch, piece by piece: 32 slots of 8 bytes make a piece 65536 elements. */
+/* What lies between two launches is in scratch, piece by piece: 14 values of 8 bytes make a piece 147456 elements. */
 static void a_chain_of_several_launches_goes_piece_by_piece(void **state)
 {
+    rp_kernel_id line[RP_CHAIN_STEPS] = {RP_K_mul, RP_K_add};
+
     (void)state;
-    begin_chain(&w, 5, 70, 1000);
-    make_line(RP_F64, (const rp_kernel_id[]){RP_K_mul, RP_K_add, RP_K_exp, RP_K_abs, RP_K_sub}, 5);
-    w.chain.slots = RP_CHAIN_SLOTS;
-    expect(0, 0, 4, 6);
+    begin_chain(&w, 5, 150, 1000);
+    for (size_t k = 2; k + 1 < RP_CHAIN_STEPS; k++)
+        line[k] = k % 2 ? RP_K_tanh : RP_K_exp2;
+    line[RP_CHAIN_STEPS - 1] = RP_K_abs;
+    make_line(RP_F64, line, RP_CHAIN_STEPS);
+    expect(0, 0, 2, 30);
+}
+
+/* The slot of a bool is used again for a real by the same program, of which one thread stores the real while another
+ * has yet to read its bool. */
+static void values_of_two_launches_do_not_meet_in_scratch(void **state)
+{
+    made_value in[3];
+    size_t condition, chosen, turned;
+
+    (void)state;
+    begin_chain(&w, 6, 40, 40);
+    in[0] = given(&w, RP_F32, WHOLE);
+    in[1] = given(&w, RP_F32, SHIFTED);
+    condition = add_step(&w, RP_K_lt, in, 2, RP_BOOL, 1, IN_SCRATCH);
+    in[0] = given(&w, RP_F64, WHOLE);
+    (void)add_step(&w, RP_K_exp, in, 1, RP_F64, 1, IN_MEMORY);
+    in[0] = w.value[condition];
+    in[2] = given(&w, RP_F32, ROW);
+    chosen = add_step(&w, RP_K_where, in, 3, RP_F32, 1, IN_SCRATCH);
+    w.value[condition].gone = true;
+    turned = add_step(&w, RP_K_neg, &w.value[chosen], 1, RP_F32, 1, IN_SCRATCH);
+    assert_int_equal(w.value[turned].slot, w.value[condition].slot);
+    in[0] = given(&w, RP_F64, WHOLE);
+    (void)add_step(&w, RP_K_exp, in, 1, RP_F64, 1, IN_MEMORY);
+    (void)add_step(&w, RP_K_abs, &w.value[turned], 1, RP_F32, 1, IN_MEMORY);
+    expect(1, 0, 0, 5);
 }
 
 /* ---- a wrong index ---- */
@@ -358,6 +388,7 @@ int main(void)
         cmocka_unit_test(more_values_than_a_kernel_keeps_are_stored_or_end_it),
         cmocka_unit_test(more_axes_than_a_kernel_has_room_for_end_it),
         cmocka_unit_test(a_chain_of_several_launches_goes_piece_by_piece),
+        cmocka_unit_test(values_of_two_launches_do_not_meet_in_scratch),
         cmocka_unit_test(nothing_is_written_after_a_wrong_index),
     };
 

@@ -2,8 +2,8 @@
  * Chains for the emulated device, made step by step: each step is launched by its ordinary kernel as well, into memory
  * of its own, so that what the chain leaves can be held against it byte by byte. Drawn from a seed: any elementwise
  * operation and type, operands of several layouts, outputs in scratch, in memory, streamed and in place. */
-#ifndef TESTS_EMU_RANDOM_STEPS_H
-#define TESTS_EMU_RANDOM_STEPS_H
+#ifndef TESTS_EMU_CHAINS_RANDOM_STEPS_H
+#define TESTS_EMU_CHAINS_RANDOM_STEPS_H
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "kernels/device.h"
 
 enum {
-    MOST = 70000, /* elements */
+    MOST = 150000, /* elements */
     OUTPUTS = 2 * RP_CHAIN_STEPS,
     INPUT_BYTES = (MOST + 64) * 8,
     OUTPUT_BYTES = MOST * 8 + 64, /* at most, with a gap */
