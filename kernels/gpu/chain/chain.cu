@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Chains of elementwise steps as one kernel each: interpreters of program.h, by the functions of which the elementwise
- * kernels are made. What takes long or many registers stays out of the kernel that most chains need. */
+ * kernels are made. */
 #include "kernels/gpu/device_map.h"
 
 #include "kernels/gpu/chain/program.h"
@@ -67,23 +67,15 @@ RP_GPU_FN float rp_gpu_dropped(const rp_gpu_chain *p, const rp_gpu_step *s, floa
     return y;
 }
 
-#define CHAIN(name) rp_gpu_chain_##name##_light
+#define CHAIN(name) rp_gpu_chain_##name##_narrow
 #define REG u32
 #define ELEMENTS RP_GPU_NARROW
-#define RESIDENT 4
-#include "kernels/gpu/chain/interpreter.inc.h"
-
-#define CHAIN(name) rp_gpu_chain_##name##_function
-#define REG u32
-#define ELEMENTS RP_GPU_NARROW
-#define RESIDENT 2
 #define WITH_FUNCTIONS
 #include "kernels/gpu/chain/interpreter.inc.h"
 
 #define CHAIN(name) rp_gpu_chain_##name##_wide
 #define REG u64
 #define ELEMENTS RP_GPU_WIDE
-#define RESIDENT 4
 #define WITH_WIDE
 #include "kernels/gpu/chain/interpreter.inc.h"
 

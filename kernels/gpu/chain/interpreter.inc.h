@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A kernel that computes a chain: decodes a step once for ELEMENTS elements of a thread, which lie as far apart as a
- * block has threads. Parameters: CHAIN(name), its names; REG, what holds a value; ELEMENTS; RESIDENT, blocks that a
- * multiprocessor shall hold at once; WITH_FUNCTIONS, WITH_WIDE, what it knows beside the light narrow steps. They end
- * with it. Before it: chain.cu down to there. */
+ * block has threads. Parameters: CHAIN(name), its names; REG, what holds a value; ELEMENTS; WITH_FUNCTIONS, WITH_WIDE,
+ * what it knows beside the light narrow steps. They end with it. Before it: chain.cu down to there. */
 
 #define LANES(e) RP_GPU_UNROLL for (int e = 0; e < ELEMENTS; e++)
 #define KEPT(slot, e) kept[((u32)(slot)*ELEMENTS + (e)) * RP_GPU_BLOCK + RP_GPU_THREAD]
@@ -179,7 +178,7 @@ RP_GPU_FN void CHAIN(compute)(REG *y, const rp_gpu_chain *p, const rp_gpu_step *
 }
 
 /* The last operand is taken first and moves on, so that the code that takes one stands there once. */
-RP_GPU_KERNEL(RP_GPU_BLOCK, RESIDENT) CHAIN(run)(const RP_GPU_PARAMETER rp_gpu_chain p)
+RP_GPU_KERNEL(RP_GPU_BLOCK, 4) CHAIN(run)(const RP_GPU_PARAMETER rp_gpu_chain p)
 {
     const u64 apart = (u64)RP_GPU_BLOCKS_X * ELEMENTS * RP_GPU_BLOCK;
     RP_GPU_SHARED_GIVEN(REG, CHAIN(kept), RP_GPU_CHAIN_KEPT * ELEMENTS * RP_GPU_BLOCK);
@@ -235,6 +234,5 @@ RP_GPU_KERNEL(RP_GPU_BLOCK, RESIDENT) CHAIN(run)(const RP_GPU_PARAMETER rp_gpu_c
 #undef CHAIN
 #undef REG
 #undef ELEMENTS
-#undef RESIDENT
 #undef WITH_FUNCTIONS
 #undef WITH_WIDE

@@ -12,7 +12,7 @@ enum { SCRATCH = 16 << 20, GRAIN = 4096, BLOCKS_A_MULTIPROCESSOR = 32 };
 
 static void run_program(rp_gpu_queue *queue, rp_gpu_chain_kernel kernel, rp_gpu_chain *program)
 {
-    static const char *const names[] = {"rp_gpu_chain_run_light", "rp_gpu_chain_run_function", "rp_gpu_chain_run_wide"};
+    static const char *const names[] = {"rp_gpu_chain_run_narrow", "rp_gpu_chain_run_wide"};
     const bool wide = kernel == RP_GPU_CHAIN_WIDE;
     const u64 a_block = (u64)RP_GPU_BLOCK * (wide ? RP_GPU_WIDE : RP_GPU_NARROW);
     const u64 blocks = (queue->end - queue->first + a_block - 1) / a_block;

@@ -21,12 +21,7 @@ typedef struct rp_gpu_chain_plan {
 void rp_gpu_chain_plan_make(rp_gpu_chain_plan *plan, const rp_chain *chain);
 
 /* The kernels that there are, in the order in which they are preferred. */
-typedef enum rp_gpu_chain_kernel {
-    RP_GPU_CHAIN_LIGHT,
-    RP_GPU_CHAIN_FUNCTION,
-    RP_GPU_CHAIN_WIDE,
-    RP_GPU_CHAIN_NONE
-} rp_gpu_chain_kernel;
+typedef enum rp_gpu_chain_kernel { RP_GPU_CHAIN_NARROW, RP_GPU_CHAIN_WIDE, RP_GPU_CHAIN_NONE } rp_gpu_chain_kernel;
 
 /* As many steps from k as one kernel takes, as a program for it: *end is the first that it does not have. Outputs that
  * later steps read in scratch are stored to plan->view's memory there. One step, or RP_GPU_CHAIN_NONE, is for the

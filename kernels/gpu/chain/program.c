@@ -8,8 +8,8 @@
 #include "kernels/gpu/chain/plan.h"
 #include "kernels/walk.h"
 
-/* Sets of kernels. */
-enum { LIGHT = 1 << RP_GPU_CHAIN_LIGHT, FUNCTION = 1 << RP_GPU_CHAIN_FUNCTION, WIDE = 1 << RP_GPU_CHAIN_WIDE };
+/* Sets of kernels; and of a code, that wide ones do not have it. */
+enum { NARROW = 1 << RP_GPU_CHAIN_NARROW, WIDE = 1 << RP_GPU_CHAIN_WIDE, FUNCTION = 1 << 15 };
 
 /* ---- codes ---- */
 
@@ -20,13 +20,13 @@ enum { LIGHT = 1 << RP_GPU_CHAIN_LIGHT, FUNCTION = 1 << RP_GPU_CHAIN_FUNCTION, W
 #define DTYPE_bool RP_BOOL
 #define DTYPE_bf16 RP_BF16
 
-/* Of each kernel and type of its operands, 1 + its step's code; 0: there is none. */
+/* Of each kernel and type of its operands, 1 + its step's code, FUNCTION; 0: there is none. */
 static const uint16_t code_of[RP_K_COUNT * RP_DTYPE_COUNT] = {
 #define STEP_cast(from, to, ...)
 #define STEP_where(...)
 #define STEP_dropout()
 #define STEP_light(name, ...) [RP_K_##name * RP_DTYPE_COUNT + FN(DTYPE)] = 1 + FN(RP_GPU_STEP_##name),
-#define STEP_function STEP_light
+#define STEP_function(name, ...) [RP_K_##name * RP_DTYPE_COUNT + FN(DTYPE)] = FUNCTION | (1 + FN(RP_GPU_STEP_##name)),
 #include "kernels/gpu/chain/steps_narrow.inc.h"
 #undef STEP_function
 #define STEP_function(name, ...)
@@ -79,9 +79,9 @@ static unsigned kernels_of(const rp_chain_step *step, const rp_view *view)
         return 0;
     for (size_t v = step->in; v < step->in + elementwise(step); v++)
         wide = wide || rp_dtype_size(view[v].dtype) > sizeof(u32);
-    if (known - 1 >= RP_GPU_STEPS_LIGHT && known - 1 < RP_GPU_STEPS_NARROW)
-        return wide ? 0 : FUNCTION;
-    return wide ? WIDE : LIGHT | FUNCTION | WIDE;
+    if (known & FUNCTION)
+        return wide ? 0 : NARROW;
+    return wide ? WIDE : NARROW | WIDE;
 }
 
 /* ---- programs ---- */
@@ -185,8 +185,9 @@ static bool add_step(maker *m, size_t k)
     const rp_chain_step *step = &m->plan->chain->step[k];
     rp_gpu_step *s = &m->p->step[k - m->first];
 
-    *s = (rp_gpu_step){
-        .code = (uint16_t)(code(step, m->plan->view) - 1), .n_in = (uint8_t)elementwise(step), .store = RP_GPU_NOWHERE};
+    *s = (rp_gpu_step){.code = (uint16_t)((code(step, m->plan->view) & ~(unsigned)FUNCTION) - 1),
+                       .n_in = (uint8_t)elementwise(step),
+                       .store = RP_GPU_NOWHERE};
     for (size_t n = 0; n < s->n_in; n++)
         if (!add_operand(m, s, k, n, step->in + n))
             return false;
@@ -218,7 +219,7 @@ static void finish(maker *m, size_t end)
 rp_gpu_chain_kernel rp_gpu_chain_program(rp_gpu_chain *program, const rp_gpu_chain_plan *plan, size_t k, size_t *end)
 {
     maker m = {.p = program, .plan = plan, .first = k};
-    unsigned kernels = LIGHT | FUNCTION | WIDE, all = 0;
+    unsigned kernels = NARROW | WIDE, all = 0;
     int kernel = 0;
 
     for (; k < plan->chain->n_steps; k++) {

@@ -1,45 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Steps of a chain as a program for one kernel, rp_gpu_chain_light, _function or _wide: what both sides of its launch
- * see. A thread computes every step for its elements; what a step makes is in the thread's registers for the next one,
- * in its own part of the block's shared memory for later ones, and in memory where somebody else reads it. */
+ * Steps of a chain as a program for one kernel, rp_gpu_chain_run_narrow or _wide: what both sides of its
+ * launch see. A thread computes every step for its elements; what a step makes is in the thread's registers for the
+ * next one, in its own part of the block's shared memory for later ones, and in memory where somebody else reads it. */
 #ifndef KERNELS_GPU_CHAIN_PROGRAM_H
 #define KERNELS_GPU_CHAIN_PROGRAM_H
 
 #include "kernels/chain.h"
 #include "kernels/gpu/args.h"
 
-/* What a step computes: RP_GPU_STEP_NAME_TYPE for each row of kernels/operations.def and type that the kernels know.
- * Without gaps in each kernel, so that it chooses by a table of addresses. */
+/* What a step computes: RP_GPU_STEP_NAME_TYPE for each row of kernels/operations.def and type that the kernels know. */
 typedef enum rp_gpu_step_code {
 #define STEP_cast(from, to, ...) RP_GPU_STEP_cast##from##to,
 #define STEP_where(...) RP_GPU_STEP_where,
 #define STEP_dropout() RP_GPU_STEP_dropout,
 #define STEP_light(name, ...) FN(RP_GPU_STEP_##name),
-#define STEP_function(name, ...)
+#define STEP_function STEP_light
 #include "kernels/gpu/chain/steps_narrow.inc.h"
-    RP_GPU_STEPS_LIGHT,
-    RP_GPU_STEPS_BEFORE_FUNCTIONS = RP_GPU_STEPS_LIGHT - 1,
-#undef STEP_cast
-#undef STEP_where
-#undef STEP_dropout
-#undef STEP_light
 #undef STEP_function
-#define STEP_cast(from, to, ...)
-#define STEP_where(...)
-#define STEP_dropout()
-#define STEP_light(name, ...)
-#define STEP_function(name, ...) FN(RP_GPU_STEP_##name),
-#include "kernels/gpu/chain/steps_narrow.inc.h"
-    RP_GPU_STEPS_NARROW,
-    RP_GPU_STEPS_BEFORE_WIDE = RP_GPU_STEPS_NARROW - 1,
-#undef STEP_cast
-#undef STEP_light
-#undef STEP_function
-#define STEP_cast(from, to, ...) RP_GPU_STEP_cast##from##to,
-#define STEP_light(name, ...) FN(RP_GPU_STEP_##name),
 #define STEP_function(name, ...)
 #include "kernels/gpu/chain/steps_wide.inc.h"
-    RP_GPU_STEPS_END
+    RP_GPU_STEPS
 #undef STEP_cast
 #undef STEP_where
 #undef STEP_dropout
