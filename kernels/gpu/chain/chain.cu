@@ -46,31 +46,33 @@
 #define rp_gpu_put_bf16(x) ((u32)(uint16_t)(x))
 
 /* Dropout of the element: the text of kernels/ref/random.c, for a walk of one element. */
-RP_GPU_FN float rp_gpu_dropped(const rp_gpu_chain *p, const rp_gpu_step *s, float x, u64 element)
-{
-    const rp_gpu_step_view *const state = &p->view[s->at[1]];
-    float y;
-    rp_walk walk;
-    rp_view rng;
-    draw d;
-
-    rng.data = state->at;
-    rng.shape[0] = p->axis[state->axis].length;
-    rng.stride[0] = p->axis[state->axis].bytes / (i64)sizeof(i64);
-    walk.run = 1;
-    walk.first = element;
-    walk.at[0] = &y;
-    walk.at[1] = &x;
-    walk.step[0] = walk.step[1] = 1;
-    d = draw_of(&rng, s->whole, s->real[0], 0);
-    dropout_map_f32(&walk, &d);
-    return y;
-}
+#define DROPPED(type, T) \
+    RP_GPU_FN T rp_gpu_dropped_##type(const rp_gpu_chain *p, const rp_gpu_step *s, T x, u64 element) \
+    { \
+        const rp_gpu_step_view *const state = &p->view[s->at[1]]; \
+        T y; \
+        rp_walk walk; \
+        rp_view rng; \
+        draw d; \
+\
+        rng.data = state->at; \
+        rng.shape[0] = p->axis[state->axis].length; \
+        rng.stride[0] = p->axis[state->axis].bytes / (i64)sizeof(i64); \
+        walk.run = 1; \
+        walk.first = element; \
+        walk.at[0] = &y; \
+        walk.at[1] = &x; \
+        walk.step[0] = walk.step[1] = 1; \
+        d = draw_of(&rng, s->whole, s->real[0], 0); \
+        dropout_map_##type(&walk, &d); \
+        return y; \
+    }
+DROPPED(f32, float)
+DROPPED(f64, double)
 
 #define CHAIN(name) rp_gpu_chain_##name##_narrow
 #define REG u32
 #define ELEMENTS RP_GPU_NARROW
-#define WITH_FUNCTIONS
 #include "kernels/gpu/chain/interpreter.inc.h"
 
 #define CHAIN(name) rp_gpu_chain_##name##_wide

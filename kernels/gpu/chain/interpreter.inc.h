@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A kernel that computes a chain: decodes a step once for ELEMENTS elements of a thread, which lie as far apart as a
- * block has threads. Parameters: CHAIN(name), its names; REG, what holds a value; ELEMENTS; WITH_FUNCTIONS, WITH_WIDE,
- * what it knows beside the light narrow steps. They end with it. Before it: chain.cu down to there. */
+ * block has threads. Parameters: CHAIN(name), its names; REG, what holds a value; ELEMENTS; WITH_WIDE, that it
+ * knows values of 64 bits. They end with it. Before it: chain.cu down to there. */
 
 #define LANES(e) RP_GPU_UNROLL for (int e = 0; e < ELEMENTS; e++)
 #define KEPT(slot, e) kept[((u32)(slot)*ELEMENTS + (e)) * RP_GPU_BLOCK + RP_GPU_THREAD]
@@ -149,20 +149,16 @@ RP_GPU_FN void CHAIN(turn)(REG *a, REG *b, REG *y, REG made)
 \
         CHAIN(turn)(a, b, y, (REG)(value)); \
     }
-#define STEP_dropout() \
-    case RP_GPU_STEP_dropout: { \
-        TURNS(rp_gpu_put_f32(rp_gpu_dropped(p, s, rp_gpu_get_f32(IN0), CHAIN(element)(p, index[0], turn)))) \
-        break; \
-    }
-#if defined(WITH_FUNCTIONS)
 #define STEP_function(name, value) \
     case FN(RP_GPU_STEP_##name): { \
         TURNS(value) \
         break; \
     }
-#else
-#define STEP_function(name, value)
-#endif
+#define STEP_dropout() \
+    case FN(RP_GPU_STEP_dropout): { \
+        TURNS(FN(rp_gpu_put)(FN(rp_gpu_dropped)(p, s, FN(rp_gpu_get)(IN0), CHAIN(element)(p, index[0], turn)))) \
+        break; \
+    }
 
 RP_GPU_FN void CHAIN(compute)(REG *y, const rp_gpu_chain *p, const rp_gpu_step *s, const u64 *index, REG *a, REG *b,
                               const REG *c)
@@ -234,5 +230,4 @@ RP_GPU_KERNEL(RP_GPU_BLOCK, 4) CHAIN(run)(const RP_GPU_PARAMETER rp_gpu_chain p)
 #undef CHAIN
 #undef REG
 #undef ELEMENTS
-#undef WITH_FUNCTIONS
 #undef WITH_WIDE

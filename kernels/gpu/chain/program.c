@@ -8,8 +8,8 @@
 #include "kernels/gpu/chain/plan.h"
 #include "kernels/walk.h"
 
-/* Sets of kernels; and of a code, that wide ones do not have it. */
-enum { NARROW = 1 << RP_GPU_CHAIN_NARROW, WIDE = 1 << RP_GPU_CHAIN_WIDE, FUNCTION = 1 << 15 };
+/* Sets of kernels. */
+enum { NARROW = 1 << RP_GPU_CHAIN_NARROW, WIDE = 1 << RP_GPU_CHAIN_WIDE };
 
 /* ---- codes ---- */
 
@@ -20,18 +20,17 @@ enum { NARROW = 1 << RP_GPU_CHAIN_NARROW, WIDE = 1 << RP_GPU_CHAIN_WIDE, FUNCTIO
 #define DTYPE_bool RP_BOOL
 #define DTYPE_bf16 RP_BF16
 
-/* Of each kernel and type of its operands, 1 + its step's code, FUNCTION; 0: there is none. */
+/* Of each kernel and type of its operands, 1 + its step's code; 0: there is none. */
 static const uint16_t code_of[RP_K_COUNT * RP_DTYPE_COUNT] = {
 #define STEP_cast(from, to, ...)
 #define STEP_where(...)
-#define STEP_dropout()
 #define STEP_light(name, ...) [RP_K_##name * RP_DTYPE_COUNT + FN(DTYPE)] = 1 + FN(RP_GPU_STEP_##name),
-#define STEP_function(name, ...) [RP_K_##name * RP_DTYPE_COUNT + FN(DTYPE)] = FUNCTION | (1 + FN(RP_GPU_STEP_##name)),
+#define STEP_function STEP_light
+#define STEP_dropout() STEP_light(dropout, )
 #include "kernels/gpu/chain/steps_narrow.inc.h"
-#undef STEP_function
-#define STEP_function(name, ...)
 #include "kernels/gpu/chain/steps_wide.inc.h"
 #undef STEP_cast
+#undef STEP_dropout
 #undef STEP_light
 #undef STEP_function
 };
@@ -40,6 +39,7 @@ static const uint16_t code_of_cast[RP_DTYPE_COUNT * RP_DTYPE_COUNT] = {
 #define STEP_cast(from, to, ...) [DTYPE##from * RP_DTYPE_COUNT + DTYPE##to] = 1 + RP_GPU_STEP_cast##from##to,
 #define STEP_light(name, ...)
 #define STEP_function(name, ...)
+#define STEP_dropout()
 #include "kernels/gpu/chain/steps_narrow.inc.h"
 #include "kernels/gpu/chain/steps_wide.inc.h"
 #undef STEP_cast
@@ -54,8 +54,6 @@ static unsigned code(const rp_chain_step *step, const rp_view *view)
     switch (step->kernel) {
     case RP_K_where:
         return 1 + RP_GPU_STEP_where;
-    case RP_K_dropout:
-        return view[step->out].dtype == RP_F32 ? 1 + RP_GPU_STEP_dropout : 0;
     case RP_K_cast:
         return code_of_cast[view[step->in].dtype * RP_DTYPE_COUNT + view[step->out].dtype];
     default:
@@ -79,8 +77,6 @@ static unsigned kernels_of(const rp_chain_step *step, const rp_view *view)
         return 0;
     for (size_t v = step->in; v < step->in + elementwise(step); v++)
         wide = wide || rp_dtype_size(view[v].dtype) > sizeof(u32);
-    if (known & FUNCTION)
-        return wide ? 0 : NARROW;
     return wide ? WIDE : NARROW | WIDE;
 }
 
@@ -185,9 +181,8 @@ static bool add_step(maker *m, size_t k)
     const rp_chain_step *step = &m->plan->chain->step[k];
     rp_gpu_step *s = &m->p->step[k - m->first];
 
-    *s = (rp_gpu_step){.code = (uint16_t)((code(step, m->plan->view) & ~(unsigned)FUNCTION) - 1),
-                       .n_in = (uint8_t)elementwise(step),
-                       .store = RP_GPU_NOWHERE};
+    *s = (rp_gpu_step){
+        .code = (uint16_t)(code(step, m->plan->view) - 1), .n_in = (uint8_t)elementwise(step), .store = RP_GPU_NOWHERE};
     for (size_t n = 0; n < s->n_in; n++)
         if (!add_operand(m, s, k, n, step->in + n))
             return false;

@@ -12,12 +12,10 @@
 typedef enum rp_gpu_step_code {
 #define STEP_cast(from, to, ...) RP_GPU_STEP_cast##from##to,
 #define STEP_where(...) RP_GPU_STEP_where,
-#define STEP_dropout() RP_GPU_STEP_dropout,
+#define STEP_dropout() FN(RP_GPU_STEP_dropout),
 #define STEP_light(name, ...) FN(RP_GPU_STEP_##name),
 #define STEP_function STEP_light
 #include "kernels/gpu/chain/steps_narrow.inc.h"
-#undef STEP_function
-#define STEP_function(name, ...)
 #include "kernels/gpu/chain/steps_wide.inc.h"
     RP_GPU_STEPS
 #undef STEP_cast

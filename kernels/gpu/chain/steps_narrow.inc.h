@@ -3,11 +3,10 @@
  * defines what to make of one:
  *   STEP_light(name, value), STEP_function(name, value)   of the type in hand (FN, T), by the row's cost
  *   STEP_cast(from, to, value), STEP_where(value)         types as _f32
- *   STEP_dropout()                                        its own: it needs the element's number
+ *   STEP_dropout()                                        of the type in hand: it needs the element's number
  * value: the result as a register, over registers IN0, IN1, IN2 and attributes REAL(k), WHOLE. */
 #include "kernels/type_f32.h"
 #include "kernels/gpu/chain/steps_real.inc.h"
-STEP_dropout()
 
 #include "kernels/type_i32.h"
 #include "kernels/gpu/chain/steps_int.inc.h"
@@ -23,8 +22,8 @@ STEP_dropout()
 #undef STEP_BOOL_RP_D_ANY
 #undef STEP_BOOL_RP_D_NUMBER
 
-    /* Of any type: bits are moved. */
-    STEP_where(rp_gpu_get_bool(IN0) ? (IN1) : (IN2))
+/* Of any type: bits are moved. */
+STEP_where(rp_gpu_get_bool(IN0) ? (IN1) : (IN2))
 
 #define CONVERT_NN(from, to) STEP_cast(from, to, rp_gpu_put##to(convert##from##to(rp_gpu_get##from(IN0))))
 #define CONVERT_NW(from, to)

@@ -17,7 +17,7 @@
 #define COMPARE(name, ...) STEP_light(name, rp_gpu_put_bool(FN(name)(ON2)))
 #include "kernels/operations.def"
 
-STEP_function(pow_int, FN(rp_gpu_put)(FN(pow_int)(ON1, WHOLE)))
+STEP_function(pow_int, FN(rp_gpu_put)(FN(pow_int)(ON1, WHOLE))) STEP_dropout()
 #undef ON1
 #undef ON2
 #undef STEP_OF_LOOP

@@ -97,7 +97,7 @@ static const struct {
 static void check_step(rp_kernel_id kernel, rp_dtype dtype, rp_dtype to, uint64_t seed)
 {
     const bool wide = rp_dtype_size(dtype) == 8 || rp_dtype_size(to) == 8;
-    const bool alone = row[kernel].cost == COST_function && (wide || row[kernel].own);
+    const bool alone = row[kernel].own;
     const size_t between = seed % 3, rows = 1 + seed % 7 * 61, cols = seed % 2 ? 13 : 37;
     made_value in[3], last;
 
@@ -213,6 +213,8 @@ static void a_chain_is_one_launch_where_one_kernel_knows_its_steps(void **state)
     expect(1, 0, 1);
     LINE(RP_F64, RP_K_mul, RP_K_add, RP_K_div, RP_K_abs);
     expect(0, 1, 1);
+    LINE(RP_F64, RP_K_mul, RP_K_exp, RP_K_dropout, RP_K_log1p, RP_K_abs);
+    expect(0, 1, 1);
     LINE(RP_I32, RP_K_mul, RP_K_neg, RP_K_minimum);
     expect(1, 0, 1);
     LINE(RP_I64, RP_K_mul, RP_K_neg, RP_K_minimum);
@@ -222,14 +224,12 @@ static void a_chain_is_one_launch_where_one_kernel_knows_its_steps(void **state)
 static void what_no_kernel_knows_is_launched_by_itself(void **state)
 {
     (void)state;
-    LINE(RP_F64, RP_K_mul, RP_K_add, RP_K_exp, RP_K_abs, RP_K_add);
-    expect(0, 2, 3);
-    LINE(RP_F64, RP_K_mul, RP_K_add, RP_K_dropout, RP_K_abs, RP_K_add);
+    LINE(RP_F64, RP_K_mul, RP_K_add, RP_K_pow, RP_K_abs, RP_K_add);
     expect(0, 2, 3);
     LINE(RP_F32, RP_K_mul, RP_K_add, RP_K_pow, RP_K_abs, RP_K_hypot);
     expect(1, 0, 4);
-    LINE(RP_F64, RP_K_exp, RP_K_log, RP_K_mul, RP_K_dropout, RP_K_relu);
-    expect(0, 0, 5);
+    LINE(RP_F64, RP_K_pow, RP_K_atan2, RP_K_hypot, RP_K_exp);
+    expect(0, 0, 4);
     LINE(RP_F32, RP_K_mul, RP_K_add);
     {
         const made_value in[4] = {state_of_type(&w, RP_F32), given(&w, RP_F32, SHIFTED), w.value[1],
@@ -292,7 +292,7 @@ static void a_chain_of_several_launches_goes_piece_by_piece(void **state)
     (void)state;
     begin_chain(&w, 5, 150, 1000);
     for (size_t k = 2; k + 1 < RP_CHAIN_STEPS; k++)
-        line[k] = k % 2 ? RP_K_tanh : RP_K_exp2;
+        line[k] = k % 2 ? RP_K_atan2 : RP_K_hypot;
     line[RP_CHAIN_STEPS - 1] = RP_K_abs;
     make_line(RP_F64, line, RP_CHAIN_STEPS);
     expect(0, 2, 30);
@@ -310,16 +310,17 @@ static void values_of_two_launches_do_not_meet_in_scratch(void **state)
     in[0] = given(&w, RP_F32, WHOLE);
     in[1] = given(&w, RP_F32, SHIFTED);
     condition = add_step(&w, RP_K_lt, in, 2, RP_BOOL, 1, IN_SCRATCH);
-    in[0] = given(&w, RP_F64, WHOLE);
-    (void)add_step(&w, RP_K_exp, in, 1, RP_F64, 1, IN_MEMORY);
+    in[0] = in[1] = given(&w, RP_F64, WHOLE);
+    (void)add_step(&w, RP_K_hypot, in, 2, RP_F64, 1, IN_MEMORY);
     in[0] = w.value[condition];
+    in[1] = given(&w, RP_F32, SHIFTED);
     in[2] = given(&w, RP_F32, ROW);
     chosen = add_step(&w, RP_K_where, in, 3, RP_F32, 1, IN_SCRATCH);
     w.value[condition].gone = true;
     turned = add_step(&w, RP_K_neg, &w.value[chosen], 1, RP_F32, 1, IN_SCRATCH);
     assert_int_equal(w.value[turned].slot, w.value[condition].slot);
-    in[0] = given(&w, RP_F64, WHOLE);
-    (void)add_step(&w, RP_K_exp, in, 1, RP_F64, 1, IN_MEMORY);
+    in[0] = in[1] = given(&w, RP_F64, WHOLE);
+    (void)add_step(&w, RP_K_hypot, in, 2, RP_F64, 1, IN_MEMORY);
     (void)add_step(&w, RP_K_abs, &w.value[turned], 1, RP_F32, 1, IN_MEMORY);
     expect(1, 0, 5);
 }
