@@ -185,12 +185,7 @@ static void make_line(rp_dtype dtype, const rp_kernel_id *kernel, size_t n)
 
     for (size_t k = 0; k < n; k++) {
         draw_attributes(&w, w.attr[w.chain.n_steps]);
-        in[1] = kernel[k] == RP_K_dropout ? given(&w, RP_I64, WHOLE) : given(&w, dtype, ROW);
-        if (kernel[k] == RP_K_dropout) {
-            in[1].chain.rank = in[1].alone.rank = 1;
-            in[1].chain.shape[0] = in[1].alone.shape[0] = 2;
-            in[1].chain.stride[0] = in[1].alone.stride[0] = 1;
-        }
+        in[1] = kernel[k] == RP_K_dropout ? random_state(&w) : given(&w, dtype, ROW);
         in[0] = w.value[add_step(&w, kernel[k], in, kernel[k] == RP_K_dropout ? 2 : row[kernel[k]].n_in, dtype, 1,
                                  k + 1 == n ? IN_MEMORY : IN_SCRATCH)];
     }

@@ -132,6 +132,14 @@ static inline made_value given(const world *w, rp_dtype dtype, size_t layout)
     return (made_value){view, view, RP_CHAIN_SLOTS, false, false};
 }
 
+/* Seed and step. */
+static inline made_value random_state(const world *w)
+{
+    const rp_view view = {.data = w->input[RP_I64], .dtype = RP_I64, .rank = 1, .shape = {2}, .stride = {1}};
+
+    return (made_value){view, view, RP_CHAIN_SLOTS, false, false};
+}
+
 static inline void add_view(rp_chain *c, const rp_view *view, size_t slot, void *stream)
 {
     if (slot < RP_CHAIN_SLOTS) {
@@ -228,7 +236,7 @@ static const drawn_row drawn_rows[] = {
     {RP_K_cast, 1, false},    {RP_K_where, 3, false},   {RP_K_add, 2, false},
     {RP_K_mul, 2, false},     {RP_K_dropout, 2, false}, {RP_K_sgd, 4, false}};
 
-/* The last value, or another one, or what was given; gone: it may be of a state. */
+/* The last value, or another one, or what was given. */
 static inline made_value draw_operand(world *w, rp_dtype dtype)
 {
     for (int tries = 0; tries < 3; tries++) {
@@ -269,6 +277,17 @@ static inline void draw_attributes(world *w, rp_attr *attr)
     attr[1].i = (int64_t)draw(w, 2);
 }
 
+/* Now and then the slot of a value is for others, of this step already if it is no operand. */
+static inline void forget_one(world *w)
+{
+    made_value *v;
+
+    if (w->n_values == 0 || draw(w, 3) != 0)
+        return;
+    v = &w->value[draw(w, w->n_values)];
+    v->gone = v->slot < RP_CHAIN_SLOTS && !v->streamed;
+}
+
 static inline void draw_step(world *w)
 {
     const drawn_row *row = &drawn_rows[draw(w, sizeof drawn_rows / sizeof *drawn_rows)];
@@ -281,22 +300,14 @@ static inline void draw_step(world *w)
 
     if (!rp_specimen_fits(row->kernel, dtype) || w->chain.n_views + row->n_in + n_out > RP_CHAIN_VIEWS)
         return;
-    if (w->n_values && draw(w, 3) == 0) { /* its slot is used again, in this step if it is no operand */
-        made_value *const v = &w->value[draw(w, w->n_values)];
-
-        v->gone = v->slot < RP_CHAIN_SLOTS && !v->streamed;
-    }
+    forget_one(w);
     draw_attributes(w, attr);
     if (row->kernel == RP_K_cast)
         attr[0].i = to = (rp_dtype)draw(w, RP_DTYPE_COUNT);
     for (size_t i = 0; i < row->n_in; i++)
         in[i] = draw_operand(w, row->kernel == RP_K_where && i == 0 ? RP_BOOL : dtype);
-    if (row->kernel == RP_K_dropout) {
-        in[1] = given(w, RP_I64, WHOLE);
-        in[1].chain.rank = in[1].alone.rank = 1;
-        in[1].chain.shape[0] = in[1].alone.shape[0] = 2;
-        in[1].chain.stride[0] = in[1].alone.stride[0] = 1;
-    }
+    if (row->kernel == RP_K_dropout)
+        in[1] = random_state(w);
     if (row->kernel == RP_K_sgd)
         in[3] = given(w, dtype, SCALAR);
     if (to == dtype && dtype != RP_BF16 && row->kernel != RP_K_where && row->kernel != RP_K_cast && !w->updated[to] &&
@@ -310,52 +321,67 @@ static inline void draw_step(world *w)
 
 /* ---- what is left ---- */
 
-/* Launches the chain; then outputs in memory must be what the ordinary kernels made, all between them as it was, and
- * states updated. false: text says what differs. */
-static inline bool chain_is_its_steps(world *w, char *text, size_t size)
+/* Launches the chain over outputs that hold the pattern; what it and its steps left is read. */
+static inline void run_chain(world *w, char *alone)
 {
-    const size_t bytes = w->n_outputs * w->apart;
-    const rp_chain *c = &w->chain;
-    char *alone = malloc(bytes);
-    size_t output = 0;
+    const size_t size = w->n_outputs * w->apart;
 
-    memset(w->found, PATTERN, bytes);
-    keep_status(w, rp_device_upload(w->device, w->out, w->found, bytes, NULL, &w->err));
-    keep_status(w, rp_device_launch_chain(w->device, c, NULL, &w->err));
+    memset(w->found, PATTERN, size);
+    keep_status(w, rp_device_upload(w->device, w->out, w->found, size, NULL, &w->err));
+    keep_status(w, rp_device_launch_chain(w->device, &w->chain, NULL, &w->err));
     keep_status(w, rp_device_synchronize(w->device, NULL, &w->err));
     if (w->status == RP_OK)
-        w->status = rp_device_read(w->device, w->found, w->out, bytes, NULL, &w->err);
+        w->status = rp_device_read(w->device, w->found, w->out, size, NULL, &w->err);
     if (w->status == RP_OK)
-        w->status = rp_device_read(w->device, alone, w->alone, bytes, NULL, &w->err);
-    for (size_t k = 0; k < c->n_steps && w->status == RP_OK; k++)
-        for (size_t o = c->step[k].out; o < c->step[k].out + c->step[k].n_out; o++, output++) {
-            const size_t item = rp_dtype_size(c->view[o].dtype), n = c->count * item;
-            char *const made = w->found + output * w->apart, *right = alone + output * w->apart;
-            char *const want = w->expected + output * w->apart;
-            const bool state = (char *)c->view[o].data == w->state[c->view[o].dtype];
-            size_t at = 0;
+        w->status = rp_device_read(w->device, alone, w->alone, size, NULL, &w->err);
+}
 
-            if (state) /* what was made in place is compared in the same way */
-                keep_status(w, rp_device_read(w->device, made, c->view[o].data, n, NULL, &w->err));
-            if (c->view[o].data != NULL)
-                memcpy(want, right, n);
-            while (at < w->apart && made[at] == want[at])
-                at++;
-            if (at < w->apart && w->status == RP_OK) {
-                (void)snprintf(text, size,
-                               "seed %llu, [%zu, %zu]: step %zu of %zu, %s to type %d: byte %zu of element %zu: "
-                               "expected %02x, found %02x",
-                               (unsigned long long)w->seed, w->rows, w->cols, k, c->n_steps,
-                               rp_kernel_name(c->step[k].kernel), (int)c->view[o].dtype, at % item, at / item,
-                               (unsigned char)want[at], (unsigned char)made[at]);
-                free(alone);
-                return false;
-            }
-        }
+/* Output `number`, view o of step k, is what the ordinary kernels made where it is in memory, and all behind it as it
+ * was; what was made in place is compared in the same way. */
+static inline bool output_is_right(world *w, const char *alone, size_t number, size_t k, size_t o, char *text,
+                                   size_t size)
+{
+    const rp_view *view = &w->chain.view[o];
+    const size_t item = rp_dtype_size(view->dtype), bytes = w->chain.count * item;
+    char *const made = w->found + number * w->apart, *const want = w->expected + number * w->apart;
+    size_t at = 0;
+
+    if ((char *)view->data == w->state[view->dtype])
+        keep_status(w, rp_device_read(w->device, made, view->data, bytes, NULL, &w->err));
+    if (view->data != NULL)
+        memcpy(want, alone + number * w->apart, bytes);
+    while (at < w->apart && made[at] == want[at])
+        at++;
+    if (at == w->apart)
+        return true;
+    (void)snprintf(text, size,
+                   "seed %llu, [%zu, %zu]: step %zu of %zu, %s to type %d: byte %zu of element %zu: expected %02x, "
+                   "found %02x",
+                   (unsigned long long)w->seed, w->rows, w->cols, k, w->chain.n_steps,
+                   rp_kernel_name(w->chain.step[k].kernel), (int)view->dtype, at % item, at / item,
+                   (unsigned char)want[at], (unsigned char)made[at]);
+    return false;
+}
+
+/* Launches the chain; then its outputs are right. false: text says what is not. */
+static inline bool chain_is_its_steps(world *w, char *text, size_t size)
+{
+    char *const alone = malloc(w->n_outputs * w->apart);
+    bool right = alone != NULL;
+    size_t number = 0;
+
+    if (right)
+        run_chain(w, alone);
+    for (size_t k = 0; k < w->chain.n_steps && w->status == RP_OK; k++) {
+        const rp_chain_step *step = &w->chain.step[k];
+
+        for (size_t o = step->out; o < step->out + step->n_out && right; o++)
+            right = output_is_right(w, alone, number++, k, o, text, size);
+    }
     free(alone);
     if (w->status != RP_OK)
         (void)snprintf(text, size, "seed %llu: %s", (unsigned long long)w->seed, w->err.text);
-    return w->status == RP_OK;
+    return right && w->status == RP_OK;
 }
 
 #endif
