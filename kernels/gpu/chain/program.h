@@ -35,8 +35,8 @@ enum {
     RP_GPU_NOWHERE = 255
 };
 
-/* Where an operand comes from: what the step before made, a kept value, memory where
- * element i is the i-th, memory by axes. */
+/* Where an operand comes from: what the step before made, a kept value, memory where element i is the i-th, memory by
+ * axes. */
 enum { RP_GPU_FROM_LAST, RP_GPU_FROM_KEPT, RP_GPU_FROM_WHOLE, RP_GPU_FROM_AXES };
 
 typedef struct rp_gpu_step {
