@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Kernels of a device at the sizes for which they were made, each held bit for bit against this CPU: matrix products of
  * four layouts, beside cuBLAS in its pedantic mode where its library is found (gpu_peer.c), convolution, sums, rows,
- * functions. Part of scripts/gpu-report.sh.
+ * functions; chains, beside their steps launched one after the other. Part of scripts/gpu-report.sh.
  *
  *   build/release/bench/gpu DEVICE [reduced]
  *
  * Prints a line a work, fields apart by tabs: section, work, seconds (median), amount a second, its unit, seconds of
- * the peer or "-", "equal" or "DIFFERENT". Exit 1 when anything differs. */
+ * the peer (of a chain: of its steps) or "-", "equal" or "DIFFERENT". Exit 1 when anything differs. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -259,6 +259,107 @@ static void convolution(size_t n, size_t size, size_t c, size_t k, size_t taps, 
     drop(&x), drop(&w), drop(&y);
 }
 
+/* ---- chains, beside the kernels of their steps one after the other ---- */
+
+enum { CHAIN_STEPS = 5 };
+
+typedef struct chain_step {
+    rp_kernel_id kernel;
+    size_t n_in; /* of two the second is the row and x by turns */
+} chain_step;
+
+typedef struct chain_work {
+    rp_device *device;
+    rp_chain chain;
+    rp_view alone[CHAIN_STEPS][3]; /* operands and output of the steps by themselves */
+} chain_work;
+
+static void run_chain(void *self)
+{
+    const chain_work *w = self;
+
+    if (rp_device_launch_chain(w->device, &w->chain, NULL, &err) != RP_OK)
+        stop("chain");
+}
+
+static void run_steps(void *self)
+{
+    const chain_work *w = self;
+
+    for (size_t k = 0; k < w->chain.n_steps; k++) {
+        const rp_kernel_args args = {w->alone[k], w->chain.step[k].n_in, &w->alone[k][2], 1, NULL};
+
+        if (rp_device_launch(w->device, w->chain.step[k].kernel, &args, NULL, &err) != RP_OK)
+            stop("step");
+    }
+}
+
+/* between: memory of the steps' results, of which the chain's last goes to `last`. */
+static chain_work chain_of(rp_device *on, const chain_step *step, rp_view x, rp_view row, const rp_view *between,
+                           rp_view last)
+{
+    chain_work w = {.device = on,
+                    .chain = {.count = rp_view_count(&x), .slots = 2, .size = sizeof(float), .n_steps = CHAIN_STEPS}};
+    rp_chain *c = &w.chain;
+
+    for (size_t k = 0; k < CHAIN_STEPS; k++) {
+        const rp_view second = k % 2 ? x : row;
+
+        c->step[k] = (rp_chain_step){step[k].kernel, c->n_views, step[k].n_in, c->n_views + step[k].n_in, 1, NULL};
+        if (k > 0)
+            c->scratch[c->n_scratch++] = (rp_chain_scratch){c->n_views, (k - 1) % 2, NULL};
+        c->view[c->n_views++] = x;
+        if (step[k].n_in > 1)
+            c->view[c->n_views++] = second;
+        if (k + 1 < CHAIN_STEPS)
+            c->scratch[c->n_scratch++] = (rp_chain_scratch){c->n_views, k % 2, NULL};
+        c->view[c->n_views++] = last;
+        w.alone[k][0] = k > 0 ? between[k - 1] : x;
+        w.alone[k][1] = second;
+        w.alone[k][2] = between[k];
+    }
+    return w;
+}
+
+static void chain(const char *name, const chain_step *step, bool reduced)
+{
+    const size_t rows = reduced ? 64 : 8192, cols = reduced ? 300 : 4096;
+    tensor x = make(2, (const size_t[]){rows, cols}), row = make(2, (const size_t[]){1, cols});
+    tensor y = make(2, (const size_t[]){rows, cols}), made[CHAIN_STEPS];
+    rp_view between[CHAIN_STEPS];
+    chain_work there, here;
+    double seconds, alone;
+    char *found = malloc(y.bytes);
+
+    row.here.shape[0] = row.there.shape[0] = rows;
+    row.here.stride[0] = row.there.stride[0] = 0;
+    for (size_t k = 0; k < CHAIN_STEPS; k++) {
+        made[k] = make(2, (const size_t[]){rows, cols});
+        between[k] = made[k].there;
+    }
+    there = chain_of(device, step, x.there, row.there, between, y.there);
+    here = chain_of(cpu, step, x.here, row.here, between, y.here);
+    seconds = time_of(run_chain, &there, reduced);
+    alone = time_of(run_steps, &there, reduced);
+    run_chain(&here);
+    if (found == NULL || rp_device_read(device, found, y.there.data, y.bytes, NULL, &err) != RP_OK)
+        stop("compare");
+    print("chain", name, seconds, 2.0 * (double)y.bytes, "B/s", alone, memcmp(found, y.here.data, y.bytes) == 0);
+    free(found);
+    for (size_t k = 0; k < CHAIN_STEPS; k++)
+        drop(&made[k]);
+    drop(&x), drop(&row), drop(&y);
+}
+
+static void chains(bool reduced)
+{
+    chain("mul add sub maximum relu",
+          (const chain_step[]){{RP_K_mul, 2}, {RP_K_add, 2}, {RP_K_sub, 2}, {RP_K_maximum, 2}, {RP_K_relu, 1}},
+          reduced);
+    chain("add gelu mul tanh sub",
+          (const chain_step[]){{RP_K_add, 2}, {RP_K_gelu, 1}, {RP_K_mul, 2}, {RP_K_tanh, 1}, {RP_K_sub, 2}}, reduced);
+}
+
 static void memory_bound(bool reduced)
 {
     const size_t rows = reduced ? 64 : 8192, cols = reduced ? 300 : 4096, count = rows * cols;
@@ -302,6 +403,7 @@ int main(int argc, char **argv)
         convolution(32, 56, 64, 256, 1, false);
     }
     memory_bound(reduced);
+    chains(reduced);
     gpu_peer_close(peer);
     rp_device_free(device);
     rp_device_free(cpu);

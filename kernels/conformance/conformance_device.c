@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The kernels of a device beside the reference on the host: the same specimens, and every byte of their outputs'
- * memory, the gaps between elements too, with NaNs as they are stored. */
+ * memory, the gaps between elements too, with NaNs as they are stored. What may be a step of a chain is one, too. */
 #include <stdint.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "determinism/bits.h"
+#include "kernels/chain_plan.h"
 #include "kernels/conformance/conformance.h"
 #include "kernels/conformance/specimen_data.h"
 
@@ -94,10 +95,51 @@ static rp_status compare(rp_device *device, const rp_specimen_plan *plan, const 
     return status;
 }
 
+/* Whether the kernel may be a step of a chain, for which a device may have kernels of its own. */
+static bool may_be_a_step(const rp_specimen *s, rp_kernel_id kernel)
+{
+    const size_t count = rp_view_count(&s->out[0]);
+
+    return rp_kernel_flags(kernel) & RP_OP_ELEMENTWISE && s->args.n_out == 1 && count > 0 &&
+           rp_chain_whole(&s->out[0], count);
+}
+
+static rp_status launch_step(copy *c, rp_kernel_id kernel, rp_error *err)
+{
+    const rp_kernel_args *args = &c->args;
+    rp_chain chain = {.count = rp_view_count(args->out),
+                      .step = {{kernel, 0, args->n_in, args->n_in, 1, args->attr}},
+                      .n_steps = 1,
+                      .n_views = args->n_in + 1};
+
+    memcpy(chain.view, args->in, args->n_in * sizeof *chain.view);
+    chain.view[args->n_in] = args->out[0];
+    return rp_device_launch_chain(c->device, &chain, NULL, err);
+}
+
+/* By the kernel, or as a chain of one step. */
+static rp_status check_launch(rp_device *device, const rp_specimen_plan *plan, rp_specimen *s,
+                              const unsigned char *want, size_t size, bool step, rp_error *err)
+{
+    copy c = {.device = device};
+    rp_status status;
+
+    rp_specimen_reset(s);
+    status = move_there(&c, s, err);
+    if (status == RP_OK)
+        status = step ? launch_step(&c, plan->kernel, err) : rp_device_launch(device, plan->kernel, &c.args, NULL, err);
+    if (status == RP_OK)
+        status = move_back(&c, s, err);
+    if (status == RP_OK)
+        status = compare(device, plan, s, want, size, err);
+    for (size_t n = 0; n < RP_SPECIMEN_VIEWS; n++)
+        rp_device_release(device, c.block[n]);
+    return status;
+}
+
 static rp_status check(rp_device *device, const rp_kernel_table *reference, const rp_specimen_plan *plan, rp_error *err)
 {
     const rp_kernel *kernel = reference->kernel[plan->kernel];
-    copy c = {.device = device};
     rp_specimen s;
     unsigned char *want;
     size_t size;
@@ -107,16 +149,9 @@ static rp_status check(rp_device *device, const rp_kernel_table *reference, cons
         return status;
     kernel->run(&s.args, 0, kernel->items(&s.args));
     want = stored_outputs(&s, &size);
-    rp_specimen_reset(&s);
-    status = want != NULL ? move_there(&c, &s, err) : rp_no_memory(err);
-    if (status == RP_OK)
-        status = rp_device_launch(device, plan->kernel, &c.args, NULL, err);
-    if (status == RP_OK)
-        status = move_back(&c, &s, err);
-    if (status == RP_OK)
-        status = compare(device, plan, &s, want, size, err);
-    for (size_t n = 0; n < RP_SPECIMEN_VIEWS; n++)
-        rp_device_release(device, c.block[n]);
+    status = want != NULL ? check_launch(device, plan, &s, want, size, false, err) : rp_no_memory(err);
+    if (status == RP_OK && may_be_a_step(&s, plan->kernel))
+        status = check_launch(device, plan, &s, want, size, true, err);
     rp_free(want);
     rp_specimen_free(&s);
     return status;

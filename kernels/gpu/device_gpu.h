@@ -133,7 +133,7 @@ rp_status rp_gpu_hash(rp_device *device, unsigned char *digest, const rp_device_
 /* Of pinned/profile.c. */
 rp_status rp_gpu_use_pinned(rp_device *device, rp_pinned_compute compute, uint64_t workspace, rp_error *err);
 
-/* Of index_check.c and launch_chain.c. */
+/* Of index_check.c and chain/launch_chain.c. */
 rp_status rp_gpu_clear_fault(rp_gpu_device *d, rp_error *err);
 rp_status rp_gpu_check(rp_device *device, const rp_index_check *check, rp_stream *stream, rp_error *err);
 bool rp_gpu_faulted(rp_device *device, rp_index_fault *out);

@@ -14,6 +14,7 @@ import sys
 # What has rows: the kernels whose speed is a design, and the chips that they were designed for.
 CHIPS = ["sm_80", "sm_90", "sm_100", "sm_120"]
 TILES = re.compile(r"rp_gpu_(matmul_(f32|f64|bf16)_(large|middle|small|thin)_|conv_(tile|weight)_\d|sha256$)")
+CHAINS = re.compile(r"rp_gpu_chain_run_")  # no loop whose share counts: what they may take is registers and stack
 LARGE = re.compile(r"rp_gpu_matmul_f32_large_")
 # Kernels made of the reference's text or of many functions keep arrays in memory; no budget is claimed for them.
 ANY_STACK = ("reference", "elementwise", "moving")
@@ -87,9 +88,10 @@ def measure(reader, folder, binaries):
         if not used:
             sys.exit(f"budgets: {binary}: no kernels were found in it; cuobjdump's words may have changed")
         for (chip, kernel), (registers, stack, shared) in sorted(used.items()):
-            if TILES.match(kernel) and chip in CHIPS:
+            has_row = TILES.match(kernel) or CHAINS.match(kernel)
+            if has_row and chip in CHIPS:
                 rows[kernel, chip] = [registers, stack, shared, 0.0]
-            elif stack > 0 and stem not in ANY_STACK and not TILES.match(kernel):
+            elif stack > 0 and stem not in ANY_STACK and not has_row:
                 stacks.append(f"{kernel} on {chip}: {stack} bytes of stack, expected none")
         if any(TILES.match(kernel) for _, kernel in used):
             for chip in CHIPS:
@@ -126,6 +128,8 @@ def occupancy(kernel, chip, registers, fixed):
     kind = re.search(r"(large|middle|small|thin)", kernel)
     if "sha256" in kernel:
         threads, steps, stages, sides, size = 32, 0, 0, 0, 4
+    elif CHAINS.match(kernel):
+        threads, steps, stages, sides, size, kind = 256, 0, 0, 0, 4, None  # of a chain that keeps nothing
     elif "f64" in kernel:
         threads, steps, stages, sides, size = 128, 8, 4, 128, 8
     elif kind:
