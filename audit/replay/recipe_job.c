@@ -432,19 +432,32 @@ static rp_status blame_rows(rp_status status, const rp_run_options *options, rp_
     return other ? status : rp_fail_at(err, RP_EDATA, "the parent's recipe on these rows");
 }
 
+/* Whether a text advises a key of the section `data`: not a file of such a name, nor one that a path is given by. */
+static bool advises_key(const char *text)
+{
+    for (const char *at = text; (at = strstr(at, "data.")) != NULL; at += strlen("data.")) {
+        const char *word = at + strlen("data.");
+        const size_t length = strspn(word, "abcdefghijklmnopqrstuvwxyz_");
+        const bool begins = at == text || strchr(" ,;(\"", at[-1]) != NULL;
+
+        if (begins && length > 0 && !(length == 3 && strncmp(word, "csv", 3) == 0))
+            return true;
+    }
+    return false;
+}
+
 /* Advice on keys of the recipe nobody can follow here: it is the parent's, as it is. */
 static rp_status tell_way(rp_status status, const char *parent, rp_error *err)
 {
+    static const char way[] =
+        "; a retraining has its parent's keys: mend the rows, or reprise run a recipe of your own "
+        "that sets the key, with predecessor: ";
     char words[RP_ERROR_TEXT];
 
-    if (status != RP_EDATA || !err || !strstr(err->text, "data."))
+    if (status != RP_EDATA || !err || !advises_key(err->text))
         return status;
     (void)snprintf(words, sizeof words, "%s", err->text);
-    return rp_fail(
-        err, status,
-        "%s; a retraining has its parent's keys: mend the rows, or reprise run a recipe of your own that sets "
-        "the key, with predecessor: %.64s",
-        words, parent);
+    return rp_fail(err, status, "%.*s%s%.64s", (int)(sizeof words - sizeof way - 64), words, way, parent);
 }
 
 static rp_status prepare(work *w, const recipe_job *job, rp_error *err)
