@@ -270,9 +270,6 @@ static void remark_reasons(rp_buffer *out, const rp_prediction *p, const rp_pred
                      o->cutoff_reference ? p->reference_to : "", p->largest_gap);
 }
 
-/* As verify and inspect tell it of the training table. */
-#define HIDDEN_WORDS "%llu lines have as many cells as a row, and are none by data.comment or data.skip_lines"
-
 static void remark_warnings(rp_buffer *out, const rp_prediction *p)
 {
     rp_buffer_printf(out,
@@ -323,7 +320,7 @@ static rp_status put_result(rp_session *session, const request *r, const rp_arch
         if (r->out)
             rp_put_line(session, "written", "%s: %llu rows", r->out, (unsigned long long)p->rows);
         if (p->hidden)
-            rp_put_verdict(session, false, "hidden", HIDDEN_WORDS, (unsigned long long)p->hidden);
+            rp_put_hidden(session, (int64_t)p->hidden, "", "");
         if (r->log)
             rp_put_line(session, "logged", "%s: entry %llu", r->log, (unsigned long long)logged->index);
         if (p->flagged_rows)
@@ -346,8 +343,7 @@ static rp_status deliver(rp_session *session, const request *r, const rp_predict
         return r->out ? rp_file_save(r->out, p->text, p->length, r->force, 0644, err) : RP_OK;
     rp_buffer_append(&session->out, p->text, p->length);
     if (p->hidden)
-        rp_buffer_printf(&session->remark, HIDDEN_WORDS "%s", (unsigned long long)p->hidden,
-                         p->flagged_rows ? "; " : "");
+        rp_hidden_words(&session->remark, (int64_t)p->hidden, "", p->flagged_rows ? "; " : "");
     if (p->flagged_rows)
         remark_warnings(&session->remark, p);
     if (session->remark.size) {

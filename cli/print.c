@@ -102,6 +102,24 @@ void rp_put_verdict(rp_session *session, bool good, const char *label, const cha
     va_end(args);
 }
 
+void rp_hidden_words(rp_buffer *out, int64_t n, const char *where, const char *tail)
+{
+    rp_buffer_printf(out, "%lld %s%s %s as many cells as a row, and %s none by data.comment or data.skip_lines%s",
+                     (long long)n, n == 1 ? "line" : "lines", where, n == 1 ? "has" : "have", n == 1 ? "is" : "are",
+                     tail);
+}
+
+void rp_put_hidden(rp_session *session, int64_t n, const char *where, const char *tail)
+{
+    rp_buffer words = {0};
+
+    rp_hidden_words(&words, n, where, tail);
+    rp_buffer_u8(&words, 0);
+    rp_put_verdict(session, false, "hidden", "%s", rp_buffer_status(&words, NULL) == RP_OK ? (char *)words.data : "");
+    session->out.failed = session->out.failed || rp_buffer_status(&words, NULL) != RP_OK;
+    rp_buffer_free(&words);
+}
+
 const char *rp_fixed(char out[RP_NUMBER_TEXT], double value, int decimals)
 {
     uint64_t scale = 1, units;

@@ -17,6 +17,10 @@ void rp_put_plain_line(rp_buffer *out, const char *text);
 void rp_put_line(rp_session *session, const char *label, const char *format, ...) RP_PRINTF(3, 4);
 /* The same in green or red where colours are welcome: for verdicts. */
 void rp_put_verdict(rp_session *session, bool good, const char *label, const char *format, ...) RP_PRINTF(4, 5);
+/* What is told of n lines (`where`: "" or " of the table") that recipe keys pass over though they look like rows;
+ * `tail` ends the sentence. */
+void rp_hidden_words(rp_buffer *out, int64_t n, const char *where, const char *tail);
+void rp_put_hidden(rp_session *session, int64_t n, const char *where, const char *tail);
 
 enum { RP_NUMBER_TEXT = 40 };
 /* value with so many decimals (0 to 6), rounded to nearest; "-" where it is not finite or too large. Returns out. */

@@ -159,7 +159,9 @@ static void put_rows_words(rp_buffer *out, const rp_stated_figures *f)
     if (hidden > 0) {
         rp_buffer_text(out, ", <strong>");
         rp_html_count(out, (uint64_t)hidden);
-        rp_buffer_text(out, " lines that look like rows were passed over as comments</strong>");
+        rp_buffer_text(
+            out,
+            " lines that look like rows were passed over by <code>data.comment</code> or <code>data.skip_lines</code></strong>");
     }
     if (!rp_json_is_true(rp_json_object_get(data, "unfiltered")))
         return;

@@ -84,10 +84,8 @@ rp_status rp_used_rows_put_line(rp_session *session, const rp_archive *archive, 
     if (status == RP_OK && !n.known)
         status = read_filter(archive, &filters, err);
     if (status == RP_OK && n.hidden > 0)
-        rp_put_verdict(session, false, "hidden",
-                       "%lld lines of the table have as many cells as a row, and are none by data.comment or "
-                       "data.skip_lines%s",
-                       (long long)n.hidden, again ? "; counted again" : " (as recorded: a replay counts again)");
+        rp_put_hidden(session, n.hidden, " of the table",
+                      again ? "; counted again" : " (as recorded: a replay counts again)");
     if (status == RP_OK && n.known && n.used < n.rows)
         put(session, &n, again);
     else if (status == RP_OK && filters)

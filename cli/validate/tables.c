@@ -391,9 +391,7 @@ static void put_data(rp_session *session, const rp_json *predicate, const char *
     if (rp_json_is_true(at(data, "unfiltered")))
         put_left_out(session, at(data, "left_out"));
     if (count_at(data, "hidden"))
-        rp_put_verdict(session, false, "hidden",
-                       "%lld lines have as many cells as a row, and are none by data.comment or data.skip_lines",
-                       count_at(data, "hidden"));
+        rp_put_hidden(session, count_at(data, "hidden"), "", "");
     if (count_at(data, "seen"))
         rp_put_line(session, "seen", "%lld are in every feature what a training row %sis: they flatter",
                     count_at(data, "seen"), at(data, "without_score") ? "of their trial " : "");
