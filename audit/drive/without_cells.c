@@ -2,6 +2,8 @@
  * Terms of an exact fit without the categories and edges that name them. */
 #include "audit/drive/without_cells.h"
 
+/* `times`, the other column of a product, is copied first: outputs/coefficients.json, which is left out whole and keeps
+ * its names where it lies, holds the same object. The terms of these lists are their own. */
 static int forget(rp_json *term)
 {
     rp_json *times = rp_json_object_get(term, "times") ? rp_json_deep_copy(rp_json_object_get(term, "times")) : NULL;

@@ -20,7 +20,7 @@ struct rp_beside {
     bool ok, stop;
 };
 
-enum { AT_ONCE = 64 }; /* leaves, for each thread: 1 MiB, after which a waiting step may go on */
+enum { AT_ONCE = 64 }; /* leaves hashed here, for each thread: 1 MiB, after which a waiting step may go on */
 
 static void *beside_main(void *arg)
 {

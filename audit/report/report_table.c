@@ -71,10 +71,10 @@ static void put_day(rp_buffer *out, const char *date)
 
 static void put_quantile(rp_buffer *out, const rp_json *quantiles, size_t at)
 {
-    rp_buffer_text(out, "<td class=\"n\">");
     const rp_json *quantile = rp_json_array_get(quantiles, at);
     double number;
 
+    rp_buffer_text(out, "<td class=\"n\">");
     if (rp_report_real(quantile, &number))
         rp_html_real(out, quantile);
     else if (rp_json_is_string(quantile)) /* of a date */

@@ -69,7 +69,7 @@ static rp_status read_outcomes(rp_judged *j, const int64_t *row, size_t rows, rp
 }
 
 /* The table once more, as it would be with the recipe's conditions: a row with an outcome that has none then is left
- * out. Conditions on columns that are not there, or of other sorts, leave nobody knows which. */
+ * out. Where a condition is on a column that is not there, or of another sort, nobody knows which. */
 static rp_status count_left_out(rp_judged *j, const rp_judged_table *table, rp_error *err)
 {
     const rp_scoring *s = j->scoring;

@@ -11,10 +11,8 @@
 /* What commands do with it. */
 typedef enum hostile_kind {
     HOSTILE_REFUSED, /* every command ends with 4 (5: of another format) and names the member */
-    HOSTILE_CONTENT, /* structure and hashes are right; replay ends in an error that names the member, no command
-                      * crashes
-                      */
-    HOSTILE_RECIPE   /* the same, but that verification, which holds the recipe against the manifest, ends with 4 too */
+    HOSTILE_CONTENT, /* right in structure and hashes: replay's error names the member, no command crashes */
+    HOSTILE_RECIPE   /* the same, and verification, which holds the recipe against the manifest, ends with 4 too */
 } hostile_kind;
 
 typedef struct hostile_case {
