@@ -302,6 +302,8 @@ rp_status rp_judged_part_open(rp_judged_part *out, const rp_judged *of, const in
     for (size_t i = 0; i < rows && status == RP_OK; i++) {
         const size_t from = (size_t)row[i];
 
+        if (from >= of->rows)
+            return rp_fail(err, RP_EDATA, "row %lld of a table is asked for, it has %zu", (long long)row[i], of->rows);
         out->row[i] = row[i];
         memcpy(out->scoring.scores + i * outputs, of->scoring->scores + from * outputs,
                outputs * sizeof *out->scoring.scores);

@@ -62,7 +62,8 @@ typedef struct rp_judged_part {
     rp_scoring scoring;
     int64_t *row;
 } rp_judged_part;
-/* row [rows]: numbers in the table, copied; of must outlive the part. Errors: RP_ENOMEM. */
+/* row [rows]: numbers in the table, copied; of must outlive the part. Errors: RP_EDATA: one that it has not; RP_ENOMEM.
+ */
 rp_status rp_judged_part_open(rp_judged_part *out, const rp_judged *of, const int64_t *row, size_t rows, rp_error *err);
 void rp_judged_part_close(rp_judged_part *part);
 /* The rows as slices take them. */
