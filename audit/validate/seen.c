@@ -88,8 +88,8 @@ static rp_status open_trained(trained_rows *out, const rp_scoring *scoring, cons
         status = rp_rows_open(&out->table, scoring->schema, scoring->recipe, out->csv.data, out->csv.size,
                               RP_TABLE_MEMBER, recipe, err);
     if (status == RP_OK)
-        status = rp_dataset_prepare(&out->dataset, recipe, out->csv.data, out->csv.size, RP_TABLE_MEMBER,
-                                    &(rp_table_options){.pool = rp_scoring_pool(scoring)}, err);
+        status = rp_dataset_split(&out->dataset, recipe, out->csv.data, out->csv.size, RP_TABLE_MEMBER,
+                                  &(rp_table_options){.pool = rp_scoring_pool(scoring)}, err);
     return status;
 }
 
