@@ -409,6 +409,8 @@ static rp_status read_inputs(rp_recipe **recipe, work *w, const recipe_job *job,
     rp_status status =
         again ? rp_archive_open(&w->parent, again->parent, err) : rp_recipe_load(job->recipe, recipe, &path, err);
 
+    if (status == RP_OK && again && again->withheld)
+        status = rp_archive_disclose(w->parent, again->withheld, err);
     if (status == RP_OK && record)
         status = keep_inputs(job, *recipe, again ? again->csv : path, err);
     if (status == RP_OK)

@@ -277,7 +277,7 @@ void rp_report_column_drift(rp_report_view *r, const rp_json *columns, const cha
         rp_html_real(out, at(c, "psi"));
         rp_buffer_text(out, "</td><td class=\"bars\">");
         if (known)
-            rp_svg_bar(out, (uint64_t)((psi < 0.5 ? psi : 0.5) * 10000), 5000);
+            rp_svg_bar(out, (uint64_t)((psi < 0 ? 0 : psi < 0.5 ? psi : 0.5) * 10000), 5000);
         rp_buffer_text(out, "</td><td class=\"n\">");
         rp_html_real(out, at(c, "ks"));
         rp_buffer_text(out, "</td></tr>\n");

@@ -105,8 +105,8 @@ static rp_status read_own(comparison *c, rp_error *err)
     if (status == RP_OK)
         status = rp_recipe_from_json(&c->recipe, json, RP_RECIPE_MEMBER, err);
     if (status == RP_OK)
-        status = rp_dataset_prepare(&c->split, c->recipe, c->own.data, c->own.size, RP_TABLE_MEMBER,
-                                    &(rp_table_options){.pool = NULL}, err);
+        status = rp_dataset_split(&c->split, c->recipe, c->own.data, c->own.size, RP_TABLE_MEMBER,
+                                  &(rp_table_options){.pool = NULL}, err);
     if (status == RP_OK)
         status = list_rows(c, err);
     rp_json_free(json);

@@ -72,9 +72,6 @@ static rp_status read_recipe(rp_json **out, const rp_archive *archive, rp_error 
 
     if (member == NULL)
         return RP_OK;
-    if (member->size > FACT_LIMIT)
-        return rp_fail(err, RP_EFORMAT, RP_RECIPE_MEMBER ": expected a recipe of at most %d bytes, found %llu",
-                       FACT_LIMIT, (unsigned long long)member->size);
     status = rp_archive_member_body(archive, member, &text, err);
     if (status == RP_OK)
         status = rp_json_parse_within(out, text.data, text.size, RP_JSON_MEMORY, true, RP_RECIPE_MEMBER, err);
@@ -110,6 +107,9 @@ rp_status rp_profile_check(const rp_archive *archive, rp_error *err)
     if (status == RP_OK && recipe != NULL && pinned != manifest->pinned)
         status = rp_fail(err, RP_EFORMAT, RP_RECIPE_MEMBER ": profile: %s, but the manifest's is %s",
                          pinned ? "pinned" : "portable", manifest->pinned ? "pinned" : "portable");
+    else if (status == RP_OK && recipe != NULL && !pinned && rp_json_object_get(recipe, "pinned") != NULL)
+        status = rp_fail(err, RP_EFORMAT,
+                         RP_RECIPE_MEMBER ": pinned: belongs to profile: pinned, but the profile is portable");
     else if (status == RP_OK && pinned &&
              !library_agrees(rp_json_object_get(recipe, "pinned"), rp_json_object_get(manifest->run, "pinned")))
         status = rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": run.pinned: compute or workspace is not the recipe's");

@@ -43,8 +43,8 @@ rp_status rp_training_open(rp_training *t, const rp_archive *archive, const rp_j
         status =
             rp_scoring_new(&t->scoring, archive, t->csv.data, t->csv.size, RP_TABLE_MEMBER, true, NULL, options, err);
     if (status == RP_OK)
-        status = rp_dataset_prepare(&t->dataset, j->scoring->recipe, t->csv.data, t->csv.size, RP_TABLE_MEMBER,
-                                    &(rp_table_options){.pool = rp_scoring_pool(j->scoring)}, err);
+        status = rp_dataset_split(&t->dataset, j->scoring->recipe, t->csv.data, t->csv.size, RP_TABLE_MEMBER,
+                                  &(rp_table_options){.pool = rp_scoring_pool(j->scoring)}, err);
     if (status != RP_OK)
         rp_training_close(t);
     return status;

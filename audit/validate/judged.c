@@ -114,8 +114,8 @@ int rp_judged_put_rules(rp_json *data, const rp_judged *j, bool known)
 static rp_status find_test(rp_judged *j, const void *csv, size_t size, size_t *rows, rp_error *err)
 {
     rp_dataset *split = NULL;
-    rp_status status = rp_dataset_prepare(&split, j->scoring->recipe, csv, size, RP_TABLE_MEMBER,
-                                          &(rp_table_options){.pool = rp_scoring_pool(j->scoring)}, err);
+    rp_status status = rp_dataset_split(&split, j->scoring->recipe, csv, size, RP_TABLE_MEMBER,
+                                        &(rp_table_options){.pool = rp_scoring_pool(j->scoring)}, err);
 
     if (status == RP_OK && split->test_rows == 0)
         status =
@@ -146,8 +146,8 @@ static rp_status find_folds(rp_judged *j, rp_out_of_fold *kept, const rp_archive
     status = rp_out_of_fold_read(kept, archive, j->scoring->schema, j->scoring->model.outputs,
                                  j->scoring->recipe->train.exact, err);
     if (status == RP_OK)
-        status = rp_dataset_prepare(&d, j->scoring->recipe, csv, size, RP_TABLE_MEMBER,
-                                    &(rp_table_options){.pool = rp_scoring_pool(j->scoring)}, err);
+        status = rp_dataset_split(&d, j->scoring->recipe, csv, size, RP_TABLE_MEMBER,
+                                  &(rp_table_options){.pool = rp_scoring_pool(j->scoring)}, err);
     for (size_t i = 0; i < kept->rows && status == RP_OK; i++) {
         while (at < d->train_rows && d->train_row[at] < kept->row[i])
             at++;

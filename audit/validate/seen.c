@@ -88,8 +88,8 @@ static rp_status open_trained(trained_rows *out, const rp_scoring *scoring, cons
         return RP_OK;
     status = rp_archive_read_member(archive, RP_TABLE_MEMBER, SIZE_MAX / 2, &out->csv, err);
     if (status == RP_OK)
-        status = rp_dataset_prepare(&out->dataset, recipe, out->csv.data, out->csv.size, RP_TABLE_MEMBER,
-                                    &(rp_table_options){.pool = rp_scoring_pool(scoring)}, err);
+        status = rp_dataset_fit(&out->dataset, recipe, out->csv.data, out->csv.size, RP_TABLE_MEMBER,
+                                &(rp_table_options){.pool = rp_scoring_pool(scoring)}, err);
     if (status != RP_OK)
         return status;
     own = out->dataset->schema;

@@ -12,14 +12,16 @@
 #include "cli/run.h"
 #include "cli/signing/defaults.h"
 #include "cli/signing/key_files.h"
+#include "cli/validate/statement.h"
 #include "rp/retraining.h"
 #include "rp/validation.h"
 
 typedef struct request {
     rp_run_request run; /* out is the child's archive, written or there already */
     rp_retraining what;
-    const char *child, *rows, *part, *threshold, *statement, *check, *withheld, *parent_withheld;
+    const char *child, *rows, *part, *threshold, *statement, *check, *withheld;
     rp_text_list trust, parents; /* what the parent started from, and that one's own */
+    rp_text_list parent_withheld;
     rp_limits limits;
     bool attach;
 } request;
@@ -114,8 +116,10 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
          &r->trust, false},
         {0, "parent", RP_OPTION_LIST, "ARCHIVE",
          "PARENT started from this archive: count rows that trained it too; then its own parent's", &r->parents, false},
-        {0, "parent-withheld", RP_OPTION_TEXT, "DIR", "the same of the parent", &r->parent_withheld, false},
         RP_OPTION_WITHHELD(&r->withheld),
+        {0, "parent-withheld", RP_OPTION_LIST, "DIR",
+         "the same of PARENT, also to train again; repeated, of each --parent that left something out, in their order",
+         &r->parent_withheld, false},
         RP_OPTION_LIMITS(&r->limits),
         RP_RUN_OPTIONS(&r->run),
     };
@@ -170,15 +174,41 @@ static void release(work *w)
     rp_json_free(w->changes);
 }
 
-/* What can be wrong is found before anything is trained. */
-static rp_status load(work *w, const request *r, rp_error *err)
+/* The parent's columns are what the child is made by, and what two tables are compared by. */
+static rp_status need_columns(const work *w, const request *r, rp_error *err)
 {
+    if (rp_archive_withheld_count(w->parent) == 0 || rp_archive_find(w->parent, "data/schema.json") ||
+        strcmp(rp_archive_kind(w->parent), "recipe") != 0)
+        return RP_OK;
+    return rp_fail(err, RP_EARG,
+                   "%s: data/schema.json: the parent's columns were left out of its archive: give --parent-withheld "
+                   "DIR, the folder that --withhold wrote then",
+                   r->what.parent);
+}
+
+static rp_status open_line(work *w, request *r, rp_error *err)
+{
+    size_t given = 0;
     rp_status status = rp_archive_open_trusted(&w->parent, &w->verified[0], r->what.parent, &r->trust, err);
 
-    if (status == RP_OK && r->parent_withheld)
-        status = rp_archive_disclose(w->parent, r->parent_withheld, err);
+    if (status == RP_OK)
+        status = rp_line_disclose(w->parent, &r->parent_withheld, &given, err);
+    if (given > 0)
+        r->what.withheld = r->parent_withheld.item[0];
     if (status == RP_OK)
         status = rp_parents_open(&w->before, &w->n_before, w->parent, &r->parents, err);
+    for (size_t i = 0; i < w->n_before && status == RP_OK; i++)
+        status = rp_line_disclose(w->before[i], &r->parent_withheld, &given, err);
+    if (status == RP_OK)
+        status = rp_line_disclosed(&r->parent_withheld, given, err);
+    return status == RP_OK ? need_columns(w, r, err) : status;
+}
+
+/* What can be wrong is found before anything is trained. */
+static rp_status load(work *w, request *r, rp_error *err)
+{
+    rp_status status = open_line(w, r, err);
+
     if (status == RP_OK)
         status = rp_trust_load(&w->trust, &r->trust, err);
     if (status == RP_OK && r->child && r->run.key)

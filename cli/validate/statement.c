@@ -80,6 +80,34 @@ static rp_status load_before(const inputs *in, const rp_statement_request *r, rp
     return status;
 }
 
+rp_status rp_line_disclose(rp_archive *archive, const rp_text_list *folders, size_t *given, rp_error *err)
+{
+    if (rp_archive_withheld_count(archive) == 0 || *given == folders->count)
+        return RP_OK;
+    return rp_archive_disclose(archive, folders->item[(*given)++], err);
+}
+
+rp_status rp_line_disclosed(const rp_text_list *folders, size_t given, rp_error *err)
+{
+    return given == folders->count
+               ? RP_OK
+               : rp_fail(
+                     err, RP_EARG,
+                     "--parent-withheld %s: nothing was left out of a parent that it could be of: folders belong, in "
+                     "their order, to the parents that left something out",
+                     folders->item[given]);
+}
+
+static rp_status open_parents(inputs *in, const rp_statement_request *r, rp_error *err)
+{
+    size_t given = 0;
+    rp_status status = rp_parents_open(&in->parent, &in->parents, in->archive, &r->parents, err);
+
+    for (size_t i = 0; i < in->parents && status == RP_OK; i++)
+        status = rp_line_disclose(in->parent[i], &r->parent_withheld, &given, err);
+    return status == RP_OK ? rp_line_disclosed(&r->parent_withheld, given, err) : status;
+}
+
 static rp_status load(inputs *in, const rp_statement_request *r, rp_error *err)
 {
     rp_status status = rp_archive_open_trusted(&in->archive, &in->verified, r->archive, &r->trust, err);
@@ -87,7 +115,7 @@ static rp_status load(inputs *in, const rp_statement_request *r, rp_error *err)
     if (status == RP_OK && r->withheld)
         status = rp_archive_disclose(in->archive, r->withheld, err);
     if (status == RP_OK)
-        status = rp_parents_open(&in->parent, &in->parents, in->archive, &r->parents, err);
+        status = open_parents(in, r, err);
     if (status == RP_OK)
         status = rp_trust_load(&in->trust, &r->trust, err);
     if (status == RP_OK && r->key)

@@ -13,6 +13,7 @@ typedef struct rp_statement_request {
     const char *command;
     const char *archive, *csv, *part, *out, *key, *passphrase, *check, *level, *device, *withheld;
     rp_text_list trust, parents; /* the archive that the run started from, that one's own parent, and so on */
+    rp_text_list parent_withheld;
     rp_limits limits;
     unsigned threads;
     bool force, attach;
@@ -58,5 +59,10 @@ enum { RP_STATEMENT_FILE_MAX = 1 << 20 }; /* bytes of a statement's file, which 
 /* Whether the options go together, before anything is read; key and trust from the environment where they have none. */
 rp_status rp_statement_look(rp_session *session, rp_statement_request *request, rp_error *err);
 rp_status rp_statement_run(rp_session *session, const rp_statement_request *request, rp_error *err);
+
+/* Of a line of archives, the nearest first: folders belong, in their order, to those that left something out. *given
+ * counts the folders that have found theirs; after the last archive all must have. */
+rp_status rp_line_disclose(rp_archive *archive, const rp_text_list *folders, size_t *given, rp_error *err);
+rp_status rp_line_disclosed(const rp_text_list *folders, size_t given, rp_error *err);
 
 #endif

@@ -413,7 +413,9 @@ void rp_put_validation(rp_session *session, const rp_json *predicate)
     rp_json *cut;
     size_t i;
 
-    put_data(session, predicate, "--withheld DIR; of a run that started from another --parent PARENT.reprise");
+    put_data(session, predicate,
+             "--withheld DIR; of a run that started from another --parent PARENT.reprise, with --parent-withheld DIR "
+             "where that left its table out");
     rp_buffer_text(&session->out, "\n");
     put_figures(session, predicate);
     put_slices(session, at(predicate, "slices"), figures);

@@ -74,6 +74,9 @@ rp_status rp_command_validate(rp_session *session, int argc, char **argv, rp_err
         {0, "threshold", RP_OPTION_TEXT, "P", "one more confusion, and selection, at this score", &j.threshold, false},
         {0, "parent", RP_OPTION_LIST, "PARENT",
          "the run started from this archive: count rows that trained it too; then its own parent's", &r.parents, false},
+        {0, "parent-withheld", RP_OPTION_LIST, "DIR",
+         "what a --parent left out (written by --withhold DIR); one a parent that did, in their order",
+         &r.parent_withheld, false},
         RP_STATEMENT_ATTACH(&r),
         RP_STATEMENT_OPTIONS(&r),
     };

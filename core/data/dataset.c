@@ -239,17 +239,29 @@ static void number_rows(const rp_table *table, rp_dataset *out)
         out->test_row[i] = (int64_t)rp_table_number(table, (size_t)out->test_row[i]);
 }
 
-static rp_status prepare(preparation *prep, rp_dataset *out, const void *csv, size_t size)
+static rp_status divide(preparation *prep, rp_dataset *out, const void *csv, size_t size)
 {
-    rp_json *quality = NULL;
     rp_status status = load(prep, csv, size);
 
     if (status == RP_OK)
         status = rp_target_read(&prep->cells, prep->target_col, &prep->target);
     if (status == RP_OK)
         status = split_rows(prep, out);
-    if (status == RP_OK)
-        status = check_training_classes(prep, out);
+    return status == RP_OK ? check_training_classes(prep, out) : status;
+}
+
+static rp_status divide_and_fit(preparation *prep, rp_dataset *out, const void *csv, size_t size)
+{
+    const rp_status status = divide(prep, out, csv, size);
+
+    return status == RP_OK ? fit(prep, out) : status;
+}
+
+static rp_status prepare(preparation *prep, rp_dataset *out, const void *csv, size_t size)
+{
+    rp_json *quality = NULL;
+    rp_status status = divide(prep, out, csv, size);
+
     if (status == RP_OK)
         status = profile(prep, out);
     if (status == RP_OK)
@@ -267,13 +279,13 @@ static rp_status prepare(preparation *prep, rp_dataset *out, const void *csv, si
         status = rp_quality(&quality, &prep->cells, out->profile, out->schema->json);
     if (status == RP_OK && rp_json_object_set_new(out->profile, "quality", quality) != 0)
         status = rp_no_memory(prep->cells.err);
-    if (status == RP_OK)
-        number_rows(prep->table, out);
     return status;
 }
 
-rp_status rp_dataset_prepare(rp_dataset **out, const rp_recipe *recipe, const void *csv, size_t size, const char *where,
-                             const rp_table_options *options, rp_error *err)
+typedef rp_status step(preparation *prep, rp_dataset *out, const void *csv, size_t size);
+
+static rp_status make(rp_dataset **out, step *steps, const rp_recipe *recipe, const void *csv, size_t size,
+                      const char *where, const rp_table_options *options, rp_error *err)
 {
     preparation prep = {.cells = {.recipe = recipe, .where = where, .err = err, .pool = options->pool},
                         .options = *options};
@@ -284,7 +296,9 @@ rp_status rp_dataset_prepare(rp_dataset **out, const rp_recipe *recipe, const vo
     if (dataset == NULL)
         return rp_no_memory(err);
     prep.cells.warnings = &dataset->warnings;
-    status = prepare(&prep, dataset, csv, size);
+    status = steps(&prep, dataset, csv, size);
+    if (status == RP_OK)
+        number_rows(prep.table, dataset);
     release(&prep);
     if (status != RP_OK) {
         rp_dataset_free(dataset);
@@ -292,6 +306,24 @@ rp_status rp_dataset_prepare(rp_dataset **out, const rp_recipe *recipe, const vo
     }
     *out = dataset;
     return RP_OK;
+}
+
+rp_status rp_dataset_prepare(rp_dataset **out, const rp_recipe *recipe, const void *csv, size_t size, const char *where,
+                             const rp_table_options *options, rp_error *err)
+{
+    return make(out, prepare, recipe, csv, size, where, options, err);
+}
+
+rp_status rp_dataset_split(rp_dataset **out, const rp_recipe *recipe, const void *csv, size_t size, const char *where,
+                           const rp_table_options *options, rp_error *err)
+{
+    return make(out, divide, recipe, csv, size, where, options, err);
+}
+
+rp_status rp_dataset_fit(rp_dataset **out, const rp_recipe *recipe, const void *csv, size_t size, const char *where,
+                         const rp_table_options *options, rp_error *err)
+{
+    return make(out, divide_and_fit, recipe, csv, size, where, options, err);
 }
 
 rp_status rp_dataset_tell(rp_json *profile, const rp_cells *loaded, const rp_schema *schema)

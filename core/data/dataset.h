@@ -53,6 +53,13 @@ typedef struct rp_dataset {
  * RP_ENOMEM. */
 rp_status rp_dataset_prepare(rp_dataset **out, const rp_recipe *recipe, const void *csv, size_t size, const char *where,
                              const rp_table_options *options, rp_error *err);
+/* Only which rows train, validate and test: all else of the dataset is empty. Nothing is fitted or encoded, so memory
+ * is that of the table, however many features its recipe makes of it, and what only those steps refuse is no error. */
+rp_status rp_dataset_split(rp_dataset **out, const rp_recipe *recipe, const void *csv, size_t size, const char *where,
+                           const rp_table_options *options, rp_error *err);
+/* The same and the schema, which the training rows are asked for; nothing is encoded. */
+rp_status rp_dataset_fit(rp_dataset **out, const rp_recipe *recipe, const void *csv, size_t size, const char *where,
+                         const rp_table_options *options, rp_error *err);
 void rp_dataset_free(rp_dataset *dataset); /* and its schema */
 
 /* The schema from data/schema.json (untrusted: RP_EFORMAT); takes a reference to json. */

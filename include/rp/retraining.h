@@ -10,6 +10,7 @@
 typedef struct rp_retraining {
     const char *parent, *csv; /* paths; options->read_table may read the latter */
     bool warm_start;          /* from the parent's weights; else afresh */
+    const char *withheld;     /* the folder with what the parent left out (rp_archive_disclose); NULL: none is given */
 } rp_retraining;
 
 /* Trains by the parent's recipe, with its columns, their kinds and its classes, on new rows, and writes the child's

@@ -267,4 +267,21 @@ for rows, column in moved.items():
 "$reprise" run "$source/examples/loans.yaml" -o w.reprise --withhold kept >/dev/null 2>&1
 expect 2 "--withheld" "$reprise" monitor w.reprise --csv later.csv
 expect 0 "Wasserst." "$reprise" monitor w.reprise --csv later.csv --withheld kept
+# a table of few bytes whose recipe makes many features of them: who asks which rows trained does not pay for these
+python3 - <<'P'
+def table(name, rows, words):
+    with open(name, "w") as out:
+        print("y," + ",".join("c%d" % k for k in range(12)), file=out)
+        for i in range(rows):
+            print("ab"[i // 2 % 2], *("x%x" % (i * (k + 1) % words) for k in range(12)), sep=",", file=out)
+table("few.csv", 400, 2)
+table("many.csv", 12000, 4000)
+P
+printf '%s\n' 'reprise: 1' 'data: {csv: few.csv, target: y}' 'model: {hidden: [2]}' \
+    'train: {task: classification, epochs: 1}' >few.yaml
+"$reprise" run few.yaml -o few.reprise >/dev/null 2>err || fail "$(cat err)"
+python3 "$source/tests/cli/validate/forge.py" few.reprise many.reprise data/raw.csv 'm = open("many.csv", "rb").read()'
+bounded=(ulimit -v 1000000) # a sanitized program asks for more addresses
+("${bounded[@]}" && "$reprise" --version >/dev/null 2>&1) || bounded=(true)
+("${bounded[@]}"; expect 0 "AUC" "$reprise" validate many.reprise --csv few.csv --threads 2)
 echo "statements of validation and monitoring: as expected"

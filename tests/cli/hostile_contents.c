@@ -64,6 +64,13 @@ static void large_recipe(FILE *out)
 {
     content_repeated(out, "run/recipe.json", "[0", ",0", 5000000, "]");
 }
+static void long_recipe(FILE *out)
+{
+    static char unit[1024 + 1];
+
+    memset(unit, 'x', sizeof unit - 1);
+    content_repeated(out, "run/recipe.json", "{\"name\":\"", unit, 63 << 10, "\"}");
+}
 static void recipe_not_utf8(FILE *out)
 {
     content_repeated(out, "run/recipe.json", "{\"a\":\"\xff\xfe", "\xc0", 10, "\"}");
@@ -271,7 +278,8 @@ static void parts_empty(FILE *out)
 static const hostile_case cases[] = {
     {"deep-recipe", HOSTILE_RECIPE, "run/recipe.json", false, deep_recipe},
     {"wide-recipe", HOSTILE_RECIPE, "run/recipe.json", false, wide_recipe},
-    {"large-recipe", HOSTILE_RECIPE, "run/recipe.json", false, large_recipe},
+    {"large-recipe", HOSTILE_REFUSED, "run/recipe.json", false, large_recipe},
+    {"long-recipe", HOSTILE_REFUSED, "run/recipe.json", false, long_recipe},
     {"recipe-not-utf8", HOSTILE_RECIPE, "run/recipe.json", false, recipe_not_utf8},
     {"empty-recipe", HOSTILE_RECIPE, "run/recipe.json", false, empty_recipe},
     {"empty-csv", C, "data/raw.csv", false, empty_csv},

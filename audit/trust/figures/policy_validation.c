@@ -117,7 +117,8 @@ static const char *not_counted(const rp_check *c, rp_statement_kind kind)
         return "does not say how many of its rows trained the run or one that it started from: reprise retrain --child "
                "counts them with --withheld, --parent-withheld and --parent (of the parent's own)";
     return *c->verified->parent ? "does not say how many of its rows trained the run or the one that it started "
-                                  "from: reprise validate --parent PARENT counts them"
+                                  "from: reprise validate --parent PARENT counts them, with --parent-withheld DIR "
+                                  "where that left its table out"
                                 : "does not say how many of its rows were trained on";
 }
 

@@ -505,6 +505,30 @@ static void a_rejection_is_told_among_many_statements(void **state)
     rp_buffer_free(&bytes);
 }
 
+/* Whoever signs writes what he likes: a bar is never longer than its frame, nor drawn of a number that is none. */
+static void bars_of_drift_stay_in_their_frame(void **state)
+{
+    static const struct {
+        const char *psi, *width;
+    } cases[] = {
+        {"-1", "\"0.0\""}, {"-1e300", "\"0.0\""}, {"0", "\"0.0\""}, {"0.25", "\"50.0\""}, {"1e300", "\"100.0\""}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rp_json *columns = rp_json_pack("[{s:s, s:s, s:s}]", "ks", "0", "name", "x", "psi", cases[i].psi);
+        rp_buffer out = {0};
+        char bar[64];
+
+        rp_report_column_drift(&(rp_report_view){.out = &out}, columns, "New rows");
+        rp_buffer_u8(&out, 0);
+        assert_false(out.failed);
+        (void)snprintf(bar, sizeof bar, "class=\"part\" height=\"8\" width=%s", cases[i].width);
+        assert_has((const char *)out.data, bar);
+        rp_buffer_free(&out);
+        rp_json_free(columns);
+    }
+}
+
 /* The checker would notice. */
 static void the_checker_sees_broken_markup(void **state)
 {
@@ -528,6 +552,7 @@ int main(void)
         cmocka_unit_test(members_without_sense_are_named_in_the_report),
         cmocka_unit_test(replays_decisions_and_policies_are_told_only_when_checked),
         cmocka_unit_test(a_rejection_is_told_among_many_statements),
+        cmocka_unit_test(bars_of_drift_stay_in_their_frame),
         cmocka_unit_test(the_checker_sees_broken_markup),
     };
 

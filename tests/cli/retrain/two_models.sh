@@ -352,4 +352,22 @@ awk 'length > 80 && !/^parent / { print; bad = 1 } END { exit bad }' out || fail
 "$reprise" retrain p.reprise --csv new.csv -o w.reprise --withhold kept --statement w.json >/dev/null 2>&1
 expect 2 "left out of this archive" "$reprise" retrain p.reprise --child w.reprise
 expect 0 "every byte the same" "$reprise" retrain p.reprise --child w.reprise --check w.json --withheld kept
+# a line of which each left its data out: each is trained again, and its rows are counted, by whoever has the folders
+{ head -1 "$loans"; sed -n 1501,3000p "$loans"; } >next.csv
+"$reprise" run p.yaml -o first.reprise --withhold first >/dev/null 2>&1
+expect 2 "give --parent-withheld DIR" "$reprise" retrain first.reprise --csv next.csv -o second.reprise
+expect 2 "nothing was left out" "$reprise" retrain p.reprise --csv next.csv -o second.reprise --parent-withheld first
+expect 0 archive "$reprise" retrain first.reprise --csv next.csv -o second.reprise --warm-start --withhold second \
+    --parent-withheld first
+expect 0 archive "$reprise" retrain second.reprise --csv next.csv -o third.reprise --warm-start --parent first.reprise \
+    --parent-withheld second --parent-withheld first --statement third.json
+grep -q '"seen_by_parent":[0-9]' third.json || fail "a line without its data: $(cat third.json)"
+line=("$reprise" validate third.reprise --csv old.csv --parent second.reprise --parent first.reprise)
+expect 0 "not known" "${line[@]}" --parent-withheld second
+expect 0 "are in every feature what a training row is" "${line[@]}" --parent-withheld second --parent-withheld first \
+    -o seen.json
+expect 0 "every byte the same" "${line[@]}" --parent-withheld second --parent-withheld first --check seen.json
+expect 4 "" "${line[@]}" --parent-withheld first --parent-withheld second
+expect 2 "--parent-withheld first: nothing was left out" "${line[@]}" --parent-withheld second --parent-withheld first \
+    --parent-withheld first
 echo "two models: all as expected"

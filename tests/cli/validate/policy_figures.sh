@@ -308,6 +308,9 @@ forge blind.reprise forged.reprise run/recipe.json 'm = []'
 fails 4 'run/recipe.json: expected an object' "$reprise" verify forged.reprise --allow-unsigned
 forge blind.reprise forged.reprise run/recipe.json 'm["profile"] = ["pinned"]'
 fails 4 'run/recipe.json: profile: expected' "$reprise" verify forged.reprise --allow-unsigned
+forge blind.reprise forged.reprise run/recipe.json 'm["pinned"] = {"compute": "f32", "workspace": 1}'
+fails 4 'run/recipe.json: pinned: belongs to' "$reprise" verify forged.reprise --allow-unsigned
+fails 4 'run/recipe.json: pinned: belongs to' "$build/cli/reprise-verify" verify forged.reprise --allow-unsigned
 forge blind.reprise forged.reprise run/recipe.json 'm["profile"] = "portable"'
 works '^verified|not signed' "$reprise" verify forged.reprise --allow-unsigned
 # more validations than the report shows: the newest, whatever their digests

@@ -473,6 +473,65 @@ static void a_column_can_name_the_parts(void **state)
     assert_parts("split: 1, standardize: false", "a,s,y\n0,train,0\n1,train,1\n", "tt");
 }
 
+/* More features than there may be, of few bytes: who asks for the rows alone gets them, and pays for none of these. */
+static void a_split_fits_and_encodes_nothing(void **state)
+{
+    enum { ROWS = 4096, COLS = 25 };
+    rp_recipe *recipe = parse(HEAD "data: {csv: a, target: y, test: 0.2}\n");
+    rp_dataset *d = NULL;
+    rp_buffer csv = {0};
+    rp_error err = {0};
+
+    (void)state;
+    for (size_t k = 0; k < COLS; k++)
+        rp_buffer_printf(&csv, "c%zu,", k);
+    rp_buffer_text(&csv, "y\n");
+    for (size_t i = 0; i < ROWS; i++) {
+        for (size_t k = 0; k < COLS; k++)
+            rp_buffer_printf(&csv, "x%zu,", i * (2 * k + 1) % ROWS);
+        rp_buffer_text(&csv, i % 2 ? "no\n" : "yes\n");
+    }
+    assert_false(csv.failed);
+    assert_int_equal(
+        rp_dataset_prepare(&d, recipe, csv.data, csv.size, "d.csv", &(rp_table_options){.pool = NULL}, &err), RP_EDATA);
+    assert_int_equal(rp_dataset_split(&d, recipe, csv.data, csv.size, "d.csv", &(rp_table_options){.pool = NULL}, &err),
+                     RP_OK);
+    assert_int_equal(d->train_rows + d->valid_rows + d->test_rows, ROWS);
+    assert_true(d->schema == NULL && d->train_x == NULL && d->valid_x == NULL);
+    rp_dataset_free(d);
+    rp_buffer_free(&csv);
+    rp_recipe_free(recipe);
+}
+
+static void a_split_has_the_rows_of_the_prepared_table(void **state)
+{
+    const char yaml[] = HEAD "data: {csv: a, target: y, test: 0.2, where: [{column: b, value: 1}]}\n";
+    rp_recipe *recipe = parse(yaml);
+    rp_dataset *whole, *split = NULL;
+    rp_buffer csv = {0};
+    rp_error err = {0};
+
+    (void)state;
+    rp_buffer_text(&csv, "a,b,y\n");
+    for (int i = 0; i < 200; i++)
+        rp_buffer_printf(&csv, "%d,%d,%d\n", i, i % 3 > 0, i * 7 % 5 > 2);
+    rp_buffer_u8(&csv, 0);
+    assert_false(csv.failed);
+    whole = prepare(yaml, (const char *)csv.data);
+    assert_int_equal(
+        rp_dataset_split(&split, recipe, csv.data, csv.size - 1, "d.csv", &(rp_table_options){.pool = NULL}, &err),
+        RP_OK);
+    assert_true(split->train_rows == whole->train_rows && split->valid_rows == whole->valid_rows &&
+                split->test_rows == whole->test_rows && split->test_rows > 0);
+    assert_memory_equal(split->train_row, whole->train_row, whole->train_rows * sizeof *whole->train_row);
+    assert_memory_equal(split->valid_row, whole->valid_row, whole->valid_rows * sizeof *whole->valid_row);
+    assert_memory_equal(split->test_row, whole->test_row, whole->test_rows * sizeof *whole->test_row);
+    rp_dataset_free(split);
+    rp_dataset_free(whole);
+    rp_buffer_free(&csv);
+    rp_recipe_free(recipe);
+}
+
 /* Of ten rows two were asked for; the last time has five. */
 /* What looks like a date is no contract: an archive's table was taken as it is by whoever made it. */
 static void a_resolved_recipe_takes_dates_as_the_texts_they_were(void **state)
@@ -1213,6 +1272,8 @@ int main(void)
         cmocka_unit_test(rows_without_header_may_lack_the_target),
         cmocka_unit_test(weights_of_rows_have_mean_1_and_are_no_features),
         cmocka_unit_test(a_column_can_name_the_parts),
+        cmocka_unit_test(a_split_fits_and_encodes_nothing),
+        cmocka_unit_test(a_split_has_the_rows_of_the_prepared_table),
         cmocka_unit_test(the_latest_rows_validate_and_those_behind_are_tested),
         cmocka_unit_test(groups_stay_together),
         cmocka_unit_test(tested_rows_are_in_no_fold),
