@@ -134,8 +134,14 @@ static rp_status read_given(comparison *c, rp_error *err)
 
 static rp_status judge(rp_judged **out, const comparison *c, const rp_archive *archive, bool own, rp_error *err)
 {
-    const rp_judged_table its = {c->own.data, c->own.size, RP_TABLE_MEMBER, RP_JUDGED_TABLE,
-                                 c->row,      c->rows,     c->recipe};
+    const rp_judged_table its = {.csv = c->own.data,
+                                 .size = c->own.size,
+                                 .where = RP_TABLE_MEMBER,
+                                 .of = RP_JUDGED_TABLE,
+                                 .row = c->row,
+                                 .rows = c->rows,
+                                 .filter = c->recipe,
+                                 .table_rows = c->split ? c->split->table_rows : 0};
     const rp_judged_table given = {
         .csv = c->given.bytes, .size = c->given.size, .where = c->given.where, .of = RP_JUDGED_GIVEN};
 

@@ -60,24 +60,27 @@ static bool chose(const rp_recipe *recipe)
     return recipe->train.patience > 0 || recipe->search.n_over > 0;
 }
 
-/* An archive's table, and which of its rows trained. */
+/* An archive's table, and which of its rows trained: both by that archive's own recipe, since what a row is, and what
+ * its cells say, another's may see otherwise. */
 typedef struct trained_rows {
     rp_buffer csv;
-    rp_rows *table; /* NULL: it is not at hand */
+    rp_rows *table; /* NULL: it is not at hand, or has other features */
     rp_dataset *dataset;
 } trained_rows;
 
 static void close_trained(trained_rows *t)
 {
+    rp_rows_free(t->table); /* borrows the dataset's schema */
     rp_dataset_free(t->dataset);
-    rp_rows_free(t->table);
     rp_buffer_free(&t->csv);
 }
 
-/* recipe: the archive's. To be closed also on failure. */
+/* recipe: the archive's. Its features must be those of the schema, by name, kind and order. To be closed also on
+ * failure. */
 static rp_status open_trained(trained_rows *out, const rp_scoring *scoring, const rp_archive *archive,
                               const rp_recipe *recipe, rp_error *err)
 {
+    const rp_schema *own;
     rp_status status;
 
     *out = (trained_rows){.table = NULL};
@@ -85,15 +88,18 @@ static rp_status open_trained(trained_rows *out, const rp_scoring *scoring, cons
         return RP_OK;
     status = rp_archive_read_member(archive, RP_TABLE_MEMBER, SIZE_MAX / 2, &out->csv, err);
     if (status == RP_OK)
-        status = rp_rows_open(&out->table, scoring->schema, scoring->recipe, out->csv.data, out->csv.size,
-                              RP_TABLE_MEMBER, recipe, err);
-    if (status == RP_OK)
         status = rp_dataset_prepare(&out->dataset, recipe, out->csv.data, out->csv.size, RP_TABLE_MEMBER,
                                     &(rp_table_options){.pool = rp_scoring_pool(scoring)}, err);
-    return status;
+    if (status != RP_OK)
+        return status;
+    own = out->dataset->schema;
+    return rp_same_features(scoring->schema, own)
+               ? rp_rows_open(&out->table, own, recipe, out->csv.data, out->csv.size, RP_TABLE_MEMBER, recipe, err)
+               : RP_OK;
 }
 
-/* Marks those that the training rows of an archive have. recipe: that archive's. *held: its table is there. */
+/* Marks those that the training rows of an archive have. recipe: that archive's. *held: its table is there, and of the
+ * same features. */
 static rp_status mark_trained(bool *held, search *s, const rp_archive *archive, const rp_recipe *recipe, rp_error *err)
 {
     const rp_scoring *scoring = s->judged->scoring;
@@ -103,12 +109,12 @@ static rp_status mark_trained(bool *held, search *s, const rp_archive *archive, 
     *held = own.table != NULL;
     if (status == RP_OK && *held) {
         const rp_dataset *d = own.dataset;
+        const rp_read_rows judged = {scoring->schema, scoring->rows}, trained = {d->schema, own.table};
         const rp_own_rows list[] = {{d->train_row, d->train_rows, s->trained},
                                     {d->valid_row, s->all_parts || chose(recipe) ? d->valid_rows : 0, s->other},
                                     {d->test_row, s->all_parts ? d->test_rows : 0, s->other}};
 
-        status = rp_rows_like(scoring->schema, scoring->rows, s->row, s->n, own.table, list, sizeof list / sizeof *list,
-                              err);
+        status = rp_rows_like(&judged, s->row, s->n, &trained, list, sizeof list / sizeof *list, err);
     }
     close_trained(&own);
     return status;
@@ -137,7 +143,8 @@ static rp_status mark_test_table(bool *held, search *s, const rp_archive *archiv
     for (size_t i = 0; status == RP_OK && i < rp_rows_count(rows); i++)
         all[i] = (int64_t)i;
     if (status == RP_OK)
-        status = rp_rows_like(scoring->schema, scoring->rows, s->row, s->n, rows,
+        status = rp_rows_like(&(rp_read_rows){scoring->schema, scoring->rows}, s->row, s->n,
+                              &(rp_read_rows){scoring->schema, rows},
                               &(rp_own_rows){all, rp_rows_count(rows), s->other}, 1, err);
     rp_free(all);
     rp_rows_free(rows);
@@ -174,8 +181,8 @@ static const rp_archive *named(const char *id, const rp_archive *const *parents,
     return NULL;
 }
 
-/* A parent has features of its own: where the child's columns are none of its table's, or no run of a recipe is behind
- * it, nobody can tell which rows it has seen. */
+/* A parent has features of its own: where they are not the child's, whose parameters come from it by their places, or
+ * no run of a recipe is behind it, nobody can tell which rows it has seen. */
 static rp_status mark_parent(bool *held, search *s, const rp_archive *parent, rp_error *err)
 {
     rp_json *json = NULL;

@@ -396,7 +396,8 @@ static void put_data(rp_session *session, const rp_json *predicate, const char *
         rp_put_line(session, "seen", "%lld are in every feature what a training row %sis: they flatter",
                     count_at(data, "seen"), at(data, "without_score") ? "of their trial " : "");
     else if (rp_json_is_null(at(data, "seen")))
-        rp_put_verdict(session, false, "seen", "not known: rows that trained the model are not all at hand: %s", way);
+        rp_put_verdict(session, false, "seen",
+                       "not known: rows that trained the model are not all at hand, or of other features: %s", way);
     if (count_at(data, "chose"))
         rp_put_line(session, "chosen", "by %lld more, which said when to stop or which settings to take: they flatter",
                     count_at(data, "chose"));

@@ -411,7 +411,8 @@ static rp_status check_row(rp_chunk_reader *r, rp_chunk *chunk, bool *keep_it)
     chunk->dropped[0] += !*keep_it;
     if (status != RP_OK || !*keep_it || f->target == SIZE_MAX)
         return status;
-    *keep_it = !is_missing_to(f->recipe, r->unescaped, rp_text_copy(r->unescaped, &r->csv.cell[f->target])) &&
+    *keep_it = !is_missing_to(f->recipe, r->unescaped,
+                              rp_text_copy(r->unescaped, &r->csv.cell[f->table->column[f->target].source])) &&
                (f->trials == SIZE_MAX || has_trials(r, &r->csv.cell[f->table->column[f->trials].source]));
     chunk->dropped[1] += !*keep_it;
     return RP_OK;

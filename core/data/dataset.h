@@ -44,6 +44,7 @@ typedef struct rp_dataset {
     int64_t *train_row, *valid_row;                /* number of each row in the file, from 0; ascending */
     int64_t *test_row;                             /* [test_rows] likewise, of those that no step sees */
     size_t test_rows;
+    size_t table_rows;    /* of the file, those left out among them: all these numbers are below it */
     rp_warnings warnings; /* what was read in one way where another was likely */
     rp_json *reference;   /* what the training rows were like: core/data/later/reference.h */
 } rp_dataset;

@@ -117,6 +117,11 @@ static rp_status open_conditions(rp_table **apart, rp_cells *of, const rp_rows *
 
     if (of->recipe != r->recipe)
         status = rp_table_open(apart, csv, size, of->recipe, r->where, of->err);
+    if (status == RP_OK && *apart != NULL && (*apart)->own_cols != r->table->own_cols)
+        status = rp_fail(of->err, RP_EDATA,
+                         "%s: the recipe of the run that the table is of cuts it into %zu columns, this one into %zu: "
+                         "its conditions cannot be held against these (data.delimiter, data.comment, data.skip_lines)",
+                         r->where, (*apart)->own_cols, r->table->own_cols);
     if (status != RP_OK)
         return status;
     of->table = *apart != NULL ? *apart : r->table;

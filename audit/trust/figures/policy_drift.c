@@ -64,14 +64,15 @@ static void put_without(rp_buffer *said, const figures *f, const char *figure)
         rp_buffer_printf(said, " of %.*s", rp_fits(f->without, 60), f->without);
 }
 
-/* 0 where nothing is asked. */
+/* True where nothing is asked. *beyond is set where a figure is out of bounds. */
 static bool hold(rp_buffer *said, const rp_json *predicate, const char *list, const char *figure, bool asked,
-                 double bound)
+                 double bound, bool *beyond)
 {
     const figures f = largest(rp_json_object_get(predicate, list), "psi");
 
     if (!asked)
         return true;
+    *beyond = *beyond || (f.any && f.most > bound);
     if (!f.any || f.without != NULL) {
         put_without(said, &f, figure);
         return false;
@@ -85,7 +86,7 @@ static bool hold(rp_buffer *said, const rp_json *predicate, const char *list, co
 
 /* Bins do not see what moves within one, and one may hold a fifth of the training rows: the distance of the samples
  * does, and is told wherever features are asked for. */
-static bool hold_samples(rp_buffer *said, const rp_json *predicate, const rp_figure_rule *rule)
+static bool hold_samples(rp_buffer *said, const rp_json *predicate, const rp_figure_rule *rule, bool *beyond)
 {
     const figures columns = largest(rp_json_object_get(predicate, "columns"), "ks"),
                   scores = largest(rp_json_object_get(predicate, "scores"), "ks");
@@ -100,6 +101,7 @@ static bool hold_samples(rp_buffer *said, const rp_json *predicate, const rp_fig
             rp_buffer_text(said, ": the training rows were not at hand (reprise monitor --withheld DIR)");
         return false;
     }
+    *beyond = *beyond || (rule->has_ks && most->most > rule->ks);
     rp_buffer_printf(said, "%sKS ", said->size ? ", " : "");
     rp_put_bound(said, most->most);
     if (of_score)
@@ -120,28 +122,22 @@ static void judge(rp_check *c, size_t i)
     const rp_stated_figures *f = c->verified->statement[i].figures;
     const char *lacks = rp_figures_lack(c, i);
     rp_buffer said = {0};
-    bool fine;
+    bool fine, beyond = false, unknown = false;
 
     if (!lacks && f->rows < rule->rows)
         lacks = "looked at too few rows";
     if (!lacks)
-        lacks = rp_seen_lacks(c, i);
-    if (lacks) {
+        lacks = rp_seen_lacks(c, i, &unknown);
+    if (lacks && !unknown) {
         rp_note_figures(c, i, lacks);
         return;
     }
-    fine = hold(&said, f->predicate, "scores", "PSI", rule->has_psi, rule->psi);
-    fine = hold(&said, f->predicate, "columns", "CSI", rule->has_csi, rule->csi) && fine;
-    fine = hold_samples(&said, f->predicate, rule) && fine;
+    fine = hold(&said, f->predicate, "scores", "PSI", rule->has_psi, rule->psi, &beyond);
+    fine = hold(&said, f->predicate, "columns", "CSI", rule->has_csi, rule->csi, &beyond) && fine;
+    fine = hold_samples(&said, f->predicate, rule, &beyond) && fine;
     rp_buffer_printf(&said, "%speriod %llu", said.size ? ", " : "", (unsigned long long)f->number);
-    rp_buffer_u8(&said, 0);
-    c->found.failed = c->found.failed || said.failed;
-    c->refuted = c->refuted || !fine;
-    if (!said.failed && fine)
-        rp_evidence_count(c, i, (const char *)said.data);
-    else if (!said.failed)
-        rp_note_figures(c, i, (const char *)said.data);
-    rp_buffer_free(&said);
+    rp_settle_figures(
+        c, i, &(rp_finding_of_figures){.unknown = lacks, .fine = fine, .refutes = !fine, .beyond = beyond}, &said);
 }
 
 static void put_demand(const rp_check *c, rp_buffer *text)

@@ -68,15 +68,16 @@ static bool tests_a_table(const rp_run_facts *facts)
 
 /* A part of the run's own rows must be that: the table is the archive's, and of the validation part as many rows as the
  * run itself judged. */
-static const char *rows_lack(const rp_check *c, const rp_stated_figures *f)
+static const char *rows_lack(const rp_check *c, const rp_stated_figures *f, bool *unknown)
 {
     const rp_run_facts *facts = c->verified->facts;
     const rp_json *part = rp_json_object_get(facts ? facts->metrics : NULL, "validation");
     const char *table = !facts ? "" : f->test && tests_a_table(facts) ? facts->tested : facts->table;
 
+    *unknown = table[0] == '\0';
     if (!f->test && !f->validation)
         return NULL;
-    if (table[0] == '\0')
+    if (*unknown)
         return "judged rows of the archive, which does not hold them: nobody can tell";
     if (strcmp(f->data, table) != 0)
         return "judged another table than the archive's";
@@ -85,12 +86,14 @@ static const char *rows_lack(const rp_check *c, const rp_stated_figures *f)
     return NULL;
 }
 
-static const char *scope_lacks(const rp_check *c, size_t i)
+/* *unknown: the statement does not say, and so is not known to be out of scope. */
+static const char *scope_lacks(const rp_check *c, size_t i, bool *unknown)
 {
     const rp_stated_figures *f = c->verified->statement[i].figures;
     const rp_figure_rule *rule = &c->clause->figures;
     const rp_json *differs = rp_fact_at(f->predicate, "predecessor.recipe_differs");
-    const char *seen;
+    bool untold, unheld;
+    const char *seen = rp_seen_lacks(c, i, &untold), *rows = rows_lack(c, f, &unheld);
 
     if (strcmp(f->predecessor, predecessor_of(c)) != 0)
         return "held it against another archive than its predecessor";
@@ -102,11 +105,16 @@ static const char *scope_lacks(const rp_check *c, size_t i)
         return "judged the run's own rows";
     if (f->rows < rule->rows)
         return "judged too few rows";
-    if ((seen = rp_seen_lacks(c, i)) != NULL)
+    if (seen != NULL && !untold)
         return seen;
-    if (rule->same_recipe && !(rp_json_is_array(differs) && rp_json_array_size(differs) == 0))
+    if (rows != NULL && !unheld)
+        return rows;
+    if (rule->same_recipe && rp_json_array_size(differs) != 0)
         return "does not say that its recipe is the predecessor's";
-    return rows_lack(c, f);
+    *unknown = true;
+    if (seen != NULL)
+        return seen;
+    return rule->same_recipe && !rp_json_is_array(differs) ? "does not say that its recipe is the predecessor's" : rows;
 }
 
 /* Both models' figure k. */
@@ -129,8 +137,8 @@ static void put_figures(rp_buffer *said, const rp_json *figures)
         }
 }
 
-/* A figure that fell too far, or that is not there, refutes. */
-static void judge(rp_check *c, size_t i)
+/* A figure that fell too far refutes, and in scope one that is not there. */
+static void judge(rp_check *c, size_t i, const char *unknown)
 {
     const rp_figure_rule *rule = &c->clause->figures;
     const rp_json *figures = rp_json_object_get(c->verified->statement[i].figures->predicate, "figures");
@@ -161,15 +169,10 @@ static void judge(rp_check *c, size_t i)
     if (c->verified->statement[i].figures->other > 0)
         rp_buffer_printf(&said, ", by %lld of whose rows the run was chosen (early stopping, search)",
                          (long long)c->verified->statement[i].figures->other);
-    fine = fine && !missing;
-    rp_buffer_u8(&said, 0);
-    c->found.failed = c->found.failed || said.failed;
-    c->refuted = c->refuted || !fine;
-    if (!said.failed && fine)
-        rp_evidence_count(c, i, (const char *)said.data);
-    else if (!said.failed)
-        rp_note_figures(c, i, (const char *)said.data);
-    rp_buffer_free(&said);
+    rp_settle_figures(c, i,
+                      &(rp_finding_of_figures){
+                          .unknown = unknown, .fine = fine && !missing, .refutes = !fine || missing, .beyond = !fine},
+                      &said);
 }
 
 static void put_demand(const rp_check *c, rp_buffer *text)
@@ -211,15 +214,16 @@ void rp_check_fall(rp_check *c, rp_buffer *text)
     }
     for (size_t i = 0; i < c->verified->statements; i++) {
         const char *lacks;
+        bool unknown = false;
 
         if (c->verified->statement[i].kind != RP_STATEMENT_RETRAINING || !rp_evidence_in_group(c, i))
             continue;
         lacks = rp_figures_lack(c, i);
-        lacks = lacks ? lacks : scope_lacks(c, i);
-        if (lacks)
+        lacks = lacks ? lacks : scope_lacks(c, i, &unknown);
+        if (lacks && !unknown)
             rp_note_figures(c, i, lacks);
         else
-            judge(c, i);
+            judge(c, i, lacks);
     }
     rp_evidence_note_outsiders(c);
     if (c->found.size == 0)

@@ -46,8 +46,9 @@ static bool worse(const rp_model_bound *bound, double a, double b)
     return bound->has_low ? a < b : a > b;
 }
 
-/* Says what the worst part is. False where a part is out of bounds or has no such figure, or none has rows enough. */
-static bool judge_parts(rp_buffer *said, const rp_json *cut, const rp_clause *clause)
+/* Says what the worst part is. False where a part is out of bounds (*beyond then) or has no such figure, or none has
+ * rows enough. */
+static bool judge_parts(rp_buffer *said, const rp_json *cut, const rp_clause *clause, bool *beyond)
 {
     const rp_json *list = rp_json_object_get(cut, "parts"), *worst = NULL;
     double least = 0, value, rows;
@@ -64,6 +65,7 @@ static bool judge_parts(rp_buffer *said, const rp_json *cut, const rp_clause *cl
         }
         looked++;
         fine = fine && rp_within(&clause->bound, found);
+        *beyond = *beyond || rp_beyond(&clause->bound, found);
         if (!rp_fact_number(found, &value) || value != value) {
             rp_buffer_printf(said, "%sno such figure in part ", said->size ? ", " : "");
             put_part(said, part);
@@ -93,7 +95,8 @@ static bool at_threshold(const rp_clause *clause, const rp_json *threshold)
     return (rp_json_is_null(threshold) || rp_fact_number(threshold, &value)) && value == clause->figures.threshold;
 }
 
-static bool judge_selection(rp_buffer *said, const rp_json *cut, const rp_clause *clause, const rp_json *threshold)
+static bool judge_selection(rp_buffer *said, const rp_json *cut, const rp_clause *clause, const rp_json *threshold,
+                            bool *beyond)
 {
     const rp_figure_rule *rule = &clause->figures;
     const rp_json *summary = rp_json_object_get(cut, "summary");
@@ -118,6 +121,7 @@ static bool judge_selection(rp_buffer *said, const rp_json *cut, const rp_clause
         return false;
     }
     fine = (!rule->has_ratio || ratio >= rule->ratio) && (!rule->has_difference || difference <= rule->difference);
+    *beyond = !fine;
     rp_buffer_text(said, "ratio ");
     rp_put_bound(said, ratio);
     rp_buffer_text(said, ", difference ");
@@ -125,17 +129,20 @@ static bool judge_selection(rp_buffer *said, const rp_json *cut, const rp_clause
     return fine;
 }
 
-/* holder: metrics' validation part, or a statement's predicate. threshold: of its selection. */
-static bool judge_holder(rp_buffer *said, const rp_json *holder, const rp_json *threshold, const rp_clause *clause)
+/* holder: metrics' validation part, or a statement's predicate. threshold: of its selection. *beyond: a figure that is
+ * there is out of bounds. */
+static bool judge_holder(rp_buffer *said, const rp_json *holder, const rp_json *threshold, const rp_clause *clause,
+                         bool *beyond)
 {
     const bool groups = clause->kind == RP_CLAUSE_SELECTION;
     const rp_json *cut = find_cut(holder, clause->figures.column, groups);
 
+    *beyond = false;
     if (cut == NULL) {
         rp_buffer_printf(said, "no %s by %s", groups ? "groups" : "slices", clause->figures.column);
         return false;
     }
-    return groups ? judge_selection(said, cut, clause, threshold) : judge_parts(said, cut, clause);
+    return groups ? judge_selection(said, cut, clause, threshold, beyond) : judge_parts(said, cut, clause, beyond);
 }
 
 static void of_run(rp_check *c)
@@ -143,13 +150,14 @@ static void of_run(rp_check *c)
     const rp_run_facts *facts = c->verified->facts;
     const rp_json *part = facts ? rp_json_object_get(facts->metrics, "validation") : NULL;
     rp_buffer said = {0};
+    bool beyond;
 
     if (part == NULL) {
         c->refuted = true;
         rp_buffer_text(&c->found, "the run has no figures of a validation part");
         return;
     }
-    c->refuted = !judge_holder(&said, part, rp_fact_at(facts->recipe, "validation.threshold"), c->clause);
+    c->refuted = !judge_holder(&said, part, rp_fact_at(facts->recipe, "validation.threshold"), c->clause, &beyond);
     rp_buffer_text(&c->found, "the run: ");
     if (said.size)
         rp_buffer_append(&c->found, said.data, said.size);
@@ -165,25 +173,23 @@ static void of_statement(rp_check *c, size_t i)
 {
     const rp_json *predicate = c->verified->statement[i].figures->predicate;
     const rp_json *threshold = rp_fact_at(predicate, "options.threshold");
-    const char *lacks = rp_figures_lack(c, i), *seen = rp_seen_lacks(c, i);
+    bool unknown, beyond, fine;
+    const char *lacks = rp_figures_lack(c, i), *seen = rp_seen_lacks(c, i, &unknown);
     const bool groups = c->clause->kind == RP_CLAUSE_SELECTION;
     rp_buffer said = {0};
-    bool fine;
 
-    if (lacks || seen) {
+    if (lacks || (seen && !unknown)) {
         rp_note_figures(c, i, lacks ? lacks : seen);
         return;
     }
-    fine = judge_holder(&said, predicate, threshold, c->clause);
-    rp_buffer_u8(&said, 0);
-    c->found.failed = c->found.failed || said.failed;
-    if (!said.failed && fine)
-        rp_evidence_count(c, i, (const char *)said.data);
-    else if (!said.failed)
-        rp_note_figures(c, i, (const char *)said.data);
-    if (find_cut(predicate, c->clause->figures.column, groups) != NULL)
-        c->refuted = c->refuted || !fine;
-    rp_buffer_free(&said);
+    fine = judge_holder(&said, predicate, threshold, c->clause, &beyond);
+    rp_settle_figures(
+        c, i,
+        &(rp_finding_of_figures){.unknown = seen,
+                                 .fine = fine,
+                                 .refutes = !fine && find_cut(predicate, c->clause->figures.column, groups) != NULL,
+                                 .beyond = beyond},
+        &said);
 }
 
 static void check(rp_check *c, rp_buffer *text)

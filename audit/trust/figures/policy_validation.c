@@ -40,6 +40,31 @@ bool rp_within(const rp_model_bound *bound, const rp_json *value)
            (!bound->has_high || found <= bound->high);
 }
 
+bool rp_beyond(const rp_model_bound *bound, const rp_json *value)
+{
+    double found;
+
+    return rp_fact_number(value, &found) && found == found && !rp_within(bound, value);
+}
+
+void rp_settle_figures(rp_check *c, size_t i, const rp_finding_of_figures *found, rp_buffer *said)
+{
+    const bool refutes = found->unknown ? found->beyond : found->refutes;
+
+    if (refutes && found->unknown)
+        rp_buffer_printf(said, "; it %s", found->unknown);
+    rp_buffer_u8(said, 0);
+    c->found.failed = c->found.failed || said->failed;
+    c->refuted = c->refuted || refutes;
+    if (!said->failed && found->unknown && !refutes)
+        rp_note_figures(c, i, found->unknown);
+    else if (!said->failed && found->fine)
+        rp_evidence_count(c, i, (const char *)said->data);
+    else if (!said->failed)
+        rp_note_figures(c, i, (const char *)said->data);
+    rp_buffer_free(said);
+}
+
 void rp_note_figures(rp_check *c, size_t i, const char *what)
 {
     const rp_stated_figures *f = c->verified->statement[i].figures;
@@ -107,41 +132,45 @@ static const char *other_lacks(const rp_check *c, size_t i)
     if (f->other < 0)
         return monitors ? "does not say how many of its rows are of the run's own table: reprise monitor counts them"
                         : "does not say by how many of its rows the model was chosen: reprise validate counts them";
-    if ((double)f->seen + (double)f->other <= c->clause->figures.seen * (double)f->rows)
-        return NULL;
-    return monitors ? "looked at rows of the run's own table, which are of no later time"
-                    : "judged rows by which the model was chosen (early stopping, search)";
+    return NULL;
 }
 
-static const char *left_out_lacks(const rp_check *c, size_t i)
+static bool allows_any_left_out(const rp_check *c)
 {
-    const double most = c->clause->figures.left_out;
-    const rp_stated_figures *f = c->verified->statement[i].figures;
-
-    if (c->clause->kind == RP_CLAUSE_FALL || most >= 1)
-        return NULL;
-    if (f->left_out < 0)
-        return "does not say how many of its rows the recipe's conditions (data.where) leave out: a policy takes any "
-               "with left_out: 1";
-    return (double)f->left_out <= most * (double)f->rows
-               ? NULL
-               : "judged rows that the recipe's conditions (data.where) leave out: leave them out of the file";
+    return c->clause->kind == RP_CLAUSE_FALL || c->clause->figures.left_out >= 1;
 }
 
-const char *rp_seen_lacks(const rp_check *c, size_t i)
+/* Counts that are there, and more than the clause allows. */
+static const char *exceeds(const rp_check *c, size_t i)
 {
-    const double most = c->clause->figures.seen;
+    const rp_figure_rule *rule = &c->clause->figures;
     const rp_stated_figures *f = c->verified->statement[i].figures;
-    const char *lacks;
+    const double rows = (double)f->rows, seen = f->seen > 0 ? (double)f->seen : 0;
+    const double other = c->clause->kind != RP_CLAUSE_FALL && f->other > 0 ? (double)f->other : 0;
 
-    if (most >= 1)
-        return left_out_lacks(c, i);
-    if (f->seen < 0)
-        return not_counted(c, c->verified->statement[i].kind);
-    if ((double)f->seen > most * (double)f->rows)
+    if (rule->seen < 1 && seen > rule->seen * rows)
         return "judged rows that the model was trained on";
-    lacks = other_lacks(c, i);
-    return lacks != NULL ? lacks : left_out_lacks(c, i);
+    if (rule->seen < 1 && seen + other > rule->seen * rows)
+        return c->verified->statement[i].kind == RP_STATEMENT_MONITORING
+                   ? "looked at rows of the run's own table, which are of no later time"
+                   : "judged rows by which the model was chosen (early stopping, search)";
+    return !allows_any_left_out(c) && (double)f->left_out > rule->left_out * rows
+               ? "judged rows that the recipe's conditions (data.where) leave out: leave them out of the file"
+               : NULL;
+}
+
+const char *rp_seen_lacks(const rp_check *c, size_t i, bool *unknown)
+{
+    const rp_stated_figures *f = c->verified->statement[i].figures;
+    const char *lacks = exceeds(c, i);
+
+    *unknown = lacks == NULL;
+    if (lacks == NULL && c->clause->figures.seen < 1)
+        lacks = f->seen < 0 ? not_counted(c, c->verified->statement[i].kind) : other_lacks(c, i);
+    if (lacks == NULL && !allows_any_left_out(c) && f->left_out < 0)
+        lacks = "does not say how many of its rows the recipe's conditions (data.where) leave out: a policy takes any "
+                "with left_out: 1";
+    return lacks;
 }
 
 void rp_put_seen(const rp_check *c, rp_buffer *text)
@@ -163,7 +192,7 @@ void rp_put_seen(const rp_check *c, rp_buffer *text)
     }
 }
 
-static const char *scope_lacks(rp_check *c, size_t i)
+static const char *scope_lacks(const rp_check *c, size_t i, bool *unknown)
 {
     const rp_figure_rule *rule = &c->clause->figures;
     const rp_stated_figures *f = c->verified->statement[i].figures;
@@ -174,7 +203,7 @@ static const char *scope_lacks(rp_check *c, size_t i)
         return "judged the run's own test part";
     if (f->rows < rule->rows)
         return "judged too few rows";
-    return rp_seen_lacks(c, i);
+    return rp_seen_lacks(c, i, unknown);
 }
 
 /* A test part that is drawn nobody chooses row by row; one that is a table of its own, or a column's word, somebody
@@ -194,13 +223,13 @@ static const char *chosen(const rp_check *c, size_t i)
                : "";
 }
 
-/* A figure that is out of bounds refutes. */
-static void judge(rp_check *c, size_t i)
+/* A figure that is out of bounds refutes, and in scope one that is not there. */
+static void judge(rp_check *c, size_t i, const char *unknown)
 {
     const rp_model_bound *bound = &c->clause->bound;
     const rp_json *predicate = c->verified->statement[i].figures->predicate;
     const rp_json *value = rp_fact_at(rp_json_object_get(predicate, "figures"), bound->path);
-    const bool bounded = bound->has_low || bound->has_high;
+    const bool bounded = bound->has_low || bound->has_high, fine = !bounded || rp_within(bound, value);
     rp_buffer text = {0};
 
     if (!bounded) {
@@ -213,15 +242,11 @@ static void judge(rp_check *c, size_t i)
             rp_fact_text(value, &text);
     }
     rp_buffer_text(&text, chosen(c, i));
-    rp_buffer_u8(&text, 0);
-    c->found.failed = c->found.failed || text.failed;
-    if (bounded && !rp_within(bound, value)) {
-        c->refuted = true;
-        rp_note_figures(c, i, text.failed ? "" : (const char *)text.data);
-    } else if (!text.failed) {
-        rp_evidence_count(c, i, (const char *)text.data);
-    }
-    rp_buffer_free(&text);
+    rp_settle_figures(
+        c, i,
+        &(rp_finding_of_figures){
+            .unknown = unknown, .fine = fine, .refutes = !fine, .beyond = bounded && rp_beyond(bound, value)},
+        &text);
 }
 
 static void put_demand(const rp_check *c, rp_buffer *text)
@@ -250,15 +275,16 @@ void rp_check_validation(rp_check *c, rp_buffer *text)
     put_demand(c, text);
     for (size_t i = 0; i < c->verified->statements; i++) {
         const char *lacks;
+        bool unknown = false;
 
         if (c->verified->statement[i].kind != RP_STATEMENT_VALIDATION || !rp_evidence_in_group(c, i))
             continue;
         lacks = rp_figures_lack(c, i);
-        lacks = lacks ? lacks : scope_lacks(c, i);
-        if (lacks)
+        lacks = lacks ? lacks : scope_lacks(c, i, &unknown);
+        if (lacks && !unknown)
             rp_note_figures(c, i, lacks);
         else
-            judge(c, i);
+            judge(c, i, lacks);
     }
     rp_evidence_note_outsiders(c);
     if (c->found.size == 0)

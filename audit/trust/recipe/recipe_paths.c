@@ -160,19 +160,29 @@ static bool is_one_of(const char *word, const char *const *words, size_t count)
     return false;
 }
 
-/* What a search draws from has its bounds there; classes are called anything. */
+/* What numbers a search draws from has its bounds there; what is no number is a list. */
+static bool is_bound(const char *path)
+{
+    static const char over[] = "search.over.";
+    static const char *const bounds[] = {"high", "log", "low"}, *const lists[] = {"activation", "hidden", "layer_norm"};
+    const char *key = path + sizeof over - 1, *last = strrchr(path, '.');
+
+    if (strncmp(path, over, sizeof over - 1) != 0 || last <= key)
+        return false;
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        if (strncmp(key, lists[i], (size_t)(last - key)) == 0 && lists[i][last - key] == '\0')
+            return false;
+    return is_listed(path, (size_t)(last - path)) && is_one_of(last + 1, bounds, sizeof bounds / sizeof *bounds);
+}
+
+/* Classes are called anything. */
 bool rp_recipe_path_known(const char *path)
 {
-    static const char over[] = "search.over.", weights[] = "train.class_weights.";
-    static const char *const bounds[] = {"high", "log", "low"};
-    const char *last = strrchr(path, '.');
+    static const char weights[] = "train.class_weights.";
 
-    if (is_listed(path, strlen(path)))
-        return true;
     if (strncmp(path, weights, sizeof weights - 1) == 0)
         return path[sizeof weights - 1] != '\0';
-    return strncmp(path, over, sizeof over - 1) == 0 && is_listed(path, (size_t)(last - path)) &&
-           is_one_of(last + 1, bounds, sizeof bounds / sizeof *bounds);
+    return is_listed(path, strlen(path)) || is_bound(path);
 }
 
 /* A slip of letters; else a key whose section was left out, or is another. */

@@ -8,7 +8,33 @@
 
 #include "base/memory.h"
 #include "core/data/later/reference.h"
+#include "core/data/schema.h"
 #include "determinism/bits.h"
+
+/* The next column from `at` on that is a feature; as many as there are: none. */
+static size_t next_feature(const rp_schema *schema, size_t at)
+{
+    while (at < schema->n_columns && schema->columns[at].kind == RP_COL_IGNORE)
+        at++;
+    return at;
+}
+
+static bool same_feature(const rp_schema_column *a, const rp_schema_column *b, bool same_place)
+{
+    return a->kind == b->kind &&
+           (a->name && b->name ? strcmp(a->name, b->name) == 0 : a->name == b->name && same_place);
+}
+
+bool rp_same_features(const rp_schema *a, const rp_schema *b)
+{
+    size_t i = next_feature(a, 0), k = next_feature(b, 0);
+
+    while (i < a->n_columns && k < b->n_columns && same_feature(&a->columns[i], &b->columns[k], i == k)) {
+        i = next_feature(a, i + 1);
+        k = next_feature(b, k + 1);
+    }
+    return i == a->n_columns && k == b->n_columns;
+}
 
 /* The finaliser of SplitMix64 (Steele, Lea and Flood 2014). */
 static uint64_t mix(uint64_t z)
@@ -32,8 +58,10 @@ static uint64_t of_number(double x)
     return x == x ? rp_bits_f64(x + 0.0) : 1;
 }
 
-static rp_status number_rows(uint64_t *number, const rp_rows *rows, const rp_schema *schema, rp_error *err)
+static rp_status number_rows(uint64_t *number, const rp_read_rows *of, rp_error *err)
 {
+    const rp_rows *rows = of->rows;
+    const rp_schema *schema = of->schema;
     const size_t n = rp_rows_count(rows);
     double *value = rp_reallocarray(NULL, n + 1, sizeof *value);
     size_t *category = rp_reallocarray(NULL, n + 1, sizeof *category);
@@ -63,6 +91,21 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Numbers of rows come from one reading of a table, and the rows from another: a stranger's recipes may differ in what
+ * a row is. */
+static rp_status check_places(const int64_t *row, size_t n, const rp_rows *rows, rp_error *err)
+{
+    const size_t count = rp_rows_count(rows);
+
+    if (!row && n > count)
+        return rp_fail(err, RP_EDATA, "%zu rows of a table are looked for, it has %zu", n, count);
+    for (size_t i = 0; i < n && row; i++)
+        if (row[i] < 0 || (uint64_t)row[i] >= count)
+            return rp_fail(err, RP_EDATA, "row %lld of a table is looked for, it has %zu rows: its readings differ",
+                           (long long)row[i], count);
+    return RP_OK;
+}
+
 /* all, found: a number for each row of own, and of those that are looked for. */
 static rp_status mark_like(const rp_own_rows *list, const uint64_t *all, const uint64_t *found, const int64_t *row,
                            size_t n, rp_error *err)
@@ -81,15 +124,19 @@ static rp_status mark_like(const rp_own_rows *list, const uint64_t *all, const u
     return RP_OK;
 }
 
-rp_status rp_rows_like(const rp_schema *schema, const rp_rows *rows, const int64_t *row, size_t n, const rp_rows *own,
+rp_status rp_rows_like(const rp_read_rows *of, const int64_t *row, size_t n, const rp_read_rows *own,
                        const rp_own_rows *list, size_t lists, rp_error *err)
 {
-    uint64_t *all = rp_reallocarray(NULL, rp_rows_count(own) + 1, sizeof *all);
-    uint64_t *found = rp_reallocarray(NULL, rp_rows_count(rows) + 1, sizeof *found);
-    rp_status status = all && found ? number_rows(all, own, schema, err) : rp_no_memory(err);
+    uint64_t *all = rp_reallocarray(NULL, rp_rows_count(own->rows) + 1, sizeof *all);
+    uint64_t *found = rp_reallocarray(NULL, rp_rows_count(of->rows) + 1, sizeof *found);
+    rp_status status = all && found ? check_places(row, n, of->rows, err) : rp_no_memory(err);
 
+    for (size_t i = 0; i < lists && status == RP_OK; i++)
+        status = check_places(list[i].row, list[i].rows, own->rows, err);
     if (status == RP_OK)
-        status = number_rows(found, rows, schema, err);
+        status = number_rows(all, own, err);
+    if (status == RP_OK)
+        status = number_rows(found, of, err);
     for (size_t i = 0; i < lists && status == RP_OK; i++)
         status = mark_like(&list[i], all, found, row, n, err);
     rp_free(all);
@@ -102,7 +149,8 @@ rp_status rp_rows_seen(rp_tally *out, const rp_schema *schema, const rp_rows *ro
 {
     const size_t n = rp_rows_count(rows);
     const rp_own_rows list = {trained, m, rp_calloc(n + 1, sizeof(bool))};
-    rp_status status = list.mark ? rp_rows_like(schema, rows, NULL, n, own, &list, 1, err) : rp_no_memory(err);
+    const rp_read_rows all = {schema, rows}, known = {schema, own};
+    rp_status status = list.mark ? rp_rows_like(&all, NULL, n, &known, &list, 1, err) : rp_no_memory(err);
 
     *out = (rp_tally){.count = 0};
     for (size_t i = 0; i < n && status == RP_OK; i++)
@@ -157,10 +205,14 @@ rp_status rp_rows_seen_apart(rp_tally *out, const rp_schema *schema, const rp_ro
 {
     uint64_t *all = rp_reallocarray(NULL, rp_rows_count(own) + 1, sizeof *all);
     folded *mine = rp_reallocarray(NULL, m + 1, sizeof *mine);
-    rp_status status = all && mine ? number_rows(all, own, schema, err) : rp_no_memory(err);
+    rp_status status = all && mine ? check_places(trained, m, own, err) : rp_no_memory(err);
     size_t at = 0;
 
     *out = (rp_tally){.count = 0};
+    if (status == RP_OK)
+        status = check_places(rows->row, rows->n, own, err);
+    if (status == RP_OK)
+        status = number_rows(all, &(rp_read_rows){schema, own}, err);
     for (size_t i = 0; i < m && status == RP_OK; i++) {
         while (at < rows->n && rows->row[at] < trained[i])
             at++;

@@ -718,6 +718,65 @@ static void rows_that_nobody_counted_are_told_by_what_counts_them(void **state)
     rp_json_free(figures.predicate);
 }
 
+/* A figure out of bounds refutes, although a count is not known that would take the statement out of scope; one that
+ * meets the clause beside it does not help. What is not said refutes nothing, and neither does what is out of scope. */
+static void who_says_no_need_not_have_counted(void **state)
+{
+    static rp_stated_figures bad = {.rows = 100, .number = 1, .predecessor = ID("9")},
+                             good = {.rows = 100, .number = 1, .predecessor = ID("9")};
+    static const char cut[] =
+        "{\"options\":{\"threshold\":null},\"figures\":{\"auc\":\"%s\",\"child\":{\"discrimination\":{\"auc\":\"%s\"}},"
+        "\"parent\":{\"discrimination\":{\"auc\":\"0.8\"}}},\"scores\":[{\"psi\":\"%s\"}],"
+        "\"slices\":[{\"by\":\"g\",\"parts\":[{\"figures\":{\"auc\":\"%s\",\"rows\":50},"
+        "\"value\":\"a\"}]}],\"groups\":[{\"by\":\"h\",\"favourable\":\"no\",\"summary\":"
+        "{\"difference\":\"0\",\"ratio\":\"%s\"}}]}";
+    static const struct {
+        rp_statement_kind kind;
+        const char *clause, *says;
+    } cases[] = {
+        {RP_STATEMENT_VALIDATION, "validation: {by: r, of: auc, at_least: 0.7}\n", "found auc 0.2; it does not say"},
+        {RP_STATEMENT_VALIDATION, "slices: {column: g, of: auc, at_least: 0.7, by: r}\n", "a with 0.2; it does not"},
+        {RP_STATEMENT_VALIDATION, "selection: {column: h, favourable: 'no', ratio: 0.8, by: r}\n", "ratio 0.2, "},
+        {RP_STATEMENT_MONITORING, "drift: {by: r, psi: 0.7}\n", "PSI 0.9, period 1; it does not say"},
+        {RP_STATEMENT_RETRAINING, "fall: {by: r, auc: 0.1}\n", "auc 0.2 after 0.8; it does not say"},
+    };
+    static const struct {
+        int64_t seen, other, left_out;
+        bool unknown;
+    } counts[] = {{-1, -1, 0, true}, {0, -1, 0, true}, {0, 0, -1, true}, {90, -1, 0, false}, {-1, -1, 90, false}};
+    rp_run_facts facts = {.recipe = parsed("{\"predecessor\":\"" ID("9") "\"}")};
+    char text[900];
+
+    (void)state;
+    (void)snprintf(text, sizeof text, cut, "0.9", "0.9", "0.1", "0.9", "0.9");
+    good.predicate = parsed(text);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (size_t k = 0; k < sizeof counts / sizeof *counts; k++) {
+            const bool falls = cases[i].kind == RP_STATEMENT_RETRAINING;
+
+            if (falls && k != 0 && k != 3) /* rows that chose, and those that are left out, are none of its matter */
+                continue;
+            begin();
+            v.facts = &facts;
+            state_by('0', RP_STATEMENT_PROVENANCE);
+            state_by('1', cases[i].kind)->figures = &bad;
+            state_by('2', cases[i].kind)->figures = &good;
+            bad.seen = counts[k].seen;
+            bad.other = counts[k].other;
+            bad.left_out = counts[k].left_out;
+            (void)snprintf(text, sizeof text, cut, "0.2", "0.2", "0.9", "0.2", "0.2");
+            bad.predicate = parsed(text);
+            expect(cases[i].clause, !counts[k].unknown, counts[k].unknown ? cases[i].says : "");
+            rp_json_free(bad.predicate);
+            bad.predicate = parsed("{}");
+            expect(cases[i].clause, true, "");
+            rp_json_free(bad.predicate);
+        }
+    rp_json_free(good.predicate);
+    rp_json_free(facts.recipe);
+    v.facts = NULL;
+}
+
 static void trials_are_held_to_the_policy(void **state)
 {
     static const char variants[] = "\"chosen\":1,\"folds\":2,\"number\":8,\"variants\":["
@@ -1070,6 +1129,7 @@ int main(void)
         cmocka_unit_test(columns_without_end_are_looked_at_once),
         cmocka_unit_test(drift_without_a_figure_is_not_small),
         cmocka_unit_test(rows_that_nobody_counted_are_told_by_what_counts_them),
+        cmocka_unit_test(who_says_no_need_not_have_counted),
         cmocka_unit_test(trials_are_held_to_the_policy),
         cmocka_unit_test(kinds_of_runs_are_held_to_the_policy),
         cmocka_unit_test(approvals_are_held_to_the_policy),

@@ -101,9 +101,22 @@ static void policies_name_the_keys_that_recipes_have(void **state)
 
 static void keys_that_no_recipe_has_are_told_from_those_that_one_has(void **state)
 {
-    static const char *const none[] = {"",         "date.where",           "data.",
-                                       "seed.x",   "search.over.",         "search.over.lr.mid",
-                                       "search.l", "train.class_weights.", "search.over.ephocs"};
+    static const char *const none[] = {"",
+                                       "date.where",
+                                       "data.",
+                                       "seed.x",
+                                       "search.over.",
+                                       "search.over.lr.mid",
+                                       "search.l",
+                                       "train.class_weights.",
+                                       "search.over.ephocs",
+                                       "search.over.low",
+                                       "search.over.high",
+                                       "search.over.log",
+                                       "search.over.hidden.low",
+                                       "search.over.layer_norm.log",
+                                       "search.over.activation.high",
+                                       "search.over..low"};
 
     (void)state;
     for (size_t i = 0; i < sizeof none / sizeof *none; i++)
@@ -111,6 +124,7 @@ static void keys_that_no_recipe_has_are_told_from_those_that_one_has(void **stat
             fail_msg("\"%s\" is said to be a key", none[i]);
     assert_true(rp_recipe_path_known("train.class_weights.yes"));
     assert_true(rp_recipe_path_known("search.over.lr.high"));
+    assert_true(rp_recipe_path_known("search.over.l1.log"));
     assert_string_equal(rp_recipe_path_nearest("data.wehre"), "data.where");
     assert_string_equal(rp_recipe_path_nearest("lr"), "train.optimizer.lr");
     assert_null(rp_recipe_path_nearest("zz"));
