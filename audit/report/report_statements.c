@@ -156,6 +156,16 @@ static void put_rows_words(rp_buffer *out, const rp_stated_figures *f)
         rp_buffer_text(out, f->number ? " more equal a row of the run&#39;s own table</strong>"
                                       : " more equal one that early stopping or a search chose the model by</strong>");
     }
+    if (f->own > 0 && !f->test && !f->validation) {
+        rp_buffer_text(out, ", <strong>");
+        rp_html_count(out, (uint64_t)f->own);
+        rp_buffer_text(out, " more equal a row of the run&#39;s own table</strong>");
+    }
+    if (f->called_missing > 0) {
+        rp_buffer_text(out, ", <strong>");
+        rp_html_count(out, (uint64_t)f->called_missing);
+        rp_buffer_text(out, " more have an outcome that the recipe&#39;s <code>missing</code> calls missing</strong>");
+    }
     if (hidden > 0) {
         rp_buffer_text(out, ", <strong>");
         rp_html_count(out, (uint64_t)hidden);

@@ -23,6 +23,7 @@ typedef struct rp_judged {
     size_t without_score; /* with fold: rows that trained the model and have no score out of fold */
     bool unfiltered;      /* the recipe has conditions on rows, and these were judged whether they meet them or not */
     int64_t left_out[2];  /* unfiltered: rows that they leave out, those of them with an outcome; -1: not known */
+    size_t called_missing; /* rows without an outcome, as data.missing has a word of its own for what stands there */
     size_t hidden;        /* lines of the table that look like rows and are passed over (data.comment, skip_lines) */
 } rp_judged;
 
@@ -75,7 +76,7 @@ rp_slice_rows rp_judged_rows(const rp_judged *judged);
 rp_status rp_judged_development(rp_json **out, const rp_judged *judged, const rp_archive *archive,
                                 const rp_json *figures, rp_error *err);
 /* What a statement says of rows that are judged although the recipe leaves them out, and of lines that look like rows:
- * "hidden", "left_out" and "unfiltered"; known: of the rows with an outcome alone. Not 0: out of memory. */
+ * "hidden", "left_out" and "unfiltered"; known: of the rows with an outcome alone, and "called_missing" too. Not 0: out of memory. */
 int rp_judged_put_rules(rp_json *data, const rp_judged *judged, bool known);
 /* The names of the model's classes in their order, null of a regression; NULL when memory runs out. */
 rp_json *rp_judged_classes(const rp_judged *judged);

@@ -47,7 +47,7 @@ static bool take_score(reader *r, size_t cell, double *out)
 
     if (!r->wide)
         *out = narrow;
-    return number && *out - *out == 0;
+    return number && *out - *out == 0 && (r->schema->classes == 0 || (*out >= 0 && *out <= 1));
 }
 
 static bool take_cells(reader *r)
@@ -101,8 +101,8 @@ static rp_status read_rows(reader *r, rp_error *err)
         if ((status = rp_csv_row(&r->csv)) == RP_OK && !take_cells(r))
             status = rp_fail(err, RP_EFORMAT,
                              RP_OUT_OF_FOLD_MEMBER
-                             ": line of scores %zu: expected row, fold, truth, predicted and %zu scores, "
-                             "rows ascending",
+                             ": line of scores %zu: expected row, fold, truth, predicted and %zu scores from "
+                             "0 to 1, rows ascending",
                              r->out->rows + 1, r->schema->classes ? r->out->outputs : 0);
         r->out->rows += status == RP_OK;
     }

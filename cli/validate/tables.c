@@ -401,7 +401,11 @@ static void put_data(rp_session *session, const rp_json *predicate, const char *
     if (count_at(data, "chose"))
         rp_put_line(session, "chosen", "by %lld more, which said when to stop or which settings to take: they flatter",
                     count_at(data, "chose"));
-    if (count_at(data, "own"))
+    if (count_at(data, "called_missing"))
+        rp_put_verdict(session, false, "missing",
+                       "%lld rows have an outcome that the recipe's data.missing calls missing: no figure has them",
+                       count_at(data, "called_missing"));
+    if (count_at(data, "own") && !rp_json_is_string(at(at(predicate, "options"), "part")))
         rp_put_line(session, "own", "%lld more are in every feature what a row of the run's own table is",
                     count_at(data, "own"));
     rp_put_line(session, "sha256", "%s", digest ? digest : "-");
