@@ -88,11 +88,11 @@ static const char *seen_words(char text[SEEN], const rp_stated_figures *f)
     if (f->seen > 0)
         used = snprintf(text, SEEN, ", %lld of which trained the model", (long long)f->seen);
     if (f->other > 0)
-        used += snprintf(text + used, SEEN - (size_t)used, ", %lld of which the model was chosen by",
-                         (long long)f->other);
+        used +=
+            snprintf(text + used, SEEN - (size_t)used, ", %lld of which the model was chosen by", (long long)f->other);
     if (f->own > 0 && !f->test && !f->validation)
-        used += snprintf(text + used, SEEN - (size_t)used, ", %lld of which are the run's own besides",
-                         (long long)f->own);
+        used +=
+            snprintf(text + used, SEEN - (size_t)used, ", %lld of which are the run's own besides", (long long)f->own);
     if (f->called_missing > 0)
         used += snprintf(text + used, SEEN - (size_t)used, ", %lld more whose outcome the recipe calls missing",
                          (long long)f->called_missing);

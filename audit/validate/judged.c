@@ -68,79 +68,6 @@ static rp_status read_outcomes(rp_judged *j, const int64_t *row, size_t rows, rp
     return status;
 }
 
-/* The table once more, as it would be with the recipe's conditions: a row with an outcome that has none then is left
- * out. Where a condition is on a column that is not there, or of another sort, nobody knows which. */
-static rp_status count_left_out(rp_judged *j, const rp_judged_table *table, rp_error *err)
-{
-    const rp_scoring *s = j->scoring;
-    int64_t *label = j->label ? rp_calloc(j->rows + 1, sizeof *label) : NULL, kept = 0;
-    double *value = j->value ? rp_calloc(j->rows + 1, sizeof *value) : NULL;
-    bool *known = rp_calloc(j->rows + 1, sizeof *known);
-    rp_written *texts = NULL;
-    rp_error ignored = {0};
-    size_t left_out = 0;
-    rp_status status = known && (label || value) ? RP_OK : RP_ENOMEM;
-
-    j->left_out[0] = j->left_out[1] = -1;
-    if (status == RP_OK)
-        status = rp_written_open(&texts, s->schema, s->recipe, table->csv, table->size, table->where, &ignored);
-    if (status == RP_OK)
-        status = rp_written_load_kept(texts, rp_scoring_pool(s), &left_out, &ignored);
-    if (status == RP_OK)
-        status = rp_written_outcomes(texts, NULL, 0, label, value, known, &ignored);
-    for (size_t i = 0; i < j->rows && status == RP_OK; i++)
-        kept += known[i];
-    if (status == RP_OK) {
-        j->left_out[0] = (int64_t)left_out;
-        j->left_out[1] = (int64_t)j->outcomes - kept;
-    }
-    rp_written_free(texts);
-    rp_free(label);
-    rp_free(value);
-    rp_free(known);
-    return status == RP_ENOMEM ? rp_no_memory(err) : RP_OK;
-}
-
-/* The table once more, with no words for a missing cell but the usual ones: an outcome that is there then is one that
- * the recipe does not want to see. */
-static rp_status count_called_missing(rp_judged *j, const rp_judged_table *table, rp_error *err)
-{
-    const rp_scoring *s = j->scoring;
-    rp_recipe plain = *s->recipe;
-    rp_written *all = NULL;
-    rp_status status;
-
-    plain.data.n_missing = 0;
-    plain.data.missing = rp_reallocarray(NULL, s->recipe->data.n_missing + 1, sizeof *plain.data.missing);
-    if (!plain.data.missing)
-        return rp_no_memory(err);
-    for (size_t i = 0; i < s->recipe->data.n_missing; i++)
-        if (rp_recipe_usual_missing(s->recipe->data.missing[i]))
-            plain.data.missing[plain.data.n_missing++] = s->recipe->data.missing[i];
-    if (plain.data.n_missing < s->recipe->data.n_missing) {
-        status = rp_written_open(&all, s->schema, &plain, table->csv, table->size, table->where, err);
-        if (status == RP_OK)
-            status = rp_written_load(all, rp_scoring_pool(s), err);
-        if (status == RP_OK)
-            j->called_missing = rp_written_called_missing(all, j->texts);
-    } else {
-        status = RP_OK;
-    }
-    rp_written_free(all);
-    rp_free(plain.data.missing);
-    return status;
-}
-
-int rp_judged_put_rules(rp_json *data, const rp_judged *j, bool known)
-{
-    const int64_t left_out = j->left_out[known];
-
-    return (known ? rp_json_object_set_new(data, "called_missing", rp_json_integer((int64_t)j->called_missing)) : 0) |
-           rp_json_object_set_new(data, "hidden", rp_json_integer((int64_t)j->hidden)) |
-           rp_json_object_set_new(data, "left_out", left_out < 0 ? rp_json_null() : rp_json_integer(left_out)) |
-           rp_json_object_set_new(data, "unfiltered", rp_json_boolean(j->unfiltered));
-}
-
 /* Which rows are of the test part, before any outcome is looked at. */
 static rp_status find_test(rp_judged *j, const void *csv, size_t size, size_t *rows, rp_error *err)
 {
@@ -160,35 +87,6 @@ static rp_status find_test(rp_judged *j, const void *csv, size_t size, size_t *r
     }
     rp_dataset_free(split);
     return status;
-}
-
-/* A fold's rows are there, all of them, or none, as it failed: lines that were cut out would make the rest look as it
- * likes. Folds that are dealt differ by at most one row (CONTRACT 9.4); groups' do not. */
-static rp_status folds_are_whole(const rp_out_of_fold *kept, const rp_recipe *recipe, size_t trained, rp_error *err)
-{
-    const size_t folds = (size_t)recipe->data.folds;
-    size_t *count = rp_calloc(folds + 1, sizeof *count), there = 0, least = SIZE_MAX, most = 0;
-    bool fine = true;
-
-    if (!count)
-        return rp_no_memory(err);
-    for (size_t i = 0; i < kept->rows && fine; i++) {
-        fine = (uint64_t)kept->fold[i] < folds;
-        count[fine ? (size_t)kept->fold[i] : 0]++;
-    }
-    for (size_t f = 0; f < folds; f++) {
-        there += count[f] > 0;
-        least = count[f] > 0 && count[f] < least ? count[f] : least;
-        most = count[f] > most ? count[f] : most;
-    }
-    rp_free(count);
-    fine = fine && (there < folds || kept->rows == trained);
-    return fine && (recipe->data.group.given || there == 0 || most - least <= 1)
-               ? RP_OK
-               : rp_fail(err, RP_EFORMAT,
-                         RP_OUT_OF_FOLD_MEMBER ": expected all rows of a fold or none, of %zu rows in %zu folds; found "
-                                               "%zu lines of %zu folds, of %zu to %zu each",
-                         trained, folds, kept->rows, there, least, most);
 }
 
 /* Which rows have a score of a trial that was not trained on them; they are among those that trained the model. */
@@ -216,7 +114,7 @@ static rp_status find_folds(rp_judged *j, rp_out_of_fold *kept, const rp_archive
                              (long long)kept->row[i]);
     }
     if (status == RP_OK)
-        status = folds_are_whole(kept, j->scoring->recipe, d->train_rows, err);
+        status = rp_out_of_fold_whole(kept, j->scoring->recipe, d->train_rows, err);
     if (status == RP_OK) {
         j->without_score = d->train_rows - kept->rows;
         j->row = kept->row;
@@ -299,14 +197,8 @@ rp_status rp_judged_new(rp_judged **out, const rp_archive *archive, const rp_jud
     if (status == RP_OK && j->fold)
         memcpy(j->scoring->scores, kept.score, kept.rows * kept.outputs * sizeof *kept.score);
     rp_out_of_fold_clear(&kept);
-    if (status == RP_OK) {
-        j->unfiltered = !own && j->scoring->recipe->data.reading.n_where > 0;
-        j->hidden = rp_rows_table(j->scoring->rows)->hidden;
-    }
-    if (status == RP_OK && j->unfiltered)
-        status = count_left_out(j, table, err);
-    if (status == RP_OK && !own)
-        status = count_called_missing(j, table, err);
+    if (status == RP_OK)
+        status = rp_judged_count_unread(j, table, err);
     if (status != RP_OK)
         rp_judged_free(j);
     else

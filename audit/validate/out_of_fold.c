@@ -138,3 +138,30 @@ rp_status rp_out_of_fold_read(rp_out_of_fold *out, const rp_archive *archive, co
     rp_buffer_free(&bytes);
     return status == RP_EDATA ? rp_fail_at(err, RP_EFORMAT, RP_OUT_OF_FOLD_MEMBER) : status;
 }
+
+rp_status rp_out_of_fold_whole(const rp_out_of_fold *kept, const rp_recipe *recipe, size_t trained, rp_error *err)
+{
+    const size_t folds = (size_t)recipe->data.folds;
+    size_t *count = rp_calloc(folds + 1, sizeof *count), there = 0, least = SIZE_MAX, most = 0;
+    bool fine = true;
+
+    if (!count)
+        return rp_no_memory(err);
+    for (size_t i = 0; i < kept->rows && fine; i++) {
+        fine = (uint64_t)kept->fold[i] < folds;
+        count[fine ? (size_t)kept->fold[i] : 0]++;
+    }
+    for (size_t f = 0; f < folds; f++) {
+        there += count[f] > 0;
+        least = count[f] > 0 && count[f] < least ? count[f] : least;
+        most = count[f] > most ? count[f] : most;
+    }
+    rp_free(count);
+    fine = fine && (there < folds || kept->rows == trained);
+    return fine && (recipe->data.group.given || there == 0 || most - least <= 1)
+               ? RP_OK
+               : rp_fail(err, RP_EFORMAT,
+                         RP_OUT_OF_FOLD_MEMBER ": expected all rows of a fold or none, of %zu rows in %zu folds; found "
+                                               "%zu lines of %zu folds, of %zu to %zu each",
+                         trained, folds, kept->rows, there, least, most);
+}

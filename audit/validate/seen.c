@@ -150,8 +150,8 @@ static rp_status mark_test_table(bool *held, search *s, bool *mark, const rp_arc
         all[i] = (int64_t)i;
     if (status == RP_OK)
         status = rp_rows_like(&(rp_read_rows){scoring->schema, scoring->rows}, s->row, s->n,
-                              &(rp_read_rows){scoring->schema, rows},
-                              &(rp_own_rows){all, rp_rows_count(rows), mark}, 1, err);
+                              &(rp_read_rows){scoring->schema, rows}, &(rp_own_rows){all, rp_rows_count(rows), mark}, 1,
+                              err);
     rp_free(all);
     rp_rows_free(rows);
     rp_buffer_free(&csv);
@@ -213,8 +213,8 @@ static rp_status mark_parent(bool *held, search *s, const rp_archive *parent, rp
 }
 
 /* The run, and from it back to one that started from nothing. *own: its other parts are known. */
-static rp_status mark_all(bool *known, bool *own, search *s, const rp_archive *archive, const rp_archive *const *parents, size_t n,
-                          rp_error *err)
+static rp_status mark_all(bool *known, bool *own, search *s, const rp_archive *archive,
+                          const rp_archive *const *parents, size_t n, rp_error *err)
 {
     rp_status status = mark_trained(known, s, archive, s->judged->scoring->recipe, true, err);
 

@@ -391,7 +391,9 @@ static void put_data(rp_session *session, const rp_json *predicate, const char *
     if (rp_json_is_true(at(data, "unfiltered")))
         put_left_out(session, at(data, "left_out"));
     if (count_at(data, "hidden"))
-        rp_put_hidden(session, count_at(data, "hidden"), "", "");
+        rp_put_verdict(
+            session, false, "hidden", "%lld %s: by data.comment, data.skip_lines or quotes they are read as none",
+            count_at(data, "hidden"), count_at(data, "hidden") == 1 ? "line may be a row" : "lines may be rows");
     if (count_at(data, "seen"))
         rp_put_line(session, "seen", "%lld are in every feature what a training row %sis: they flatter",
                     count_at(data, "seen"), at(data, "without_score") ? "of their trial " : "");

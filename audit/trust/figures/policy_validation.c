@@ -121,8 +121,8 @@ static const char *not_counted(const rp_check *c, rp_statement_kind kind)
                                 : "does not say how many of its rows were trained on";
 }
 
-/* Rows of the run's own table are no others; and what a predecessor's rows chose (its recipe's settings, that a retraining
- * has taken on) may be among them, where both are of one table. A part of it says itself that it is one. */
+/* Rows of the run's own table are no others; and what a predecessor's rows chose (its recipe's settings, that a
+ * retraining has taken on) may be among them, where both are of one table. A part of it says itself that it is one. */
 static bool own_count(const rp_check *c, size_t i)
 {
     const rp_json *recipe = c->verified->facts ? c->verified->facts->recipe : NULL;
@@ -182,8 +182,8 @@ static const char *exceeds(const rp_check *c, size_t i)
     if (left_out > rule->left_out * rows)
         return "judged rows that the recipe's conditions (data.where) leave out: leave them out of the file";
     return left_out + unread > rule->left_out * (rows + unread)
-               ? "passed over rows whose outcome the recipe calls missing (data.missing), or lines that look like rows "
-                 "(data.comment, data.skip_lines)"
+               ? "passed over rows whose outcome the recipe calls missing (data.missing), or lines that may be rows and "
+                 "are read as none (data.comment, data.skip_lines, quotes)"
                : NULL;
 }
 
@@ -216,8 +216,8 @@ void rp_put_seen(const rp_check *c, rp_buffer *text)
         rp_put_bound(text, rule->seen);
         rp_buffer_text(text, what);
         rp_buffer_text(text, rule->others && c->clause->kind == RP_CLAUSE_FALL ? " or are of its own table"
-                             : rule->others                                   ? " or are of the run's own table"
-                                                                              : "");
+                             : rule->others                                    ? " or are of the run's own table"
+                                                                               : "");
     }
     if (rule->left_out < 1 && c->clause->kind != RP_CLAUSE_FALL) {
         rp_buffer_text(text, rule->seen < 1 ? ", and at most " : ", of which at most ");
