@@ -169,9 +169,8 @@ static void put_rows_words(rp_buffer *out, const rp_stated_figures *f)
     if (hidden > 0) {
         rp_buffer_text(out, ", <strong>");
         rp_html_count(out, (uint64_t)hidden);
-        rp_buffer_text(
-            out,
-            " lines that may be rows are read as none, by <code>data.comment</code>, <code>data.skip_lines</code> or quotes</strong>");
+        rp_buffer_text(out, " lines that may be rows are read as none, by <code>data.comment</code>, "
+                            "<code>data.skip_lines</code> or quotes</strong>");
     }
     if (!rp_json_is_true(rp_json_object_get(data, "unfiltered")))
         return;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What of a table enters no figure, or would enter none by the recipe: rows that its conditions leave out, outcomes that
- * it calls missing, lines that it takes for no rows. Whoever judges few of the rows that there are is to say so. */
+ * What of a table enters no figure, or would enter none by the recipe: rows that its conditions leave out, outcomes
+ * that it calls missing, lines that it takes for no rows. Whoever judges few of the rows that there are is to say so.
+ */
 #include "audit/validate/judged.h"
 #include "base/memory.h"
 #include "core/data/table.h"

@@ -8,7 +8,7 @@ forge() { python3 "$source_dir/tests/cli/validate/forge.py" "$@"; }
 head -901 "$source_dir/examples/loans.csv" >loans.csv
 { head -1 loans.csv; sed -n '4000,4299p' "$source_dir/examples/loans.csv"; } >new.csv
 for who in builder validator; do "$reprise" keygen $who >/dev/null; done
-# recipe NAME, DATA, SECTION: and its run
+# make_run NAME DATA [SECTION]
 make_run() {
     printf '%s\n' 'reprise: 1' "name: $1" 'seed: 3' "data: {csv: loans.csv, target: default, columns: {loan_id: ignore}$2}" \
         'model: {hidden: [4]}' 'train: {task: classification, epochs: 2}' "${3-}" >"$1.yaml"
@@ -82,9 +82,9 @@ clause met 'validation: {by: v, left_out: 0}'
 
 # ---- lines that are read as no rows ----
 make_run remarks ', comment: "#"'
-bad() { awk -F, -v how="$1" 'NR > 1 && $13 == "yes" && NR % 3 { print "#" $0 how; next } { print }' new.csv; }
+hide() { awk -F, -v how="$1" 'NR > 1 && $13 == "yes" && NR % 3 { print "#" $0 how; next } { print }' new.csv; }
 for how in "" "," ",,"; do
-    bad "$how" >passed.csv
+    hide "$how" >passed.csv
     judge remarks passed.csv
     holds "they are told" grep -q "^hidden  *$(grep -c '^#' passed.csv) lines may be rows" judged.txt
     clause 'lines that may be rows and are read as none' 'validation: {by: v, left_out: 0}'
