@@ -182,8 +182,8 @@ static const char *exceeds(const rp_check *c, size_t i)
     if (left_out > rule->left_out * rows)
         return "judged rows that the recipe's conditions (data.where) leave out: leave them out of the file";
     return left_out + unread > rule->left_out * (rows + unread)
-               ? "passed over rows whose outcome the recipe calls missing (data.missing), or lines that may be rows and "
-                 "are read as none (data.comment, data.skip_lines, quotes)"
+               ? "passed over rows whose outcome the recipe calls missing (data.missing), or lines that may be rows "
+                 "and are read as none (data.comment, data.skip_lines, quotes)"
                : NULL;
 }
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# What a file of rows may not be: the run's own parts as others, rows whose outcomes the recipe calls missing, lines that
-# are rows but for a sign, a comma or a quote; what a predecessor's rows chose. Usage: other_rows.sh BUILD_DIR
+# What a file of rows may not be: the run's own parts as others, rows whose outcomes the recipe calls missing, lines
+# that are rows but for a sign, a comma or a quote; what a predecessor's rows chose. Usage: other_rows.sh BUILD_DIR
 # shellcheck source=tests/cli/cli_lib.sh
 . "$(dirname "$0")/../cli_lib.sh"
 forge() { python3 "$source_dir/tests/cli/validate/forge.py" "$@"; }
@@ -10,7 +10,8 @@ head -901 "$source_dir/examples/loans.csv" >loans.csv
 for who in builder validator; do "$reprise" keygen $who >/dev/null; done
 # make_run NAME DATA [SECTION]
 make_run() {
-    printf '%s\n' 'reprise: 1' "name: $1" 'seed: 3' "data: {csv: loans.csv, target: default, columns: {loan_id: ignore}$2}" \
+    printf '%s\n' 'reprise: 1' "name: $1" 'seed: 3' \
+        "data: {csv: loans.csv, target: default, columns: {loan_id: ignore}$2}" \
         'model: {hidden: [4]}' 'train: {task: classification, epochs: 2}' "${3-}" >"$1.yaml"
     "$reprise" run "$1.yaml" -o "$1.reprise" --key builder.pem --force >/dev/null 2>&1
 }
@@ -20,8 +21,8 @@ judge() { # NAME ROWS: a statement of these rows alone, printed
     works 'every byte the same' "$reprise" validate judged.reprise --csv "$2" --check judged.json
 }
 clause() { # met or unmet WORDS, then a clause
-    printf '%s\n' 'policy: 1' 'groups: {b: [builder.pub.pem], v: [validator.pub.pem]}' 'builder: {of: b}' 'parent: any' \
-        "$2" >p.yaml
+    printf '%s\n' 'policy: 1' 'groups: {b: [builder.pub.pem], v: [validator.pub.pem]}' 'builder: {of: b}' \
+        'parent: any' "$2" >p.yaml
     if [ "$1" = met ]; then
         works '^met +validation' "$reprise" verify judged.reprise --policy p.yaml
     else
