@@ -140,8 +140,7 @@ static rp_status judge(rp_judged **out, const comparison *c, const rp_archive *a
                                  .of = RP_JUDGED_TABLE,
                                  .row = c->row,
                                  .rows = c->rows,
-                                 .filter = c->recipe,
-                                 .table_rows = c->split ? c->split->table_rows : 0};
+                                 .filter = c->recipe};
     const rp_judged_table given = {
         .csv = c->given.bytes, .size = c->given.size, .where = c->given.where, .of = RP_JUDGED_GIVEN};
 

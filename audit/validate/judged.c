@@ -149,19 +149,6 @@ static void keep(rp_judged *j, size_t rows)
     j->rows = rows;
 }
 
-/* Numbers of rows are by the recipe of the run that the table is of: another archive's must find as many. */
-static rp_status same_rows(const rp_judged *j, const rp_judged_table *table, rp_error *err)
-{
-    const size_t found = rp_rows_count(j->scoring->rows);
-
-    if (table->of != RP_JUDGED_TABLE || found == table->table_rows)
-        return RP_OK;
-    return rp_fail(err, RP_EDATA,
-                   "parent and child cannot be compared: by the parent's recipe the table has %zu rows, by the child's "
-                   "%zu (data.comment, data.skip_lines, data.header)",
-                   found, table->table_rows);
-}
-
 rp_status rp_judged_new(rp_judged **out, const rp_archive *archive, const rp_judged_table *table,
                         const rp_job_options *options, rp_status (*want)(void *self, rp_written *texts, rp_error *err),
                         void *self, rp_error *err)
@@ -175,8 +162,6 @@ rp_status rp_judged_new(rp_judged **out, const rp_archive *archive, const rp_jud
                          : rp_no_memory(err);
 
     *out = NULL;
-    if (status == RP_OK)
-        status = same_rows(j, table, err);
     if (status == RP_OK)
         status = read_reference(j, archive, err);
     if (status == RP_OK)
@@ -273,6 +258,8 @@ rp_status rp_judged_part_open(rp_judged_part *out, const rp_judged *of, const in
     for (size_t i = 0; i < rows && status == RP_OK; i++) {
         const size_t from = (size_t)row[i];
 
+        if (from >= of->rows)
+            return rp_fail(err, RP_EDATA, "row %lld of a table is asked for, it has %zu", (long long)row[i], of->rows);
         out->row[i] = row[i];
         memcpy(out->scoring.scores + i * outputs, of->scoring->scores + from * outputs,
                outputs * sizeof *out->scoring.scores);

@@ -43,11 +43,9 @@ typedef struct rp_judged_table {
     const int64_t *row; /* [rows] of RP_JUDGED_TABLE: whose outcomes are read */
     size_t rows;
     const rp_recipe *filter; /* of RP_JUDGED_TABLE: the recipe of the run that the table is of */
-    size_t table_rows;       /* of RP_JUDGED_TABLE: how many rows the table has by that recipe */
 } rp_judged_table;
 
-/* Borrows what the table has. want: may be NULL; wants further columns before texts are loaded. Errors: also RP_EDATA:
- * the archive's recipe finds another number of rows in a run's own table than that run's. */
+/* Borrows what the table has. want: may be NULL; wants further columns before texts are loaded. */
 rp_status rp_judged_new(rp_judged **out, const rp_archive *archive, const rp_judged_table *table,
                         const rp_job_options *options, rp_status (*want)(void *self, rp_written *texts, rp_error *err),
                         void *self, rp_error *err);
@@ -65,7 +63,8 @@ typedef struct rp_judged_part {
     rp_scoring scoring;
     int64_t *row;
 } rp_judged_part;
-/* row [rows]: numbers in the table, copied; of must outlive the part. Errors: RP_ENOMEM. */
+/* row [rows]: numbers in the table, copied; of must outlive the part. Errors: RP_EDATA: one that it has not; RP_ENOMEM.
+ */
 rp_status rp_judged_part_open(rp_judged_part *out, const rp_judged *of, const int64_t *row, size_t rows, rp_error *err);
 void rp_judged_part_close(rp_judged_part *part);
 /* The rows as slices take them. */

@@ -229,7 +229,6 @@ static rp_status profile(const preparation *prep, rp_dataset *out)
 /* Rows are told by their numbers in the file. */
 static void number_rows(const rp_table *table, rp_dataset *out)
 {
-    out->table_rows = table->rows + table->dropped[0] + table->dropped[1];
     if (table->dropped[0] + table->dropped[1] == 0)
         return;
     for (size_t i = 0; i < out->train_rows; i++)

@@ -44,7 +44,6 @@ typedef struct rp_dataset {
     int64_t *train_row, *valid_row;                /* number of each row in the file, from 0; ascending */
     int64_t *test_row;                             /* [test_rows] likewise, of those that no step sees */
     size_t test_rows;
-    size_t table_rows;    /* of the file, those left out among them: all these numbers are below it */
     rp_warnings warnings; /* what was read in one way where another was likely */
     rp_json *reference;   /* what the training rows were like: core/data/later/reference.h */
 } rp_dataset;
@@ -77,8 +76,8 @@ rp_status rp_dataset_offsets(double **out, const rp_dataset *dataset, bool valid
 rp_status rp_rows_offsets(double **out, const rp_rows *rows, rp_error *err);
 
 /* Borrows all that it is given, until it is freed. filter: NULL, or the recipe of the run that the table is of: rows
- * that it leaves out keep their places, and all their cells are as if missing. Errors: RP_EDATA (no such table, or not
- * with these columns), RP_ENOMEM. */
+ * that it leaves out keep their places, and all their cells are as if missing. Errors: RP_EDATA (no such table, not
+ * with these columns, or of other rows by that recipe than by this one), RP_ENOMEM. */
 rp_status rp_rows_open(rp_rows **out, const rp_schema *schema, const rp_recipe *recipe, const void *csv, size_t size,
                        const char *where, const rp_recipe *filter, rp_error *err);
 void rp_rows_free(rp_rows *rows); /* NULL is fine */

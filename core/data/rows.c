@@ -109,6 +109,68 @@ static void map_treatments(rp_rows *r)
     }
 }
 
+static bool same_reading(const rp_recipe *a, const rp_recipe *b)
+{
+    const rp_reading *x = &a->data.reading, *y = &b->data.reading;
+
+    return a->data.header == b->data.header && a->data.delimiter == b->data.delimiter && x->strip == y->strip &&
+           x->encoding == y->encoding && x->comment == y->comment && x->skip_lines == y->skip_lines;
+}
+
+/* Line of the next row of a walk, whose lines were counted up to *counted. */
+static size_t next_line(const rp_csv *csv, size_t *line, size_t *counted)
+{
+    *line += rp_csv_count(csv->in + *counted, csv->at - *counted, '\n');
+    *counted = csv->at;
+    return *line;
+}
+
+/* Both walks give rows of the same lines. */
+static rp_status compare_lines(rp_csv *own, rp_csv *other, const char *where, rp_error *err)
+{
+    size_t line[2] = {1, 1}, counted[2] = {0, 0}, row = 0;
+    bool more[2];
+    rp_status status = RP_OK;
+
+    for (;; row++) {
+        more[0] = rp_csv_more(own);
+        more[1] = rp_csv_more(other);
+        if (!more[0] || !more[1] || next_line(own, &line[0], &counted[0]) != next_line(other, &line[1], &counted[1]))
+            break;
+        status = rp_csv_row(own);
+        if (status == RP_OK)
+            status = rp_csv_row(other);
+        if (status != RP_OK)
+            return status;
+    }
+    if (!more[0] && !more[1])
+        return RP_OK;
+    return rp_fail(err, RP_EDATA,
+                   "%s: row %zu is in line %zu%s by the recipe of the run that the table is of, in line %zu%s by this "
+                   "one: they do not read the same rows (data.comment, data.skip_lines, data.header)",
+                   where, row, line[1], more[1] ? "" : ", the last,", line[0], more[0] ? "" : ", the last,");
+}
+
+/* A row must be the same to both, and so must its cells be: what is numbered by the one is looked up by the other. */
+static rp_status check_rows(const rp_table *own, const rp_table *other, const char *where, rp_error *err)
+{
+    rp_csv a = {.in = NULL}, b = {.in = NULL};
+    rp_status status = rp_table_rows(&a, own, err);
+
+    if (own->own_cols != other->own_cols)
+        status = rp_fail(err, RP_EDATA,
+                         "%s: the recipe of the run that the table is of cuts it into %zu columns, this one into %zu "
+                         "(data.delimiter)",
+                         where, other->own_cols, own->own_cols);
+    if (status == RP_OK)
+        status = rp_table_rows(&b, other, err);
+    if (status == RP_OK)
+        status = compare_lines(&a, &b, where, err);
+    rp_csv_close(&a);
+    rp_csv_close(&b);
+    return status;
+}
+
 /* Another recipe's conditions have the table's columns to themselves: what are dates to it need be none to the model,
  * or count from another day. */
 static rp_status open_conditions(rp_table **apart, rp_cells *of, const rp_rows *r, const void *csv, size_t size)
@@ -117,11 +179,8 @@ static rp_status open_conditions(rp_table **apart, rp_cells *of, const rp_rows *
 
     if (of->recipe != r->recipe)
         status = rp_table_open(apart, csv, size, of->recipe, r->where, of->err);
-    if (status == RP_OK && *apart != NULL && (*apart)->own_cols != r->table->own_cols)
-        status = rp_fail(of->err, RP_EDATA,
-                         "%s: the recipe of the run that the table is of cuts it into %zu columns, this one into %zu: "
-                         "its conditions cannot be held against these (data.delimiter, data.comment, data.skip_lines)",
-                         r->where, (*apart)->own_cols, r->table->own_cols);
+    if (status == RP_OK && *apart != NULL && !same_reading(of->recipe, r->recipe))
+        status = check_rows(r->table, *apart, r->where, of->err);
     if (status != RP_OK)
         return status;
     of->table = *apart != NULL ? *apart : r->table;

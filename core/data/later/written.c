@@ -387,6 +387,9 @@ rp_status rp_written_outcomes(const rp_written *t, const int64_t *row, size_t n,
     rp_status status = RP_OK;
 
     memset(known, 0, t->table->rows * sizeof *known);
+    if (row && n > 0 && (row[0] < 0 || (uint64_t)row[n - 1] >= t->table->rows))
+        return rp_fail(err, RP_EDATA, "%s: row %lld is asked for, the table has %zu", t->where, (long long)row[n - 1],
+                       t->table->rows);
     if (t->target >= t->table->cols)
         return RP_OK;
     if (t->recipe->data.denominator.given)

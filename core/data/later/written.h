@@ -31,7 +31,8 @@ bool rp_written_number(const rp_written *texts, const char *text, double *out);
 /* What the rows came to, as far as it is known: label [rows] of classes, or value [rows] of a regression, and known
  * [rows]; the other of the two is NULL. Nothing is known where the table has no target. row [n], ascending and
  * distinct: only of these is anything known; NULL: of all. Of counts the value is the proportion, known where there are
- * trials. Errors: RP_EDATA: a class that was none in training, no number, no count, no column of trials. */
+ * trials. Errors: RP_EDATA: a class that was none in training, no number, no count, no column of trials, a row that the
+ * table has not. */
 rp_status rp_written_outcomes(const rp_written *texts, const int64_t *row, size_t n, int64_t *label, double *value,
                               bool *known, rp_error *err);
 

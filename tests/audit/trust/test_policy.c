@@ -773,6 +773,15 @@ static void who_says_no_need_not_have_counted(void **state)
             expect(cases[i].clause, true, "");
             rp_json_free(bad.predicate);
         }
+    (void)snprintf(text, sizeof text, cut, "0.2", "0.2", "0.9", "0.2", "0.2");
+    bad.predicate = parsed(text);
+    bad.seen = 0;
+    expect("fall: {by: r, auc: 0.1, same_recipe: true}\n", false, "auc 0.2 after 0.8; it does not say that its recipe");
+    bad.validation = true; /* of a table that the archive does not hold */
+    expect("fall: {by: r, auc: 0.1}\n", false, "auc 0.2 after 0.8; it judged rows of the archive, which does not hold");
+    bad.rows = 1;
+    expect("fall: {by: r, auc: 0.1, rows: 100}\n", true, "judged too few rows");
+    rp_json_free(bad.predicate);
     rp_json_free(good.predicate);
     rp_json_free(facts.recipe);
     v.facts = NULL;
