@@ -75,7 +75,7 @@ static void put_finding_line(rp_session *session, const rp_verified_statement *o
                        one->key_type, one->time, f->text);
 }
 
-enum { SEEN = 128 };
+enum { SEEN = 384 };
 
 /* That rows trained the model flatters their figures; "" where none did. */
 static const char *seen_words(char text[SEEN], const rp_stated_figures *f)
@@ -88,8 +88,16 @@ static const char *seen_words(char text[SEEN], const rp_stated_figures *f)
     if (f->seen > 0)
         used = snprintf(text, SEEN, ", %lld of which trained the model", (long long)f->seen);
     if (f->other > 0)
-        (void)snprintf(text + used, SEEN - (size_t)used, ", %lld of which the model was chosen by",
-                       (long long)f->other);
+        used +=
+            snprintf(text + used, SEEN - (size_t)used, ", %lld of which the model was chosen by", (long long)f->other);
+    if (f->own > 0 && !f->test && !f->validation)
+        used +=
+            snprintf(text + used, SEEN - (size_t)used, ", %lld of which are the run's own besides", (long long)f->own);
+    if (f->called_missing > 0)
+        used += snprintf(text + used, SEEN - (size_t)used, ", %lld more whose outcome the recipe calls missing",
+                         (long long)f->called_missing);
+    if (f->hidden > 0)
+        (void)snprintf(text + used, SEEN - (size_t)used, ", %lld more passed over as no rows", (long long)f->hidden);
     return text;
 }
 

@@ -156,12 +156,21 @@ static void put_rows_words(rp_buffer *out, const rp_stated_figures *f)
         rp_buffer_text(out, f->number ? " more equal a row of the run&#39;s own table</strong>"
                                       : " more equal one that early stopping or a search chose the model by</strong>");
     }
+    if (f->own > 0 && !f->test && !f->validation) {
+        rp_buffer_text(out, ", <strong>");
+        rp_html_count(out, (uint64_t)f->own);
+        rp_buffer_text(out, " more equal a row of the run&#39;s own table</strong>");
+    }
+    if (f->called_missing > 0) {
+        rp_buffer_text(out, ", <strong>");
+        rp_html_count(out, (uint64_t)f->called_missing);
+        rp_buffer_text(out, " more have an outcome that the recipe&#39;s <code>missing</code> calls missing</strong>");
+    }
     if (hidden > 0) {
         rp_buffer_text(out, ", <strong>");
         rp_html_count(out, (uint64_t)hidden);
-        rp_buffer_text(
-            out,
-            " lines that look like rows were passed over by <code>data.comment</code> or <code>data.skip_lines</code></strong>");
+        rp_buffer_text(out, " lines that may be rows are read as none, by <code>data.comment</code>, "
+                            "<code>data.skip_lines</code> or quotes</strong>");
     }
     if (!rp_json_is_true(rp_json_object_get(data, "unfiltered")))
         return;

@@ -336,7 +336,7 @@ static rp_status put_data(rp_json *out, const comparison *c, rp_error *err)
     failed = rp_json_object_set_new(data, "rows", rp_json_integer((int64_t)j->rows)) |
              rp_json_object_set_new(data, "without_outcome", rp_json_integer((int64_t)(j->rows - j->outcomes))) |
              rp_json_object_set_new(data, "unfiltered", rp_json_boolean(j->unfiltered)) |
-             rp_seen_put(data, &seen, "chose") |
+             rp_seen_put_count(data, &seen) |
              rp_json_object_set_new(data, "seen_by_parent",
                                     by_parent.trained < 0 ? rp_json_null() : rp_json_integer(by_parent.trained)) |
              rp_json_object_set_new(out, "data", data);

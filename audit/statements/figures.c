@@ -77,7 +77,10 @@ static bool read_data(rp_stated_figures *out, const rp_json *data, rp_statement_
         out->rows -= (uint64_t)rp_json_integer_value(without);
     out->seen = count_of(data, "seen");
     out->other = count_of(data, kind == RP_STATEMENT_MONITORING ? "own" : "chose");
+    out->own = kind == RP_STATEMENT_MONITORING ? 0 : count_of(data, "own");
     out->left_out = count_of(data, "left_out");
+    out->called_missing = kind == RP_STATEMENT_VALIDATION ? count_of(data, "called_missing") : 0;
+    out->hidden = count_of(data, "hidden") > 0 ? count_of(data, "hidden") : 0;
     memcpy(out->data, hex, RP_DIGEST_HEX);
     return true;
 }

@@ -54,6 +54,8 @@ static rp_status out_of_fold(area *out, const rp_judged *j, const rp_archive *ar
     rp_status status =
         rp_out_of_fold_read(&kept, archive, j->scoring->schema, outputs, j->scoring->recipe->train.exact, err);
 
+    if (status == RP_OK && trained > 0)
+        status = rp_out_of_fold_whole(&kept, j->scoring->recipe, (size_t)trained, err);
     for (size_t i = 0; i < kept.rows; i++) /* that of the positive class, which is the last */
         kept.score[i] = kept.score[i * outputs + outputs - 1];
     if (status == RP_OK)

@@ -68,48 +68,6 @@ static rp_status read_outcomes(rp_judged *j, const int64_t *row, size_t rows, rp
     return status;
 }
 
-/* The table once more, as it would be with the recipe's conditions: a row with an outcome that has none then is left
- * out. Where a condition is on a column that is not there, or of another sort, nobody knows which. */
-static rp_status count_left_out(rp_judged *j, const rp_judged_table *table, rp_error *err)
-{
-    const rp_scoring *s = j->scoring;
-    int64_t *label = j->label ? rp_calloc(j->rows + 1, sizeof *label) : NULL, kept = 0;
-    double *value = j->value ? rp_calloc(j->rows + 1, sizeof *value) : NULL;
-    bool *known = rp_calloc(j->rows + 1, sizeof *known);
-    rp_written *texts = NULL;
-    rp_error ignored = {0};
-    size_t left_out = 0;
-    rp_status status = known && (label || value) ? RP_OK : RP_ENOMEM;
-
-    j->left_out[0] = j->left_out[1] = -1;
-    if (status == RP_OK)
-        status = rp_written_open(&texts, s->schema, s->recipe, table->csv, table->size, table->where, &ignored);
-    if (status == RP_OK)
-        status = rp_written_load_kept(texts, rp_scoring_pool(s), &left_out, &ignored);
-    if (status == RP_OK)
-        status = rp_written_outcomes(texts, NULL, 0, label, value, known, &ignored);
-    for (size_t i = 0; i < j->rows && status == RP_OK; i++)
-        kept += known[i];
-    if (status == RP_OK) {
-        j->left_out[0] = (int64_t)left_out;
-        j->left_out[1] = (int64_t)j->outcomes - kept;
-    }
-    rp_written_free(texts);
-    rp_free(label);
-    rp_free(value);
-    rp_free(known);
-    return status == RP_ENOMEM ? rp_no_memory(err) : RP_OK;
-}
-
-int rp_judged_put_rules(rp_json *data, const rp_judged *j, bool known)
-{
-    const int64_t left_out = j->left_out[known];
-
-    return rp_json_object_set_new(data, "hidden", rp_json_integer((int64_t)j->hidden)) |
-           rp_json_object_set_new(data, "left_out", left_out < 0 ? rp_json_null() : rp_json_integer(left_out)) |
-           rp_json_object_set_new(data, "unfiltered", rp_json_boolean(j->unfiltered));
-}
-
 /* Which rows are of the test part, before any outcome is looked at. */
 static rp_status find_test(rp_judged *j, const void *csv, size_t size, size_t *rows, rp_error *err)
 {
@@ -155,6 +113,8 @@ static rp_status find_folds(rp_judged *j, rp_out_of_fold *kept, const rp_archive
             status = rp_fail(err, RP_EFORMAT, RP_OUT_OF_FOLD_MEMBER ": row %lld is none that trained the model",
                              (long long)kept->row[i]);
     }
+    if (status == RP_OK)
+        status = rp_out_of_fold_whole(kept, j->scoring->recipe, d->train_rows, err);
     if (status == RP_OK) {
         j->without_score = d->train_rows - kept->rows;
         j->row = kept->row;
@@ -222,12 +182,8 @@ rp_status rp_judged_new(rp_judged **out, const rp_archive *archive, const rp_jud
     if (status == RP_OK && j->fold)
         memcpy(j->scoring->scores, kept.score, kept.rows * kept.outputs * sizeof *kept.score);
     rp_out_of_fold_clear(&kept);
-    if (status == RP_OK) {
-        j->unfiltered = !own && j->scoring->recipe->data.reading.n_where > 0;
-        j->hidden = rp_rows_table(j->scoring->rows)->hidden;
-    }
-    if (status == RP_OK && j->unfiltered)
-        status = count_left_out(j, table, err);
+    if (status == RP_OK)
+        status = rp_judged_count_unread(j, table, err);
     if (status != RP_OK)
         rp_judged_free(j);
     else

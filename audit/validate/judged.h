@@ -20,10 +20,11 @@ typedef struct rp_judged {
     int64_t *row;   /* [rows]: numbers in the table; NULL: all of it */
     int64_t *fold;  /* [rows]: whose trial scored it, in the place of the model; NULL: the model scored all */
     size_t rows, outcomes;
-    size_t without_score; /* with fold: rows that trained the model and have no score out of fold */
-    bool unfiltered;      /* the recipe has conditions on rows, and these were judged whether they meet them or not */
-    int64_t left_out[2];  /* unfiltered: rows that they leave out, those of them with an outcome; -1: not known */
-    size_t hidden;        /* lines of the table that look like rows and are passed over (data.comment, skip_lines) */
+    size_t without_score;  /* with fold: rows that trained the model and have no score out of fold */
+    bool unfiltered;       /* the recipe has conditions on rows, and these were judged whether they meet them or not */
+    int64_t left_out[2];   /* unfiltered: rows that they leave out, those of them with an outcome; -1: not known */
+    size_t called_missing; /* rows without an outcome, as data.missing has a word of its own for what stands there */
+    size_t hidden;         /* lines of the table that may be rows and are read as none (rp_csv_maybe_rows) */
 } rp_judged;
 
 /* Which rows are judged, and whether a recipe's filter leaves some of them out. */
@@ -73,8 +74,12 @@ rp_slice_rows rp_judged_rows(const rp_judged *judged);
  * the scores out of fold. */
 rp_status rp_judged_development(rp_json **out, const rp_judged *judged, const rp_archive *archive,
                                 const rp_json *figures, rp_error *err);
+/* unfiltered, left_out, called_missing and hidden; after the outcomes are read. Errors: RP_ENOMEM, those of reading the
+ * table. */
+rp_status rp_judged_count_unread(rp_judged *judged, const rp_judged_table *table, rp_error *err);
 /* What a statement says of rows that are judged although the recipe leaves them out, and of lines that look like rows:
- * "hidden", "left_out" and "unfiltered"; known: of the rows with an outcome alone. Not 0: out of memory. */
+ * "hidden", "left_out" and "unfiltered"; known: of the rows with an outcome alone, and "called_missing" too. Not 0: out
+ * of memory. */
 int rp_judged_put_rules(rp_json *data, const rp_judged *judged, bool known);
 /* The names of the model's classes in their order, null of a regression; NULL when memory runs out. */
 rp_json *rp_judged_classes(const rp_judged *judged);

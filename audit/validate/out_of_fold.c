@@ -47,7 +47,7 @@ static bool take_score(reader *r, size_t cell, double *out)
 
     if (!r->wide)
         *out = narrow;
-    return number && *out - *out == 0;
+    return number && *out - *out == 0 && (r->schema->classes == 0 || (*out >= 0 && *out <= 1));
 }
 
 static bool take_cells(reader *r)
@@ -101,8 +101,8 @@ static rp_status read_rows(reader *r, rp_error *err)
         if ((status = rp_csv_row(&r->csv)) == RP_OK && !take_cells(r))
             status = rp_fail(err, RP_EFORMAT,
                              RP_OUT_OF_FOLD_MEMBER
-                             ": line of scores %zu: expected row, fold, truth, predicted and %zu scores, "
-                             "rows ascending",
+                             ": line of scores %zu: expected row, fold, truth, predicted and %zu scores from "
+                             "0 to 1, rows ascending",
                              r->out->rows + 1, r->schema->classes ? r->out->outputs : 0);
         r->out->rows += status == RP_OK;
     }
@@ -137,4 +137,31 @@ rp_status rp_out_of_fold_read(rp_out_of_fold *out, const rp_archive *archive, co
     rp_free(r.text);
     rp_buffer_free(&bytes);
     return status == RP_EDATA ? rp_fail_at(err, RP_EFORMAT, RP_OUT_OF_FOLD_MEMBER) : status;
+}
+
+rp_status rp_out_of_fold_whole(const rp_out_of_fold *kept, const rp_recipe *recipe, size_t trained, rp_error *err)
+{
+    const size_t folds = (size_t)recipe->data.folds;
+    size_t *count = rp_calloc(folds + 1, sizeof *count), there = 0, least = SIZE_MAX, most = 0;
+    bool fine = true;
+
+    if (!count)
+        return rp_no_memory(err);
+    for (size_t i = 0; i < kept->rows && fine; i++) {
+        fine = (uint64_t)kept->fold[i] < folds;
+        count[fine ? (size_t)kept->fold[i] : 0]++;
+    }
+    for (size_t f = 0; f < folds; f++) {
+        there += count[f] > 0;
+        least = count[f] > 0 && count[f] < least ? count[f] : least;
+        most = count[f] > most ? count[f] : most;
+    }
+    rp_free(count);
+    fine = fine && (there < folds || kept->rows == trained);
+    return fine && (recipe->data.group.given || there == 0 || most - least <= 1)
+               ? RP_OK
+               : rp_fail(err, RP_EFORMAT,
+                         RP_OUT_OF_FOLD_MEMBER ": expected all rows of a fold or none, of %zu rows in %zu folds; found "
+                                               "%zu lines of %zu folds, of %zu to %zu each",
+                         trained, folds, kept->rows, there, least, most);
 }

@@ -19,4 +19,9 @@ rp_status rp_out_of_fold_read(rp_out_of_fold *out, const rp_archive *archive, co
                               bool wide, rp_error *err);
 void rp_out_of_fold_clear(rp_out_of_fold *scores);
 
+/* A fold's rows are there, all of them, or none, as it failed: lines that were cut out would make the rest look as it
+ * likes. Folds that are dealt differ by at most one row (CONTRACT 9.4); groups' do not. Errors: RP_EFORMAT, RP_ENOMEM.
+ */
+rp_status rp_out_of_fold_whole(const rp_out_of_fold *kept, const rp_recipe *recipe, size_t trained, rp_error *err);
+
 #endif

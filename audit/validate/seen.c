@@ -24,31 +24,34 @@ typedef struct search {
     const rp_judged *judged;
     const int64_t *row; /* NULL: the first n */
     size_t n;
-    bool *trained, *other; /* [n] */
-    bool all_parts;        /* other: like one of any other part, whether the model was chosen by it or not */
+    bool *trained, *other, *own; /* [n] */
+    bool all_parts;              /* other: like one of any other part, whether the model was chosen by it or not */
 } search;
 
 static rp_status open_search(search *s, rp_error *err)
 {
     s->trained = rp_calloc(s->n + 1, sizeof *s->trained);
     s->other = rp_calloc(s->n + 1, sizeof *s->other);
-    return s->trained && s->other ? RP_OK : rp_no_memory(err);
+    s->own = rp_calloc(s->n + 1, sizeof *s->own);
+    return s->trained && s->other && s->own ? RP_OK : rp_no_memory(err);
 }
 
 static void close_search(search *s)
 {
     rp_free(s->trained);
     rp_free(s->other);
+    rp_free(s->own);
 }
 
 /* A row that trained is one of these, whatever else it is. */
 static rp_seen_rows count(const search *s)
 {
-    rp_seen_rows out = {0, 0};
+    rp_seen_rows out = {0, 0, 0};
 
     for (size_t i = 0; i < s->n; i++) {
         out.trained += s->trained[i];
         out.other += s->other[i] && !s->trained[i];
+        out.own += s->own[i] && !s->other[i] && !s->trained[i];
     }
     return out;
 }
@@ -99,8 +102,9 @@ static rp_status open_trained(trained_rows *out, const rp_scoring *scoring, cons
 }
 
 /* Marks those that the training rows of an archive have. recipe: that archive's. *held: its table is there, and of the
- * same features. */
-static rp_status mark_trained(bool *held, search *s, const rp_archive *archive, const rp_recipe *recipe, rp_error *err)
+ * same features. own: is the run's: its other parts are marked too. */
+static rp_status mark_trained(bool *held, search *s, const rp_archive *archive, const rp_recipe *recipe, bool own_parts,
+                              rp_error *err)
 {
     const rp_scoring *scoring = s->judged->scoring;
     trained_rows own;
@@ -112,7 +116,9 @@ static rp_status mark_trained(bool *held, search *s, const rp_archive *archive, 
         const rp_read_rows judged = {scoring->schema, scoring->rows}, trained = {d->schema, own.table};
         const rp_own_rows list[] = {{d->train_row, d->train_rows, s->trained},
                                     {d->valid_row, s->all_parts || chose(recipe) ? d->valid_rows : 0, s->other},
-                                    {d->test_row, s->all_parts ? d->test_rows : 0, s->other}};
+                                    {d->test_row, s->all_parts ? d->test_rows : 0, s->other},
+                                    {d->valid_row, own_parts ? d->valid_rows : 0, s->own},
+                                    {d->test_row, own_parts ? d->test_rows : 0, s->own}};
 
         status = rp_rows_like(&judged, s->row, s->n, &trained, list, sizeof list / sizeof *list, err);
     }
@@ -121,7 +127,7 @@ static rp_status mark_trained(bool *held, search *s, const rp_archive *archive, 
 }
 
 /* The rows of data.test_csv are all of another part. *held: its table is there, or there is none. */
-static rp_status mark_test_table(bool *held, search *s, const rp_archive *archive, rp_error *err)
+static rp_status mark_test_table(bool *held, search *s, bool *mark, const rp_archive *archive, rp_error *err)
 {
     const rp_scoring *scoring = s->judged->scoring;
     const char *member = rp_judged_test_member(archive);
@@ -130,9 +136,9 @@ static rp_status mark_test_table(bool *held, search *s, const rp_archive *archiv
     int64_t *all = NULL;
     rp_status status;
 
+    *held = strcmp(member, RP_TABLE_MEMBER) == 0 || rp_archive_find(archive, member) != NULL;
     if (strcmp(member, RP_TABLE_MEMBER) == 0)
         return RP_OK;
-    *held = rp_archive_find(archive, member) != NULL;
     if (!*held)
         return RP_OK;
     status = rp_archive_read_member(archive, member, SIZE_MAX / 2, &csv, err);
@@ -144,8 +150,8 @@ static rp_status mark_test_table(bool *held, search *s, const rp_archive *archiv
         all[i] = (int64_t)i;
     if (status == RP_OK)
         status = rp_rows_like(&(rp_read_rows){scoring->schema, scoring->rows}, s->row, s->n,
-                              &(rp_read_rows){scoring->schema, rows},
-                              &(rp_own_rows){all, rp_rows_count(rows), s->other}, 1, err);
+                              &(rp_read_rows){scoring->schema, rows}, &(rp_own_rows){all, rp_rows_count(rows), mark}, 1,
+                              err);
     rp_free(all);
     rp_rows_free(rows);
     rp_buffer_free(&csv);
@@ -160,14 +166,14 @@ static rp_status count_out_of_fold(rp_seen_rows *out, const rp_archive *archive,
     rp_tally seen;
     rp_status status = open_trained(&own, j->scoring, archive, j->scoring->recipe, err);
 
-    *out = (rp_seen_rows){-1, -1};
+    *out = (rp_seen_rows){-1, -1, -1};
     if (status == RP_OK && own.table != NULL) {
         status = rp_rows_seen_apart(&seen, j->scoring->schema, own.table,
                                     &(rp_folded_rows){j->row, j->fold, j->known, j->rows}, own.dataset->train_row,
                                     own.dataset->train_rows, err);
         if (status == RP_OK)
             *out = (rp_seen_rows){(int64_t)seen.count,
-                                  chose(j->scoring->recipe) ? (int64_t)(j->outcomes - seen.count) : 0};
+                                  chose(j->scoring->recipe) ? (int64_t)(j->outcomes - seen.count) : 0, 0};
     }
     close_trained(&own);
     return status;
@@ -197,7 +203,7 @@ static rp_status mark_parent(bool *held, search *s, const rp_archive *parent, rp
     if (status == RP_OK)
         status = rp_recipe_from_json(&recipe, json, RP_RECIPE_MEMBER, &ignored);
     if (status == RP_OK)
-        status = mark_trained(held, s, parent, recipe, &ignored);
+        status = mark_trained(held, s, parent, recipe, false, &ignored);
     rp_recipe_free(recipe);
     rp_json_free(json);
     if (status == RP_ENOMEM)
@@ -206,12 +212,14 @@ static rp_status mark_parent(bool *held, search *s, const rp_archive *parent, rp
     return RP_OK;
 }
 
-/* The run, and from it back to one that started from nothing. */
-static rp_status mark_all(bool *known, search *s, const rp_archive *archive, const rp_archive *const *parents, size_t n,
-                          rp_error *err)
+/* The run, and from it back to one that started from nothing. *own: its other parts are known. */
+static rp_status mark_all(bool *known, bool *own, search *s, const rp_archive *archive,
+                          const rp_archive *const *parents, size_t n, rp_error *err)
 {
-    rp_status status = mark_trained(known, s, archive, s->judged->scoring->recipe, err);
+    rp_status status = mark_trained(known, s, archive, s->judged->scoring->recipe, true, err);
 
+    if (status == RP_OK && *known)
+        status = mark_test_table(own, s, s->own, archive, err);
     while (status == RP_OK && *known && rp_parent_id(archive)) {
         archive = named(rp_parent_id(archive), parents, n);
         *known = archive != NULL;
@@ -226,20 +234,22 @@ rp_status rp_seen_count(rp_seen_rows *out, const rp_archive *archive, const rp_j
 {
     search s = {.judged = judged};
     int64_t *chosen = NULL;
-    bool known = false;
+    bool known = false, own = false;
     rp_status status;
 
     if (judged->fold != NULL)
         return count_out_of_fold(out, archive, judged, err);
-    *out = (rp_seen_rows){-1, -1};
+    *out = (rp_seen_rows){-1, -1, -1};
     status = rows_with_outcome(&chosen, &s.n, judged, err);
     s.row = chosen;
     if (status == RP_OK)
         status = open_search(&s, err);
     if (status == RP_OK)
-        status = mark_all(&known, &s, archive, parents, n, err);
+        status = mark_all(&known, &own, &s, archive, parents, n, err);
     if (status == RP_OK && known)
         *out = count(&s);
+    if (!own)
+        out->own = -1;
     close_search(&s);
     rp_free(chosen);
     return status;
@@ -251,11 +261,11 @@ rp_status rp_seen_own(rp_seen_rows *out, const rp_archive *archive, const rp_jud
     bool known = false;
     rp_status status = open_search(&s, err);
 
-    *out = (rp_seen_rows){-1, -1};
+    *out = (rp_seen_rows){-1, -1, -1};
     if (status == RP_OK)
-        status = mark_trained(&known, &s, archive, judged->scoring->recipe, err);
+        status = mark_trained(&known, &s, archive, judged->scoring->recipe, false, err);
     if (status == RP_OK && known)
-        status = mark_test_table(&known, &s, archive, err);
+        status = mark_test_table(&known, &s, s.other, archive, err);
     if (status == RP_OK && known)
         *out = count(&s);
     close_search(&s);
@@ -271,4 +281,9 @@ int rp_seen_put(rp_json *data, const rp_seen_rows *seen, const char *other)
 {
     return rp_json_object_set_new(data, "seen", count_json(seen->trained)) |
            rp_json_object_set_new(data, other, count_json(seen->other));
+}
+
+int rp_seen_put_count(rp_json *data, const rp_seen_rows *seen)
+{
+    return rp_seen_put(data, seen, "chose") | rp_json_object_set_new(data, "own", count_json(seen->own));
 }

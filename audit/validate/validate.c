@@ -81,7 +81,7 @@ static rp_status fill(rp_json *out, const validation *v, const void *csv, size_t
     failed |= rp_judged_put_rules(data, j, true);
     if (j->fold)
         failed |= rp_json_object_set_new(data, "without_score", rp_json_integer((int64_t)j->without_score));
-    failed |= rp_seen_put(data, &v->seen, "chose");
+    failed |= rp_seen_put_count(data, &v->seen);
     failed |= rp_json_object_set_new(out, "data", data);
     failed |= rp_json_object_set_new(out, "classes", rp_judged_classes(j));
     if (status == RP_OK)

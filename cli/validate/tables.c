@@ -391,7 +391,9 @@ static void put_data(rp_session *session, const rp_json *predicate, const char *
     if (rp_json_is_true(at(data, "unfiltered")))
         put_left_out(session, at(data, "left_out"));
     if (count_at(data, "hidden"))
-        rp_put_hidden(session, count_at(data, "hidden"), "", "");
+        rp_put_verdict(
+            session, false, "hidden", "%lld %s: by data.comment, data.skip_lines or quotes they are read as none",
+            count_at(data, "hidden"), count_at(data, "hidden") == 1 ? "line may be a row" : "lines may be rows");
     if (count_at(data, "seen"))
         rp_put_line(session, "seen", "%lld are in every feature what a training row %sis: they flatter",
                     count_at(data, "seen"), at(data, "without_score") ? "of their trial " : "");
@@ -401,7 +403,11 @@ static void put_data(rp_session *session, const rp_json *predicate, const char *
     if (count_at(data, "chose"))
         rp_put_line(session, "chosen", "by %lld more, which said when to stop or which settings to take: they flatter",
                     count_at(data, "chose"));
-    if (count_at(data, "own"))
+    if (count_at(data, "called_missing"))
+        rp_put_verdict(session, false, "missing",
+                       "%lld rows have an outcome that the recipe's data.missing calls missing: no figure has them",
+                       count_at(data, "called_missing"));
+    if (count_at(data, "own") && !rp_json_is_string(at(at(predicate, "options"), "part")))
         rp_put_line(session, "own", "%lld more are in every feature what a row of the run's own table is",
                     count_at(data, "own"));
     rp_put_line(session, "sha256", "%s", digest ? digest : "-");

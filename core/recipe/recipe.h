@@ -355,6 +355,8 @@ rp_status rp_recipe_from_yaml(rp_recipe **out, const char *text, size_t length, 
 /* The resolved form back; refuses what rp_recipe_from_yaml would not have produced. Errors: RP_EFORMAT;
  * RP_EUNSUPPORTED for a newer recipe version. */
 rp_status rp_recipe_from_json(rp_recipe **out, const rp_json *json, const char *where, rp_error *err);
+/* Whether data.missing has the word by itself. */
+bool rp_recipe_usual_missing(const char *word);
 void rp_recipe_free(rp_recipe *recipe);
 
 #endif

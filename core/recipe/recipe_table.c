@@ -17,6 +17,14 @@ static const char *const missing_words[] = {"",     "#N/A",   "#N/A N/A", "#NA",
                                             "-nan", "1.#IND", "1.#QNAN",  "<NA>", "N/A",     "NA",       "NULL",
                                             "NaN",  "None",   "n/a",      "nan",  "null",    "?"};
 
+bool rp_recipe_usual_missing(const char *word)
+{
+    for (size_t i = 0; i < COUNT(missing_words); i++)
+        if (strcmp(missing_words[i], word) == 0)
+            return true;
+    return false;
+}
+
 static void read_missing(rp_node_reader *reader, const rp_node *data, rp_recipe *out)
 {
     const rp_node *node = reader->status == RP_OK ? rp_node_find(data, "missing") : NULL;

@@ -96,6 +96,11 @@ typedef struct rp_stated_figures {
     int64_t other;                   /* further ones by which the model was chosen, of a monitoring those of its run's
                                       * other parts; -1: not known */
     int64_t left_out;                /* of those the ones that the recipe's data.where leaves out; -1: not known */
+    int64_t own;                     /* of a validation or retraining: further ones that are of the run's own table, or
+                                      * of its data.test_csv; -1: not known */
+    int64_t called_missing;          /* of a validation: besides, rows whose outcome only the recipe's data.missing
+                                      * calls missing; -1: not known */
+    int64_t hidden;                  /* besides, lines that look like rows and were passed over */
     uint64_t number;                 /* of a monitoring: its place in the chain of periods; else 0 */
     char period[129];                /* of a monitoring; "": it has no name */
     char predecessor[RP_DIGEST_HEX]; /* of a retraining: the parent's archive id; else "" */

@@ -122,12 +122,27 @@ static const char *not_counted(const rp_check *c, rp_statement_kind kind)
                                 : "does not say how many of its rows were trained on";
 }
 
+/* Rows of the run's own table are no others; and what a predecessor's rows chose (its recipe's settings, that a
+ * retraining has taken on) may be among them, where both are of one table. A part of it says itself that it is one. */
+static bool own_count(const rp_check *c, size_t i)
+{
+    const rp_json *recipe = c->verified->facts ? c->verified->facts->recipe : NULL;
+    const rp_verified_statement *one = &c->verified->statement[i];
+
+    if (one->figures->test || one->figures->validation || one->kind == RP_STATEMENT_MONITORING)
+        return false;
+    return c->clause->figures.others || (c->clause->kind != RP_CLAUSE_FALL && rp_fact_at(recipe, "predecessor"));
+}
+
 /* A run and its predecessor may be held against each other on the run's own validation part, whatever that decided. */
 static const char *other_lacks(const rp_check *c, size_t i)
 {
     const rp_stated_figures *f = c->verified->statement[i].figures;
     const bool monitors = c->verified->statement[i].kind == RP_STATEMENT_MONITORING;
 
+    if (own_count(c, i) && f->own < 0)
+        return "does not say how many of its rows are of the run's own table: reprise validate and retrain count them, "
+               "where the table was withheld with --withheld DIR";
     if (c->clause->kind == RP_CLAUSE_FALL)
         return NULL;
     if (f->other < 0)
@@ -147,7 +162,11 @@ static const char *exceeds(const rp_check *c, size_t i)
     const rp_figure_rule *rule = &c->clause->figures;
     const rp_stated_figures *f = c->verified->statement[i].figures;
     const double rows = (double)f->rows, seen = f->seen > 0 ? (double)f->seen : 0;
-    const double other = c->clause->kind != RP_CLAUSE_FALL && f->other > 0 ? (double)f->other : 0;
+    const bool others = own_count(c, i);
+    const double other = (others || c->clause->kind != RP_CLAUSE_FALL) && f->other > 0 ? (double)f->other : 0;
+    const double own = others && f->own > 0 ? (double)f->own : 0;
+    const double unread = (double)f->hidden + (f->called_missing > 0 ? (double)f->called_missing : 0);
+    const double left_out = f->left_out > 0 ? (double)f->left_out : 0;
 
     if (rule->seen < 1 && seen > rule->seen * rows)
         return "judged rows that the model was trained on";
@@ -155,8 +174,17 @@ static const char *exceeds(const rp_check *c, size_t i)
         return c->verified->statement[i].kind == RP_STATEMENT_MONITORING
                    ? "looked at rows of the run's own table, which are of no later time"
                    : "judged rows by which the model was chosen (early stopping, search)";
-    return !allows_any_left_out(c) && (double)f->left_out > rule->left_out * rows
-               ? "judged rows that the recipe's conditions (data.where) leave out: leave them out of the file"
+    if (rule->seen < 1 && seen + other + own > rule->seen * rows)
+        return c->clause->figures.others ? "judged rows of the run's own table, which are no others"
+                                         : "judged rows of the run's own table, by which its predecessor may have been "
+                                           "chosen: take rows that neither of them had";
+    if (allows_any_left_out(c))
+        return NULL;
+    if (left_out > rule->left_out * rows)
+        return "judged rows that the recipe's conditions (data.where) leave out: leave them out of the file";
+    return left_out + unread > rule->left_out * (rows + unread)
+               ? "passed over rows whose outcome the recipe calls missing (data.missing), or lines that may be rows "
+                 "and are read as none (data.comment, data.skip_lines, quotes)"
                : NULL;
 }
 
@@ -171,6 +199,9 @@ const char *rp_seen_lacks(const rp_check *c, size_t i, bool *unknown)
     if (lacks == NULL && !allows_any_left_out(c) && f->left_out < 0)
         lacks = "does not say how many of its rows the recipe's conditions (data.where) leave out: a policy takes any "
                 "with left_out: 1";
+    if (lacks == NULL && !allows_any_left_out(c) && f->called_missing < 0)
+        lacks = "does not say how many outcomes the recipe calls missing (data.missing): reprise validate counts them, "
+                "and a policy takes any with left_out: 1";
     return lacks;
 }
 
@@ -185,11 +216,14 @@ void rp_put_seen(const rp_check *c, rp_buffer *text)
         rp_buffer_text(text, ", of which at most ");
         rp_put_bound(text, rule->seen);
         rp_buffer_text(text, what);
+        rp_buffer_text(text, rule->others && c->clause->kind == RP_CLAUSE_FALL ? " or are of its own table"
+                             : rule->others                                    ? " or are of the run's own table"
+                                                                               : "");
     }
     if (rule->left_out < 1 && c->clause->kind != RP_CLAUSE_FALL) {
         rp_buffer_text(text, rule->seen < 1 ? ", and at most " : ", of which at most ");
         rp_put_bound(text, rule->left_out);
-        rp_buffer_text(text, " are none that its conditions keep");
+        rp_buffer_text(text, " are none that its conditions keep, or passed over");
     }
 }
 
@@ -214,7 +248,8 @@ static const char *chosen(const rp_check *c, size_t i)
     const rp_json *recipe = c->verified->facts ? c->verified->facts->recipe : NULL;
 
     if (!c->verified->statement[i].figures->test)
-        return "";
+        return rp_fact_at(recipe, "predecessor") ? ", its predecessor not looked at: what chose that one is not counted"
+                                                 : "";
     if (rp_fact_at(recipe, "data.test_csv"))
         return ", its test part a table of its own (data.test_csv), which who made the run chose";
     if (rp_fact_at(recipe, "data.split"))

@@ -169,6 +169,40 @@ rp_status rp_written_load_kept(rp_written *t, rp_pool *pool, size_t *left_out, r
     return status;
 }
 
+/* Whether the cells that make the outcomes of n rows are there. */
+static void mark_present(bool present[RP_BLOCK], const rp_written *t, size_t first, size_t n)
+{
+    const size_t col[] = {t->target, t->trials};
+    uint32_t code[RP_BLOCK];
+
+    memset(present, 1, n * sizeof *present);
+    for (size_t k = 0; k < sizeof col / sizeof *col; k++) {
+        if (col[k] >= t->table->cols)
+            continue;
+        rp_table_codes(t->table, col[k], first, n, code);
+        for (size_t i = 0; i < n; i++)
+            present[i] = present[i] && code[i] != (uint32_t)RP_NO_CODE;
+    }
+}
+
+size_t rp_written_called_missing(const rp_written *all, const rp_written *t)
+{
+    bool written[RP_BLOCK], taken[RP_BLOCK];
+    size_t out = 0;
+
+    if (all->target >= all->table->cols || all->table->rows != t->table->rows)
+        return 0;
+    for (size_t first = 0; first < t->table->rows; first += RP_BLOCK) {
+        const size_t n = t->table->rows - first < RP_BLOCK ? t->table->rows - first : RP_BLOCK;
+
+        mark_present(written, all, first, n);
+        mark_present(taken, t, first, n);
+        for (size_t i = 0; i < n; i++)
+            out += written[i] && !taken[i];
+    }
+    return out;
+}
+
 size_t rp_written_rows(const rp_written *t)
 {
     return t->table->rows;

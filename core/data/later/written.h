@@ -20,6 +20,9 @@ rp_status rp_written_load(rp_written *texts, rp_pool *pool, rp_error *err);
  * *left_out: how many are. Errors: also RP_EARG: a condition is on a column that is not there; RP_EDATA: a cell that it
  * cannot be held against. */
 rp_status rp_written_load_kept(rp_written *texts, rp_pool *pool, size_t *left_out, rp_error *err);
+/* How many rows have the cells that an outcome is made of, the target's and of counts the trials', in the table of all,
+ * and in the other, which is the same file read with further words for a missing cell, not both. Both are loaded. */
+size_t rp_written_called_missing(const rp_written *all, const rp_written *texts);
 size_t rp_written_rows(const rp_written *texts);
 /* The cells of a loaded column: out [rows], NULL where one is missing. They live as long as the object. */
 void rp_written_column(const rp_written *texts, size_t col, const char **out);

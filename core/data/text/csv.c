@@ -415,3 +415,43 @@ rp_status rp_csv_hidden(size_t *out, const rp_csv *csv, int64_t skipped, size_t 
     rp_csv_close(&part);
     return RP_OK;
 }
+
+static bool may_be_row(const rp_csv *csv, size_t begin, size_t end, size_t cells)
+{
+    return rp_csv_count(csv->in + begin, end - begin, (unsigned char)csv->delimiter) + 1 >= cells;
+}
+
+/* Of the lines of one row those that begin within a cell; the last of them as far as its first quote. */
+static size_t lines_within(const rp_csv *csv, size_t begin, size_t end, size_t cells)
+{
+    size_t out = 0;
+
+    for (size_t at = line_behind(csv, begin), next; at < end; at = next) {
+        const unsigned char *quote;
+
+        next = line_behind(csv, at);
+        quote = next >= end ? memchr(csv->in + at, '"', end - at) : NULL;
+        out += may_be_row(csv, at, quote != NULL ? (size_t)(quote - csv->in) : next, cells);
+    }
+    return out;
+}
+
+size_t rp_csv_maybe_rows(const rp_csv *csv, int64_t skipped, size_t cells)
+{
+    const size_t half = cells < 4 ? 2 : (cells + 1) / 2;
+    size_t at = mark_length(csv->in, csv->end), next, out = 0;
+
+    if (cells < 2)
+        return 0;
+    for (; skipped > 0 && at < csv->end; skipped--, at = next) {
+        next = line_behind(csv, at);
+        out += may_be_row(csv, at, next, half);
+    }
+    for (; at < csv->end; at = next) {
+        const bool comment = csv->comment != 0 && csv->in[at] == (unsigned char)csv->comment;
+
+        next = comment ? line_behind(csv, at) : next_row(csv, at, false);
+        out += comment ? may_be_row(csv, at, next, half) : lines_within(csv, at, next, half);
+    }
+    return out;
+}

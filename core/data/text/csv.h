@@ -58,6 +58,9 @@ size_t rp_csv_cut(const rp_csv *csv, size_t target, size_t *cut, size_t most);
 /* How many of the skipped lines in front, and of the lines of comment, have as many cells as a row, behind the sign of
  * a comment: they look like rows that somebody left out. None in a table of one column. Errors: RP_ENOMEM. */
 rp_status rp_csv_hidden(size_t *out, const rp_csv *csv, int64_t skipped, size_t cells, rp_error *err);
+/* How many lines may be rows that nobody reads: of those in front, of comment, and of those that begin within a quoted
+ * cell the ones with delimiters enough for half as many cells as a row has, and for two. */
+size_t rp_csv_maybe_rows(const rp_csv *csv, int64_t skipped, size_t cells);
 /* Bytes of a kind. */
 size_t rp_csv_count(const unsigned char *in, size_t size, unsigned char byte);
 

@@ -734,7 +734,8 @@ static void who_says_no_need_not_have_counted(void **state)
         rp_statement_kind kind;
         const char *clause, *says;
     } cases[] = {
-        {RP_STATEMENT_VALIDATION, "validation: {by: r, of: auc, at_least: 0.7}\n", "found auc 0.2; it does not say"},
+        {RP_STATEMENT_VALIDATION, "validation: {by: r, of: auc, at_least: 0.7}\n",
+         "not looked at: what chose that one is not counted; it does not say"},
         {RP_STATEMENT_VALIDATION, "slices: {column: g, of: auc, at_least: 0.7, by: r}\n", "a with 0.2; it does not"},
         {RP_STATEMENT_VALIDATION, "selection: {column: h, favourable: 'no', ratio: 0.8, by: r}\n", "ratio 0.2, "},
         {RP_STATEMENT_MONITORING, "drift: {by: r, psi: 0.7}\n", "PSI 0.9, period 1; it does not say"},

@@ -54,7 +54,10 @@ def validation(model, path, by, groups, favourable, threshold, part=None):
     data = {"bytes": len(text), "sha256": hashlib.sha256(text).hexdigest(), "rows": len(rows), "hidden": 0,
             "unfiltered": model.filtered and not part, "without_outcome": len(rows) - len(judged),
             "seen": sum(model.key(rows[r]) in known for r in judged),
-            "chose": sum(model.key(rows[r]) in chose for r in judged), "left_out": left_out(model, rows, judged, part)}
+            "chose": sum(model.key(rows[r]) in chose for r in judged), "left_out": left_out(model, rows, judged, part),
+            "called_missing": 0}
+    own = {model.key(model.raw[r]) for r in model.judged + model.tested} - known - chose
+    data["own"] = 0 if part == "folds" else sum(model.key(rows[r]) in own for r in judged)
     if part == "folds":
         data["seen"], data["without_score"] = model.known_elsewhere(), len(model.train) - len(rows)
     classes = model.metrics.get("classes")
@@ -153,7 +156,7 @@ def monitoring(model, path, period, previous):
     rows, scores = model.read(pathlib.Path(path).read_text()), model.scores(path)
     known = {model.key(model.raw[r]) for r in model.train}
     others = {model.key(model.raw[r]) for r in model.judged + model.tested} - known
-    del said["data"]["chose"]
+    del said["data"]["chose"], said["data"]["called_missing"]
     said["data"] |= {"seen": sum(model.key(row) in known for row in rows), "own": sum(model.key(row) in others for row in rows),
                      "left_out": left_out(model, rows, range(len(rows)), None)}
     said["scores"], said["columns"] = drift(model, rows, scores)
@@ -175,12 +178,14 @@ def comparison(parent, child, path, part, threshold):
     outcomes = [row[target] for row in rows]
     there = [r for r, t in enumerate(outcomes) if t is not None]
     made = [m.figures(s, outcomes, threshold, False) for m, s in zip((parent, child), both)]
+    own = {child.key(child.raw[r]) for r in child.judged + child.tested} - {child.key(child.raw[t]) for t in child.train}
     seen = [sum(m.key(rows[r]) in {m.key(m.raw[t]) for t in m.train} for r in there) for m in (parent, child)]
     classes = child.metrics.get("classes")
     out = {"contract": 1, "classes": classes, "options": {"part": part, "threshold": threshold and real(threshold)},
            "figures": dict(zip(("parent", "child"), made)),
            "data": {"bytes": len(text), "sha256": hashlib.sha256(text).hexdigest(), "rows": len(rows), "unfiltered": False,
-                    "without_outcome": len(rows) - len(there), "seen": seen[1], "seen_by_parent": seen[0], "chose": 0},
+                    "without_outcome": len(rows) - len(there), "seen": seen[1], "seen_by_parent": seen[0], "chose": 0,
+                    "own": sum(child.key(rows[r]) in own for r in there)},
            "predecessor": {"archive_id": parent.id, "named": True, "recipe_differs": []},
            "changes": {"card_left_out": [], "recipe_left_out": [], "columns_gone": [],
                        "columns_new": [n for n in child.names if n not in parent.names],
