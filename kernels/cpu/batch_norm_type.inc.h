@@ -44,9 +44,8 @@ RP_INLINE void FN(sum_rows)(T *sum, const FN(channels) * k, FN(term) term, const
             to[j] += term == FN(ELEMENT) ? x[j] : term == FN(SQUARE) ? d * d : g[j] * (d * k->r[j]);
         }
     }
-    RP_NO_UNROLL for (size_t half = RP_LANES / 2; half > 0; half /= 2)
-        RP_NO_UNROLL for (size_t l = 0; l < half; l++)
-            RP_EACH(j, n) lane[l][j] += lane[l + half][j];
+    RP_NO_UNROLL for (size_t half = RP_LANES / 2; half > 0; half /= 2) RP_NO_UNROLL for (size_t l = 0; l < half; l++)
+        RP_EACH(j, n) lane[l][j] += lane[l + half][j];
     RP_EACH(j, n) sum[j] = lane[0][j];
 }
 
