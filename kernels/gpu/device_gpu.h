@@ -90,6 +90,8 @@ void rp_gpu_leave_alone(rp_gpu_device *d);
 void rp_gpu_break(rp_gpu_device *device, const rp_error *why);
 /* As rp_driver_result; what is not out of memory breaks the device. */
 rp_status rp_gpu_result(rp_gpu_device *d, int result, const char *call, rp_error *err);
+/* The same for a kernel: its name stands in the error, and in what every later call tells. */
+rp_status rp_gpu_result_of(rp_gpu_device *d, int result, const char *call, const char *kernel, rp_error *err);
 rp_cu_stream rp_gpu_handle(rp_gpu_device *d, rp_stream *stream);
 /* Marks that something is on a stream. */
 void rp_gpu_busy(rp_gpu_device *d);
