@@ -31,6 +31,12 @@ static rp_status look_at_environment(rp_pinned *pinned, rp_error *err)
         return rp_fail(err, RP_EUNSUPPORTED,
                        "profile pinned: CUBLAS_WORKSPACE_CONFIG: expected at most %zu bytes, found %zu",
                        sizeof pinned->variable - 1, strlen(config));
+    for (const char *c = config; c != NULL && *c != '\0'; c++)
+        if (*c < ' ' || *c > '~')
+            return rp_fail(err, RP_EUNSUPPORTED,
+                           "profile pinned: CUBLAS_WORKSPACE_CONFIG: expected printable ASCII, since the archive has "
+                           "it, found byte 0x%02X",
+                           (unsigned char)*c);
     (void)snprintf(pinned->variable, sizeof pinned->variable, "%s", config ? config : "");
     return RP_OK;
 }

@@ -76,6 +76,8 @@ expect 5 'pinned to Emulated (4 multiprocessors) and stand-in 130000' $replay
 expect 5 'device cpu has no library' $replay --steps 6:9
 expect 5 'library.version: recorded 130000, here 130001' env RP_CUBLASLT_LIBRARY="$other" $replay --device emulated
 expect 5 'library.sha256: recorded' env RP_CUBLASLT_LIBRARY="$other" $replay --device emulated --steps 6:9
+expect 5 'CUBLAS_WORKSPACE_CONFIG: expected printable ASCII' env CUBLAS_WORKSPACE_CONFIG=$'bad\nvalue' \
+    "$reprise" run pinned.yaml -o other.reprise --device emulated
 expect 5 'CUBLAS_WORKSPACE_CONFIG: recorded not set, here :16:8' \
     env CUBLAS_WORKSPACE_CONFIG=:16:8 $replay --device emulated
 for variable in CUBLAS_EMULATE_SINGLE_PRECISION CUBLAS_EMULATE_DOUBLE_PRECISION CUBLAS_EMULATION_STRATEGY \
