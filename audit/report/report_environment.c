@@ -84,6 +84,7 @@ static void put_host(rp_report_view *r, const rp_json *predicate)
     put_value(r, "Processor", rp_json_object_get(host, "cpu"));
     put_value(r, "Machine", rp_json_object_get(host, "machine"));
     put_value(r, "System", rp_json_object_get(host, "system"));
+    put_value(r, "Device", rp_json_object_get(rp_json_object_get(inner, "device"), "identity"));
     put_value(r, "Kernels", rp_json_object_get(inner, "level"));
     put_value(r, "Threads", rp_json_object_get(inner, "threads"));
     put_value(r, "Floating point", rp_json_object_get(host, "floating_point"));

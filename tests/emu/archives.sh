@@ -44,7 +44,7 @@ for period in 1 3; do # what fails was there; the first launch may be the confor
         -o failed.reprise --device emulated) >"$work/log" 2>&1; then
         bad "states with period $period were not hashed on the device"
     fi
-    grep -q 'device emulated: cuLaunchKernel: CUDA_ERROR_LAUNCH_FAILED' "$work/log" ||
+    grep -q 'kernel rp_gpu_sha256: device emulated: cuLaunchKernel: CUDA_ERROR_LAUNCH_FAILED' "$work/log" ||
         bad "a hash that fails says $(tail -1 "$work/log")"
 done
 order=0
@@ -53,5 +53,24 @@ for archive in small image branch; do
         { tail -3 "$work/log"; bad "golden $archive on the emulated device"; }
     order=$((order + 1))
 done
+# Who reads of it is told what computed: on the screen, of a verdict, in the report, for programs.
+says() {
+    local text=$1
+    shift
+    "$@" >"$work/log" 2>&1 || { tail -3 "$work/log"; bad "$*"; }
+    grep -qF "$text" "$work/log" || bad "expected \"$text\" of $*, found $(cat "$work/log")"
+}
+chip='emulated-sm80 Emulated driver'
+told=$work/told.reprise
+(cd "$work" && "$reprise" keygen me >/dev/null)
+says "kernels $chip" "$reprise" run "$work/cpu/golden/small.yaml" -o "$told" --device emulated --key "$work/me.pem"
+says "kernels $chip" "$reprise" replay "$told" --device emulated --attest --key "$work/me.pem"
+says "identical, all 15 steps, kernels $chip" "$reprise" verify "$told" --trust "$work/me.pub.pem"
+says "\"device\":\"$chip" "$reprise" verify "$told" --trust "$work/me.pub.pem" --json
+says "\"device\":\"$chip" "$reprise" replay "$told" --device emulated --json
+says '"device":null' "$reprise" replay "$told" --json
+"$reprise" report "$told" -o "$work/told.html" --trust "$work/me.pub.pem" >/dev/null
+says ", kernels $chip" cat "$work/told.html"
+says ">$chip" cat "$work/told.html"
 echo "$made recipes, $failed failures"
 [ "$made" -ge 12 ] && [ "$failed" -eq 0 ]
