@@ -19,6 +19,7 @@ struct rp_stream {
     void *workspace;
     size_t workspace_bytes;
     bool captured; /* launches are noted for a sequence: the driver then neither waits nor gives memory */
+    bool repeats;  /* there are, or were, sequences with its workspace's address */
 };
 
 struct rp_event {
@@ -110,6 +111,8 @@ rp_status rp_gpu_download(rp_device *device, void *host, const void *from, size_
 rp_status rp_gpu_copy(rp_device *device, void *to, const void *from, size_t bytes, rp_stream *stream, rp_error *err);
 /* Memory of the driver's: its result. What is kept for later goes back where there is none left. */
 int rp_gpu_memory_new(rp_gpu_device *d, rp_cu_pointer *out, size_t bytes);
+/* As rp_gpu_result of that call; where there is too little, with how much there is. */
+rp_status rp_gpu_memory_result(rp_gpu_device *d, int result, size_t bytes, rp_error *err);
 void rp_gpu_memory_free(rp_gpu_device *d);
 
 /* Of queue.c, sequence.c and table.c. */

@@ -136,7 +136,7 @@ void *rp_gpu_workspace(rp_gpu_queue *queue, size_t bytes)
                 rp_gpu_result(d, d->driver->cuMemFree_v2((uintptr_t)stream->workspace), "cuMemFree", queue->err);
         stream->workspace = NULL;
         stream->workspace_bytes = 0;
-        d->moves++;
+        d->moves += stream->repeats;
     }
     if (queue->status != RP_OK)
         return NULL;
@@ -145,7 +145,7 @@ void *rp_gpu_workspace(rp_gpu_queue *queue, size_t bytes)
         room = bytes;
         result = rp_gpu_memory_new(d, &memory, room);
     }
-    queue->status = rp_gpu_result(d, result, "cuMemAlloc", queue->err);
+    queue->status = rp_gpu_memory_result(d, result, room, queue->err);
     if (queue->status != RP_OK)
         return NULL;
     stream->workspace = (void *)(uintptr_t)memory;
