@@ -20,7 +20,9 @@ struct rp_beside {
     bool ok, stop;
 };
 
-enum { AT_ONCE = 64 }; /* leaves, for each thread: 1 MiB, after which a waiting step may go on */
+/* Leaves, for each thread: 1 MiB, after which a waiting step may go on; not where a device hashes all of them at once.
+ */
+enum { AT_ONCE = 64 };
 
 static void *beside_main(void *arg)
 {

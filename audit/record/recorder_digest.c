@@ -273,7 +273,7 @@ rp_status rp_recorder_release_state(rp_recorder *r, size_t state, rp_error *err)
 
 void rp_recorder_set_beside(rp_recorder *r, unsigned threads)
 {
-    (void)rp_recorder_settle(r, NULL); /* a failure is kept in r->failed */
+    (void)rp_recorder_settle(r, NULL); /* a failure is kept in r->why */
     rp_beside_free(r->beside);
     r->beside = NULL;
     r->beside_threads = threads;

@@ -72,5 +72,20 @@ says '"device":null' "$reprise" replay "$told" --json
 "$reprise" report "$told" -o "$work/told.html" --trust "$work/me.pub.pem" >/dev/null
 says ", kernels $chip" cat "$work/told.html"
 says ">$chip" cat "$work/told.html"
+
+# Too little memory, and settings that are none, are told with what there is and what there may be.
+refused() {
+    local text=$1
+    shift
+    ! env "$@" "$reprise" replay "$told" --device emulated >"$work/log" 2>&1 || bad "$* was taken"
+    grep -qF "$text" "$work/log" || bad "expected \"$text\" of $*, found $(cat "$work/log")"
+}
+refused 'MiB were asked for, and of the device' RP_EMULATED_MEMORY=100000
+refused 'cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY' RP_EMULATED_FAIL=cuMemAlloc:2:CUDA_ERROR_OUT_OF_MEMORY
+refused 'expected a number from 0 to 2' RP_EMULATED_ORDER=3
+for setting in ORDER=x DEVICES=9 MEMORY=4G THREADS=0 FAIL=cuMemAlloc FAIL=cuMalloc:1:2 FAIL=kernel:0:2 \
+    FAIL=copy:1:2x; do
+    refused "RP_EMULATED_$setting: expected" RP_EMULATED_$setting
+done
 echo "$made recipes, $failed failures"
 [ "$made" -ge 12 ] && [ "$failed" -eq 0 ]
