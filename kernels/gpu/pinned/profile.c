@@ -73,9 +73,12 @@ rp_status rp_gpu_use_pinned(rp_device *device, rp_pinned_compute compute, uint64
         status = identify(p, d, err);
     if (status == RP_OK)
         status = rp_cublaslt_load(&d->cublaslt, &p->library, d->driver->kind, p->driver.path, err);
-    if (status == RP_OK)
+    if (status == RP_OK) {
         status =
             rp_cublaslt_result(d->cublaslt, d->cublaslt->cublasLtCreate(&d->cublaslt->handle), "cublasLtCreate", err);
+        if (status != RP_OK)
+            (void)rp_fail_at(err, status, "profile pinned, device %s", device->kind);
+    }
     if (status == RP_OK)
         d->base.pinned = p;
     else

@@ -55,9 +55,13 @@ differ tf32.reprise pinned.reprise || { echo "FAIL: tf32 is f32"; failed=$((fail
 expect 0 'f32 products by stand-in 130000' "$reprise" inspect pinned.reprise
 expect 0 '"profile":"pinned"' "$reprise" inspect pinned.reprise --json
 expect 0 '' "$verify" verify pinned.reprise --allow-unsigned
-expect 0 '' "$reprise" verify pinned.reprise --allow-unsigned
+expect 0 'to stand-in 130000 on Emulated (4 multiprocessors): replayed there alone' \
+    "$reprise" verify pinned.reprise --allow-unsigned
+expect 0 '"pinned_to":"stand-in 130000 on Emulated (4 multiprocessors)"' \
+    "$reprise" verify pinned.reprise --allow-unsigned --json
 expect 0 '' "$reprise" report pinned.reprise -o report.html
 expect 0 'profile pinned' cat report.html
+expect 0 'stand-in 130000 on Emulated (4 multiprocessors)' cat report.html
 expect 0 '' "$reprise" predict pinned.reprise --csv mine.csv -o scores.csv
 expect 0 'AUC' "$reprise" validate pinned.reprise --csv mine.csv
 expect 5 'no drift is told from it' "$reprise" monitor pinned.reprise --csv mine.csv
@@ -102,7 +106,7 @@ expect 0 '' $run -o signed.reprise --key me.pem
 printf '%s\n' 'policy: 1' 'groups: {builders: [me.pub.pem]}' 'builder: {of: builders}' >default.yaml
 (cat default.yaml && echo 'profile: pinned') >taken.yaml
 expect 4 'it is pinned' "$verify" verify signed.reprise --policy default.yaml
-expect 0 'it is pinned' "$verify" verify signed.reprise --policy taken.yaml
+expect 0 'it is pinned to stand-in 130000 on Emulated' "$verify" verify signed.reprise --policy taken.yaml
 (cat taken.yaml && echo 'conformant: true') >conformant.yaml
 expect 0 'says so' "$verify" verify signed.reprise --policy conformant.yaml
 expect 0 '' $run -o unsigned.reprise
