@@ -15,6 +15,9 @@ named() { # a file by its name where the script was called
 }
 device=cuda reduced= key= build=build/release out=$here/gpu-report
 while [ $# -gt 0 ]; do
+    case $1 in --device | --key | --build)
+        [ $# -ge 2 ] || { echo "gpu-report: $1 needs a value (see --help)" >&2; exit 2; } ;;
+    esac
     case $1 in
     --device) device=$2; shift 2 ;;
     --reduced) reduced=reduced; shift ;;
@@ -31,7 +34,8 @@ for needed in "$reprise" "$build/bench/gpu" "$build/bench/hashing"; do
     [ -x "$needed" ] || { echo "gpu-report: $needed is not there: cmake --build $build" >&2; exit 2; }
 done
 [ -d "$(dirname "$out")" ] || { echo "gpu-report: $(dirname "$out"): no such folder" >&2; exit 2; }
-[ -z "$key" ] || [ -r "$key" ] || { echo "gpu-report: $key: no such key" >&2; exit 2; }
+[ -z "$key" ] || openssl pkey -in "$key" -noout 2>/dev/null ||
+    { echo "gpu-report: $key: expected a private key in PEM, as reprise keygen writes it" >&2; exit 2; }
 if [ -z "$key" ]; then
     [ -e "$out-key.pem" ] || "$reprise" keygen "$out-key" >/dev/null
     key=$out-key.pem

@@ -60,8 +60,8 @@ static const char *call_of(const char *text)
 bool emu_setting_fail(const char *name)
 {
     static const char expected[] =
-        "CALL:N:RESULT: a call of the driver (such as cuMemAlloc), any, kernel, copy or a kernel's name; 1 or more; the "
-        "number or the name of an error, such as 2 or CUDA_ERROR_OUT_OF_MEMORY";
+        "CALL:N:RESULT: a call of the driver (such as cuMemAlloc), any, kernel, copy or a kernel's name; 1 or more; "
+        "the number or the name of an error, such as 2 or CUDA_ERROR_OUT_OF_MEMORY";
     const char *text = getenv(name), *call;
     char word[64], times[16], result_name[64];
     unsigned long long nth, result;

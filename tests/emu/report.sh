@@ -40,6 +40,13 @@ for text in '' '{"payloadType": 1}' \
 done
 grep -q '<svg' "$work/r.html" || fail "the page has no plots"
 
+# What cannot end well does not begin.
+for arguments in --device "--key $work/none.json" "$work/none/r"; do
+    status=0
+    "$source/scripts/gpu-report.sh" --build "$build" $arguments >"$work/said" 2>&1 || status=$?
+    [ "$status" = 2 ] || fail "expected exit 2 of $arguments, found $status"
+done
+
 # A kernel that fails, in each command anew.
 status=0 # files by their names in the folder where it is called
 (cd "$work" && RP_EMULATED_FAIL=kernel:3:719 "$source/scripts/gpu-report.sh" --device emulated --build "$build" \
