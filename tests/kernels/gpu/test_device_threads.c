@@ -235,6 +235,53 @@ static void copies_and_hashes_of_another_thread_go_beside_launches(void **state)
     rp_device_free(c.device);
 }
 
+enum { HASHERS = 3, ROUNDS = 20 };
+static pthread_barrier_t line;
+
+static void *hash_at_once(void *context)
+{
+    copier *c = context;
+
+    (void)pthread_barrier_wait(&line);
+    c->err.status = hash_there(c->device, c->memory, 1, c->stream, &c->err);
+    return NULL;
+}
+
+/* Of a device that has launched nothing yet: all look for the kernel. */
+static void threads_hash_at_once(void **state)
+{
+    (void)state;
+    assert_int_equal(pthread_barrier_init(&line, NULL, HASHERS), 0);
+    for (int round = 0; round < ROUNDS; round++) {
+        copier c[HASHERS] = {{0}};
+        pthread_t thread[HASHERS];
+        rp_error err = {0};
+        rp_status status = rp_device_open(&c[0].device, "emulated", "ref", 1, &err);
+
+        for (int i = 0; i < HASHERS && status == RP_OK; i++) {
+            c[i].device = c[0].device;
+            status = rp_stream_new(c[0].device, &c[i].stream, &err);
+            if (status == RP_OK)
+                status = rp_device_allocate(c[0].device, &c[i].memory, BYTES, &err);
+        }
+        if (status != RP_OK)
+            fail_msg("%s", err.text);
+        for (int i = 0; i < HASHERS; i++)
+            assert_int_equal(pthread_create(&thread[i], NULL, hash_at_once, &c[i]), 0);
+        for (int i = 0; i < HASHERS; i++) {
+            assert_int_equal(pthread_join(thread[i], NULL), 0);
+            if (c[i].err.status != RP_OK)
+                fail_msg("%s", c[i].err.text);
+        }
+        for (int i = 0; i < HASHERS; i++) {
+            rp_device_release(c[0].device, c[i].memory);
+            rp_stream_free(c[0].device, c[i].stream);
+        }
+        rp_device_free(c[0].device);
+    }
+    (void)pthread_barrier_destroy(&line);
+}
+
 /* ---- two threads that launch on one device ---- */
 
 enum { LAUNCHES = 4 };
@@ -317,6 +364,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_with_devices_of_their_own_do_not_meet),
         cmocka_unit_test(copies_and_hashes_of_another_thread_go_beside_launches),
+        cmocka_unit_test(threads_hash_at_once),
         cmocka_unit_test(a_second_thread_that_launches_meanwhile_has_an_error),
     };
 
