@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "tests/emu/driver_private.h"
-#include "tests/emu/driver_settings.h"
+#include "tests/emu/settings/driver_settings.h"
 
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static emu_device device[EMU_DEVICES];

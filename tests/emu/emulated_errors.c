@@ -22,7 +22,7 @@
 #include "kernels/gpu/driver_abi.h"
 #include "kernels/walk.h"
 #include "rp/rp.h"
-#include "tests/emu/error_tells.h"
+#include "tests/kernels/gpu/error_tells.h"
 
 static rp_error err;
 static char folder[] = "/tmp/rp_emulated_XXXXXX";

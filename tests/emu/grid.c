@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "tests/emu/block_private.h"
-#include "tests/emu/driver_settings.h"
+#include "tests/emu/settings/driver_settings.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

@@ -19,7 +19,7 @@
 #include "kernels/device.h"
 #include "kernels/gpu/driver_abi.h"
 #include "rp/rp.h"
-#include "tests/emu/error_tells.h"
+#include "tests/kernels/gpu/error_tells.h"
 
 enum { LEAF = 16384, ROOM = 1 << 20, MANY = 5000, MEMORY = 1 << 28, EDGES = 16 * LEAF };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the environment asks of the emulated driver. What is no setting is told, and the driver is not there: whoever
  * rehearses a failure that never comes would believe that all is well. */
-#include "tests/emu/driver_settings.h"
+#include "tests/emu/settings/driver_settings.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Settings of the environment (emulated.h). */
-#ifndef TESTS_EMU_DRIVER_SETTINGS_H
-#define TESTS_EMU_DRIVER_SETTINGS_H
+#ifndef TESTS_EMU_SETTINGS_DRIVER_SETTINGS_H
+#define TESTS_EMU_SETTINGS_DRIVER_SETTINGS_H
 
 #include <stdbool.h>
 #include <stddef.h>
