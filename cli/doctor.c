@@ -13,6 +13,17 @@ static const char *text_of(const rp_json *object, const char *key)
     return text ? text : "unknown";
 }
 
+/* Of one that is not here: why, without "device NAME: " in front of it. */
+static void put_device(rp_session *session, const char *name, const char *text)
+{
+    const size_t length = strlen(name), before = strlen("device ");
+
+    if (strncmp(text, "device ", before) == 0 && strncmp(text + before, name, length) == 0 &&
+        strncmp(text + before + length, ": ", 2) == 0)
+        text += before + length + 2;
+    rp_put_line(session, "device", "%s: %s", name, text);
+}
+
 static void put_lines(rp_session *session, const rp_json *host, bool healthy)
 {
     const char *key;
@@ -37,7 +48,7 @@ static void put_lines(rp_session *session, const rp_json *host, bool healthy)
                            text_of(item, "loaded"));
     }
     rp_json_object_foreach (rp_json_object_get(host, "devices"), key, item)
-        rp_put_line(session, "device", "%s: %s", key, rp_json_string_value(item) ? rp_json_string_value(item) : "");
+        put_device(session, key, rp_json_string_value(item) ? rp_json_string_value(item) : "");
     item = rp_json_object_get(host, "device");
     if (item) {
         bool fine = strncmp(text_of(item, "conformance"), "conforms", 8) == 0;

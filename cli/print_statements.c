@@ -21,6 +21,12 @@ static const char *trials_words(char out[64], const rp_replay_scope *scope)
     return out;
 }
 
+/* Whose they were: a level of the processor's, or a device. */
+static const char *kernels(const rp_verdict *v)
+{
+    return *v->device ? v->device : v->level;
+}
+
 /* What a verdict is about, and what it found. */
 static void put_verdict_line(rp_session *session, const rp_verified_statement *one)
 {
@@ -35,14 +41,14 @@ static void put_verdict_line(rp_session *session, const rp_verified_statement *o
                        one->time, v->difference);
     else if (scope->mode == RP_REPLAY_FULL)
         rp_put_line(session, "replayed", "by key %s (%s) at %s: identical, all %llu steps, kernels %s%s%s%s",
-                    one->key_id, one->key_type, one->time, total, v->level,
+                    one->key_id, one->key_type, one->time, total, kernels(v),
                     v->conforms ? "" : ", which do not conform there", parent_words(v), trials_words(trials, scope));
     else
         rp_put_line(
             session, "replayed",
             "by key %s (%s) at %s: identical, %llu of %llu segments (%llu of %llu steps) %s%s, kernels %s%s%s%s",
             one->key_id, one->key_type, one->time, segments, all, steps, total,
-            scope->mode == RP_REPLAY_SAMPLE ? "drawn by seed " : "chosen by the replayer", scope->seed, v->level,
+            scope->mode == RP_REPLAY_SAMPLE ? "drawn by seed " : "chosen by the replayer", scope->seed, kernels(v),
             v->conforms ? "" : ", which do not conform there", parent_words(v), trials_words(trials, scope));
 }
 
@@ -166,6 +172,7 @@ static void put_verdict_json(rp_buffer *out, const rp_verdict *v)
 
     rp_put_open(out, "verdict", '{');
     rp_put_bool(out, "conforms", v->conforms);
+    rp_put_text(out, "device", *v->device ? v->device : NULL);
     rp_put_text(out, "difference", v->identical ? NULL : v->difference);
     rp_put_integer(out, "first", scope->first);
     rp_put_bool(out, "healthy", v->healthy);

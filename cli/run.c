@@ -83,6 +83,7 @@ void rp_run_put_json(rp_session *session, const rp_run_request *r, const rp_run_
     rp_buffer *out = &session->out;
 
     rp_put_text(out, "archive_id", r->no_record ? NULL : job->archive_id);
+    rp_put_text(out, "device", *job->device ? job->device : NULL);
     rp_put_text(out, "key_id", done->key ? rp_key_id(done->key) : NULL);
     rp_put_text(out, "level", job->level);
     rp_put_integer(out, "memory_bytes", job->memory);
@@ -159,7 +160,7 @@ void rp_run_put_lines(rp_session *session, const rp_run_request *r, const rp_run
     rp_put_perfect_line(session, done->metrics);
     rp_put_findings(session, done->table);
     rp_put_line(session, "steps", "%llu on %u %s, kernels %s", (unsigned long long)job->steps, job->threads,
-                job->threads == 1 ? "thread" : "threads", job->level);
+                job->threads == 1 ? "thread" : "threads", *job->device ? job->device : job->level);
     if (job->trials)
         rp_put_line(session, "trials", "%llu before the run, all in outputs/trials.json",
                     (unsigned long long)job->trials);

@@ -321,7 +321,7 @@ bool rp_device_has_all(const rp_device *device)
     return device->ops->has == NULL;
 }
 
-/* ---- sequences ---- */
+/* ---- digests ---- */
 
 bool rp_device_hashes(const rp_device *device)
 {
@@ -333,6 +333,8 @@ rp_status rp_device_hash(rp_device *device, unsigned char *digest, const rp_devi
 {
     return count > 0 ? device->ops->hash(device, digest, message, count, stream, err) : RP_OK;
 }
+
+/* ---- sequences ---- */
 
 bool rp_device_repeats(const rp_device *device)
 {

@@ -93,19 +93,25 @@ def make(folder, device, form, key, out):
 
 
 def opened(path):
-    with open(path, encoding="utf-8") as file:
-        envelope = json.load(file)
-    if envelope.get("payloadType") != TYPE:
-        sys.exit(f"{path}: payloadType is {envelope.get('payloadType')!r}, expected {TYPE!r}")
-    return base64.b64decode(envelope["payload"], validate=True), envelope["signatures"]
+    try:
+        with open(path, encoding="utf-8") as file:
+            envelope = json.load(file)
+        if envelope["payloadType"] != TYPE:
+            sys.exit(f"{path}: payloadType is {envelope['payloadType']!r}, expected {TYPE!r}")
+        return (base64.b64decode(envelope["payload"], validate=True),
+                base64.b64decode(envelope["signatures"][0]["sig"], validate=True))
+    except OSError as error:
+        sys.exit(f"{path}: {error.strerror}")
+    except (ValueError, KeyError, IndexError, TypeError):
+        sys.exit(f"{path}: no report: expected a DSSE envelope with a payload and a signature")
 
 
 def verify(path, key):
-    payload, signatures = opened(path)
+    payload, by = opened(path)
     with tempfile.NamedTemporaryFile() as text, tempfile.NamedTemporaryFile() as signature:
         text.write(envelope_text(payload))
         text.flush()
-        signature.write(base64.b64decode(signatures[0]["sig"], validate=True))
+        signature.write(by)
         signature.flush()
         done = subprocess.run(["openssl", "dgst", "-sha256", "-verify", key, "-signature", signature.name, text.name],
                               capture_output=True, check=False)

@@ -8,17 +8,24 @@
 # where it is not given. Without --key a key is made beside them. The emulated device is reduced always. Exit 1 when a
 # part failed.
 set -euo pipefail
+here=$PWD
 cd "$(dirname "$0")/.."
-device=cuda reduced= key= build=build/release out=gpu-report
+named() { # a file by its name where the script was called
+    case $1 in /*) echo "$1" ;; *) echo "$here/$1" ;; esac
+}
+device=cuda reduced= key= build=build/release out=$here/gpu-report
 while [ $# -gt 0 ]; do
+    case $1 in --device | --key | --build)
+        [ $# -ge 2 ] || { echo "gpu-report: $1 needs a value (see --help)" >&2; exit 2; } ;;
+    esac
     case $1 in
     --device) device=$2; shift 2 ;;
     --reduced) reduced=reduced; shift ;;
-    --key) key=$2; shift 2 ;;
-    --build) build=$2; shift 2 ;;
+    --key) key=$(named "$2"); shift 2 ;;
+    --build) build=$(named "$2"); shift 2 ;;
     -h | --help) sed -n '3,9s/^# \{0,1\}//p' "$0"; exit 0 ;;
     -*) echo "gpu-report: unknown option $1 (see --help)" >&2; exit 2 ;;
-    *) out=$1; shift ;;
+    *) out=$(named "$1"); shift ;;
     esac
 done
 case $device in emulated*) reduced=reduced ;; esac
@@ -26,6 +33,9 @@ reprise=$build/cli/reprise
 for needed in "$reprise" "$build/bench/gpu" "$build/bench/hashing"; do
     [ -x "$needed" ] || { echo "gpu-report: $needed is not there: cmake --build $build" >&2; exit 2; }
 done
+[ -d "$(dirname "$out")" ] || { echo "gpu-report: $(dirname "$out"): no such folder" >&2; exit 2; }
+[ -z "$key" ] || openssl pkey -in "$key" -noout 2>/dev/null ||
+    { echo "gpu-report: $key: expected a private key in PEM, as reprise keygen writes it" >&2; exit 2; }
 if [ -z "$key" ]; then
     [ -e "$out-key.pem" ] || "$reprise" keygen "$out-key" >/dev/null
     key=$out-key.pem

@@ -3,6 +3,7 @@
 #include "audit/profile/identity.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -188,4 +189,15 @@ size_t rp_pinned_differences(rp_buffer *out, const rp_json *recorded, const rp_j
                          mine ? rp_json_string_value(mine) : "not set");
     }
     return count;
+}
+
+void rp_pinned_words(char *out, size_t size, const rp_json *pinned)
+{
+    const rp_json *chip = rp_json_object_get(pinned, "chip"), *library = rp_json_object_get(pinned, "library");
+
+    (void)snprintf(out, size, "%.32s %lld on %.64s (%lld multiprocessors)",
+                   rp_json_string_value(rp_json_object_get(library, "name")),
+                   (long long)rp_json_integer_value(rp_json_object_get(library, "version")),
+                   rp_json_string_value(rp_json_object_get(chip, "name")),
+                   (long long)rp_json_integer_value(rp_json_object_get(chip, "multiprocessors")));
 }

@@ -12,5 +12,7 @@ rp_status rp_pinned_check(const rp_json *pinned, rp_error *err);
 /* What of two identities, both checked, is not the same, products apart: "chip: recorded A, here B; ..." appended. The
  * number of differences. */
 size_t rp_pinned_differences(rp_buffer *out, const rp_json *recorded, const rp_json *here);
+/* Of a checked one, for people: "cublaslt 130002 on NVIDIA H100 (132 multiprocessors)". */
+void rp_pinned_words(char *out, size_t size, const rp_json *pinned);
 
 #endif

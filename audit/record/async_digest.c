@@ -20,7 +20,8 @@ struct rp_beside {
     bool ok, stop;
 };
 
-enum { AT_ONCE = 64 }; /* leaves hashed here, for each thread: 1 MiB, after which a waiting step may go on */
+/* Leaves hashed here, for each thread: 1 MiB, after which a waiting step may go on. A device hashes all at once. */
+enum { AT_ONCE = 64 };
 
 static void *beside_main(void *arg)
 {

@@ -3,6 +3,7 @@
  * this report. */
 #include <string.h>
 
+#include "audit/profile/identity.h"
 #include "audit/report/report.h"
 
 enum { MEMBERS_MAX = 1000 };
@@ -84,6 +85,7 @@ static void put_host(rp_report_view *r, const rp_json *predicate)
     put_value(r, "Processor", rp_json_object_get(host, "cpu"));
     put_value(r, "Machine", rp_json_object_get(host, "machine"));
     put_value(r, "System", rp_json_object_get(host, "system"));
+    put_value(r, "Device", rp_json_object_get(rp_json_object_get(inner, "device"), "identity"));
     put_value(r, "Kernels", rp_json_object_get(inner, "level"));
     put_value(r, "Threads", rp_json_object_get(inner, "threads"));
     put_value(r, "Floating point", rp_json_object_get(host, "floating_point"));
@@ -133,6 +135,16 @@ static void put_member(rp_buffer *out, const rp_member *member)
     rp_buffer_printf(out, "</td><td class=\"hash\">%s</td></tr>\n", hex);
 }
 
+static void put_pinned(rp_report_view *r, const rp_json *pinned)
+{
+    char words[RP_HOST_TEXT];
+
+    rp_pinned_words(words, sizeof words, pinned);
+    rp_html_row_open(r->out, "Replayed alone by");
+    rp_html_text(r->out, words);
+    rp_html_row_close(r->out);
+}
+
 void rp_report_digests(rp_report_view *r)
 {
     const rp_json *run = rp_archive_manifest(r->archive)->run;
@@ -165,6 +177,8 @@ void rp_report_digests(rp_report_view *r)
     rp_buffer_printf(out, "archive format %d, profile %s", (int)RP_ARCHIVE_FORMAT,
                      rp_archive_manifest(r->archive)->pinned ? "pinned" : "portable");
     rp_html_row_close(out);
+    if (rp_archive_manifest(r->archive)->pinned)
+        put_pinned(r, rp_json_object_get(run, "pinned"));
     rp_buffer_text(out, "</tbody>\n</table>\n");
     rp_html_table(out, "members", "Members", "Name|#Bytes|SHA-256");
     for (size_t i = 0; i < n && i < MEMBERS_MAX; i++)

@@ -55,7 +55,7 @@ void rp_report_verdict_words(rp_buffer *out, const rp_verdict *v)
     rp_buffer_text(out, v->identical ? "Replay: every bit the same; " : "<strong>Replay: bits differ</strong>; ");
     put_extent(out, &v->scope);
     rp_buffer_text(out, ", kernels ");
-    rp_html_text(out, v->level);
+    rp_html_text(out, *v->device ? v->device : v->level);
     rp_buffer_text(out, " on ");
     rp_html_text(out, v->cpu);
     if (!v->conforms)

@@ -77,6 +77,8 @@ void rp_check_profile(rp_check *c, rp_buffer *text)
     rp_buffer_text(text,
                    c->clause->pinned ? "portable, or pinned to one host's library" : "portable: anyone can replay it");
     rp_buffer_text(&c->found, pinned ? "it is pinned" : "it is portable");
+    if (*c->verified->pinned_to != '\0') /* which may be nobody's chip */
+        rp_buffer_printf(&c->found, " to %s", c->verified->pinned_to);
     if (pinned && !c->clause->pinned)
         rp_buffer_text(&c->found, " (profile: pinned in a policy takes such runs)");
     if (*c->verified->parent != '\0') /* whose states came first, and who can make those again, is not in this run */

@@ -10,6 +10,7 @@
 
 #include "audit/archive/archive_private.h"
 #include "audit/log/log_note.h"
+#include "audit/profile/identity.h"
 #include "audit/trust/facts.h"
 #include "audit/trust/policy_standing.h"
 #include "audit/trust/figures/reference_counts.h"
@@ -289,6 +290,9 @@ static rp_status verify(rp_archive *archive, const rp_key *const *trusted, size_
     (void)snprintf(result->kind, sizeof result->kind, "%s", rp_archive_kind(archive));
     (void)snprintf(result->profile, sizeof result->profile, "%s",
                    rp_archive_manifest(archive)->pinned ? "pinned" : "portable");
+    if (rp_archive_manifest(archive)->pinned)
+        rp_pinned_words(result->pinned_to, sizeof result->pinned_to,
+                        rp_json_object_get(rp_archive_manifest(archive)->run, "pinned"));
     if (rp_parent_id(archive))
         memcpy(result->parent, rp_parent_id(archive), RP_DIGEST_HEX);
     result->members = archive->members;

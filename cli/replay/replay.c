@@ -76,6 +76,7 @@ static rp_status put_json(rp_session *session, const request *r, const rp_archiv
     rp_put_open(out, NULL, '{');
     rp_put_text(out, "archive_id", rp_archive_id(archive));
     rp_put_text(out, "attested", r->attest.key ? r->attest.member : NULL);
+    rp_put_text(out, "device", *job->device ? job->device : NULL);
     rp_put_bool(out, "identical", true);
     rp_put_text(out, "kind", rp_archive_kind(archive));
     rp_put_text(out, "level", job->level);
@@ -117,7 +118,7 @@ static rp_status put_lines(rp_session *session, const request *r, const rp_archi
         status = rp_used_rows_put_line(session, archive, job->scope.mode == RP_REPLAY_FULL, err);
     rp_put_metric_lines(session, metrics);
     rp_put_line(session, "time", "%s s on %u %s, kernels %s", rp_fixed(seconds, job->seconds, 2), job->threads,
-                job->threads == 1 ? "thread" : "threads", job->level);
+                job->threads == 1 ? "thread" : "threads", *job->device ? job->device : job->level);
     if (verified)
         rp_put_signers(session, verified);
     else

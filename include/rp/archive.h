@@ -202,6 +202,8 @@ typedef struct rp_verification {
     char archive_id[RP_DIGEST_HEX];
     char kind[8];               /* "recipe", "api" */
     char profile[12];           /* "portable", "pinned" (docs/pinned.md) */
+    char pinned_to[192];        /* the library and the chip, e.g. "cublaslt 130002 on NVIDIA H100 (132
+                                   multiprocessors)"; "": the run is portable */
     char parent[RP_DIGEST_HEX]; /* archive id of the run whose states this one started from; "": none */
     /* With a policy: options.parent is that archive's, under the same policy; and meets it. */
     bool parent_given, parent_met;

@@ -120,6 +120,7 @@ typedef struct rp_job {
     double seconds, recording_seconds;
     char level[16];
     unsigned threads;
+    char device[96];       /* what computed where that is not the processor: "cuda-sm90 ..."; "": the processor */
     uint64_t memory;       /* bytes of the device that states, data and compiled programs held */
     size_t members;        /* replay: members reproduced and compared */
     uint64_t trials;       /* run: what was tried before it, and is in the archive with its result */

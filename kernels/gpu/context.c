@@ -40,16 +40,23 @@ void rp_gpu_break(rp_gpu_device *d, const rp_error *why)
     pthread_mutex_unlock(&d->breaking);
 }
 
-rp_status rp_gpu_result(rp_gpu_device *d, int result, const char *call, rp_error *err)
+rp_status rp_gpu_result_of(rp_gpu_device *d, int result, const char *call, const char *kernel, rp_error *err)
 {
     rp_error why;
-    const rp_status status = rp_driver_result(d->driver, result, call, &why);
+    rp_status status = rp_driver_result(d->driver, result, call, &why);
 
     if (status == RP_OK)
         return RP_OK;
+    if (kernel != NULL)
+        (void)rp_fail_at(&why, status, "kernel %s", kernel);
     if (status != RP_ENOMEM)
         rp_gpu_break(d, &why);
     return rp_fail(err, status, "%s", why.text);
+}
+
+rp_status rp_gpu_result(rp_gpu_device *d, int result, const char *call, rp_error *err)
+{
+    return rp_gpu_result_of(d, result, call, NULL, err);
 }
 
 rp_cu_stream rp_gpu_handle(rp_gpu_device *d, rp_stream *stream)

@@ -19,6 +19,7 @@ struct rp_stream {
     void *workspace;
     size_t workspace_bytes;
     bool captured; /* launches are noted for a sequence: the driver then neither waits nor gives memory */
+    bool repeats;  /* there are, or were, sequences with its workspace's address */
 };
 
 struct rp_event {
@@ -90,6 +91,8 @@ void rp_gpu_leave_alone(rp_gpu_device *d);
 void rp_gpu_break(rp_gpu_device *device, const rp_error *why);
 /* As rp_driver_result; what is not out of memory breaks the device. */
 rp_status rp_gpu_result(rp_gpu_device *d, int result, const char *call, rp_error *err);
+/* The same for a kernel: its name stands in the error, and in what every later call tells. */
+rp_status rp_gpu_result_of(rp_gpu_device *d, int result, const char *call, const char *kernel, rp_error *err);
 rp_cu_stream rp_gpu_handle(rp_gpu_device *d, rp_stream *stream);
 /* Marks that something is on a stream. */
 void rp_gpu_busy(rp_gpu_device *d);
@@ -108,6 +111,8 @@ rp_status rp_gpu_download(rp_device *device, void *host, const void *from, size_
 rp_status rp_gpu_copy(rp_device *device, void *to, const void *from, size_t bytes, rp_stream *stream, rp_error *err);
 /* Memory of the driver's: its result. What is kept for later goes back where there is none left. */
 int rp_gpu_memory_new(rp_gpu_device *d, rp_cu_pointer *out, size_t bytes);
+/* As rp_gpu_result of that call; where there is too little, with how much there is. */
+rp_status rp_gpu_memory_result(rp_gpu_device *d, int result, size_t bytes, rp_error *err);
 void rp_gpu_memory_free(rp_gpu_device *d);
 
 /* Of queue.c, sequence.c and table.c. */

@@ -57,6 +57,22 @@ int rp_gpu_memory_new(rp_gpu_device *d, rp_cu_pointer *out, size_t bytes)
     return result;
 }
 
+rp_status rp_gpu_memory_result(rp_gpu_device *d, int result, size_t bytes, rp_error *err)
+{
+    const double mib = 1 << 20;
+    rp_status status = rp_gpu_result(d, result, "cuMemAlloc", err);
+    size_t available, total;
+    rp_error said;
+
+    if (status != RP_ENOMEM || err == NULL || d->driver->cuMemGetInfo_v2(&available, &total) != RP_CU_SUCCESS)
+        return status;
+    said = *err;
+    return rp_fail(err, status,
+                   "%s: %.3f MiB were asked for, and of the device's %.0f MiB %.3f are free: a smaller batch takes "
+                   "less, as does a smaller model",
+                   said.text, (double)bytes / mib, (double)total / mib, (double)available / mib);
+}
+
 static rp_status new_block(rp_gpu_device *d, rp_gpu_block **out, size_t bytes, rp_error *err)
 {
     rp_gpu_block *block = rp_calloc(1, sizeof *block);
@@ -66,7 +82,7 @@ static rp_status new_block(rp_gpu_device *d, rp_gpu_block **out, size_t bytes, r
     if (block == NULL)
         return rp_no_memory(err);
     block->bytes = bytes;
-    status = rp_gpu_result(d, rp_gpu_memory_new(d, &block->memory, bytes), "cuMemAlloc", err);
+    status = rp_gpu_memory_result(d, rp_gpu_memory_new(d, &block->memory, bytes), bytes, err);
     if (status != RP_OK)
         rp_free(block);
     else

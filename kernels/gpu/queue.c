@@ -28,12 +28,6 @@ rp_status rp_gpu_load(rp_gpu_device *d, rp_error *err)
     return status;
 }
 
-static void fail(rp_gpu_queue *queue, rp_status status, const char *name)
-{
-    queue->status = status;
-    (void)rp_fail_at(queue->err, status, "kernel %s", name);
-}
-
 /* FNV-1a */
 static size_t place_of(const char *name)
 {
@@ -60,7 +54,7 @@ static size_t find_function_locked(rp_gpu_queue *queue, const char *name)
     for (size_t i = 0; i < d->modules && result == RP_CU_NOT_FOUND; i++)
         result = d->driver->cuModuleGetFunction(&d->function[at].handle, d->module[i], name);
     if (result != RP_CU_SUCCESS) {
-        fail(queue, rp_gpu_result(d, result, "cuModuleGetFunction", queue->err), name);
+        queue->status = rp_gpu_result_of(d, result, "cuModuleGetFunction", name, queue->err);
         return at;
     }
     d->function[at].name = rp_strdup(name);
@@ -82,15 +76,12 @@ static size_t find_function(rp_gpu_queue *queue, const char *name)
 static void ask_shared(rp_gpu_queue *queue, size_t at, unsigned bytes)
 {
     rp_gpu_device *d = queue->device;
-    rp_status status;
 
     if (bytes <= SHARED_FREE || bytes <= d->function[at].shared)
         return;
-    status = rp_gpu_result(
+    queue->status = rp_gpu_result_of(
         d, d->driver->cuFuncSetAttribute(d->function[at].handle, RP_CU_FUNCTION_DYNAMIC_SHARED, (int)bytes),
-        "cuFuncSetAttribute", queue->err);
-    if (status != RP_OK)
-        fail(queue, status, d->function[at].name);
+        "cuFuncSetAttribute", d->function[at].name, queue->err);
     d->function[at].shared = bytes;
 }
 
@@ -99,7 +90,6 @@ void rp_gpu_run(rp_gpu_queue *queue, const char *name, rp_gpu_grid grid, void *p
     rp_gpu_device *d = queue->device;
     rp_gpu_head *head = parameter;
     void *parameters[] = {parameter};
-    rp_status status;
     size_t at;
 
     (void)size;
@@ -111,13 +101,11 @@ void rp_gpu_run(rp_gpu_queue *queue, const char *name, rp_gpu_grid grid, void *p
     if (queue->status != RP_OK)
         return;
     head->fault = (const u32 *)(uintptr_t)d->fault;
-    status = rp_gpu_result(d,
-                           d->driver->cuLaunchKernel(d->function[at].handle, grid.x ? grid.x : 1, grid.y ? grid.y : 1,
-                                                     grid.z ? grid.z : 1, grid.threads, 1, 1, grid.shared,
-                                                     queue->stream->handle, parameters, NULL),
-                           "cuLaunchKernel", queue->err);
-    if (status != RP_OK)
-        fail(queue, status, name);
+    queue->status = rp_gpu_result_of(
+        d,
+        d->driver->cuLaunchKernel(d->function[at].handle, grid.x ? grid.x : 1, grid.y ? grid.y : 1, grid.z ? grid.z : 1,
+                                  grid.threads, 1, 1, grid.shared, queue->stream->handle, parameters, NULL),
+        "cuLaunchKernel", name, queue->err);
 }
 
 void *rp_gpu_workspace(rp_gpu_queue *queue, size_t bytes)
@@ -148,7 +136,7 @@ void *rp_gpu_workspace(rp_gpu_queue *queue, size_t bytes)
                 rp_gpu_result(d, d->driver->cuMemFree_v2((uintptr_t)stream->workspace), "cuMemFree", queue->err);
         stream->workspace = NULL;
         stream->workspace_bytes = 0;
-        d->moves++;
+        d->moves += stream->repeats;
     }
     if (queue->status != RP_OK)
         return NULL;
@@ -157,7 +145,7 @@ void *rp_gpu_workspace(rp_gpu_queue *queue, size_t bytes)
         room = bytes;
         result = rp_gpu_memory_new(d, &memory, room);
     }
-    queue->status = rp_gpu_result(d, result, "cuMemAlloc", queue->err);
+    queue->status = rp_gpu_memory_result(d, result, room, queue->err);
     if (queue->status != RP_OK)
         return NULL;
     stream->workspace = (void *)(uintptr_t)memory;

@@ -19,7 +19,7 @@ rp_status rp_gpu_sequence_begin(rp_device *device, rp_stream *stream, rp_error *
     status = rp_gpu_result(d, d->driver->cuStreamBeginCapture_v2(rp_gpu_handle(d, stream), RP_CU_CAPTURE_THREAD_LOCAL),
                            "cuStreamBeginCapture", err);
     if (status == RP_OK) { /* else an earlier check's fault is still to be read: nobody ends what has not begun */
-        stream_of(d, stream)->captured = true;
+        stream_of(d, stream)->captured = stream_of(d, stream)->repeats = true;
         d->checked_before = d->checked;
         d->checked = false;
     }

@@ -44,7 +44,7 @@ for period in 1 3; do # what fails was there; the first launch may be the confor
         -o failed.reprise --device emulated) >"$work/log" 2>&1; then
         bad "states with period $period were not hashed on the device"
     fi
-    grep -q 'device emulated: cuLaunchKernel: CUDA_ERROR_LAUNCH_FAILED' "$work/log" ||
+    grep -q 'kernel rp_gpu_sha256: device emulated: cuLaunchKernel: CUDA_ERROR_LAUNCH_FAILED' "$work/log" ||
         bad "a hash that fails says $(tail -1 "$work/log")"
 done
 order=0
@@ -52,6 +52,40 @@ for archive in small image branch; do
     RP_EMULATED_ORDER=$order "$reprise" replay "$source/golden/$archive.reprise" --device emulated >"$work/log" 2>&1 ||
         { tail -3 "$work/log"; bad "golden $archive on the emulated device"; }
     order=$((order + 1))
+done
+# Who reads of it is told what computed: on the screen, of a verdict, in the report, for programs.
+says() {
+    local text=$1
+    shift
+    "$@" >"$work/log" 2>&1 || { tail -3 "$work/log"; bad "$*"; }
+    grep -qF "$text" "$work/log" || bad "expected \"$text\" of $*, found $(cat "$work/log")"
+}
+chip='emulated-sm80 Emulated driver'
+told=$work/told.reprise
+(cd "$work" && "$reprise" keygen me >/dev/null)
+says "kernels $chip" "$reprise" run "$work/cpu/golden/small.yaml" -o "$told" --device emulated --key "$work/me.pem"
+says "kernels $chip" "$reprise" replay "$told" --device emulated --attest --key "$work/me.pem"
+says "identical, all 15 steps, kernels $chip" "$reprise" verify "$told" --trust "$work/me.pub.pem"
+says "\"device\":\"$chip" "$reprise" verify "$told" --trust "$work/me.pub.pem" --json
+says "\"device\":\"$chip" "$reprise" replay "$told" --device emulated --json
+says '"device":null' "$reprise" replay "$told" --json
+"$reprise" report "$told" -o "$work/told.html" --trust "$work/me.pub.pem" >/dev/null
+says ", kernels $chip" cat "$work/told.html"
+says ">$chip" cat "$work/told.html"
+
+# Too little memory, and settings that are none, are told with what there is and what there may be.
+refused() {
+    local text=$1
+    shift
+    ! env "$@" "$reprise" replay "$told" --device emulated >"$work/log" 2>&1 || bad "$* was taken"
+    grep -qF "$text" "$work/log" || bad "expected \"$text\" of $*, found $(cat "$work/log")"
+}
+refused 'MiB were asked for, and of the device' RP_EMULATED_MEMORY=100000
+refused 'cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY' RP_EMULATED_FAIL=cuMemAlloc:2:CUDA_ERROR_OUT_OF_MEMORY
+refused 'expected a number from 0 to 2' RP_EMULATED_ORDER=3
+for setting in ORDER=x DEVICES=9 MEMORY=4G THREADS=0 FAIL=cuMemAlloc FAIL=cuMalloc:1:2 FAIL=kernel:0:2 \
+    FAIL=copy:1:2x; do
+    refused "RP_EMULATED_$setting: expected" RP_EMULATED_$setting
 done
 echo "$made recipes, $failed failures"
 [ "$made" -ge 12 ] && [ "$failed" -eq 0 ]

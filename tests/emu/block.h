@@ -13,6 +13,8 @@ enum { EMU_MAX_THREADS = 1024, EMU_MAX_SHARED = 227 * 1024 };
  * three of the many that a device may have. A kernel is right if all give the same. */
 typedef enum emu_order { EMU_FORWARD, EMU_BACKWARD, EMU_SHUFFLED, EMU_ORDERS } emu_order;
 
+enum { EMU_THREADS = 16 }; /* of the host, at most */
+
 typedef struct emu_grid {
     const char *name;
     uint32_t blocks[3], threads[3];

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tests/emu/driver_private.h"
+#include "tests/emu/settings/driver_settings.h"
 
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static emu_device device[EMU_DEVICES];
@@ -179,6 +180,14 @@ static int describe(const char *call, int result, const char **out, bool name)
     return emu_leave(status != RP_CU_SUCCESS ? status : *out ? RP_CU_SUCCESS : RP_CU_INVALID_VALUE);
 }
 
+int emu_error_of(const char *name)
+{
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(known[i].name, name) == 0)
+            return known[i].result;
+    return RP_CU_SUCCESS;
+}
+
 int cuGetErrorName(int result, const char **name)
 {
     return describe("cuGetErrorName", result, name, true);
@@ -191,23 +200,6 @@ int cuGetErrorString(int result, const char **text)
 
 /* ---- the driver ---- */
 
-static size_t from_environment(const char *name, size_t otherwise)
-{
-    const char *text = getenv(name);
-
-    return text && *text ? (size_t)strtoull(text, NULL, 10) : otherwise;
-}
-
-static void read_wanted(const char *text)
-{
-    char call[64];
-    unsigned nth;
-    int result;
-
-    if (text && sscanf(text, "%63[^:]:%u:%d", call, &nth, &result) == 3)
-        rp_emulated_fail(call, nth, result);
-}
-
 static bool host_can(void)
 {
 #if defined(__x86_64__)
@@ -217,29 +209,46 @@ static bool host_can(void)
 #endif
 }
 
+/* Of the environment, each time it is asked for. */
+static bool read_order(void)
+{
+    size_t chosen = order;
+    const bool right = emu_setting("RP_EMULATED_ORDER", 0, EMU_ORDERS - 1, &chosen);
+
+    order = (emu_order)chosen;
+    return right;
+}
+
+/* The rest: once. */
+static bool read_settings(void)
+{
+    size_t devices = 2, bytes = (size_t)4 << 30, threads;
+
+    if (!emu_setting("RP_EMULATED_DEVICES", 0, EMU_DEVICES, &devices) ||
+        !emu_setting("RP_EMULATED_MEMORY", 1, SIZE_MAX, &bytes) ||
+        !emu_setting("RP_EMULATED_THREADS", 1, EMU_THREADS, &threads) || !emu_setting_fail("RP_EMULATED_FAIL"))
+        return false;
+    n_devices = (int)devices;
+    for (int i = 0; i < n_devices; i++) {
+        device[i].index = i;
+        device[i].total = bytes;
+    }
+    return true;
+}
+
 int cuInit(unsigned flags)
 {
+    bool right;
     int result;
 
     pthread_mutex_lock(&lock);
-    if (!initialized)
-        read_wanted(getenv("RP_EMULATED_FAIL"));
-    result = fails("cuInit", true);
+    right = read_order() && (initialized || read_settings());
+    result = right ? fails("cuInit", true) : RP_CU_INVALID_VALUE;
     if (result == RP_CU_SUCCESS && flags != 0)
         result = RP_CU_INVALID_VALUE;
     if (result == RP_CU_SUCCESS && !host_can())
         result = RP_CU_NO_DEVICE;
-    if (result == RP_CU_SUCCESS)
-        order = (emu_order)(from_environment("RP_EMULATED_ORDER", order) % EMU_ORDERS);
-    if (result == RP_CU_SUCCESS && !initialized) {
-        n_devices = (int)from_environment("RP_EMULATED_DEVICES", 2);
-        n_devices = n_devices > EMU_DEVICES ? EMU_DEVICES : n_devices;
-        for (int i = 0; i < n_devices; i++) {
-            device[i].index = i;
-            device[i].total = from_environment("RP_EMULATED_MEMORY", (size_t)4 << 30);
-        }
-        initialized = true;
-    }
+    initialized = initialized || result == RP_CU_SUCCESS;
     return emu_leave(result);
 }
 

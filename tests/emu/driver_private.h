@@ -141,6 +141,8 @@ emu_order emu_order_chosen(void);
 /* Whether the n-th piece of work of the kind shall fail, and how. 0: no. */
 int emu_work_fails(const char *kind);
 bool emu_is_lasting(int result);
+/* 0: there is none of that name. */
+int emu_error_of(const char *name);
 
 /* The host's address of so many bytes of device memory; NULL: they are not all in one allocation. */
 char *emu_memory_find(const emu_device *device, uint64_t at, size_t bytes);

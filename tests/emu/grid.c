@@ -11,13 +11,14 @@
 #include <unistd.h>
 
 #include "tests/emu/block_private.h"
+#include "tests/emu/settings/driver_settings.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 #include <ucontext.h>
 #endif
 
-enum { MOST_HELPERS = 15, SIGNAL_STACK = 64 * 1024 };
+enum { MOST_HELPERS = EMU_THREADS - 1, SIGNAL_STACK = 64 * 1024 };
 
 static struct {
     pthread_mutex_t lock;
@@ -185,16 +186,16 @@ static void *help(void *unused)
 
 static void start(void)
 {
-    const char *wanted = getenv("RP_EMULATED_THREADS");
-    long n = wanted ? atol(wanted) : sysconf(_SC_NPROCESSORS_ONLN);
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    size_t n = processors < 1 ? 1 : processors > EMU_THREADS ? EMU_THREADS : (size_t)processors;
     sigset_t all, old;
 
-    n = n > MOST_HELPERS + 1 ? MOST_HELPERS + 1 : n;
+    (void)emu_setting("RP_EMULATED_THREADS", 1, EMU_THREADS, &n);
     sigfillset(&all);
     sigdelset(&all, SIGSEGV);
     sigdelset(&all, SIGBUS);
     pthread_sigmask(SIG_SETMASK, &all, &old); /* interrupts are the program's */
-    for (long i = 1; i < n; i++) {
+    for (size_t i = 1; i < n; i++) {
         pthread_t thread;
 
         if (pthread_create(&thread, NULL, help, NULL) != 0)

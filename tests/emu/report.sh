@@ -32,12 +32,25 @@ envelope["payload"] = base64.b64encode(json.dumps(report).encode()).decode()
 json.dump(envelope, open(sys.argv[2], "w"))
 PYTHON
 ! verify "$work/changed.json" >/dev/null || fail "a changed report was taken for signed"
+for text in '' '{"payloadType": 1}' \
+    '{"payloadType": "application/vnd.reprise.gpu-report+json", "payload": "e30=", "signatures": []}'; do
+    echo "$text" >"$work/none.json"
+    ! verify "$work/none.json" 2>"$work/said" >&2 || fail "$text was taken for a report"
+    ! grep -q Traceback "$work/said" || fail "$text is not told as none"
+done
 grep -q '<svg' "$work/r.html" || fail "the page has no plots"
 
+# What cannot end well does not begin.
+for arguments in --device "--key $work/none.json" "$work/none/r"; do
+    status=0
+    "$source/scripts/gpu-report.sh" --build "$build" $arguments >"$work/said" 2>&1 || status=$?
+    [ "$status" = 2 ] || fail "expected exit 2 of $arguments, found $status"
+done
+
 # A kernel that fails, in each command anew.
-status=0
-RP_EMULATED_FAIL=kernel:3:719 "$source/scripts/gpu-report.sh" --device emulated --build "$build" \
-    --key "$work/r-key.pem" "$work/bad" >"$work/said" 2>&1 || status=$?
+status=0 # files by their names in the folder where it is called
+(cd "$work" && RP_EMULATED_FAIL=kernel:3:719 "$source/scripts/gpu-report.sh" --device emulated --build "$build" \
+    --key r-key.pem bad) >"$work/said" 2>&1 || status=$?
 [ "$status" = 1 ] || fail "expected exit 1 of a failing device, found $status"
 verify "$work/bad.json" >/dev/null || fail "the report of a failing device is not signed"
 grep -q 'kernels: FAILED' "$work/said" || fail "the failing part is not told"

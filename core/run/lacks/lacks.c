@@ -15,7 +15,7 @@ typedef struct look {
     bool seen[RP_K_COUNT][RP_DTYPE_COUNT];
 } look;
 
-static void tell(look *l, const rp_op *op, rp_dtype dtype)
+static void tell(look *l, const char *name, rp_dtype dtype)
 {
     rp_lacks *lacks = l->lacks;
     const size_t at = strlen(lacks->text), room = sizeof lacks->text - at;
@@ -23,7 +23,7 @@ static void tell(look *l, const rp_op *op, rp_dtype dtype)
 
     if (!l->told)
         (void)snprintf(head, sizeof head, "%sprogram %zu: ", at > 0 ? "; " : "", lacks->programs);
-    if ((size_t)snprintf(lacks->text + at, room, "%s%s %s", head, op->name, rp_dtype_name(dtype)) < room) {
+    if ((size_t)snprintf(lacks->text + at, room, "%s%s %s", head, name, rp_dtype_name(dtype)) < room) {
         l->told = true;
         return;
     }
@@ -31,21 +31,32 @@ static void tell(look *l, const rp_op *op, rp_dtype dtype)
     lacks->untold++;
 }
 
+static void need(look *l, rp_kernel_id kernel, const char *name, rp_dtype dtype)
+{
+    if (l->seen[kernel][dtype])
+        return;
+    l->seen[kernel][dtype] = true;
+    if (!rp_device_has(l->device, kernel, dtype))
+        tell(l, name, dtype);
+}
+
+/* What is a view where it can be is copied where it cannot, and so are outputs that become states. */
 static void look_at(look *l, const rp_program *p)
 {
     for (size_t k = 0; k < p->n_instrs; k++) {
         const rp_instr *instr = &p->instr[k];
         rp_dtype dtype;
 
-        if (instr->region || instr->op->alias)
+        if (instr->region)
             continue;
         dtype = rp_kernel_dtype(instr->n_in > 0 ? &p->value[instr->in[0]].dtype : NULL, p->value[instr->out[0]].dtype);
-        if (l->seen[instr->op->kernel][dtype])
-            continue;
-        l->seen[instr->op->kernel][dtype] = true;
-        if (!rp_device_has(l->device, instr->op->kernel, dtype))
-            tell(l, instr->op, dtype);
+        if (instr->op->alias)
+            need(l, RP_K_copy, rp_kernel_name(RP_K_copy), dtype);
+        else
+            need(l, instr->op->kernel, instr->op->name, dtype);
     }
+    for (size_t i = 0; i < p->n_outputs; i++)
+        need(l, RP_K_copy, rp_kernel_name(RP_K_copy), p->value[p->output[i].value].dtype);
 }
 
 static bool has_regions(const rp_program *p)

@@ -31,6 +31,12 @@ static rp_status look_at_environment(rp_pinned *pinned, rp_error *err)
         return rp_fail(err, RP_EUNSUPPORTED,
                        "profile pinned: CUBLAS_WORKSPACE_CONFIG: expected at most %zu bytes, found %zu",
                        sizeof pinned->variable - 1, strlen(config));
+    for (const char *c = config; c != NULL && *c != '\0'; c++)
+        if (*c < ' ' || *c > '~')
+            return rp_fail(err, RP_EUNSUPPORTED,
+                           "profile pinned: CUBLAS_WORKSPACE_CONFIG: expected printable ASCII, since the archive has "
+                           "it, found byte 0x%02X",
+                           (unsigned char)*c);
     (void)snprintf(pinned->variable, sizeof pinned->variable, "%s", config ? config : "");
     return RP_OK;
 }
@@ -67,9 +73,12 @@ rp_status rp_gpu_use_pinned(rp_device *device, rp_pinned_compute compute, uint64
         status = identify(p, d, err);
     if (status == RP_OK)
         status = rp_cublaslt_load(&d->cublaslt, &p->library, d->driver->kind, p->driver.path, err);
-    if (status == RP_OK)
+    if (status == RP_OK) {
         status =
             rp_cublaslt_result(d->cublaslt, d->cublaslt->cublasLtCreate(&d->cublaslt->handle), "cublasLtCreate", err);
+        if (status != RP_OK)
+            (void)rp_fail_at(err, status, "profile pinned, device %s", device->kind);
+    }
     if (status == RP_OK)
         d->base.pinned = p;
     else

@@ -509,6 +509,9 @@ static void pinned_runs_are_taken_where_the_policy_says_so(void **state)
     expect("", false, "it is pinned");
     expect("profile: portable\n", false, "it is pinned");
     expect("profile: pinned\n", true, "it is pinned");
+    strcpy(v.pinned_to, "stand-in 1 on a chip"); /* of which a policy says nothing: people read it */
+    expect("profile: pinned\n", true, "it is pinned to stand-in 1 on a chip");
+    v.pinned_to[0] = '\0';
     strcpy(v.profile, "portable");
     memset(v.parent, '9', RP_DIGEST_HEX - 1);
     expect("profile: portable\nparent: any\n", true, "it is portable; it started from archive 9999");

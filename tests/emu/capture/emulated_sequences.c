@@ -99,6 +99,49 @@ static void a_workspace_is_not_made_while_launches_are_captured(void **state)
     rp_device_free(device);
 }
 
+static void sum_of(rp_device *device, void *memory, size_t count)
+{
+    const rp_attr attr[RP_MAX_ATTR] = {{.n = 1, .list = {0}}};
+    rp_view in = {.data = memory, .dtype = RP_F32, .rank = 1, .shape = {count}, .stride = {0}};
+    rp_view out = {.data = memory, .dtype = RP_F32, .rank = 1, .shape = {1}, .stride = {1}};
+
+    OK(rp_device_launch(device, RP_K_sum, &(rp_kernel_args){&in, 1, &out, 1, attr}, NULL, &err));
+}
+
+/* Hashes beside the steps have a workspace of their own stream's, which no sequence has the address of. */
+static void a_workspace_that_moves_ends_its_own_streams_sequences(void **state)
+{
+    enum { MESSAGES = 100 };
+    unsigned char digest[32 * MESSAGES];
+    rp_device_message message[MESSAGES];
+    rp_sequence *sequence;
+    rp_device *device;
+    rp_stream *beside;
+    void *memory;
+
+    (void)state;
+    OK(rp_device_open(&device, "emulated", NULL, 1, &err));
+    OK(rp_stream_new(device, &beside, &err));
+    OK(rp_device_allocate(device, &memory, sizeof(float), &err));
+    OK(rp_device_upload(device, memory, &(float){1}, sizeof(float), NULL, &err));
+    for (size_t i = 0; i < MESSAGES; i++)
+        message[i] = (rp_device_message){memory, sizeof(float), 0, RP_F32};
+    sum_of(device, memory, 9000);
+    OK(rp_device_hash(device, digest, message, 1, beside, &err));
+    OK(rp_sequence_begin(device, NULL, &err));
+    sum_of(device, memory, 9000);
+    OK(rp_sequence_end(device, &sequence, NULL, &err));
+    OK(rp_device_hash(device, digest, message, MESSAGES, beside, &err));
+    assert_true(rp_sequence_current(device, sequence));
+    sum_of(device, memory, 400000);
+    assert_false(rp_sequence_current(device, sequence));
+    OK(rp_device_synchronize(device, beside, &err));
+    rp_sequence_free(device, sequence);
+    rp_device_release(device, memory);
+    rp_stream_free(device, beside);
+    rp_device_free(device);
+}
+
 /* What the driver refuses in the middle of a capture is told, with the call, and no sequence is made. */
 static void a_call_that_a_capture_forbids_is_an_error_that_names_it(void **state)
 {
@@ -254,6 +297,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_capture_that_fails_to_begin_loses_no_fault),
         cmocka_unit_test(a_workspace_is_not_made_while_launches_are_captured),
+        cmocka_unit_test(a_workspace_that_moves_ends_its_own_streams_sequences),
         cmocka_unit_test(a_call_that_a_capture_forbids_is_an_error_that_names_it),
         cmocka_unit_test(calls_that_failed_are_launched_again_before_they_are_captured),
         cmocka_unit_test(calls_that_want_more_memory_when_they_are_captured_go_on_without),

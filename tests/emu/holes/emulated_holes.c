@@ -31,6 +31,7 @@ static const struct {
 } refused[] = {
     {"run", "uniform:f32,matmul:f32,gather:f32", {"program 0: uniform f32", "program 1: ", "gather f32", "matmul f32"}},
     {"run", "gelu:f32", {"program 1: gelu f32"}},
+    {"run", "copy:f32", {"program 0: copy f32", "program 1: copy f32"}},
     {"resume", "sgd:f32,adam:f32,matmul:f32", {"program 1: ", "matmul f32"}},
     {"replay", "uniform:f32,matmul:f32", {"program 0: uniform f32", "program 1: ", "matmul f32"}},
     {"replay part", "uniform:f32,matmul:f32", {"program 0: uniform f32", "program 1: ", "matmul f32"}},

@@ -55,9 +55,13 @@ differ tf32.reprise pinned.reprise || { echo "FAIL: tf32 is f32"; failed=$((fail
 expect 0 'f32 products by stand-in 130000' "$reprise" inspect pinned.reprise
 expect 0 '"profile":"pinned"' "$reprise" inspect pinned.reprise --json
 expect 0 '' "$verify" verify pinned.reprise --allow-unsigned
-expect 0 '' "$reprise" verify pinned.reprise --allow-unsigned
+expect 0 'to stand-in 130000 on Emulated (4 multiprocessors): replayed there alone' \
+    "$reprise" verify pinned.reprise --allow-unsigned
+expect 0 '"pinned_to":"stand-in 130000 on Emulated (4 multiprocessors)"' \
+    "$reprise" verify pinned.reprise --allow-unsigned --json
 expect 0 '' "$reprise" report pinned.reprise -o report.html
 expect 0 'profile pinned' cat report.html
+expect 0 'stand-in 130000 on Emulated (4 multiprocessors)' cat report.html
 expect 0 '' "$reprise" predict pinned.reprise --csv mine.csv -o scores.csv
 expect 0 'AUC' "$reprise" validate pinned.reprise --csv mine.csv
 expect 5 'no drift is told from it' "$reprise" monitor pinned.reprise --csv mine.csv
@@ -76,6 +80,8 @@ expect 5 'pinned to Emulated (4 multiprocessors) and stand-in 130000' $replay
 expect 5 'device cpu has no library' $replay --steps 6:9
 expect 5 'library.version: recorded 130000, here 130001' env RP_CUBLASLT_LIBRARY="$other" $replay --device emulated
 expect 5 'library.sha256: recorded' env RP_CUBLASLT_LIBRARY="$other" $replay --device emulated --steps 6:9
+expect 5 'CUBLAS_WORKSPACE_CONFIG: expected printable ASCII' env CUBLAS_WORKSPACE_CONFIG=$'bad\nvalue' \
+    "$reprise" run pinned.yaml -o other.reprise --device emulated
 expect 5 'CUBLAS_WORKSPACE_CONFIG: recorded not set, here :16:8' \
     env CUBLAS_WORKSPACE_CONFIG=:16:8 $replay --device emulated
 for variable in CUBLAS_EMULATE_SINGLE_PRECISION CUBLAS_EMULATE_DOUBLE_PRECISION CUBLAS_EMULATION_STRATEGY \
@@ -100,7 +106,7 @@ expect 0 '' $run -o signed.reprise --key me.pem
 printf '%s\n' 'policy: 1' 'groups: {builders: [me.pub.pem]}' 'builder: {of: builders}' >default.yaml
 (cat default.yaml && echo 'profile: pinned') >taken.yaml
 expect 4 'it is pinned' "$verify" verify signed.reprise --policy default.yaml
-expect 0 'it is pinned' "$verify" verify signed.reprise --policy taken.yaml
+expect 0 'it is pinned to stand-in 130000 on Emulated' "$verify" verify signed.reprise --policy taken.yaml
 (cat taken.yaml && echo 'conformant: true') >conformant.yaml
 expect 0 'says so' "$verify" verify signed.reprise --policy conformant.yaml
 expect 0 '' $run -o unsigned.reprise

@@ -189,11 +189,14 @@ static const struct tile {
 
 static void see_product(launch_check *c, const rp_recorded *l, const rp_gpu_matmul *p)
 {
-    const struct tile *t = tiles;
+    const struct tile *t = tiles, *const beyond = tiles + sizeof tiles / sizeof *tiles;
     wide batch = 1, all;
 
-    while (strncmp(c->name + strlen("rp_gpu_matmul_"), t->name, strlen(t->name)) != 0)
+    while (t < beyond && strncmp(c->name + strlen("rp_gpu_matmul_"), t->name, strlen(t->name)) != 0)
         t++;
+    want(c, t < beyond, "a tile that is not known here");
+    if (t == beyond)
+        return;
     all = blocks(p->m, t->rows) * blocks(p->n, t->columns);
     for (int d = 0; d < RP_GPU_MATMUL_BATCH_AXES; d++)
         batch *= p->batch[d];

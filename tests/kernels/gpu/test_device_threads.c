@@ -19,7 +19,7 @@
 #include "kernels/walk.h"
 #include "tests/kernels/gpu/recording.h"
 
-enum { TURNS = 200, BYTES = 4096 };
+enum { TURNS = 200, BYTES = 4096, MESSAGES = 100 };
 
 /* In place of the library's, which a build without nvcc does not have. */
 const rp_gpu_image rp_gpu_images[] = {{"recording", (const unsigned char *)"image"}, {NULL, NULL}};
@@ -148,7 +148,7 @@ static void threads_with_devices_of_their_own_do_not_meet(void **state)
             fail_msg("%s: %s", users[i].device, users[i].err.text);
 }
 
-/* ---- copies on a stream of their own, beside the thread that launches ---- */
+/* ---- copies and hashes on a stream of their own, beside the thread that launches ---- */
 
 typedef struct copier {
     rp_device *device;
@@ -158,16 +158,31 @@ typedef struct copier {
     rp_error err;
 } copier;
 
+static rp_status hash_there(rp_device *device, void *memory, size_t count, rp_stream *stream, rp_error *err)
+{
+    unsigned char digest[MESSAGES * 32];
+    rp_device_message message[MESSAGES];
+    rp_status status;
+
+    for (size_t i = 0; i < count; i++)
+        message[i] = (rp_device_message){memory, BYTES, 0, RP_F32};
+    status = rp_device_hash(device, digest, message, count, stream, err);
+    return status == RP_OK ? rp_device_synchronize(device, stream, err) : status;
+}
+
+/* Of more messages each time, so that the hash's workspace has to grow. */
 static void *copy_on(void *context)
 {
     copier *c = context;
     char host[BYTES] = {0};
     rp_status status = RP_OK;
 
-    while (!atomic_load(&c->enough) && status == RP_OK) {
+    for (size_t n = 1; !atomic_load(&c->enough) && status == RP_OK; n += n < MESSAGES) {
         status = rp_device_upload(c->device, c->memory, host, BYTES, c->stream, &c->err);
         if (status == RP_OK)
             status = rp_device_copy(c->device, c->memory, c->memory, BYTES, c->stream, &c->err);
+        if (status == RP_OK)
+            status = hash_there(c->device, c->memory, n, c->stream, &c->err);
         if (status == RP_OK)
             status = rp_device_read(c->device, host, c->memory, BYTES, c->stream, &c->err);
     }
@@ -184,7 +199,7 @@ static void wait_a_little(void *context, const rp_recorded *launch)
     (void)nanosleep(&time, NULL);
 }
 
-static void copies_of_another_thread_go_beside_launches(void **state)
+static void copies_and_hashes_of_another_thread_go_beside_launches(void **state)
 {
     copier c = {0};
     rp_error err = {0};
@@ -220,13 +235,66 @@ static void copies_of_another_thread_go_beside_launches(void **state)
     rp_device_free(c.device);
 }
 
+enum { HASHERS = 3, ROUNDS = 20 };
+static pthread_barrier_t line;
+
+static void *hash_at_once(void *context)
+{
+    copier *c = context;
+
+    (void)pthread_barrier_wait(&line);
+    c->err.status = hash_there(c->device, c->memory, 1, c->stream, &c->err);
+    return NULL;
+}
+
+/* Of a device that has launched nothing yet: all look for the kernel. */
+static void threads_hash_at_once(void **state)
+{
+    (void)state;
+    assert_int_equal(pthread_barrier_init(&line, NULL, HASHERS), 0);
+    for (int round = 0; round < ROUNDS; round++) {
+        copier c[HASHERS] = {{0}};
+        pthread_t thread[HASHERS];
+        rp_error err = {0};
+        rp_status status = rp_device_open(&c[0].device, "emulated", "ref", 1, &err);
+
+        for (int i = 0; i < HASHERS && status == RP_OK; i++) {
+            c[i].device = c[0].device;
+            status = rp_stream_new(c[0].device, &c[i].stream, &err);
+            if (status == RP_OK)
+                status = rp_device_allocate(c[0].device, &c[i].memory, BYTES, &err);
+        }
+        if (status != RP_OK)
+            fail_msg("%s", err.text);
+        for (int i = 0; i < HASHERS; i++)
+            assert_int_equal(pthread_create(&thread[i], NULL, hash_at_once, &c[i]), 0);
+        for (int i = 0; i < HASHERS; i++) {
+            assert_int_equal(pthread_join(thread[i], NULL), 0);
+            if (c[i].err.status != RP_OK)
+                fail_msg("%s", c[i].err.text);
+        }
+        for (int i = 0; i < HASHERS; i++) {
+            rp_device_release(c[0].device, c[i].memory);
+            rp_stream_free(c[0].device, c[i].stream);
+        }
+        rp_device_free(c[0].device);
+    }
+    (void)pthread_barrier_destroy(&line);
+}
+
 /* ---- two threads that launch on one device ---- */
+
+enum { LAUNCHES = 4 };
 
 typedef struct meeting {
     rp_device *device;
+    rp_stream *stream;
     void *memory;
-    rp_status status[3]; /* of a launch, a check and a sequence while the other thread launches */
-    rp_error err[3];
+    /* Of a launch, a check, a hash on the same stream and a sequence while the other thread launches, */
+    rp_status status[LAUNCHES];
+    rp_error err[LAUNCHES];
+    rp_status beside; /* and of a hash on a stream of its own */
+    rp_error beside_err;
     pthread_t thread;
     bool met;
 } meeting;
@@ -237,7 +305,9 @@ static void *launch_meanwhile(void *context)
 
     m->status[0] = launch_negation(m->device, m->memory, NULL, &m->err[0]);
     m->status[1] = check_index(m->device, m->memory, &m->err[1]);
-    m->status[2] = rp_sequence_begin(m->device, NULL, &m->err[2]);
+    m->status[2] = hash_there(m->device, m->memory, 1, NULL, &m->err[2]);
+    m->beside = hash_there(m->device, m->memory, 1, m->stream, &m->beside_err);
+    m->status[3] = rp_sequence_begin(m->device, NULL, &m->err[3]);
     return NULL;
 }
 
@@ -262,6 +332,8 @@ static void a_second_thread_that_launches_meanwhile_has_an_error(void **state)
 
     (void)state;
     if (status == RP_OK)
+        status = rp_stream_new(m.device, &m.stream, &err);
+    if (status == RP_OK)
         status = rp_device_allocate(m.device, &m.memory, BYTES, &err);
     if (status != RP_OK)
         fail_msg("%s", err.text);
@@ -270,17 +342,20 @@ static void a_second_thread_that_launches_meanwhile_has_an_error(void **state)
     on_launch(NULL, NULL);
     assert_true(m.met);
     assert_int_equal(status, RP_OK);
-    for (int i = 0; i < 3; i++) {
+    if (m.beside != RP_OK)
+        fail_msg("%s", m.beside_err.text);
+    for (int i = 0; i < LAUNCHES; i++) {
         assert_int_equal(m.status[i], RP_EARG);
         assert_non_null(strstr(m.err[i].text, "two threads launch"));
     }
     (void)launch_meanwhile(&m); /* later it may: a device goes from thread to thread */
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < LAUNCHES; i++)
         assert_int_equal(m.status[i], RP_OK);
     rp_sequence *sequence = NULL;
     assert_int_equal(rp_sequence_end(m.device, &sequence, NULL, &err), RP_OK);
     rp_sequence_free(m.device, sequence);
     rp_device_release(m.device, m.memory);
+    rp_stream_free(m.device, m.stream);
     rp_device_free(m.device);
 }
 
@@ -288,7 +363,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_with_devices_of_their_own_do_not_meet),
-        cmocka_unit_test(copies_of_another_thread_go_beside_launches),
+        cmocka_unit_test(copies_and_hashes_of_another_thread_go_beside_launches),
+        cmocka_unit_test(threads_hash_at_once),
         cmocka_unit_test(a_second_thread_that_launches_meanwhile_has_an_error),
     };
 

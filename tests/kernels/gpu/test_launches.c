@@ -1,87 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Launches of tensors that no host can execute, with counts around 2^31, 2^32, 2^33 and up to the 2^40 elements that a
  * tensor may have: the driver (recording.h) is told of grids that cover all that is to be made, within what it takes.
- * Which of its ways a kernel goes is free. */
+ * Which of its ways a kernel goes is free. Chains and the hash: test_chain_launches.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
-#include <dlfcn.h>
 
-#include "kernels/device.h"
-#include "kernels/gpu/images.h"
 #include "kernels/walk.h"
 #include "tests/kernels/gpu/launch_check.h"
-
-#define G ((size_t)1 << 30)
-
-/* In place of the library's, which a build without nvcc does not have. */
-const rp_gpu_image rp_gpu_images[] = {{"recording", (const unsigned char *)"image"}, {NULL, NULL}};
-
-static void (*on_launch)(rp_recording_launch *launch, void *context);
-static rp_device *device;
-static rp_error err;
-
-static int open_device(void **state)
-{
-    void *driver;
-
-    (void)state;
-    if (setenv("RP_EMULATED_LIBRARY", RECORDING_DRIVER, 1) != 0)
-        return -1;
-    driver = dlopen(RECORDING_DRIVER, RTLD_NOW | RTLD_LOCAL);
-    if (driver == NULL)
-        return -1;
-    *(void **)&on_launch = dlsym(driver, "rp_recording_on_launch");
-    return on_launch == NULL || rp_device_open(&device, "emulated", "ref", 1, &err) != RP_OK;
-}
-
-static int close_device(void **state)
-{
-    (void)state;
-    rp_device_free(device);
-    return 0;
-}
-
-/* A tensor whose elements lie densely, somewhere. */
-static rp_view dense(rp_dtype dtype, int rank, const size_t *shape)
-{
-    static uintptr_t next;
-    rp_view v = {.dtype = dtype, .rank = rank};
-    ptrdiff_t stride = 1;
-
-    for (int d = rank - 1; d >= 0; d--) {
-        v.shape[d] = shape[d];
-        v.stride[d] = stride;
-        stride *= (ptrdiff_t)shape[d];
-    }
-    v.data = (void *)(((next++ % 8 + 2) << 44) + 4096);
-    return v;
-}
-
-#define DENSE(dtype, ...) \
-    dense(dtype, (int)(sizeof((size_t[]){__VA_ARGS__}) / sizeof(size_t)), (const size_t[]){__VA_ARGS__})
-
-/* One element, as often as a shape wants it. */
-static rp_view spread(rp_view v)
-{
-    memset(v.stride, 0, sizeof v.stride);
-    return v;
-}
-
-static rp_view turned(rp_view v)
-{
-    const size_t length = v.shape[v.rank - 1];
-    const ptrdiff_t stride = v.stride[v.rank - 1];
-
-    v.shape[v.rank - 1] = v.shape[v.rank - 2], v.stride[v.rank - 1] = v.stride[v.rank - 2];
-    v.shape[v.rank - 2] = length, v.stride[v.rank - 2] = stride;
-    return v;
-}
+#include "tests/kernels/gpu/recorded_device.h"
 
 static void launch(rp_kernel_id kernel, const rp_view *in, size_t n_in, const rp_view *out, size_t n_out,
                    const rp_attr *attr)
@@ -122,10 +53,6 @@ static void check_indices(const rp_view *index)
     if (wrong != NULL)
         fail_msg("%s", wrong);
 }
-
-static const size_t counts[] = {G / 2 - 1, G - 1, 2 * G - 257, 2 * G - 1, 2 * G,     2 * G + 1,
-                                4 * G - 1, 4 * G, 4 * G + 1,   8 * G - 1, 8 * G + 5, 1024 * G};
-enum { COUNTS = sizeof counts / sizeof *counts };
 
 static void elementwise_kernels_and_moves(void **state)
 {
