@@ -41,7 +41,8 @@ holds "every clause is told" test "$(grep -c '^met ' "$log/out")" -eq 3
 holds "the policy is named with its digest" grep -Eq "^policy +Test: 3 of 3 clauses met \(SHA-256 $(sha256sum p.yaml |
     cut -c1-64)\)" "$log/out"
 works '"met":true,"name":"Test","unmet":0' "$reprise" verify a.reprise --policy p.yaml --json
-holds "JSON has the verdict" grep -q '"verdict":{"conforms":true,"device":null,"difference":null,"first":0,.*"mode":"full"' "$log/out"
+holds "JSON has the verdict" \
+    grep -q '"verdict":{"conforms":true,"device":null,"difference":null,"first":0,.*"mode":"full"' "$log/out"
 holds "JSON has the decision" grep -q '"approval":{"decision":"approve","reason":"validated","role":"risk"}' "$log/out"
 holds "the id is what it was" test "$(id a.reprise)" = "$before"
 works '^identical' "$reprise" replay a.reprise
