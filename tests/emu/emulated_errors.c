@@ -22,6 +22,7 @@
 #include "kernels/gpu/driver_abi.h"
 #include "kernels/walk.h"
 #include "rp/rp.h"
+#include "tests/house/sanitized.h"
 #include "tests/kernels/gpu/error_tells.h"
 
 static rp_error err;
@@ -193,8 +194,8 @@ static void every_call_that_fails_is_an_error_that_names_it(void **state)
         for (size_t way = 0; way < 3 && times > 0; way++) {
             const unsigned at[] = {1, (unsigned)(times + 1) / 2, (unsigned)times};
 
-            for (size_t k = 0; k < 3; k++)
-                if (k == 0 || at[k] != at[k - 1])
+            for (size_t k = 0; k < 3; k++) /* under sanitizers, where a run takes long, one place a way */
+                if (SANITIZED ? k == way : k == 0 || at[k] != at[k - 1])
                     failed += fail_once(names[i], at[k], way);
         }
     }
@@ -212,7 +213,7 @@ static void work_that_fails_on_the_device_is_told_by_who_waits(void **state)
         }
 }
 
-/* Of the launches that hash: the first is the conformance test's, the others a step's. */
+/* Every launch that hashes: all are a step's. */
 static void a_hash_that_fails_is_an_error_like_any_other(void **state)
 {
     unsigned long before = calls("rp_gpu_sha256");
