@@ -102,7 +102,7 @@ static rp_status open_trained(trained_rows *out, const rp_scoring *scoring, cons
 }
 
 /* Marks those that the training rows of an archive have. recipe: that archive's. *held: its table is there, and of the
- * same features. own: is the run's: its other parts are marked too. */
+ * same features. own_parts: it is the run itself, whose other parts are marked too. */
 static rp_status mark_trained(bool *held, search *s, const rp_archive *archive, const rp_recipe *recipe, bool own_parts,
                               rp_error *err)
 {
@@ -137,9 +137,7 @@ static rp_status mark_test_table(bool *held, search *s, bool *mark, const rp_arc
     rp_status status;
 
     *held = strcmp(member, RP_TABLE_MEMBER) == 0 || rp_archive_find(archive, member) != NULL;
-    if (strcmp(member, RP_TABLE_MEMBER) == 0)
-        return RP_OK;
-    if (!*held)
+    if (!*held || strcmp(member, RP_TABLE_MEMBER) == 0)
         return RP_OK;
     status = rp_archive_read_member(archive, member, SIZE_MAX / 2, &csv, err);
     if (status == RP_OK)
