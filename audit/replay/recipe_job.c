@@ -14,6 +14,7 @@
 #include "audit/record/recorder.h"
 #include "audit/drive/saver.h"
 #include "audit/drive/trials.h"
+#include "audit/trust/recipe/recipe_paths.h"
 #include "base/memory.h"
 #include "rp/retraining.h"
 
@@ -434,15 +435,15 @@ static rp_status blame_rows(rp_status status, const rp_run_options *options, rp_
     return other ? status : rp_fail_at(err, RP_EDATA, "the parent's recipe on these rows");
 }
 
-/* Whether a text advises a key of the section `data`: not a file of such a name, nor one that a path is given by. */
+/* Whether a text advises a key of the section `data`. The file may have such a name: data.csv, data.tsv. */
 static bool advises_key(const char *text)
 {
     for (const char *at = text; (at = strstr(at, "data.")) != NULL; at += strlen("data.")) {
-        const char *word = at + strlen("data.");
-        const size_t length = strspn(word, "abcdefghijklmnopqrstuvwxyz_");
-        const bool begins = at == text || strchr(" ,;(\"", at[-1]) != NULL;
+        const size_t length = strlen("data.") + strspn(at + strlen("data."), "abcdefghijklmnopqrstuvwxyz_");
+        char key[64];
 
-        if (begins && length > 0 && !(length == 3 && strncmp(word, "csv", 3) == 0))
+        (void)snprintf(key, sizeof key, "%.*s", length < sizeof key ? (int)length : 0, at);
+        if (strcmp(key, "data.csv") != 0 && rp_recipe_path_known(key))
             return true;
     }
     return false;

@@ -40,6 +40,10 @@ strict=$("$reprise" inspect strict.reprise --json |
     python3 -c 'import json, sys; print(json.load(sys.stdin)["archive_id"])')
 way="a retraining has its parent's keys: mend the rows, or reprise run a recipe of your own that sets the key, with"
 again 1 "$way predecessor: $strict" gap.csv strict
+awk 'NR == 7 { sub(/,[^,]*$/, "") } { print }' full.csv >data.tsv # a file of a key's looks advises nothing
+"$reprise" retrain strict.reprise --csv data.tsv -o short.reprise >/dev/null 2>err && fail "a short row is taken"
+grep -q 'data.tsv:7: expected 13 cells' err || fail "a short row: $(cat err)"
+! grep -q "a retraining has" err || fail "a file's name is taken for a key: $(cat err)"
 sed "s/_categorical: error/_categorical: category/; s/full.csv/gap.csv/; s/^reprise: 1/&\npredecessor: $strict/" \
     strict.yaml >mended.yaml
 "$reprise" run mended.yaml -o mended.reprise >/dev/null 2>err || fail "the way out: $(cat err)"
