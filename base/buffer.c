@@ -106,6 +106,20 @@ rp_status rp_buffer_status(const rp_buffer *b, rp_error *err)
     return b->failed ? rp_no_memory(err) : RP_OK;
 }
 
+rp_status rp_buffer_finish(rp_buffer *b, rp_status status, char **text, rp_error *err)
+{
+    *text = NULL;
+    rp_buffer_u8(b, 0);
+    if (status == RP_OK)
+        status = rp_buffer_status(b, err);
+    if (status == RP_OK) {
+        *text = (char *)b->data;
+        *b = (rp_buffer){0};
+    }
+    rp_buffer_free(b);
+    return status;
+}
+
 void rp_store_u32(unsigned char *at, uint32_t v)
 {
     for (int i = 0; i < 4; i++)

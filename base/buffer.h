@@ -26,6 +26,9 @@ void rp_buffer_u64(rp_buffer *buffer, uint64_t v);
 void rp_buffer_free(rp_buffer *buffer); /* back to empty and valid */
 /* RP_OK, or RP_ENOMEM when an append failed. */
 rp_status rp_buffer_status(const rp_buffer *buffer, rp_error *err);
+/* What was written, as the caller's NUL-terminated text (rp_free), the buffer empty again. NULL where status, what came
+ * before, is no RP_OK, and where an append failed; returns the status, or RP_ENOMEM. */
+rp_status rp_buffer_finish(rp_buffer *buffer, rp_status status, char **text, rp_error *err);
 /* Appends to self, a buffer, and says at once when that failed: for whoever hands bytes on piece by piece. */
 rp_status rp_buffer_take(void *self, const void *bytes, size_t size, rp_error *err);
 

@@ -121,13 +121,5 @@ rp_status rp_driver_metrics(const rp_driver *d, char **out, rp_error *err)
     if (status == RP_OK)
         status = rp_json_write(json, &text, err);
     rp_json_free(json);
-    if (status == RP_OK) {
-        rp_buffer_u8(&text, 0);
-        status = rp_buffer_status(&text, err);
-    }
-    if (status != RP_OK)
-        rp_buffer_free(&text);
-    else
-        *out = (char *)text.data;
-    return status;
+    return rp_buffer_finish(&text, status, out, err);
 }

@@ -492,14 +492,7 @@ rp_status rp_driver_table(const rp_driver *d, char **out, rp_error *err)
         status = tell_table(s, &text, err);
     else
         rp_buffer_text(&text, "{}");
-    rp_buffer_u8(&text, 0);
-    if (status == RP_OK)
-        status = rp_buffer_status(&text, err);
-    if (status != RP_OK)
-        rp_buffer_free(&text);
-    else
-        *out = (char *)text.data;
-    return status;
+    return rp_buffer_finish(&text, status, out, err);
 }
 
 static rp_status put_trials(rp_json *metrics, const recipe_source *s, rp_error *err)
@@ -560,14 +553,7 @@ rp_status rp_driver_coefficients(const rp_driver *d, char **out, rp_error *err)
     if (status != RP_OK || !s || !s->judged->coefficients)
         return status;
     status = rp_json_write(s->judged->coefficients, &text, err);
-    rp_buffer_u8(&text, 0);
-    if (status == RP_OK)
-        status = rp_buffer_status(&text, err);
-    if (status != RP_OK)
-        rp_buffer_free(&text);
-    else
-        *out = (char *)text.data;
-    return status;
+    return rp_buffer_finish(&text, status, out, err);
 }
 
 static rp_status metrics(const void *source, rp_json **out, rp_error *err)

@@ -422,17 +422,6 @@ rp_status rp_log_add_id(const char *folder, const char *archive_id, const rp_key
 
 /* ---- proofs ---- */
 
-static rp_status finish_text(rp_buffer *text, rp_status status, char **out, rp_error *err)
-{
-    rp_buffer_u8(text, 0);
-    if (status == RP_OK)
-        status = rp_buffer_status(text, err);
-    if (status != RP_OK)
-        rp_buffer_free(text);
-    *out = (char *)text->data;
-    return status;
-}
-
 rp_status rp_log_prove(const rp_run_log *log, uint64_t index, char **out, rp_error *err)
 {
     return rp_log_prove_with(log, index, NULL, out, err);
@@ -457,7 +446,7 @@ rp_status rp_log_prove_with(const rp_run_log *log, uint64_t index, const char *e
     status = rp_log_path(path, &length, log->leaf, log->count, (size_t)index, err);
     if (status == RP_OK)
         rp_log_inclusion_write(&text, extra, index, path, length, (const char *)log->text.data);
-    return finish_text(&text, status, out, err);
+    return rp_buffer_finish(&text, status, out, err);
 }
 
 /* That old is a state this log has been in. */
@@ -505,5 +494,5 @@ rp_status rp_log_prove_consistency(const rp_run_log *log, const char *old, size_
         status = rp_log_growth(path, &length, log->leaf, log->count, (size_t)note.head.size, err);
     if (status == RP_OK)
         rp_log_consistency_write(&text, note.head.size, path, length, (const char *)log->text.data);
-    return finish_text(&text, status, out, err);
+    return rp_buffer_finish(&text, status, out, err);
 }

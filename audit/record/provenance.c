@@ -365,14 +365,7 @@ rp_status rp_doctor(const char *device, char **json, bool *healthy, rp_error *er
     }
     status = failed ? rp_no_memory(err) : rp_json_write(host, &text, err);
     rp_json_free(host);
-    rp_buffer_u8(&text, 0);
-    if (status == RP_OK)
-        status = rp_buffer_status(&text, err);
-    if (status != RP_OK)
-        rp_buffer_free(&text);
-    else
-        *json = (char *)text.data;
-    return status;
+    return rp_buffer_finish(&text, status, json, err);
 }
 
 rp_status rp_archive_attest(const char *path, const char *archive_id, const rp_replay_outcome *outcome,

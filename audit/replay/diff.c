@@ -85,14 +85,7 @@ static rp_status put_json(rp_comparison *out, findings *f, rp_error *err)
     rp_status status = json ? rp_json_write(json, &text, err) : rp_no_memory(err);
 
     rp_json_free(json);
-    rp_buffer_u8(&text, 0);
-    if (status == RP_OK)
-        status = rp_buffer_status(&text, err);
-    if (status == RP_OK)
-        out->json = (char *)text.data;
-    else
-        rp_buffer_free(&text);
-    return status;
+    return rp_buffer_finish(&text, status, &out->json, err);
 }
 
 static rp_status put_result(rp_comparison *out, const side *a, const side *b, findings *f, rp_error *err)

@@ -211,12 +211,5 @@ rp_status rp_retraining_changes(const rp_archive *parent, const rp_archive *chil
     if (status == RP_OK)
         status = rp_json_write(changes, &text, err);
     rp_json_free(changes);
-    rp_buffer_u8(&text, 0);
-    if (status == RP_OK)
-        status = rp_buffer_status(&text, err);
-    if (status == RP_OK)
-        *json = (char *)text.data;
-    else
-        rp_buffer_free(&text);
-    return status;
+    return rp_buffer_finish(&text, status, json, err);
 }

@@ -39,13 +39,7 @@ rp_status rp_key_rotation(const rp_key *old, const rp_key *successor, int64_t fr
         status = rp_envelope_make(&envelope, old, payload.data, payload.size, err);
     if (status == RP_OK)
         status = rp_json_write(envelope, &out, err);
-    rp_buffer_u8(&out, 0);
-    if (status == RP_OK)
-        status = rp_buffer_status(&out, err);
-    if (status == RP_OK) {
-        *text = (char *)out.data;
-        memset(&out, 0, sizeof out);
-    }
+    status = rp_buffer_finish(&out, status, text, err);
     rp_json_free(json);
     rp_json_free(envelope);
     rp_buffer_free(&pem);

@@ -296,9 +296,7 @@ static rp_status tell_key(char **out, const char *before, const char *key_id, co
     rp_buffer text = {0};
 
     rp_buffer_printf(&text, "%s%.16s...%s", before, key_id, after);
-    rp_buffer_u8(&text, 0);
-    *out = (char *)text.data;
-    return rp_buffer_status(&text, err);
+    return rp_buffer_finish(&text, RP_OK, out, err);
 }
 
 static rp_status tell_when(char **out, const char *before, const char *when, const char *after, rp_error *err)
@@ -306,9 +304,7 @@ static rp_status tell_when(char **out, const char *before, const char *when, con
     rp_buffer text = {0};
 
     rp_buffer_printf(&text, "%s%s%s", before, when, after);
-    rp_buffer_u8(&text, 0);
-    *out = (char *)text.data;
-    return rp_buffer_status(&text, err);
+    return rp_buffer_finish(&text, RP_OK, out, err);
 }
 
 /* The successor counts from the hand-over on. */

@@ -23,16 +23,8 @@ rp_json *rp_text_digest(const void *text, size_t size, rp_error *err)
 /* NUL-terminated, to be freed by rp_text_free. */
 static rp_status hand_out(char **out, size_t *length, rp_buffer *text, rp_error *err)
 {
-    rp_status status;
-
     *length = text->size;
-    rp_buffer_u8(text, 0);
-    status = rp_buffer_status(text, err);
-    if (status != RP_OK)
-        rp_buffer_free(text);
-    else
-        *out = (char *)text->data;
-    return status;
+    return rp_buffer_finish(text, RP_OK, out, err);
 }
 
 rp_status rp_validation_text(char **out, size_t *length, const char *archive_id, const char *type, rp_json *predicate,
