@@ -26,11 +26,6 @@ static rp_status shape_from(const rp_op *op, const rp_attr *attr, rp_type *out, 
     return bounded(op, out, err);
 }
 
-static bool axis_valid(int64_t axis, const rp_type *t)
-{
-    return axis >= 0 && axis < t->rank;
-}
-
 /* NumPy broadcasting of shapes only. */
 static bool broadcast(rp_type *out, const rp_type *a, const rp_type *b)
 {
@@ -380,15 +375,6 @@ rp_status infer_reduce_some(const rp_op *op, const rp_attr *attr, const rp_type 
     if (status == RP_OK && rp_type_count(&in[0]) == 0 && rp_type_count(&out[0]) != 0)
         return refuse_lists(op, attr, "hold nothing in", &in[0], "at least one element to reduce", err);
     return status;
-}
-
-static rp_status refuse_empty_axis(const rp_op *op, int64_t axis, const rp_type *in, rp_error *err)
-{
-    char type[192];
-
-    rp_type_text(in, type, sizeof type);
-    return rp_fail(err, RP_ESHAPE, "%s: axis %lld has length 0 in %s, expected at least one element", op->name,
-                   (long long)axis, type);
 }
 
 rp_status infer_argmax(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,

@@ -54,6 +54,20 @@ static inline rp_status refuse_axis(const rp_op *op, int64_t axis, const rp_type
                    (long long)axis, type, in->rank);
 }
 
+static inline rp_status refuse_empty_axis(const rp_op *op, int64_t axis, const rp_type *in, rp_error *err)
+{
+    char type[192];
+
+    rp_type_text(in, type, sizeof type);
+    return rp_fail(err, RP_ESHAPE, "%s: axis %lld has length 0 in %s, expected at least one element", op->name,
+                   (long long)axis, type);
+}
+
+static inline bool axis_valid(int64_t axis, const rp_type *t)
+{
+    return axis >= 0 && axis < t->rank;
+}
+
 static inline rp_status bounded(const rp_op *op, const rp_type *t, rp_error *err)
 {
     return rp_type_valid(t) ? RP_OK : refuse(op, t, NULL, "at most 2^40 elements, lengths of 0 counted as 1", err);

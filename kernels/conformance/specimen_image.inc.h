@@ -98,6 +98,30 @@ static void build_pool(rp_specimen *s, const rp_specimen_plan *plan)
     add_out(s, plan, plan->dtype, 4, grad ? x : y);
 }
 
+/* Every axis, mode, placing and rounding; longer, shorter, of equal length and of one element. */
+static void build_resize(rp_specimen *s, const rp_specimen_plan *plan)
+{
+    const int option = plan->option, axis = (option + option / 3) % 3;
+    size_t x[3] = {plan->shape[0], plan->shape[1], plan->shape[2]}, y[3] = {x[0], x[1], x[2]};
+    const bool grad = plan->kernel == RP_K_resize_grad;
+
+    x[axis] = x[axis] > 300 ? 300 : x[axis] > 0 ? x[axis] : 1;
+    y[axis] =
+        (const size_t[]){2 * x[axis], 1 + x[axis] / 2, 3 * x[axis] + 1, x[axis], 1, 5, 70, 1 + x[axis] / 7}[option % 8];
+    RP_AT(s->attr, resize, axis).i = axis;
+    RP_AT(s->attr, resize, size).i = (int64_t)(grad ? x : y)[axis];
+    RP_AT(s->attr, resize, mode).i = option % 3;
+    RP_AT(s->attr, resize, coordinates).i = option / 2 % 3;
+    RP_AT(s->attr, resize, rounding).i = option % 4;
+    add_in(s, plan, plan->dtype, 3, grad ? y : x);
+    add_out(s, plan, plan->dtype, 3, grad ? x : y);
+}
+
+static void build_resize_grad(rp_specimen *s, const rp_specimen_plan *plan)
+{
+    build_resize(s, plan);
+}
+
 /* Every second option has few channels of many elements. */
 static void build_batch_norm(rp_specimen *s, const rp_specimen_plan *plan)
 {

@@ -51,6 +51,10 @@ namespace pooling
 {
 #include "kernels/ref/conv/pool.c"
 }
+namespace resizing
+{
+#include "kernels/ref/resize.c"
+}
 namespace batch
 {
 #include "kernels/ref/conv/batch_norm.c"

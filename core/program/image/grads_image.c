@@ -152,6 +152,28 @@ void vjp_max_pool_grad(const rp_vjp_args *a)
     a->grad_in[0] = rp_sum(rp_where(same, taken, zero), (int[]){3}, 1, false);
 }
 
+/* ---- resizing ---- */
+
+/* Linear: it and its gradient are one another's. Of a gradient like the output, with the operand's length. */
+static rp_tensor resized_back(rp_op_id id, const rp_vjp_args *a)
+{
+    rp_attr attr[RP_MAX_ATTR];
+
+    memcpy(attr, a->attr, (RP_AT_resize_rounding + 1) * sizeof *attr);
+    RP_AT(attr, resize, size).i = (int64_t)rp_tensor_type(X)->shape[RP_AT(attr, resize, axis).i];
+    return grad_emit(id, attr, &G, 1);
+}
+
+void vjp_resize(const rp_vjp_args *a)
+{
+    a->grad_in[0] = resized_back(RP_OP_resize_grad, a);
+}
+
+void vjp_resize_grad(const rp_vjp_args *a)
+{
+    a->grad_in[0] = resized_back(RP_OP_resize, a);
+}
+
 /* ---- batch norm ---- */
 
 /* The number of a channel's elements, as a value of x's type. */

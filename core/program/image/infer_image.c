@@ -231,6 +231,38 @@ rp_status infer_avg_pool_grad(const rp_op *op, const rp_attr *attr, const rp_typ
     return status == RP_OK ? expect_gradient(op, &in[0], &y, err) : status;
 }
 
+/* ---- resizing ---- */
+
+static bool within(int64_t v, int64_t least, int64_t most)
+{
+    return v >= least && v <= most;
+}
+
+/* resize, and its gradient, whose size is that of resize's operand. */
+rp_status infer_resize(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
+                       rp_error *err)
+{
+    const int64_t axis = RP_AT(attr, resize, axis).i, size = RP_AT(attr, resize, size).i;
+
+    (void)n_in;
+    if (!axis_valid(axis, &in[0]))
+        return refuse_axis(op, axis, &in[0], err);
+    if (in[0].shape[axis] == 0)
+        return refuse_empty_axis(op, axis, &in[0], err);
+    if (in[0].shape[axis] > INT32_MAX || !within(size, 1, INT32_MAX))
+        return rp_fail(err, RP_ESHAPE, "%s: found a length of %zu and a size of %lld, expected both from 1 to %d",
+                       op->name, in[0].shape[axis], (long long)size, INT32_MAX);
+    if (!within(RP_AT(attr, resize, mode).i, 0, 2) || !within(RP_AT(attr, resize, coordinates).i, 0, 2) ||
+        !within(RP_AT(attr, resize, rounding).i, 0, 3))
+        return rp_fail(err, RP_ESHAPE,
+                       "%s: found mode %lld, coordinates %lld, rounding %lld, expected 0 to 2, 0 to 2, 0 to 3",
+                       op->name, (long long)RP_AT(attr, resize, mode).i, (long long)RP_AT(attr, resize, coordinates).i,
+                       (long long)RP_AT(attr, resize, rounding).i);
+    out[0] = in[0];
+    out[0].shape[axis] = (size_t)size;
+    return bounded(op, &out[0], err);
+}
+
 /* ---- batch norm ---- */
 
 /* x of at least one channel, and from operand `first` on one value a channel. */

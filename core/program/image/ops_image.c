@@ -69,6 +69,21 @@ static rp_tensor flat(rp_tensor x, int at, bool put)
     return rp_reshape(x, rank, shape);
 }
 
+static bool are_rows(rp_tensor x, rp_tensor weight, const rp_placement *place, const char *call, const char *taps)
+{
+    if (rp_tensor_type(x)->rank != 3 || rp_tensor_type(weight)->rank != 3) {
+        rp_graph_fail(x.graph, RP_ESHAPE, "%s: found ranks %d and %d, expected [n, w, c] and %s", call,
+                      rp_tensor_type(x)->rank, rp_tensor_type(weight)->rank, taps);
+        return false;
+    }
+    if (place && (place->stride[0] || place->dilation[0] || place->padding[0] || place->padding[2])) {
+        rp_graph_fail(x.graph, RP_EARG, "%s: a stride, dilation or padding of the height, which a row does not have",
+                      call);
+        return false;
+    }
+    return true;
+}
+
 /* A row of pixels is an image of height 1. */
 rp_tensor rp_conv1d(rp_tensor x, rp_tensor weight, rp_tensor bias, size_t groups, const rp_placement *place)
 {
@@ -76,19 +91,60 @@ rp_tensor rp_conv1d(rp_tensor x, rp_tensor weight, rp_tensor bias, size_t groups
 
     if (!rp_tensor_ok(x) || !rp_tensor_ok(weight))
         return rp_no_tensor();
-    if (rp_tensor_type(x)->rank != 3 || rp_tensor_type(weight)->rank != 3) {
-        rp_graph_fail(x.graph, RP_ESHAPE, "conv1d: found ranks %d and %d, expected [n, w, c] and [s, c / groups, k]",
-                      rp_tensor_type(x)->rank, rp_tensor_type(weight)->rank);
+    if (!are_rows(x, weight, place, "conv1d", "[s, c / groups, k]"))
         return rp_no_tensor();
-    }
-    if (place && (place->stride[0] || place->dilation[0] || place->padding[0] || place->padding[2])) {
-        rp_graph_fail(x.graph, RP_EARG,
-                      "conv1d: a stride, dilation or padding of the height, which a row does not have");
-        return rp_no_tensor();
-    }
     wide = flat(x, 1, true);
     taps = flat(weight, 0, true);
     y = convolve(RP_OP_conv2d, wide, taps, groups, place);
+    y = flat(y, 1, false);
+    return bias.graph ? rp_add(y, bias) : y;
+}
+
+/* The gradient of a convolution by its image is this operation: conv2d from the result back to x. */
+rp_tensor rp_conv2d_transpose(rp_tensor x, rp_tensor weight, rp_tensor bias, size_t groups, const rp_placement *place,
+                              const size_t extra[2])
+{
+    rp_attr attr[RP_MAX_ATTR] = {{0}};
+    rp_tensor in[] = {x, weight}, out[RP_MAX_OUT];
+    int64_t *size = RP_AT(attr, conv2d_grad_input, size).list;
+
+    if (!rp_tensor_ok(x) || !rp_tensor_ok(weight))
+        return rp_no_tensor();
+    if (rp_tensor_type(x)->rank != 4 || rp_tensor_type(weight)->rank != 4) {
+        rp_graph_fail(x.graph, RP_ESHAPE,
+                      "conv2d_transpose: found ranks %d and %d, expected [n, h, w, c] and [r, s, k / groups, c]",
+                      rp_tensor_type(x)->rank, rp_tensor_type(weight)->rank);
+        return rp_no_tensor();
+    }
+    set_placement(attr, place, (const size_t[]){1, 1});
+    RP_AT(attr, conv2d_grad_input, groups).i = attribute(groups);
+    RP_AT(attr, conv2d_grad_input, size).n = 2;
+    for (int d = 0; d < 2;
+         d++) { /* modulo 2^64: what is out of bounds, or wraps, is refused with the operation's words */
+        const rp_attr *a = attr;
+        const uint64_t covered =
+            ((uint64_t)rp_tensor_type(x)->shape[1 + d] - 1) * (uint64_t)RP_AT(a, conv2d, stride).list[d] +
+            (uint64_t)RP_AT(a, conv2d, dilation).list[d] * ((uint64_t)rp_tensor_type(weight)->shape[d] - 1) + 1;
+
+        size[d] = (int64_t)(covered - (uint64_t)RP_AT(a, conv2d, padding).list[d] -
+                            (uint64_t)RP_AT(a, conv2d, padding).list[d + 2] + (extra ? extra[d] : 0));
+    }
+    rp_emit(rp_graph_of(in, 2), RP_OP_conv2d_grad_input, attr, in, 2, out);
+    return bias.graph ? rp_add(out[0], bias) : out[0];
+}
+
+rp_tensor rp_conv1d_transpose(rp_tensor x, rp_tensor weight, rp_tensor bias, size_t groups, const rp_placement *place,
+                              size_t extra)
+{
+    rp_tensor wide, taps, y;
+
+    if (!rp_tensor_ok(x) || !rp_tensor_ok(weight))
+        return rp_no_tensor();
+    if (!are_rows(x, weight, place, "conv1d_transpose", "[s, k / groups, c]"))
+        return rp_no_tensor();
+    wide = flat(x, 1, true);
+    taps = flat(weight, 0, true);
+    y = rp_conv2d_transpose(wide, taps, rp_no_tensor(), groups, place, (const size_t[]){0, extra});
     y = flat(y, 1, false);
     return bias.graph ? rp_add(y, bias) : y;
 }

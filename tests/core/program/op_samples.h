@@ -303,6 +303,23 @@ static const op_sample op_samples[] = {
     {RP_OP_batch_norm_grad, 5, {D(2, 4, 2), D(2, 4, 2), D(1, 2), D(1, 2), D(1, 2)}, {{.r = 0.1}}},
     {RP_OP_batch_norm_grad, 5, {D(4, 2, 1, 2, 3), D(4, 2, 1, 2, 3), D(1, 3), D(1, 3), D(1, 3)}, {{.r = 0.01}}},
     {RP_OP_batch_norm_grad, 5, {D(1, 2), D(1, 2), D(1, 2), D(1, 2), D(1, 2)}, {{.r = 0.1}}},
+#define RESIZE(axis, size, mode, coordinates, rounding) \
+    { \
+        {.i = axis}, {.i = size}, {.i = mode}, {.i = coordinates}, \
+        { \
+            .i = rounding \
+        } \
+    }
+    {RP_OP_resize, 1, {D(3, 2, 3, 2)}, RESIZE(1, 5, 0, 0, 2)},
+    {RP_OP_resize, 1, {D(3, 2, 3, 2)}, RESIZE(0, 5, 1, 0, 0)},
+    {RP_OP_resize, 1, {D(2, 3, 5)}, RESIZE(1, 3, 2, 0, 0)},
+    {RP_OP_resize, 1, {D(3, 1, 4, 4)}, RESIZE(1, 7, 2, 1, 0)},
+    {RP_OP_resize, 1, {D(1, 6)}, RESIZE(0, 4, 1, 2, 0)},
+    {RP_OP_resize, 1, {D(2, 2, 3)}, RESIZE(1, 1, 1, 1, 0)},
+    {RP_OP_resize_grad, 1, {D(3, 2, 5, 2)}, RESIZE(1, 3, 0, 2, 0)},
+    {RP_OP_resize_grad, 1, {D(3, 2, 5, 4)}, RESIZE(1, 3, 1, 0, 0)},
+    {RP_OP_resize_grad, 1, {D(2, 3, 3)}, RESIZE(1, 5, 2, 1, 0)},
+#undef RESIZE
     {RP_OP_conv2d_winograd, 2, {D(4, 1, 3, 3, 2), D(4, 3, 3, 2, 3)}, {PLACE(1, 1, 1, 1, 1, 1, 1, 1), {.i = 1}}},
     {RP_OP_conv2d_winograd, 2, {D(4, 2, 5, 4, 1), D(4, 3, 3, 1, 2)}, {PLACE(1, 1, 2, 0, 1, 2, 1, 1), {.i = 1}}},
 };
