@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Resizing along an axis for one instruction set, where what lies behind the axis is contiguous, as channels and rows of
- * images are: an item is a row of it, and taps are computed once for many rows. The rest goes to the reference. */
-#include "kernels/ref/resize.h"
+ * Resizing along an axis for one instruction set, where what lies behind the axis is contiguous, as channels and rows
+ * of images are: an item is a row of it, and taps are computed once for many rows. The rest goes to the reference. */
+#include "kernels/ref/conv/resize.h"
 
 #include <string.h>
 
@@ -28,7 +28,7 @@ extern const rp_kernel rp_kernel_resize_ref, rp_kernel_resize_grad_ref;
 /* The parts of both views before and behind the axis. */
 typedef struct lines {
     rp_view in_outer, out_outer, in_inner, out_inner;
-    ptrdiff_t in_row, out_row; /* elements */
+    ptrdiff_t in_row, out_row;   /* elements */
     size_t outer, length, inner; /* length: of out's axis */
     bool fast;
 } lines;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Rows of a resized axis for one type T; a part of resize.c. Sums have the order of kernels/ref/resize_type.inc.h, and
- * blocks of them lie in registers. */
+ * Rows of a resized axis for one type T; a part of resize.c. Sums have the order of kernels/ref/conv/resize_type.inc.h,
+ * and blocks of them lie in registers. */
 RP_INLINE void FN(weigh)(T *y, const T *x, ptrdiff_t row, const resize_taps *t, int taps, size_t n)
 {
     const T *a = x + t->at[0] * row, *b = x + t->at[taps > 1] * row;

@@ -53,7 +53,7 @@ namespace pooling
 }
 namespace resizing
 {
-#include "kernels/ref/resize.c"
+#include "kernels/ref/conv/resize.c"
 }
 namespace batch
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The public calls that change an image's size (rp/image.h): resizing, axis by axis, and pixels to channels and back. */
+ * The public calls that change an image's size (rp/image.h): resizing, axis by axis, and pixels to channels and back.
+ */
 #include "rp/image.h"
 
 #include "core/program/graph.h"

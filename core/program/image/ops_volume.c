@@ -128,18 +128,26 @@ static bool lay_depth(depth *d, rp_tensor x, size_t taps, const rp_placement3d *
     static const size_t most = (size_t)1 << 20;
     size_t span;
 
-    *d = (depth){rp_tensor_type(x)->shape[1], taps, place->stride[0] ? place->stride[0] : usual, place->padding[0],
-                 place->padding[3], place->dilation[0] ? place->dilation[0] : 1, 0};
+    *d = (depth){rp_tensor_type(x)->shape[1],
+                 taps,
+                 place->stride[0] ? place->stride[0] : usual,
+                 place->padding[0],
+                 place->padding[3],
+                 place->dilation[0] ? place->dilation[0] : 1,
+                 0};
     if (taps == 0 || taps > most || d->stride > most || d->before > most || d->after > most || d->dilation > most) {
-        rp_graph_fail(x.graph, RP_ESHAPE, "%s: found a depth of windows of %zu, stride %zu, padding %zu and %zu, "
+        rp_graph_fail(x.graph, RP_ESHAPE,
+                      "%s: found a depth of windows of %zu, stride %zu, padding %zu and %zu, "
                       "dilation %zu, expected each up to 2^20, and a tap or more",
                       call, taps, d->stride, d->before, d->after, d->dilation);
         return false;
     }
     span = (taps - 1) * d->dilation + 1;
     if (span > d->length + d->before + d->after) {
-        rp_graph_fail(x.graph, RP_ESHAPE, "%s: found a window of %zu over a depth of %zu with padding, expected one "
-                      "that fits", call, span, d->length + d->before + d->after);
+        rp_graph_fail(x.graph, RP_ESHAPE,
+                      "%s: found a window of %zu over a depth of %zu with padding, expected one "
+                      "that fits",
+                      call, span, d->length + d->before + d->after);
         return false;
     }
     d->out = (d->length + d->before + d->after - span) / d->stride + 1;
@@ -174,8 +182,8 @@ static rp_tensor met_by(rp_tensor x, const depth *d, size_t t, size_t begin, siz
     rp_tensor met;
 
     if (d->stride == 1 || end - begin == 1) {
-        size_t from[5] = {0, first}, to[5] = {type.shape[0], first + end - begin, type.shape[2], type.shape[3],
-                                              type.shape[4]};
+        size_t from[5] = {0, first},
+               to[5] = {type.shape[0], first + end - begin, type.shape[2], type.shape[3], type.shape[4]};
 
         met = rp_slice(x, from, to);
     } else {
@@ -262,17 +270,25 @@ rp_tensor rp_conv3d_transpose(rp_tensor x, rp_tensor weight, rp_tensor bias, siz
     if (stride > 1u << 20 || dilation > 1u << 20 || p->padding[0] > 1u << 20 || p->padding[3] > 1u << 20 ||
         w.shape[0] == 0 || w.shape[0] > 1u << 20 || t.shape[1] == 0 || t.shape[1] > 1u << 20 ||
         (extra && extra[0] > 1u << 20)) {
-        rp_graph_fail(x.graph, RP_ESHAPE, "conv3d_transpose: expected a depth, a window, a stride, a padding and a "
+        rp_graph_fail(x.graph, RP_ESHAPE,
+                      "conv3d_transpose: expected a depth, a window, a stride, a padding and a "
                       "dilation of up to 2^20 along the depth, and a tap and a slice or more");
         return rp_no_tensor();
     }
     covered = (t.shape[1] - 1) * stride + dilation * (w.shape[0] - 1) + 1 + (extra ? extra[0] : 0);
     if (covered <= p->padding[0] + p->padding[3]) {
-        rp_graph_fail(x.graph, RP_ESHAPE, "conv3d_transpose: found a padding of %zu and %zu of a depth of %zu, "
-                      "expected less", p->padding[0], p->padding[3], covered);
+        rp_graph_fail(x.graph, RP_ESHAPE,
+                      "conv3d_transpose: found a padding of %zu and %zu of a depth of %zu, "
+                      "expected less",
+                      p->padding[0], p->padding[3], covered);
         return rp_no_tensor();
     }
-    const depth d = {covered - p->padding[0] - p->padding[3], w.shape[0], stride, p->padding[0], p->padding[3], dilation,
+    const depth d = {covered - p->padding[0] - p->padding[3],
+                     w.shape[0],
+                     stride,
+                     p->padding[0],
+                     p->padding[3],
+                     dilation,
                      t.shape[1]};
 
     for (size_t tap = 0; tap < d.taps; tap++) {
@@ -311,9 +327,8 @@ static rp_tensor pool_volume(rp_tensor x, const size_t window[3], const rp_place
     static const rp_placement3d usual;
     const rp_placement3d *p = place ? place : &usual;
     const rp_placement flat_p = flat_place(p);
-    const rp_placement deep = {.stride = {p->stride[0], 1},
-                               .padding = {p->padding[0], 0, p->padding[3], 0},
-                               .dilation = {p->dilation[0], 1}};
+    const rp_placement deep = {
+        .stride = {p->stride[0], 1}, .padding = {p->padding[0], 0, p->padding[3], 0}, .dilation = {p->dilation[0], 1}};
     rp_tensor y;
     rp_type t, u;
     size_t out;

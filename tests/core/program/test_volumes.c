@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Images of other ranks and sizes: transposed convolution, volumes, rows and pools against loops over whole numbers, whose
- * sums are exact in any order; resizing against its clause, and against what PyTorch gives. */
+ * Images of other ranks and sizes: transposed convolution, volumes, rows and pools against loops over whole numbers,
+ * whose sums are exact in any order; resizing against its clause, and against what PyTorch gives. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -109,7 +109,9 @@ static size_t or_one(size_t v)
 static size_t out_of(const volume_case *v, int d)
 {
     return (v->in[d] + v->place.padding[d] + v->place.padding[d + 3] - or_one(v->place.dilation[d]) * (v->taps[d] - 1) -
-            1) / or_one(v->place.stride[d]) + 1;
+            1) /
+               or_one(v->place.stride[d]) +
+           1;
 }
 
 static size_t back_of(const volume_case *v, int d)
@@ -199,8 +201,8 @@ static void transposed_convolution_goes_the_way_back(void **state)
 
 static void images_and_rows_are_transposed_as_volumes_of_one_slice(void **state)
 {
-    static const volume_case flat = {2, {1, 4, 5}, {1, 3, 2}, 2, 3, 1, {{1, 2, 3}, {0, 1, 0, 0, 0, 1}, {1, 1, 2}},
-                                     {0, 1, 2}};
+    static const volume_case flat = {
+        2, {1, 4, 5}, {1, 3, 2}, 2, 3, 1, {{1, 2, 3}, {0, 1, 0, 0, 0, 1}, {1, 1, 2}}, {0, 1, 2}};
     static const volume_case row = {1, {1, 1, 6}, {1, 1, 3}, 2, 2, 2, {{1, 1, 2}, {0, 0, 1, 0, 0, 1}, {0}}, {0, 0, 1}};
     double x[512], w[512], y[2048] = {0}, z[2048] = {0}, one[1] = {100};
     rp_run *run = step_new();
@@ -213,8 +215,8 @@ static void images_and_rows_are_transposed_as_volumes_of_one_slice(void **state)
     for (size_t i = 0; i < COUNT(y); i++)
         y[i] += 100;
     assert_values(run,
-                  rp_conv2d_transpose(put(run, 4, (size_t[]){2, 4, 5, 3}, x), put(run, 4, (size_t[]){3, 2, 2, 3}, w), bias,
-                                      1, &(rp_placement){{2, 3}, {1, 0, 0, 1}, {1, 2}}, (size_t[]){1, 2}),
+                  rp_conv2d_transpose(put(run, 4, (size_t[]){2, 4, 5, 3}, x), put(run, 4, (size_t[]){3, 2, 2, 3}, w),
+                                      bias, 1, &(rp_placement){{2, 3}, {1, 0, 0, 1}, {1, 2}}, (size_t[]){1, 2}),
                   4, (size_t[]){2, back_of(&flat, 1), back_of(&flat, 2), 2}, y);
     slide(&row, (size_t[]){1, 1, back_of(&row, 2)}, row.in, z, x, w, 2, 2, true);
     assert_values(run,
@@ -242,9 +244,8 @@ static void pools_of_rows_volumes_and_given_sizes(void **state)
                   (double[]){21, 23, 29, 31, 53, 55, 61, 63});
     assert_values(run, rp_avg_pool3d(cube, (size_t[]){2, 2, 2}, NULL), 5, (size_t[]){1, 2, 2, 2, 1},
                   (double[]){10.5, 12.5, 18.5, 20.5, 42.5, 44.5, 50.5, 52.5});
-    assert_values(run,
-                  rp_max_pool3d(cube, (size_t[]){3, 1, 4}, &(rp_placement3d){{2, 3, 1}, {1, 0, 0, 0, 0, 0}, {0}}), 5,
-                  (size_t[]){1, 2, 2, 1, 1}, (double[]){19, 31, 51, 63});
+    assert_values(run, rp_max_pool3d(cube, (size_t[]){3, 1, 4}, &(rp_placement3d){{2, 3, 1}, {1, 0, 0, 0, 0, 0}, {0}}),
+                  5, (size_t[]){1, 2, 2, 1, 1}, (double[]){19, 31, 51, 63});
     assert_values(run, rp_adaptive_avg_pool2d(image, 2, 2), 4, (size_t[]){1, 2, 2, 1}, (double[]){3.5, 4.5, 9.5, 10.5});
     assert_values(run, rp_adaptive_max_pool2d(image, 5, 1), 4, (size_t[]){1, 5, 1, 1}, (double[]){2, 5, 8, 11, 14});
     step_over(run);
@@ -268,8 +269,8 @@ static void pixels_become_channels_and_channels_pixels(void **state)
 
 /* ---- resizing ---- */
 
-/* torch 2.15 on CPU, binary64: interpolate(x[1, 1, 1, 4], size=(1, 7), mode=.., align_corners=..)[0, 0, 0] of
- * x = 1, -2, 4, 0.5; within the roundings of a scale that it keeps in binary64. */
+/* torch 2.15 on CPU, binary64: interpolate(x, size=(1, 7), mode, align_corners) of x = 1, -2, 4, 0.5 in [1, 1, 1, 4].
+ */
 static void resizing_agrees_with_pytorch(void **state)
 {
     static const struct {

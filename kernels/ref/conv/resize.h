@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where an element of a resized axis lies on the axis that it comes from, and what its taps weigh (CONTRACT 7.12). Places
- * are fractions of integers, so no scale is ever rounded. */
+ * Where an element of a resized axis lies on the axis that it comes from, and what its taps weigh (CONTRACT 7.12).
+ * Places are fractions of integers, so no scale is ever rounded. */
 #ifndef KERNELS_REF_RESIZE_H
 #define KERNELS_REF_RESIZE_H
 
@@ -56,7 +56,9 @@ static inline int64_t resize_inside(const resizing *r, int64_t i)
 
 static inline int64_t resize_nearest(const resizing *r, int64_t floor, int64_t rest, int64_t q)
 {
-    const bool up = r->rounding == 1 ? rest > 0 : r->rounding == 2 ? rest > q - rest : r->rounding == 3 && rest >= q - rest;
+    const bool up = r->rounding == 1   ? rest > 0
+                    : r->rounding == 2 ? rest > q - rest
+                                       : r->rounding == 3 && rest >= q - rest;
 
     return resize_inside(r, floor + up);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Resizing along an axis and its gradient (CONTRACT 7.12). An item is an element of the output; it reads the line of the
- * input on which it lies. */
-#include "kernels/ref/resize.h"
+ * Resizing along an axis and its gradient (CONTRACT 7.12). An item is an element of the output; it reads the line of
+ * the input on which it lies. */
+#include "kernels/ref/conv/resize.h"
 
 #include "kernels/level.h"
 
 #include "kernels/type_f32.h"
-#include "kernels/ref/resize_type.inc.h"
+#include "kernels/ref/conv/resize_type.inc.h"
 #include "kernels/type_f64.h"
-#include "kernels/ref/resize_type.inc.h"
+#include "kernels/ref/conv/resize_type.inc.h"
 
 typedef void resize_element(void *to, const void *from, ptrdiff_t step, const resizing *r, int64_t at);
 

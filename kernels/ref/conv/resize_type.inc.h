@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An element of an axis resized, and of its gradient, for one type T; a part of resize.c. x and y: the first elements of
- * the lines, step: elements from one to the next along them. */
+ * An element of an axis resized, and of its gradient, for one type T; a part of resize.c. x and y: the first elements
+ * of the lines, step: elements from one to the next along them. */
 static void FN(resize_one)(void *to, const void *from, ptrdiff_t step, const resizing *r, int64_t o)
 {
     const resize_taps t = resize_taps_of(r, o);
