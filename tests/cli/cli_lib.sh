@@ -42,7 +42,10 @@ bad() { # what...: reports a failed check with the outputs of the last command
 
 skip() { echo "SKIP: $*"; }
 
-snapshot() { find . -exec ls -ld --time-style=+ {} + | sort; find . -type f -exec cksum {} + | sort; }
+# Everything in the folder, with the contents of files, in an order that stays while the folder does.
+snapshot() { find . -printf '%M %n %u %g %s %p %l\n' -type f -exec cksum {} +; }
+
+unchanged() { cmp -s "$log/before" "$log/after" || cmp -s <(sort "$log/before") <(sort "$log/after"); }
 
 # Runs a command; its outputs are in $log/out and $log/err, its exit code in $code.
 attempt() {
@@ -68,7 +71,7 @@ fails() {
         bad "stderr does not match '$pattern': $*"
     elif [ -s "$log/out" ]; then
         bad "something on stdout: $*"
-    elif ! cmp -s "$log/before" "$log/after"; then
+    elif ! unchanged; then
         bad "files were changed: $* ($(diff "$log/before" "$log/after" | head -3 | tr '\n' ' '))"
     fi
 }
