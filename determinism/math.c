@@ -194,10 +194,22 @@ double rp_powi_f64(double x, int64_t n)
     return rp_powi_f64_inline(x, n);
 }
 
+/* One rounding is one result, so who rounds decides nothing: a host that has the instruction need not do without. */
+#if defined(__x86_64__) && !defined(__FP_FAST_FMAF)
+__attribute__((target("fma"))) static float fma_f32_instruction(float a, float b, float c)
+{
+    return __builtin_fmaf(a, b, c);
+}
+float rp_fma_f32(float a, float b, float c)
+{
+    return __builtin_cpu_supports("fma") ? fma_f32_instruction(a, b, c) : rp_fma_f32_software(a, b, c);
+}
+#else
 float rp_fma_f32(float a, float b, float c)
 {
     return rp_fma_f32_inline(a, b, c);
 }
+#endif
 double rp_fma_f64(double a, double b, double c)
 {
     return rp_fma_f64_inline(a, b, c);

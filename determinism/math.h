@@ -65,8 +65,8 @@ double rp_cospi_f64(double x);
 float rp_powi_f32(float x, int64_t n);
 double rp_powi_f64(double x, int64_t n);
 
-/* IEEE fma, exact on every host: the instruction where the target has it, else software (binary32) or the C library's
- * fma (binary64), whose result IEEE 754 fixes. */
+/* IEEE fma, exact on every host: the instruction where the target or, of x86-64, the host has it, else software
+ * (binary32) or the C library's fma (binary64), whose result IEEE 754 fixes. */
 float rp_fma_f32(float a, float b, float c);
 double rp_fma_f64(double a, double b, double c);
 

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # For the tests of the command line: a scratch folder, checks that count, small data. Sourced with the build directory
 # as first argument; sets $reprise, $source_dir and leaves the shell in the scratch folder. With RP_ASK_BOTH=1 each
-# question that reprise-verify can answer is put to it too, and its answer must be the same (ask_both.c).
+# question that reprise-verify can answer is put to it too, and its answer must be the same (ask_both.c). RP_COMMAND
+# names another command than the build's.
 set -u
 export LC_ALL=C
 unset RP_ISA NO_COLOR
@@ -10,7 +11,7 @@ shopt -s lastpipe # `... | check` counts in this shell
 
 build=$(cd "$1" && pwd)
 source_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-reprise=$build/cli/reprise
+reprise=${RP_COMMAND:-$build/cli/reprise}
 scratch=$(mktemp -d)
 work=$scratch/work
 log=$scratch/log
@@ -41,7 +42,10 @@ bad() { # what...: reports a failed check with the outputs of the last command
 
 skip() { echo "SKIP: $*"; }
 
-snapshot() { find . -exec ls -ld --time-style=+ {} + | sort; find . -type f -exec cksum {} + | sort; }
+# Everything in the folder, with the contents of files, in an order that stays while the folder does.
+snapshot() { find . -printf '%M %n %u %g %s %p %l\n' -type f -exec cksum {} +; }
+
+unchanged() { cmp -s "$log/before" "$log/after" || cmp -s <(sort "$log/before") <(sort "$log/after"); }
 
 # Runs a command; its outputs are in $log/out and $log/err, its exit code in $code.
 attempt() {
@@ -67,7 +71,7 @@ fails() {
         bad "stderr does not match '$pattern': $*"
     elif [ -s "$log/out" ]; then
         bad "something on stdout: $*"
-    elif ! cmp -s "$log/before" "$log/after"; then
+    elif ! unchanged; then
         bad "files were changed: $* ($(diff "$log/before" "$log/after" | head -3 | tr '\n' ' '))"
     fi
 }

@@ -80,7 +80,7 @@ refused() {
     ! env "$@" "$reprise" replay "$told" --device emulated >"$work/log" 2>&1 || bad "$* was taken"
     grep -qF "$text" "$work/log" || bad "expected \"$text\" of $*, found $(cat "$work/log")"
 }
-refused 'MiB were asked for, and of the device' RP_EMULATED_MEMORY=100000
+refused 'MiB were asked for, and of the device' RP_EMULATED_MEMORY=10000
 refused 'cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY' RP_EMULATED_FAIL=cuMemAlloc:2:CUDA_ERROR_OUT_OF_MEMORY
 refused 'expected a number from 0 to 2' RP_EMULATED_ORDER=3
 for setting in ORDER=x DEVICES=9 MEMORY=4G THREADS=0 FAIL=cuMemAlloc FAIL=cuMalloc:1:2 FAIL=kernel:0:2 \

@@ -35,7 +35,7 @@ if(form STREQUAL "source")
 endif()
 add_test(NAME emulated_functions COMMAND emulated_functions)
 add_test(NAME emulated_archives
-         COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/archives.sh ${reprise_command} ${CMAKE_SOURCE_DIR})
+         COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/archives.sh $<TARGET_FILE:reprise_seldom> ${CMAKE_SOURCE_DIR})
 add_test(NAME emulated_report
          COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/report.sh ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR})
 set_tests_properties(emulated_functions emulated_archives emulated_report PROPERTIES ENVIRONMENT ${here})

@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # One archive id and byte-identical unsigned archives over threads 1, 2, 3, 7, every kernel level of the host, gcc and
 # clang, -O0 (of clang: the sanitized -O1 where that is built), -O3 and gcc's -O1; the build in BUILD_DIR is one of
-# these. Recipes: the credit network where the data folder is present, the loans, and the golden recipes (all layers,
+# these. What is compiled here is what decides bits and runs: the layers below audit, of their levels the reference and
+# the host's best; the rest of the command is the objects of BUILD_DIR. Recipes: the credit network where the data folder is present, the loans, and the golden recipes (all layers,
 # clipping, shards, images). Usage: identity.sh SOURCE_DIR BUILD_DIR
 set -euo pipefail
 source=$1
-build=$2/identity
+built=$2
+build=$built/identity
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -30,9 +32,31 @@ compare() { # label, command...: runs every recipe and compares with the first a
     done
 }
 
-here=$(sed -n 's/^CMAKE_C_COMPILER:[A-Z]*=.*\///p' "$2/CMakeCache.txt")
-grep -q '^CMAKE_BUILD_TYPE:[A-Z]*=Release' "$2/CMakeCache.txt" || here="$here, not -O3"
-compare "this build ($here)" "$2/cli/reprise"
+reprise=$built/cli/reprise
+levels=$("$reprise" doctor | sed -n 's/^kernels *\([a-z0-9]*\):.*/\1/p')
+others=$(echo "$levels" | sed '/^ref$/d; $d' | paste -sd '|')
+
+# The command out of objects of BUILD_DIR and of a folder that compiles its own of the lower layers.
+command_of() { # FOLDER COMPILER FLAGS: makes FOLDER/cli/reprise
+    local out=$1 objects own
+    cmake -S "$source" -B "$out" -G Ninja -DCMAKE_C_COMPILER="$2" -DCMAKE_BUILD_TYPE=None -DRP_CUDA=OFF \
+        -DRP_BUILD_TESTS=OFF -DCMAKE_C_FLAGS="$3" >"$work/log" 2>&1 || return
+    if ! grep -q '^RP_SANITIZE:[A-Z]*=$' "$built/CMakeCache.txt"; then # whose objects want their sanitizer
+        cmake --build "$out" --target reprise_cli >"$work/log" 2>&1
+        return
+    fi
+    own=$(sed "s|^$built/||" "$built/tests/command_objects.txt" | grep -E '^(base|determinism|kernels|core)/' |
+        grep -vE "_(${others:-none})\.c\.o$")
+    objects=$(sed "s|^$built/||" "$built/tests/command_objects.txt" | grep -vxF "$own" | sed "s|^|$built/|")
+    # shellcheck disable=SC2086
+    ninja -C "$out" $own >"$work/log" 2>&1 &&
+        (cd "$out" && "$2" $own $objects -o cli/reprise $(pkg-config --libs libcrypto libarchive yaml-0.1) -lpthread \
+            -ldl -lm >"$work/log" 2>&1)
+}
+
+here=$(sed -n 's/^CMAKE_C_COMPILER:[A-Z]*=\(.*\/\)*//p' "$built/CMakeCache.txt") # a name where the preset was given again
+grep -q '^CMAKE_BUILD_TYPE:[A-Z]*=Release' "$built/CMakeCache.txt" || here="$here, not -O3"
+compare "this build ($here)" "$reprise"
 for compiler in gcc clang; do
     if ! command -v $compiler >/dev/null; then
         echo "skipped: no $compiler"
@@ -43,25 +67,26 @@ for compiler in gcc clang; do
         [ "$level" != 1 ] || [ $compiler = gcc ] || continue # at which gcc 12.2 once made wrong code of a loop
         out=$build/$compiler-O$level
         label="$compiler -O$level"
+        preset=
         if [ "$level" = 0 ] && [ $compiler = clang ] && [ -f "$source/build/sanitize/CMakeCache.txt" ]; then
-            out=$source/build/sanitize # built already
+            preset=sanitize # built already
             label="clang -O1, sanitized"
         elif [ "$level" = 3 ] && [ -f "$source/build/$compiler/CMakeCache.txt" ]; then # that preset: -O3 too
-            out=$source/build/$compiler
-        else
-            cmake -S "$source" -B "$out" -G Ninja -DCMAKE_C_COMPILER=$compiler -DCMAKE_BUILD_TYPE=None -DRP_CUDA=OFF \
-                -DRP_BUILD_TESTS=OFF \
-                -DCMAKE_C_FLAGS="-O$level" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+            preset=$compiler
         fi
-        cmake --build "$out" --target reprise_cli >"$work/log" 2>&1 || { tail -40 "$work/log"; exit 1; }
+        if [ -n "$preset" ]; then
+            out=$source/build/$preset
+            cmake --build "$out" --target reprise_cli >"$work/log" 2>&1 || { tail -40 "$work/log"; exit 1; }
+        else
+            command_of "$out" $compiler "-O$level" || { tail -40 "$work/log"; exit 1; }
+        fi
         compare "$label" "$out/cli/reprise"
     done
 done
-reprise=$2/cli/reprise
 for threads in 1 2 3 7; do
     options="--threads $threads" compare "threads $threads" "$reprise"
 done
-for isa in $("$reprise" doctor | sed -n 's/^kernels *\([a-z0-9]*\):.*/\1/p'); do
+for isa in $levels; do
     options="--isa $isa" compare "kernels $isa" "$reprise"
 done
 echo "identical everywhere"

@@ -29,8 +29,9 @@ if(form STREQUAL "source")
   return()
 endif()
 add_test(NAME emulated_pinned_command
-         COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/pinned/pinned.sh ${reprise_command} $<TARGET_FILE:reprise_verify_cli>
-                 ${CMAKE_SOURCE_DIR} $<TARGET_FILE:reprise_standin_130001> $<TARGET_FILE:reprise_standin_120800>)
+         COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/pinned/pinned.sh $<TARGET_FILE:reprise_seldom>
+                 $<TARGET_FILE:reprise_verify_cli> ${CMAKE_SOURCE_DIR} $<TARGET_FILE:reprise_standin_130001>
+                 $<TARGET_FILE:reprise_standin_120800>)
 set_tests_properties(emulated_pinned_command PROPERTIES ENVIRONMENT ${pinned_device})
 # The true library lies beside the compiler, or where the loader looks.
 get_filename_component(cuda_bin ${RP_NVCC} REALPATH)
