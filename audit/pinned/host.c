@@ -77,6 +77,16 @@ rp_status rp_pinned_describe(rp_json **out, const rp_device *device, rp_error *e
     return *out ? RP_OK : rp_no_memory(err);
 }
 
+void rp_pinned_device_words(char *out, size_t size, const rp_device *device)
+{
+    const rp_pinned *p = rp_device_pinned(device);
+
+    if (size > 0)
+        *out = '\0';
+    if (p)
+        rp_pinned_say(out, size, p->library.name, (int64_t)p->library.version, p->chip, p->multiprocessors);
+}
+
 /* ---- an archive's ---- */
 
 static rp_status refuse(const rp_json *recorded, const rp_json *here, rp_error *err)

@@ -121,6 +121,7 @@ typedef struct rp_job {
     char level[16];
     unsigned threads;
     char device[96];       /* what computed where that is not the processor: "cuda-sm90 ..."; "": the processor */
+    char pinned_to[192];   /* library and chip that computed its products, as of rp_pinned_to; "": it is portable */
     uint64_t memory;       /* bytes of the device that states, data and compiled programs held */
     size_t members;        /* replay: members reproduced and compared */
     uint64_t trials;       /* run: what was tried before it, and is in the archive with its result */

@@ -28,9 +28,9 @@ differ() { # FILE FILE: their final weights
     "$reprise" inspect "$2" --member weights/final.safetensors -o b.bin --force >log
     ! cmp -s a.bin b.bin
 }
-edited() { # EDIT: pinned.reprise, edited
+edited() { # EDIT [FILE]: pinned.reprise or that one, edited
     rm -f edited.reprise
-    python3 -B "$source/tests/emu/pinned/edit_archive.py" pinned.reprise edited.reprise "$1"
+    python3 -B "$source/tests/emu/pinned/edit_archive.py" "${2:-pinned.reprise}" edited.reprise "$1"
 }
 
 head -120 "$source/examples/loans.csv" | cut -d, -f2-13 >mine.csv
@@ -147,6 +147,60 @@ edited fewer
 expect 3 'not among the recorded products' $again
 edited added
 expect 3 'manifest.json' $again
+
+# a portable run behind a pinned one says so, and so does the one behind that
+sed 's/^train.*/train: {epochs: 1, batch: 16, optimizer: {lr: 1e-12}}/; s/archive: pinned.reprise/&, mode: retrain/' \
+    child.yaml >washed.yaml
+sed 's/pinned.reprise/washed.reprise/' washed.yaml >again.yaml
+expect 0 '' "$reprise" run washed.yaml -o washed.reprise
+expect 0 '' "$reprise" run washed.yaml -o child.signed.reprise --key me.pem
+expect 0 '' "$reprise" run again.yaml -o twice.reprise
+to='stand-in 130000 on Emulated (4 multiprocessors)'
+for file in washed twice; do
+    expect 0 "what it started from is, to $to (archive " "$verify" verify $file.reprise --allow-unsigned
+    expect 0 "what it started from is, to $to (archive " "$reprise" inspect $file.reprise
+    expect 0 "\"parent\":{\"archive_id\":" "$reprise" verify $file.reprise --allow-unsigned --json
+    expect 0 "\"pinned_to\":\"$to\",\"replayed\":0}" "$reprise" verify $file.reprise --allow-unsigned --json
+    expect 0 '' "$reprise" replay $file.reprise
+done
+expect 0 "what it started from is, to $to" "$reprise" verify washed.reprise --allow-unsigned --parent pinned.reprise
+expect 0 '' "$reprise" verify twice.reprise --allow-unsigned --parent washed.reprise
+expect 0 '' "$reprise" report washed.reprise --parent pinned.reprise -o washed.html
+expect 0 '<strong>pinned</strong>: made again by' cat washed.html
+edited line washed.reprise
+expect 0 'unknown from this archive alone' "$verify" verify edited.reprise --allow-unsigned
+expect 0 'unknown from this archive alone' "$reprise" inspect edited.reprise
+expect 4 "recorded nothing, the parent's archive says $to" \
+    "$reprise" verify edited.reprise --allow-unsigned --parent pinned.reprise
+expect 4 "recorded nothing, the parent's archive says $to" \
+    "$reprise" replay edited.reprise --parent pinned.reprise
+(cat default.yaml && echo 'parent: any') >any.yaml
+expect 4 "which is pinned to $to" "$verify" verify child.signed.reprise --policy any.yaml
+(cat any.yaml && echo 'profile: portable') >portable_policy.yaml
+expect 4 "which is pinned to $to" \
+    "$reprise" verify child.signed.reprise --policy portable_policy.yaml --parent pinned.reprise
+(cat any.yaml && echo 'profile: pinned') >line.yaml
+expect 0 "which is pinned to $to" "$verify" verify child.signed.reprise --policy line.yaml
+
+# what a policy asks of the library, and of what computed
+digest=$(sha256sum "$(dirname "$RP_EMULATED_LIBRARY")/libreprise-standin-cublaslt.so" | cut -d' ' -f1)
+(cat line.yaml && echo "library: {name: stand-in, version: 130000, sha256: [$digest], chip: Emulated}") >library.yaml
+for file in signed child.signed; do
+    expect 0 "SHA-256 $digest, on Emulated" "$verify" verify $file.reprise --policy library.yaml
+done
+sed 's/sha256: \[../sha256: [00/' library.yaml >other_library.yaml
+expect 4 'another sha256' "$verify" verify signed.reprise --policy other_library.yaml
+sed 's/sha256/sha265/' library.yaml >misspelt.yaml
+expect 2 'library.sha265: unknown key' "$verify" verify signed.reprise --policy misspelt.yaml
+(cat line.yaml && echo 'emulated: none') >real.yaml
+expect 4 'is pinned to the driver emulated and the library stand-in' \
+    "$verify" verify child.signed.reprise --policy real.yaml
+expect 4 'made it on an emulated device' "$verify" verify signed.reprise --policy real.yaml
+expect 0 'made on emulated-' "$verify" verify signed.reprise --trust me.pub.pem
+expect 0 '' "$reprise" run portable.yaml -o here.reprise --key me.pem
+expect 0 'none of them says one' "$verify" verify here.reprise --policy real.yaml
+expect 0 '' "$reprise" replay here.reprise --device emulated --attest --key me.pem
+expect 4 'replayed it on one' "$verify" verify here.reprise --policy real.yaml
 
 # the library fails
 for call in cublasLtCreate cublasLtMatmulDescCreate cublasLtMatrixLayoutCreate cublasLtMatrixLayoutSetAttribute \
