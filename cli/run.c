@@ -229,6 +229,7 @@ rp_status rp_run_train(rp_run_done *out, rp_session *session, const rp_run_reque
                                     .self = &meter,
                                     .withhold = r->withhold,
                                     .save_every = r->save_seconds,
+                                    .save_if_can = !r->save_every, /* nobody asked for points, so none is missed */
                                     .resume = r->resume};
     char signing[32];
     rp_status status = RP_OK;

@@ -95,6 +95,21 @@ expect 5 'cuBLASLt is not here' env RP_CUBLASLT_LIBRARY=/none $run -o none.repri
 expect 5 'is cuBLASLt 120800: expected 13' env RP_CUBLASLT_LIBRARY="$old" $run -o none.reprise
 expect 5 'lacks cublasLtCreate' env RP_CUBLASLT_LIBRARY="$RP_EMULATED_LIBRARY" $run -o none.reprise
 expect 5 'keeps no resume points' $run -o none.reprise --resume
+expect 5 'leave out --save-every' $run -o none.reprise --save-every 0.2
+mkdir -m 700 none.reprise.resume && touch none.reprise.resume/point-000000000004
+expect 2 'another run was interrupted there' $run -o none.reprise
+expect 2 'add --resume to go on with it' "$reprise" run portable.yaml -o none.reprise --save-every 0
+rm -r none.reprise.resume
+recipe 'profile: pinned' 'pinned: {compute: bf16}' >bf16.yaml
+expect 2 'pinned.compute: bf16: no matrix product' "$reprise" run bf16.yaml -o none.reprise --device emulated
+exact() { # COMPUTE
+    recipe 'profile: pinned' "pinned: {compute: $1}" | sed '/^model/d; /^record/d; s/^train.*/train: {solver: exact}/'
+}
+exact f32 >exact32.yaml
+exact f64 >exact64.yaml
+expect 2 'those of an exact fit are f64' "$reprise" run exact32.yaml -o none.reprise --device emulated
+expect 0 '' "$reprise" run exact64.yaml -o exact64.reprise --device emulated
+expect 0 '"algorithm":' "$reprise" inspect exact64.reprise --member manifest.json
 mkdir goldens && cp pinned.yaml mine.csv goldens
 expect 0 '' "$reprise" golden record goldens --device emulated
 expect 0 '' "$reprise" golden check goldens --device emulated
