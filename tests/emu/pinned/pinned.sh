@@ -42,14 +42,16 @@ recipe() { # PROFILE-LINES
 recipe >portable.yaml
 recipe 'profile: pinned' 'pinned: {compute: f32}' >pinned.yaml
 recipe 'profile: pinned' 'pinned: {compute: tf32, workspace: 1024}' >tf32.yaml
-run="$reprise run pinned.yaml --device emulated"
+# The short test of the device is most of what a small run takes there: the first run has it, and the last error.
+emulated='--device emulated --allow-nonconforming'
+run="$reprise run pinned.yaml $emulated"
 
 # what it makes
 expect 0 '' "$reprise" run portable.yaml -o portable.reprise
-expect 0 '' $run -o pinned.reprise
+expect 0 '' "$reprise" run pinned.yaml --device emulated -o pinned.reprise
 expect 0 '' env RP_EMULATED_ORDER=1 $run -o again.reprise --threads 3 --isa ref
 cmp pinned.reprise again.reprise || { echo "FAIL: threads or levels changed a pinned run"; failed=$((failed + 1)); }
-expect 0 '' "$reprise" run tf32.yaml --device emulated -o tf32.reprise
+expect 0 '' "$reprise" run tf32.yaml $emulated -o tf32.reprise
 differ portable.reprise pinned.reprise || { echo "FAIL: the library computed nothing"; failed=$((failed + 1)); }
 differ tf32.reprise pinned.reprise || { echo "FAIL: tf32 is f32"; failed=$((failed + 1)); }
 expect 0 'f32 products by stand-in 130000' "$reprise" inspect pinned.reprise
@@ -69,21 +71,21 @@ expect 5 'names it as parent' "$reprise" retrain pinned.reprise --csv mine.csv -
 printf '%s\n' 'reprise: 1' 'data: {csv: mine.csv, target: default, positive: "yes"}' 'model: {hidden: [6]}' \
     'train: {epochs: 1, batch: 16}' 'parent: {archive: pinned.reprise}' >child.yaml
 expect 5 'is not attempted here' "$reprise" run child.yaml -o none.reprise
-expect 0 '' "$reprise" run child.yaml -o child.reprise --device emulated
+expect 0 '' "$reprise" run child.yaml -o child.reprise $emulated
 
 # where it is repeated, and where not
 replay="$reprise replay pinned.reprise"
-expect 0 '' $replay --device emulated
-expect 0 '' $replay --device emulated --steps 6:9
-expect 0 '' $replay --device emulated --sample 50% --parallel 2
+expect 0 '' $replay $emulated
+expect 0 '' $replay $emulated --steps 6:9
+expect 0 '' $replay $emulated --sample 50% --parallel 2
 expect 5 'pinned to Emulated (4 multiprocessors) and stand-in 130000' $replay
 expect 5 'device cpu has no library' $replay --steps 6:9
-expect 5 'library.version: recorded 130000, here 130001' env RP_CUBLASLT_LIBRARY="$other" $replay --device emulated
-expect 5 'library.sha256: recorded' env RP_CUBLASLT_LIBRARY="$other" $replay --device emulated --steps 6:9
+expect 5 'library.version: recorded 130000, here 130001' env RP_CUBLASLT_LIBRARY="$other" $replay $emulated
+expect 5 'library.sha256: recorded' env RP_CUBLASLT_LIBRARY="$other" $replay $emulated --steps 6:9
 expect 5 'CUBLAS_WORKSPACE_CONFIG: expected printable ASCII' env CUBLAS_WORKSPACE_CONFIG=$'bad\nvalue' \
-    "$reprise" run pinned.yaml -o other.reprise --device emulated
+    "$reprise" run pinned.yaml -o other.reprise $emulated
 expect 5 'CUBLAS_WORKSPACE_CONFIG: recorded not set, here :16:8' \
-    env CUBLAS_WORKSPACE_CONFIG=:16:8 $replay --device emulated
+    env CUBLAS_WORKSPACE_CONFIG=:16:8 $replay $emulated
 for variable in CUBLAS_EMULATE_SINGLE_PRECISION CUBLAS_EMULATE_DOUBLE_PRECISION CUBLAS_EMULATION_STRATEGY \
     CUBLASLT_HEURISTICS_LUT_FILE NVIDIA_TF32_OVERRIDE; do
     expect 5 "$variable=1, which changes" env $variable=1 $run -o none.reprise
@@ -101,19 +103,27 @@ expect 2 'another run was interrupted there' $run -o none.reprise
 expect 2 'add --resume to go on with it' "$reprise" run portable.yaml -o none.reprise --save-every 0
 rm -r none.reprise.resume
 recipe 'profile: pinned' 'pinned: {compute: bf16}' >bf16.yaml
-expect 2 'pinned.compute: bf16: no matrix product' "$reprise" run bf16.yaml -o none.reprise --device emulated
+expect 2 'pinned.compute: bf16: no matrix product' "$reprise" run bf16.yaml -o none.reprise $emulated
 exact() { # COMPUTE
     recipe 'profile: pinned' "pinned: {compute: $1}" | sed '/^model/d; /^record/d; s/^train.*/train: {solver: exact}/'
 }
 exact f32 >exact32.yaml
 exact f64 >exact64.yaml
-expect 2 'those of an exact fit are f64' "$reprise" run exact32.yaml -o none.reprise --device emulated
-expect 0 '' "$reprise" run exact64.yaml -o exact64.reprise --device emulated
+expect 2 'those of an exact fit are f64' "$reprise" run exact32.yaml -o none.reprise $emulated
+expect 0 '' "$reprise" run exact64.yaml -o exact64.reprise $emulated
 expect 0 '"algorithm":' "$reprise" inspect exact64.reprise --member manifest.json
 mkdir goldens && cp pinned.yaml mine.csv goldens
 expect 0 '' "$reprise" golden record goldens --device emulated
 expect 0 '' "$reprise" golden check goldens --device emulated
 expect 5 'has no library' "$reprise" golden check goldens
+rm -r goldens/*.reprise goldens/golden.json
+expect 5 'goldens/pinned.yaml: profile pinned: device cpu has no library' "$reprise" golden record goldens
+
+# which device an error, and which a figure, is of
+expect 1 'the test of device emulated before anything is computed there: ' \
+    env RP_EMULATED_FAIL=kernel:1:719 "$reprise" run portable.yaml -o none.reprise --device emulated
+expect 0 '"device":"emulated-' "$reprise" bench --only 'matmul f32 32' --device emulated --json
+expect 0 "of this CPU's fma" "$reprise" bench --only 'matmul f32 32' --device emulated
 
 # policies
 "$reprise" keygen me >/dev/null
@@ -139,7 +149,7 @@ for edit in more negative short doubled; do
     edited $edit
     expect 4 'run.pinned' "$verify" verify edited.reprise --allow-unsigned
 done
-again="$reprise replay edited.reprise --device emulated"
+again="$reprise replay edited.reprise $emulated"
 edited portable_whole
 expect 4 'profile: pinned, but the manifest' $again
 expect 4 'profile: pinned, but the manifest' "$verify" verify edited.reprise --allow-unsigned
@@ -214,18 +224,19 @@ expect 4 'made it on an emulated device' "$verify" verify signed.reprise --polic
 expect 0 'made on emulated-' "$verify" verify signed.reprise --trust me.pub.pem
 expect 0 '' "$reprise" run portable.yaml -o here.reprise --key me.pem
 expect 0 'none of them says one' "$verify" verify here.reprise --policy real.yaml
-expect 0 '' "$reprise" replay here.reprise --device emulated --attest --key me.pem
+expect 0 '' "$reprise" replay here.reprise $emulated --attest --key me.pem
 expect 4 'replayed it on one' "$verify" verify here.reprise --policy real.yaml
 
 # the library fails
-for call in cublasLtCreate cublasLtMatmulDescCreate cublasLtMatrixLayoutCreate cublasLtMatrixLayoutSetAttribute \
+expect 1 'profile pinned, device emulated: cublasLtCreate' env RP_STANDIN_FAIL=cublasLtCreate:1:13 $run -o none.reprise
+for call in cublasLtMatmulDescCreate cublasLtMatrixLayoutCreate cublasLtMatrixLayoutSetAttribute \
     cublasLtMatmulPreferenceCreate cublasLtMatmulPreferenceSetAttribute cublasLtMatmulAlgoGetHeuristic \
     cublasLtMatmulAlgoCheck cublasLtMatmul; do
     expect 1 "$call: CUBLAS_STATUS of the stand-in (13)" env RP_STANDIN_FAIL=$call:1:13 $run -o none.reprise
 done
 expect 1 'cublasLtMatmul: CUBLAS_STATUS of the stand-in (13)' \
     env RP_STANDIN_FAIL=cublasLtMatmul:9:13 $run -o none.reprise
-expect 5 "CUBLAS_EMULATION_STRATEGY=1, which changes" env CUBLAS_EMULATION_STRATEGY=1 $replay --device emulated
+expect 5 "CUBLAS_EMULATION_STRATEGY=1, which changes" env CUBLAS_EMULATION_STRATEGY=1 $replay $emulated
 expect 5 'cublasLtMatmulAlgoGetHeuristic: CUBLAS_STATUS_NOT_SUPPORTED' \
     env RP_STANDIN_FAIL=cublasLtMatmulAlgoGetHeuristic:1:15 $run -o none.reprise
 [ ! -e none.reprise ] || { echo "FAIL: an archive of a failed run"; failed=$((failed + 1)); }
