@@ -79,7 +79,8 @@ done
 
 # A kernel that fails, in each command anew.
 status=0 # files by their names in the folder where it is called
-(cd "$work" && RP_CUBLASLT_LIBRARY=/none RP_EMULATED_FAIL=kernel:3:719 "$source/scripts/gpu-report.sh" --device emulated --build "$build" \
+(cd "$work" && RP_CUBLASLT_LIBRARY=/none RP_EMULATED_FAIL=kernel:3:719 "$source/scripts/gpu-report.sh" \
+    --device emulated --build "$build" \
     --key r-key.pem bad) >"$work/said" 2>&1 || status=$?
 [ "$status" = 1 ] || fail "expected exit 1 of a failing device, found $status"
 verify "$work/bad.json" >/dev/null || fail "the report of a failing device is not signed"
