@@ -101,7 +101,7 @@ holds "no colours and no bar away from a terminal" test -z "$(grep -c $'\033' "$
 
 # ---- verify ----
 works "^verified +a.reprise" "$reprise" verify a.reprise --trust me.pub.pem
-works '"statements":\[\{"conforms":true,"key_id":' \
+works '"statements":\[\{"conforms":true,"device":null,"key_id":' \
     "$reprise" verify a.reprise --trust other.pub.pem --trust me.pub.pem --json
 works '^unsigned +accepted' "$reprise" verify b.reprise --allow-unsigned
 api=$source_dir/golden/branch.reprise
