@@ -144,6 +144,22 @@ void rp_parents_close(rp_archive **parents, size_t n)
     rp_free(parents);
 }
 
+/* What a run started from may be pinned though the run is not; this archive alone has but its own word for that. */
+static void put_line_pinned(rp_session *session, const rp_archive *child, bool checked)
+{
+    const char *id = rp_parent_id(child);
+    rp_pinned_to to;
+
+    rp_archive_pinned_to(child, &to);
+    if (id && *to.line)
+        rp_put_verdict(session, false, "pinned",
+                       "what it started from is, to %s (archive %s): those states are made again there alone", to.line,
+                       to.line_id);
+    else if (id && !checked)
+        rp_put_line(session, "profile",
+                    "that of its parent is unknown from this archive alone, which names none pinned");
+}
+
 void rp_parent_put_line(rp_session *session, const rp_archive *child, const rp_lineage *lineage)
 {
     const char *id = rp_parent_id(child);
@@ -166,6 +182,13 @@ void rp_parent_put_line(rp_session *session, const rp_archive *child, const rp_l
                        "%.64s: %zu %s replayed, but the last one started from %.64s, which was not given: repeat "
                        "--parent",
                        id, lineage->replayed, lineage->replayed == 1 ? "run" : "runs of the line", lineage->next);
+    put_line_pinned(session, child, lineage->parent != NULL);
+}
+
+void rp_pinned_put_line(rp_session *session, const char *to)
+{
+    if (*to)
+        rp_put_line(session, "pinned", "to %s: replayed there alone", to);
 }
 
 void rp_kind_put_line(rp_session *session, const rp_archive *archive)
@@ -180,7 +203,9 @@ void rp_kind_put_line(rp_session *session, const rp_archive *archive)
 void rp_parent_put_json(rp_session *session, const rp_archive *child, const rp_lineage *lineage)
 {
     const char *id = rp_parent_id(child);
+    rp_pinned_to to;
 
+    rp_archive_pinned_to(child, &to);
     if (!id) {
         rp_put_text(&session->out, "parent", NULL);
         return;
@@ -188,6 +213,7 @@ void rp_parent_put_json(rp_session *session, const rp_archive *child, const rp_l
     rp_put_open(&session->out, "parent", '{');
     rp_put_text(&session->out, "archive_id", id);
     rp_put_bool(&session->out, "checked", lineage->parent != NULL);
+    rp_put_text(&session->out, "pinned_to", *to.line ? to.line : NULL);
     rp_put_integer(&session->out, "replayed", lineage->replayed);
     rp_put_close(&session->out, '}');
 }

@@ -63,9 +63,12 @@ rp_status rp_parents_open(rp_archive ***out, size_t *n, const rp_archive *child,
 void rp_parents_close(rp_archive **parents, size_t n); /* NULL is fine */
 /* path NULL: nothing is checked. Errors: those of opening, and of rp_check_parent. */
 rp_status rp_parent_check(const rp_archive *child, const char *path, rp_error *err);
-/* "parent  ID, checked" where there is one; nothing else. In JSON null or {"archive_id", "checked", "replayed"}. */
+/* "parent  ID, checked" where there is one, and what the runs before are pinned to; nothing else. In JSON null or
+ * {"archive_id", "checked", "pinned_to", "replayed"}. */
 void rp_parent_put_line(rp_session *session, const rp_archive *child, const rp_lineage *lineage);
 void rp_parent_put_json(rp_session *session, const rp_archive *child, const rp_lineage *lineage);
+/* What a pinned run is pinned to: "stand-in 130000 on Emulated (4 multiprocessors)", or ""; nothing for that. */
+void rp_pinned_put_line(rp_session *session, const char *to);
 /* That a run of the C API shows less than a recipe's; nothing for a recipe's. */
 void rp_kind_put_line(rp_session *session, const rp_archive *archive);
 

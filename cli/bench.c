@@ -34,7 +34,8 @@ static void put_row(request *r, const rp_bench_row *row)
     rp_buffer_printf(out, "%-32s %12s us %10s %-8s", row->work, rp_fixed(time, row->seconds * 1e6, 2),
                      rp_fixed(rate, row->unit[0] == 'e' ? scale / per_second : scale * per_second, 2), unit);
     if (row->limit)
-        rp_buffer_printf(out, "%7s of %s", rp_fixed(part, row->fraction, 2), row->limit);
+        rp_buffer_printf(out, "%7s of %s%s", rp_fixed(part, row->fraction, 2), row->device ? "this CPU's " : "",
+                         row->limit);
     rp_buffer_text(out, "\n");
 }
 
@@ -53,9 +54,28 @@ static void put_json_row(request *r, const rp_bench_row *row)
     rp_put_close(out, '}');
 }
 
+/* What computes is known with the first row. */
+static void put_head(request *r, const rp_bench_row *row)
+{
+    rp_put_line(r->session, "kernels", "%s", row->device ? row->device : row->level);
+}
+
+static void put_json_head(request *r, const rp_bench_row *row)
+{
+    rp_buffer *out = &r->session->out;
+
+    rp_put_open(out, NULL, '{');
+    rp_put_text(out, "device", row->device);
+    rp_put_text(out, "level", row->level);
+    rp_put_open(out, "works", '[');
+}
+
 static bool each_row(void *self, const rp_bench_row *row)
 {
     request *r = self;
+
+    if (row->index == 0)
+        (r->session->json ? put_json_head : put_head)(r, row);
 
     const rp_progress progress = {.step = row->index + 1, .steps = row->count, .loss = INFINITY};
 
@@ -89,10 +109,6 @@ rp_status rp_command_bench(rp_session *session, int argc, char **argv, rp_error 
     if (status != RP_OK || session->helped)
         return status;
     bench = (rp_bench_options){r.threads, r.level, r.only, r.device};
-    if (session->json) {
-        rp_put_open(&session->out, NULL, '{');
-        rp_put_open(&session->out, "works", '[');
-    }
     rp_meter_begin(&r.meter, "measuring");
     status = rp_bench(&bench, each_row, &r, err);
     rp_meter_end(&r.meter);

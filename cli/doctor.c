@@ -24,6 +24,20 @@ static void put_device(rp_session *session, const char *name, const char *text)
     rp_put_line(session, "device", "%s: %s", name, text);
 }
 
+/* What profile: pinned would have here. */
+static void put_library(rp_session *session, const rp_json *library)
+{
+    static const char before[] = "profile pinned: ";
+    const char *why = rp_json_string_value(library);
+
+    if (why)
+        rp_put_line(session, "pinned", "%s", strncmp(why, before, sizeof before - 1) ? why : why + sizeof before - 1);
+    else
+        rp_put_line(session, "pinned", "%s %lld for profile: pinned, %s, SHA-256 %s", text_of(library, "name"),
+                    (long long)rp_json_integer_value(rp_json_object_get(library, "version")), text_of(library, "file"),
+                    text_of(library, "sha256"));
+}
+
 static void put_lines(rp_session *session, const rp_json *host, bool healthy)
 {
     const char *key;
@@ -55,6 +69,7 @@ static void put_lines(rp_session *session, const rp_json *host, bool healthy)
 
         rp_put_verdict(session, fine, fine ? "kernels" : "kernels !", "%s: %s", text_of(item, "identity"),
                        text_of(item, "conformance"));
+        put_library(session, rp_json_object_get(item, "pinned"));
     }
     rp_json_object_foreach (rp_json_object_get(host, "levels"), key, item) {
         const char *text = rp_json_string_value(item) ? rp_json_string_value(item) : "";

@@ -250,6 +250,21 @@ static void put_pinned(rp_session *session, const rp_json *pinned)
                 (long long)rp_json_integer_value(rp_json_object_get(chip, "multiprocessors")));
 }
 
+static void put_parent(rp_session *session, const rp_archive *archive)
+{
+    rp_pinned_to to;
+
+    if (!rp_parent_id(archive))
+        return;
+    rp_archive_pinned_to(archive, &to);
+    rp_put_line(session, "parent", "%.64s, not checked here: reprise verify --parent", rp_parent_id(archive));
+    if (*to.line)
+        rp_put_line(session, "pinned", "what it started from is, to %s (archive %s)", to.line, to.line_id);
+    else
+        rp_put_line(session, "profile",
+                    "that of its parent is unknown from this archive alone, which names none pinned");
+}
+
 static rp_status put_lines(rp_session *session, const request *r, const rp_archive *archive, const summary *s,
                            rp_error *err)
 {
@@ -273,8 +288,7 @@ static rp_status put_lines(rp_session *session, const request *r, const rp_archi
         rp_put_line(session, "journal", "rolling state digests: each part of the state once in %lld steps", period);
     if (every > 0)
         rp_put_line(session, "states", "all of them kept after every %lld steps, as checkpoints/", every);
-    if (rp_parent_id(archive))
-        rp_put_line(session, "parent", "%.64s, not checked here: reprise verify --parent", rp_parent_id(archive));
+    put_parent(session, archive);
     status = rp_used_rows_put_line(session, archive, false, err);
     if (s->metrics)
         rp_put_metric_lines(session, s->metrics);

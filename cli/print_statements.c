@@ -156,8 +156,9 @@ void rp_put_signers(rp_session *session, const rp_verification *verified)
         else if (one->kind == RP_STATEMENT_ENDORSEMENT)
             rp_put_line(session, "endorsed", "by key %s (%s) at %s", one->key_id, one->key_type, one->time);
         else
-            rp_put_line(session, "signed", "by key %s (%s), %s: %.200s%s", one->key_id, one->key_type, one->member,
-                        one->predicate_type + (long_form ? sizeof scheme - 1 : 0),
+            rp_put_line(session, "signed", "by key %s (%s), %s: %.200s%s%s%s", one->key_id, one->key_type, one->member,
+                        one->predicate_type + (long_form ? sizeof scheme - 1 : 0), *one->device ? "; made on " : "",
+                        one->device,
                         one->kind == RP_STATEMENT_PROVENANCE && !one->conforms
                             ? "; it does not say that its kernels conformed"
                             : "");
@@ -214,8 +215,10 @@ static void put_statement_json(rp_buffer *out, const rp_verified_statement *one)
         rp_put_text(out, "role", one->approval->role);
         rp_put_close(out, '}');
     }
-    if (one->kind == RP_STATEMENT_PROVENANCE)
+    if (one->kind == RP_STATEMENT_PROVENANCE) {
         rp_put_bool(out, "conforms", one->conforms);
+        rp_put_text(out, "device", *one->device ? one->device : NULL);
+    }
     if (one->finding) {
         rp_put_open(out, "finding", '{');
         rp_put_text(out, "due", *one->finding->due ? one->finding->due : NULL);

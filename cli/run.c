@@ -93,6 +93,7 @@ void rp_run_put_json(rp_session *session, const rp_run_request *r, const rp_run_
         rp_put_json(out, "metrics", NULL);
     rp_put_text(out, "path", r->out);
     rp_put_bool(out, "perfect", rp_metrics_perfect(done->metrics));
+    rp_put_text(out, "pinned_to", *job->pinned_to ? job->pinned_to : NULL);
     rp_put_seconds(out, "recording_seconds", job->recording_seconds);
     rp_put_integer(out, "resumed_at", job->resumed_at);
     rp_put_integer(out, "resumes", job->resumes);
@@ -161,6 +162,7 @@ void rp_run_put_lines(rp_session *session, const rp_run_request *r, const rp_run
     rp_put_findings(session, done->table);
     rp_put_line(session, "steps", "%llu on %u %s, kernels %s", (unsigned long long)job->steps, job->threads,
                 job->threads == 1 ? "thread" : "threads", *job->device ? job->device : job->level);
+    rp_pinned_put_line(session, job->pinned_to);
     if (job->trials)
         rp_put_line(session, "trials", "%llu before the run, all in outputs/trials.json",
                     (unsigned long long)job->trials);
@@ -227,6 +229,7 @@ rp_status rp_run_train(rp_run_done *out, rp_session *session, const rp_run_reque
                                     .self = &meter,
                                     .withhold = r->withhold,
                                     .save_every = r->save_seconds,
+                                    .save_if_can = !r->save_every, /* nobody asked for points, so none is missed */
                                     .resume = r->resume};
     char signing[32];
     rp_status status = RP_OK;

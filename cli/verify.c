@@ -85,7 +85,7 @@ static rp_status put_json(rp_session *session, const request *r, const rp_archiv
     rp_put_statements_json(out, "not_counted", v->other, v->others);
     rp_parent_put_json(session, archive, &(rp_lineage){.parent = parent_of(r)});
     rp_put_text(out, "path", r->archive);
-    rp_put_text(out, "pinned_to", *v->pinned_to ? v->pinned_to : NULL);
+    rp_put_text(out, "pinned_to", *v->pinned.run ? v->pinned.run : NULL);
     rp_put_policy_json(out, "policy", v->policy);
     rp_put_open(out, "proofs", '[');
     for (size_t i = 0; i < v->proofs; i++) {
@@ -123,8 +123,7 @@ static rp_status put_lines(rp_session *session, const request *r, const rp_archi
     rp_put_line(session, "archive", "%s", v->archive_id);
     rp_parent_put_line(session, archive, &(rp_lineage){.parent = parent_of(r)});
     rp_kind_put_line(session, archive);
-    if (*v->pinned_to != '\0')
-        rp_put_line(session, "pinned", "to %s: replayed there alone", v->pinned_to);
+    rp_pinned_put_line(session, v->pinned.run);
     rp_put_line(session, "contents", "%zu members, %llu bytes, every hash right", v->members,
                 (unsigned long long)v->bytes);
     if (rp_archive_withheld_count(archive) > 0)

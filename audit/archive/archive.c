@@ -5,6 +5,7 @@
 
 #include "audit/archive/archive_private.h"
 #include "audit/digest/sha256.h"
+#include "audit/profile/identity.h"
 #include "base/handle.h"
 #include "base/memory.h"
 
@@ -157,6 +158,20 @@ const char *rp_parent_id(const rp_archive *archive)
         return NULL;
     return rp_json_string_value(
         rp_json_object_get(rp_json_object_get(rp_archive_manifest(archive)->run, "parent"), "archive_id"));
+}
+
+void rp_archive_pinned_to(const rp_archive *archive, rp_pinned_to *out)
+{
+    const rp_json *run = archive ? rp_archive_manifest(archive)->run : NULL;
+    const rp_json *line = rp_json_object_get(rp_json_object_get(run, "parent"), "pinned");
+
+    memset(out, 0, sizeof *out);
+    if (rp_json_object_get(run, "pinned"))
+        rp_pinned_words(out->run, sizeof out->run, rp_json_object_get(run, "pinned"));
+    if (line) {
+        rp_pinned_words(out->line, sizeof out->line, line);
+        memcpy(out->line_id, rp_json_string_value(rp_json_object_get(line, "archive_id")), RP_DIGEST_HEX);
+    }
 }
 
 /* ---- bytes ---- */

@@ -321,14 +321,16 @@ static rp_status check_parts(const rp_member *member, size_t count, rp_error *er
     return RP_OK;
 }
 
-/* Whose states the run started from is told wherever the archive is, so it must be an id. */
+/* Whose states the run started from is told wherever the archive is, so it must be an id; what those are pinned to too.
+ */
 static rp_status check_parent(const rp_json *parent, rp_error *err)
 {
     const char *id = rp_json_string_value(rp_json_object_get(parent, "archive_id"));
+    const rp_json *line = rp_json_object_get(parent, "pinned");
     unsigned char bytes[RP_DIGEST_SIZE];
 
     if (parent == NULL || (id != NULL && rp_unhex(bytes, sizeof bytes, id)))
-        return RP_OK;
+        return line == NULL ? RP_OK : rp_pinned_line_check(line, err);
     return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": run.parent: expected an object with archive_id, 64 hex digits");
 }
 

@@ -189,9 +189,12 @@ rp_status rp_driver_start_from(rp_driver *d, const char *archive_id, uint64_t up
 
 static rp_status start_from_archive(recipe_source *s, const rp_archive *archive, rp_error *err)
 {
+    const rp_json *said = rp_json_object_get(rp_archive_manifest(archive)->run, "parent");
     rp_start *start;
     rp_status status = rp_start_open(&start, archive, RP_START_MEMBER, err);
 
+    if (status == RP_OK)
+        rp_start_say_line(start, rp_json_share(rp_json_object_get(said, "pinned")));
     if (status == RP_OK)
         status = start_from(s, s->recipe->parent.archive, (uint64_t)s->recipe->parent.updates, start, err);
     return status == RP_EDATA ? rp_fail_at(err, RP_EFORMAT, RP_START_MEMBER) : status;
@@ -200,6 +203,7 @@ static rp_status start_from_archive(recipe_source *s, const rp_archive *archive,
 /* weights/start.safetensors, and in the manifest whose states they are. */
 static rp_status add_start(const recipe_source *s, rp_archive_writer *writer, rp_json *run, rp_error *err)
 {
+    rp_json *line = (rp_json *)rp_start_line(s->start), *parent;
     char hex[RP_DIGEST_HEX];
     rp_digest digest;
     rp_status status = rp_start_add(s->start, writer, &digest, err);
@@ -207,10 +211,12 @@ static rp_status add_start(const recipe_source *s, rp_archive_writer *writer, rp
     if (status != RP_OK)
         return status;
     rp_digest_hex(hex, &digest);
-    return rp_json_object_set_new(run, "parent",
-                                  rp_json_pack("{s:s, s:s}", "archive_id", s->recipe->parent.archive, "states", hex))
-               ? rp_no_memory(err)
-               : RP_OK;
+    parent = rp_json_pack("{s:s, s:s}", "archive_id", s->recipe->parent.archive, "states", hex);
+    if (line && rp_json_object_set(parent, "pinned", line) != 0) {
+        rp_json_free(parent);
+        return rp_no_memory(err);
+    }
+    return rp_json_object_set_new(run, "parent", parent) ? rp_no_memory(err) : RP_OK;
 }
 
 /* ---- from an archive ---- */

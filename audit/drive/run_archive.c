@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "audit/pinned/host.h"
 #include "audit/record/recorder.h"
 #include "base/memory.h"
 
@@ -57,6 +58,7 @@ rp_status rp_compose_job(rp_job **out, const rp_driver *driver, rp_error *err)
     (void)snprintf(job->level, sizeof job->level, "%s", rp_run_level(run));
     if (!rp_device_shares_memory(rp_run_device(run)))
         (void)snprintf(job->device, sizeof job->device, "%s", rp_device_identity(rp_run_device(run)));
+    rp_pinned_device_words(job->pinned_to, sizeof job->pinned_to, rp_run_device(run));
     job->threads = rp_run_threads(run);
     job->memory = rp_run_memory(run);
     *out = job;

@@ -44,6 +44,23 @@ static rp_status identity_of(rp_resume_identity *out, const rp_recipe *recipe, c
     return status;
 }
 
+/* A run that makes none passes over none of another's either. */
+static rp_status look_for_points(const char *path, bool pinned, bool force, rp_error *err)
+{
+    const rp_resume_identity none = {0};
+    rp_resume *found;
+    rp_status status = rp_resume_open(&found, path, &none, false, force, err);
+
+    if (status == RP_OK)
+        rp_resume_free(found);
+    if (status == RP_EEXIST && pinned)
+        return rp_fail(err, RP_EEXIST,
+                       "%s: another run was interrupted there and has left its resume points, from which a pinned run "
+                       "does not go on: choose another name, or give --force to drop them",
+                       path);
+    return status;
+}
+
 rp_status rp_saver_open(rp_saver *s, const rp_job_options *options, const char *path, const rp_recipe *recipe,
                         const rp_kept_text *table, const rp_kept_text *test, bool force, rp_error *err)
 {
@@ -53,12 +70,18 @@ rp_status rp_saver_open(rp_saver *s, const rp_job_options *options, const char *
 
     *s = (rp_saver){.every = options->save_every > 0 ? options->save_every : 0, .began = time(NULL)};
     /* which products the library has computed is known to the process alone */
+    s->keeps_none = recipe->pinned;
     if (recipe->pinned && options->resume)
         return rp_fail(err, RP_EUNSUPPORTED, "a run in the pinned profile keeps no resume points: start it anew");
+    if (recipe->pinned && s->every > 0 && !options->save_if_can)
+        return rp_fail(
+            err, RP_EUNSUPPORTED,
+            "a run in the pinned profile keeps no resume points: leave out --save-every (save_every), or give "
+            "0");
     if (recipe->pinned)
         s->every = 0;
     if (!(s->every > 0) && !options->resume)
-        return RP_OK;
+        return look_for_points(path, recipe->pinned, force, err);
     status = identity_of(&identity, recipe, table, test, err);
     /* with another salt the records would be others, and an unsalted digest may not lie about */
     if (status == RP_OK && options->withhold)
@@ -194,6 +217,10 @@ rp_status rp_saver_interrupted(rp_saver *s, rp_driver *driver, rp_recorder *reco
 {
     const unsigned long long step = rp_run_steps(rp_driver_run(driver)), total = rp_driver_total(driver);
 
+    if (s->keeps_none)
+        return rp_fail(err, RP_ECANCELED,
+                       "interrupted at step %llu of %llu; a pinned run keeps no resume points: it starts anew", step,
+                       total);
     if (!wanted(s, driver))
         return rp_fail(err, RP_ECANCELED, "interrupted at step %llu of %llu", step, total);
     if (save(s, driver, recorder, writer) == RP_OK)

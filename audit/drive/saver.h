@@ -12,6 +12,7 @@
 typedef struct rp_saver {
     rp_resume *resume;           /* NULL: no resume points */
     double every, next, seconds; /* between points, 0: never; when one is due; what they took */
+    bool keeps_none;             /* a pinned run: it could not go on from one */
     uint64_t resumed_at, resumes, points;
     time_t began;   /* the run, in whichever process */
     char note[256]; /* the first thing that went wrong and was overcome */

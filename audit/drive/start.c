@@ -13,6 +13,7 @@ struct rp_start {
     const rp_safetensor **taken; /* what the run starts from, in its order, once given */
     size_t n_taken;
     rp_digest digest; /* of those */
+    rp_json *line;    /* for the manifest: the pinned run among those that made them; NULL: none */
 };
 
 rp_status rp_start_open(rp_start **out, const rp_archive *archive, const char *set, rp_error *err)
@@ -83,10 +84,22 @@ rp_status rp_start_of_run(rp_start **out, const rp_run *run, rp_error *err)
     return status;
 }
 
+void rp_start_say_line(rp_start *s, rp_json *line)
+{
+    rp_json_free(s->line);
+    s->line = line;
+}
+
+const rp_json *rp_start_line(const rp_start *s)
+{
+    return s->line;
+}
+
 void rp_start_free(rp_start *s)
 {
     if (!s)
         return;
+    rp_json_free(s->line);
     rp_tensor_set_free(s->set);
     rp_archive_close(s->archive);
     rp_spool_free(s->spool);

@@ -16,6 +16,9 @@ void rp_start_keep(rp_start *start, rp_archive *archive);
 /* The states of a run as they are now, in a file in $TMPDIR or /tmp: the run may be freed. Errors: RP_EIO, RP_ENOMEM.
  */
 rp_status rp_start_of_run(rp_start **out, const rp_run *run, rp_error *err);
+/* What the line that ends in these states is pinned to (rp_pinned_line), or NULL: taken. */
+void rp_start_say_line(rp_start *start, rp_json *line);
+const rp_json *rp_start_line(const rp_start *start); /* NULL: nothing; borrowed */
 void rp_start_free(rp_start *start);
 /* Has the trainer start from these, and borrows it that long. retrain: moments are left aside. Errors: RP_EDATA names
  * what does not fit the recipe's model. */

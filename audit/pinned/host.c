@@ -77,6 +77,46 @@ rp_status rp_pinned_describe(rp_json **out, const rp_device *device, rp_error *e
     return *out ? RP_OK : rp_no_memory(err);
 }
 
+static rp_status describe_library(rp_json **out, rp_device *device, rp_error *err)
+{
+    rp_status status = rp_device_use_pinned(device, RP_PINNED_F32, RP_PINNED_WORKSPACE, err);
+
+    if (status == RP_OK)
+        status = library_json(out, &rp_device_pinned(device)->library, err);
+    if (status == RP_OK &&
+        rp_json_object_set_new(*out, "file", rp_json_string(rp_device_pinned(device)->library.path)) != 0) {
+        rp_json_free(*out);
+        *out = NULL;
+        status = rp_no_memory(err);
+    }
+    return status;
+}
+
+rp_status rp_pinned_library_here(rp_json **out, const char *device, rp_error *err)
+{
+    rp_error why = {0};
+    rp_device *opened = NULL;
+    rp_status status = rp_device_open(&opened, device, NULL, 1, &why);
+
+    *out = NULL;
+    if (status == RP_OK)
+        status = describe_library(out, opened, &why);
+    rp_device_free(opened);
+    if (status != RP_OK && status != RP_ENOMEM)
+        *out = rp_json_string(why.text);
+    return *out ? RP_OK : rp_no_memory(err);
+}
+
+void rp_pinned_device_words(char *out, size_t size, const rp_device *device)
+{
+    const rp_pinned *p = rp_device_pinned(device);
+
+    if (size > 0)
+        *out = '\0';
+    if (p)
+        rp_pinned_say(out, size, p->library.name, (int64_t)p->library.version, p->chip, p->multiprocessors);
+}
+
 /* ---- an archive's ---- */
 
 static rp_status refuse(const rp_json *recorded, const rp_json *here, rp_error *err)

@@ -12,6 +12,11 @@
 rp_status rp_pinned_describe(rp_json **out, const rp_device *device, rp_error *err);
 /* And the products that were computed. */
 rp_status rp_pinned_say_products(rp_json *pinned, const rp_device *device, rp_error *err);
+/* The library that a pinned run on a device of that name would take, for who has yet to make one: an object of file,
+ * name, sha256 and version, or a text of why there is none. Errors: RP_ENOMEM. */
+rp_status rp_pinned_library_here(rp_json **out, const char *device, rp_error *err);
+/* For people: what the device's products depend on; "" in the portable profile. */
+void rp_pinned_device_words(char *out, size_t size, const rp_device *device);
 /* Before anything is computed, or even made: that this host is what the archive's run is pinned to. own: options, and
  * of a pinned run its profile, whose text is the archive's. Nothing for a portable run. Errors: RP_EUNSUPPORTED with
  * what differs. */

@@ -6,11 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/text.h"
 #include "determinism/pinned.h"
 #include "rp/archive.h"
 
 #define WHERE "manifest.json: run.pinned"
+#define LINE "manifest.json: run.parent.pinned"
 
 typedef enum shown { A_NAME, A_DIGEST, A_COMPUTE, A_NUMBER } shown;
 
@@ -78,22 +80,23 @@ static bool fits(const rp_json *value, const struct field *f)
     }
 }
 
-static rp_status wrong_keys(const char *what, rp_error *err)
+static rp_status wrong_keys(const char *where, const char *what, rp_error *err)
 {
-    return rp_fail(err, RP_EFORMAT, WHERE "%s: has other keys than a pinned run says", what);
+    return rp_fail(err, RP_EFORMAT, "%s%s%s: has other keys than a pinned run says", where, *what ? "." : "", what);
 }
 
-static rp_status check_fields(const rp_json *pinned, rp_error *err)
+/* size: how many keys there are. nested: those that are objects alone, chip, driver and library. */
+static rp_status check_fields(const rp_json *pinned, const char *where, size_t size, bool nested, rp_error *err)
 {
     for (size_t i = 0; i < FIELDS; i++)
-        if (!fits(value_of(pinned, &fields[i]), &fields[i]))
-            return rp_fail(err, RP_EFORMAT, WHERE "%s%s.%s: missing, or not what a pinned run says",
+        if ((fields[i].outer || !nested) && !fits(value_of(pinned, &fields[i]), &fields[i]))
+            return rp_fail(err, RP_EFORMAT, "%s%s%s.%s: missing, or not what a pinned run says", where,
                            fields[i].outer ? "." : "", fields[i].outer ? fields[i].outer : "", fields[i].key);
-    if (rp_json_object_size(pinned) != 7)
-        return wrong_keys("", err);
+    if (rp_json_object_size(pinned) != size)
+        return wrong_keys(where, "", err);
     for (size_t i = 0; i < FIELDS; i++)
         if (fields[i].outer && rp_json_object_size(rp_json_object_get(pinned, fields[i].outer)) != 3)
-            return wrong_keys(fields[i].outer, err);
+            return wrong_keys(where, fields[i].outer, err);
     return RP_OK;
 }
 
@@ -137,7 +140,7 @@ rp_status rp_pinned_check(const rp_json *pinned, rp_error *err)
 
     if (!rp_json_is_object(pinned))
         return rp_fail(err, RP_EFORMAT, WHERE ": expected an object: the profile is pinned");
-    status = check_fields(pinned, err);
+    status = check_fields(pinned, WHERE, 7, false, err);
     if (status == RP_OK)
         status = check_environment(rp_json_object_get(pinned, "environment"), err);
     if (status == RP_OK && (!rp_json_is_array(products) || rp_json_array_size(products) > RP_PINNED_PRODUCTS))
@@ -147,6 +150,48 @@ rp_status rp_pinned_check(const rp_json *pinned, rp_error *err)
             status = check_product(product, before, i, err);
         before = product;
     }
+    return status;
+}
+
+/* ---- of the runs before ---- */
+
+rp_status rp_pinned_line_check(const rp_json *line, rp_error *err)
+{
+    if (!rp_json_is_object(line) || !is_bytes(rp_json_object_get(line, "archive_id"), RP_DIGEST_HEX / 2))
+        return rp_fail(err, RP_EFORMAT, LINE ": expected an object with archive_id, 64 hex digits");
+    return check_fields(line, LINE, 4, true, err);
+}
+
+rp_status rp_pinned_line(rp_json **out, const rp_json *run, const char *archive_id, rp_error *err)
+{
+    const rp_json *pinned = rp_json_object_get(run, "pinned");
+    rp_json *before = rp_json_object_get(rp_json_object_get(run, "parent"), "pinned");
+
+    *out = pinned != NULL
+               ? rp_json_pack("{s:s, s:O, s:O, s:O}", "archive_id", archive_id, "chip",
+                              rp_json_object_get(pinned, "chip"), "driver", rp_json_object_get(pinned, "driver"),
+                              "library", rp_json_object_get(pinned, "library"))
+               : rp_json_share(before);
+    return *out == NULL && (pinned != NULL || before != NULL) ? rp_no_memory(err) : RP_OK;
+}
+
+rp_status rp_pinned_line_confirm(const rp_json *recorded, const rp_json *run, const char *archive_id, rp_error *err)
+{
+    char said[RP_PINNED_WORDS] = "nothing", found[RP_PINNED_WORDS] = "nothing";
+    rp_json *line;
+    rp_status status = rp_pinned_line(&line, run, archive_id, err);
+
+    if (status == RP_OK && recorded != line && !rp_json_equal(recorded, line)) {
+        if (recorded != NULL)
+            rp_pinned_words(said, sizeof said, recorded);
+        if (line != NULL)
+            rp_pinned_words(found, sizeof found, line);
+        status = rp_fail(err, RP_EHASH,
+                         LINE ": what the states that it started from are pinned to: recorded %s, the parent's archive "
+                              "says %s",
+                         said, found);
+    }
+    rp_json_free(line);
     return status;
 }
 
@@ -191,13 +236,19 @@ size_t rp_pinned_differences(rp_buffer *out, const rp_json *recorded, const rp_j
     return count;
 }
 
+void rp_pinned_say(char *out, size_t size, const char *library, int64_t version, const char *chip,
+                   int64_t multiprocessors)
+{
+    (void)snprintf(out, size, "%.32s %lld on %.64s (%lld multiprocessors)", library, (long long)version, chip,
+                   (long long)multiprocessors);
+}
+
 void rp_pinned_words(char *out, size_t size, const rp_json *pinned)
 {
     const rp_json *chip = rp_json_object_get(pinned, "chip"), *library = rp_json_object_get(pinned, "library");
 
-    (void)snprintf(out, size, "%.32s %lld on %.64s (%lld multiprocessors)",
-                   rp_json_string_value(rp_json_object_get(library, "name")),
-                   (long long)rp_json_integer_value(rp_json_object_get(library, "version")),
-                   rp_json_string_value(rp_json_object_get(chip, "name")),
-                   (long long)rp_json_integer_value(rp_json_object_get(chip, "multiprocessors")));
+    rp_pinned_say(out, size, rp_json_string_value(rp_json_object_get(library, "name")),
+                  rp_json_integer_value(rp_json_object_get(library, "version")),
+                  rp_json_string_value(rp_json_object_get(chip, "name")),
+                  rp_json_integer_value(rp_json_object_get(chip, "multiprocessors")));
 }

@@ -8,6 +8,7 @@
 
 #include "audit/archive/journal.h"
 #include "audit/archive/withheld.h"
+#include "audit/profile/identity.h"
 #include "base/handle.h"
 #include "base/memory.h"
 #include "rp/audit.h"
@@ -195,6 +196,15 @@ static rp_status check_states(const rp_recipe *recipe, const rp_archive *child, 
     return status;
 }
 
+/* A portable run hides nothing of a pinned one behind it: its own word of that is the parent's. */
+static rp_status check_line(const rp_archive *child, const rp_archive *parent, rp_error *err)
+{
+    const rp_json *said = rp_json_object_get(rp_archive_manifest(child)->run, "parent");
+
+    return rp_pinned_line_confirm(rp_json_object_get(said, "pinned"), rp_archive_manifest(parent)->run,
+                                  rp_archive_id(parent), err);
+}
+
 rp_status rp_check_parent(const rp_archive *child, const rp_archive *parent, rp_error *err)
 {
     if (!child || !parent)
@@ -204,8 +214,10 @@ rp_status rp_check_parent(const rp_archive *child, const rp_archive *parent, rp_
     uint64_t updates;
     rp_status status;
 
-    if (rp_archive_manifest(child)->kind != RP_RUN_RECIPE)
-        return rp_api_parent_check(child, parent, err);
+    if (rp_archive_manifest(child)->kind != RP_RUN_RECIPE) {
+        status = rp_api_parent_check(child, parent, err);
+        return status == RP_OK ? check_line(child, parent, err) : status;
+    }
     status = recipe_of(&recipe, child, err);
     if (status == RP_OK)
         status = same_id(recipe, child, parent, err);
@@ -217,6 +229,8 @@ rp_status rp_check_parent(const rp_archive *child, const rp_archive *parent, rp_
                     (long long)recipe->parent.updates, (unsigned long long)updates);
     if (status == RP_OK)
         status = check_states(recipe, child, parent, err);
+    if (status == RP_OK)
+        status = check_line(child, parent, err);
     rp_recipe_free(recipe);
     return status;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "audit/profile/identity.h"
 #include "audit/record/lineage.h"
 #include "audit/record/recorder_private.h"
 #include "base/handle.h"
@@ -39,8 +40,8 @@ static bool well_formed(const rp_json *said)
         if (!name || (i > 0 && strcmp(rp_json_string_value(rp_json_array_get(names, i - 1)), name) >= 0))
             return false;
     }
-    return rp_json_object_size(said) == 4 && n > 0 && is_digest(text_of(said, "archive_id")) &&
-           is_digest(text_of(said, "states")) &&
+    return rp_json_object_size(said) == (rp_json_object_get(said, "pinned") ? 5u : 4u) && n > 0 &&
+           is_digest(text_of(said, "archive_id")) && is_digest(text_of(said, "states")) &&
            (strcmp(text_of(said, "weights"), "final") == 0 || rp_json_integer_value(weights) > 0);
 }
 
@@ -51,7 +52,8 @@ static rp_status said_by(const rp_json **out, const rp_archive *archive, rp_erro
                ? RP_OK
                : rp_fail(err, RP_EFORMAT,
                          RP_MANIFEST_NAME ": run.parent: expected exactly archive_id, states, "
-                                          "tensors (names, ascending) and weights (\"final\" or a number of steps)");
+                                          "tensors (names, ascending), weights (\"final\" or a number of steps) and, "
+                                          "of states that are pinned, pinned");
 }
 
 static rp_status compare_digest(const rp_json *said, const rp_digest *found, rp_error *err)
@@ -245,6 +247,7 @@ static rp_status describe_parent(rp_json **out, const rp_run *run, const rp_arch
 {
     char name[RP_MEMBER_NAME];
     rp_tensor_set *origin = NULL;
+    rp_json *line = NULL;
     size_t n;
     rp_device_tensor *taken;
     rp_status status = load_origin(&origin, name, parent, checkpoint, err);
@@ -257,6 +260,10 @@ static rp_status describe_parent(rp_json **out, const rp_run *run, const rp_arch
         status = pick_taken(taken, &n, run, origin, err);
     if (status == RP_OK)
         status = describe(out, taken, n, rp_archive_id(parent), checkpoint, err);
+    if (status == RP_OK)
+        status = rp_pinned_line(&line, rp_archive_manifest(parent)->run, rp_archive_id(parent), err);
+    if (line && rp_json_object_set_new(*out, "pinned", line) != 0)
+        status = rp_no_memory(err);
     rp_free(taken);
     rp_tensor_set_free(origin);
     return status;
@@ -281,6 +288,7 @@ rp_status rp_recorder_set_parent(rp_recorder *r, const char *path, uint64_t chec
         rp_json_free(r->parent);
         r->parent = made;
     } else {
+        rp_json_free(made);
         status = rp_fail_at(err, status, "%s", path);
     }
     rp_archive_close(parent);

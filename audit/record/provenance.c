@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "audit/archive/member.h"
+#include "audit/pinned/host.h"
 #include "audit/statements/statement.h"
 #include "base/handle.h"
 #include "determinism/decimal.h"
@@ -227,8 +228,8 @@ rp_status rp_device_conforms(const char *device, bool all, char identity[RP_DEVI
         return status;
     if (device != NULL && strcmp(device, "cpu") != 0)
         status = rp_device_open(&opened, device, NULL, 1, err);
-    if (opened != NULL)
-        status = check_device(opened, all, &checked, err);
+    if (opened != NULL && (status = check_device(opened, all, &checked, err)) != RP_OK && status != RP_EUNSUPPORTED)
+        status = rp_fail_at(err, status, "the test of device %s before anything is computed there", device);
     if (identity != NULL)
         (void)snprintf(identity, RP_DEVICE_TEXT, "%s", opened != NULL ? rp_device_identity(opened) : "");
     if (vectors != NULL)
@@ -327,7 +328,8 @@ static rp_status examine_device(rp_json *host, const char *device, bool *healthy
     char identity[RP_DEVICE_TEXT] = "", text[64];
     size_t checked;
     rp_error why = {0};
-    const rp_status status = rp_device_conforms(device, true, identity, &checked, &why);
+    rp_json *library;
+    rp_status status = rp_device_conforms(device, true, identity, &checked, &why);
 
     if (status != RP_OK && identity[0] == '\0')
         return rp_fail(err, status, "%s", why.text);
@@ -337,7 +339,10 @@ static rp_status examine_device(rp_json *host, const char *device, bool *healthy
                      device),
         failed);
     *healthy = *healthy && status == RP_OK;
-    return RP_OK;
+    status = rp_pinned_library_here(&library, device, err); /* a host without it keeps the contract all the same */
+    if (status == RP_OK)
+        set(rp_json_object_get(host, "device"), "pinned", library, failed);
+    return status;
 }
 
 rp_status rp_doctor(const char *device, char **json, bool *healthy, rp_error *err)

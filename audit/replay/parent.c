@@ -3,6 +3,7 @@
  * are in no member: the end of the parent is computed again for them, so this stands above recording. */
 #include <stdio.h>
 
+#include "audit/profile/identity.h"
 #include "audit/record/lineage.h"
 #include "audit/replay/replay.h"
 
@@ -28,13 +29,16 @@ static rp_status open_start(rp_start **start, char id[RP_DIGEST_HEX], uint64_t *
                             const char *path, const rp_run_options *options, rp_error *err)
 {
     rp_archive *parent = NULL;
+    rp_json *line = NULL;
     char set[RP_MEMBER_NAME];
     rp_status status = rp_archive_open(&parent, path, err);
 
     if (status != RP_OK)
         return rp_fail_at(err, status, "parent");
     (void)snprintf(id, RP_DIGEST_HEX, "%s", rp_archive_id(parent));
-    status = rp_lineage_updates(updates, parent, child, err);
+    status = rp_pinned_line(&line, rp_archive_manifest(parent)->run, id, err);
+    if (status == RP_OK)
+        status = rp_lineage_updates(updates, parent, child, err);
     if (status == RP_OK && !child->parent.retrain && child->parent.checkpoint == 0) {
         status = last_states(start, parent, options, err);
     } else if (status == RP_OK) {
@@ -46,6 +50,10 @@ static rp_status open_start(rp_start **start, char id[RP_DIGEST_HEX], uint64_t *
             parent = NULL;
         }
     }
+    if (status == RP_OK)
+        rp_start_say_line(*start, line);
+    else
+        rp_json_free(line);
     rp_archive_close(parent);
     return status == RP_OK ? status : rp_fail_at(err, status, "%s", path);
 }

@@ -3,7 +3,6 @@
  * this report. */
 #include <string.h>
 
-#include "audit/profile/identity.h"
 #include "audit/report/report.h"
 
 enum { MEMBERS_MAX = 1000 };
@@ -135,14 +134,22 @@ static void put_member(rp_buffer *out, const rp_member *member)
     rp_buffer_printf(out, "</td><td class=\"hash\">%s</td></tr>\n", hex);
 }
 
-static void put_pinned(rp_report_view *r, const rp_json *pinned)
+static void put_pinned(rp_report_view *r)
 {
-    char words[RP_HOST_TEXT];
+    rp_pinned_to to;
 
-    rp_pinned_words(words, sizeof words, pinned);
-    rp_html_row_open(r->out, "Replayed alone by");
-    rp_html_text(r->out, words);
-    rp_html_row_close(r->out);
+    rp_archive_pinned_to(r->archive, &to);
+    if (*to.run) {
+        rp_html_row_open(r->out, "Replayed alone by");
+        rp_html_text(r->out, to.run);
+        rp_html_row_close(r->out);
+    }
+    if (*to.line) {
+        rp_html_row_open(r->out, "What it started from is pinned to");
+        rp_html_text(r->out, to.line);
+        rp_buffer_printf(r->out, "<br/><span class=\"hash\">archive %s</span>", to.line_id);
+        rp_html_row_close(r->out);
+    }
 }
 
 void rp_report_digests(rp_report_view *r)
@@ -177,8 +184,7 @@ void rp_report_digests(rp_report_view *r)
     rp_buffer_printf(out, "archive format %d, profile %s", (int)RP_ARCHIVE_FORMAT,
                      rp_archive_manifest(r->archive)->pinned ? "pinned" : "portable");
     rp_html_row_close(out);
-    if (rp_archive_manifest(r->archive)->pinned)
-        put_pinned(r, rp_json_object_get(run, "pinned"));
+    put_pinned(r);
     rp_buffer_text(out, "</tbody>\n</table>\n");
     rp_html_table(out, "members", "Members", "Name|#Bytes|SHA-256");
     for (size_t i = 0; i < n && i < MEMBERS_MAX; i++)

@@ -276,6 +276,22 @@ static void put_signer(rp_report_view *r, size_t statements)
     rp_html_row_close(out);
 }
 
+/* A portable run may have started from a pinned one's states. */
+static void put_line_profile(rp_report_view *r)
+{
+    rp_pinned_to to;
+
+    rp_archive_pinned_to(r->archive, &to);
+    if (*to.line) {
+        rp_buffer_text(r->out, " Those states are <strong>pinned</strong>: made again by ");
+        rp_html_text(r->out, to.line);
+        rp_buffer_text(r->out, " alone.");
+    } else {
+        rp_buffer_text(r->out, r->parent ? " That run is portable."
+                                         : " Its profile is unknown from this archive alone, which names none pinned.");
+    }
+}
+
 /* What a replay of this archive alone cannot show, told before anything else. */
 static void put_caveats(rp_report_view *r)
 {
@@ -288,7 +304,9 @@ static void put_caveats(rp_report_view *r)
                        "that run was trained on is in these weights too, and a replay of this archive alone does "
                        "not show it: archive <span class=\"hash\">");
         rp_html_text(out, parent);
-        rp_buffer_text(out, "</span>. Whether it was replayed too, the verdicts below say.</p></div>\n");
+        rp_buffer_text(out, "</span>. Whether it was replayed too, the verdicts below say.");
+        put_line_profile(r);
+        rp_buffer_text(out, "</p></div>\n");
     }
     if (strcmp(rp_archive_kind(r->archive), "api") == 0)
         rp_buffer_text(out,

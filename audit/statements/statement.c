@@ -126,6 +126,7 @@ static rp_status read_predicate(rp_verified_statement *out, rp_json *predicate, 
         memcpy(out->time, out->figures->time, sizeof out->time);
     } else if (out->kind == RP_STATEMENT_PROVENANCE) {
         out->conforms = rp_provenance_conforms(predicate);
+        rp_provenance_device(predicate, out->device, sizeof out->device);
     } else if (out->kind == RP_STATEMENT_ENDORSEMENT) {
         f = rp_fields_begin(predicate, "predicate", where, err);
         rp_fields_time(&f, "time", out->time);

@@ -49,6 +49,8 @@ rp_status rp_verdict_write(rp_json **out, const rp_replay_outcome *outcome, cons
 rp_status rp_verdict_read(rp_verdict *out, const rp_json *predicate, const char *where, rp_error *err);
 /* What a run's provenance says of the kernels that made it. */
 bool rp_provenance_conforms(const rp_json *predicate);
+/* And of what computed, where that was not the processor; "": it was. "unknown": there is a device without a name. */
+void rp_provenance_device(const rp_json *predicate, char *out, size_t size);
 /* Whether kernels of that name exist: ref, sse2, avx2, avx512, neon. */
 bool rp_level_known(const char *level);
 rp_status rp_approval_write(rp_json **out, const rp_approval *approval, int64_t now, rp_error *err);

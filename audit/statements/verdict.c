@@ -108,6 +108,15 @@ bool rp_provenance_conforms(const rp_json *predicate)
            (device == NULL || conforms(rp_json_string_value(rp_json_object_get(device, "conformance"))));
 }
 
+void rp_provenance_device(const rp_json *predicate, char *out, size_t size)
+{
+    const rp_json *how = rp_json_object_get(rp_json_object_get(predicate, "buildDefinition"), "internalParameters");
+    const rp_json *device = rp_json_object_get(how, "device");
+    const char *identity = rp_json_string_value(rp_json_object_get(device, "identity"));
+
+    (void)snprintf(out, size, "%s", device == NULL ? "" : identity == NULL ? "unknown" : identity);
+}
+
 static rp_json *write_host(const rp_json *host, const rp_replay_begun *begun)
 {
     rp_json *out =

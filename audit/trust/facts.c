@@ -30,6 +30,7 @@ static rp_status read_member(rp_json **out, const rp_archive *archive, const cha
 
 rp_status rp_run_facts_read(rp_run_facts **out, const rp_archive *archive, rp_error *err)
 {
+    const rp_json *run = rp_archive_manifest(archive)->run;
     rp_run_facts *made = rp_calloc(1, sizeof *made);
     rp_status status = made ? read_member(&made->recipe, archive, RP_RECIPE_MEMBER, err) : rp_no_memory(err);
 
@@ -39,6 +40,10 @@ rp_status rp_run_facts_read(rp_run_facts **out, const rp_archive *archive, rp_er
         status = read_member(&made->metrics, archive, RP_METRICS_MEMBER, err);
     if (status == RP_OK)
         status = read_member(&made->trials, archive, RP_TRIALS_MEMBER, err);
+    if (status == RP_OK) {
+        made->pinned = rp_json_share(rp_json_object_get(run, "pinned"));
+        made->line = rp_json_share(rp_json_object_get(rp_json_object_get(run, "parent"), "pinned"));
+    }
     if (status == RP_OK && rp_archive_find(archive, RP_TABLE_MEMBER) != NULL)
         rp_digest_hex(made->table, &rp_archive_find(archive, RP_TABLE_MEMBER)->digest);
     if (status == RP_OK && rp_archive_find(archive, RP_TEST_TABLE_MEMBER) != NULL)
@@ -125,6 +130,8 @@ void rp_run_facts_free(rp_run_facts *facts)
     rp_json_free(facts->schema);
     rp_json_free(facts->metrics);
     rp_json_free(facts->trials);
+    rp_json_free(facts->pinned);
+    rp_json_free(facts->line);
     rp_free(facts);
 }
 

@@ -10,6 +10,7 @@ typedef struct rp_run_facts {
     rp_json *recipe, *schema, *metrics, *trials; /* NULL: not there, left out, or not canonical JSON */
     char table[RP_DIGEST_HEX];                   /* SHA-256 of data/raw.csv; "": it was left out, or there is none */
     char tested[RP_DIGEST_HEX];                  /* likewise of data/test.csv */
+    rp_json *pinned, *line;                      /* run.pinned and run.parent.pinned of the manifest; NULL: none */
 } rp_run_facts;
 
 /* Errors: RP_EIO, RP_EHASH, RP_ENOMEM; a member that is not what it should be is none. Free with rp_run_facts_free. */

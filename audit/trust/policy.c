@@ -33,10 +33,10 @@ static rp_status borrow_log_keys(rp_policy *policy, rp_error *err)
 
 static rp_status read_policy(rp_policy_reader *in, const rp_node *top)
 {
-    static const char *const keys[] = {"policy",  "name",      "groups", "builder",    "replay",     "approvals",
-                                       "log",     "parent",    "kind",   "conformant", "metrics",    "recipe",
-                                       "columns", "findings",  "card",   "valid",      "validation", "drift",
-                                       "slices",  "selection", "trials", "fall",       "profile"};
+    static const char *const keys[] = {"policy", "name",    "groups",     "builder", "replay", "approvals", "log",
+                                       "parent", "kind",    "conformant", "metrics", "recipe", "columns",   "findings",
+                                       "card",   "valid",   "validation", "drift",   "slices", "selection", "trials",
+                                       "fall",   "profile", "library",    "emulated"};
     const rp_node *version = top->kind == RP_NODE_MAPPING ? rp_node_find(top, "policy") : NULL, *name;
     int64_t number = 0;
 

@@ -39,7 +39,9 @@ typedef enum rp_clause_kind {
     RP_CLAUSE_CARD,
     RP_CLAUSE_VALID,
     RP_CLAUSE_TRIALS,
-    RP_CLAUSE_SLICES, /* of the run, or where the clause says by whom, of statements */
+    RP_CLAUSE_LIBRARY,  /* of a pinned run, and of one that it started from */
+    RP_CLAUSE_EMULATED, /* of that, and of what computed by the word of provenance and verdicts */
+    RP_CLAUSE_SLICES,   /* of the run, or where the clause says by whom, of statements */
     RP_CLAUSE_SELECTION,
     RP_CLAUSE_FALL, /* of statements, and of the predecessor that the recipe names */
     RP_CLAUSE_KINDS
@@ -92,6 +94,15 @@ typedef struct rp_figure_rule {
     char predecessor[RP_DIGEST_HEX]; /* "": whichever the run names */
 } rp_figure_rule;
 
+/* What a clause may ask of the library that computed a pinned run's products. */
+typedef enum rp_library_rule {
+    RP_LIBRARY_NAME,
+    RP_LIBRARY_VERSION,
+    RP_LIBRARY_SHA256,
+    RP_LIBRARY_CHIP,
+    RP_LIBRARY_RULES
+} rp_library_rule;
+
 typedef enum rp_group_kind {
     RP_GROUP_KEYS,       /* these keys */
     RP_GROUP_CERTIFIED,  /* whoever has a certificate under these roots, with such a subject */
@@ -141,7 +152,8 @@ typedef struct rp_clause {
     bool linear;          /* trials: the linear challenger is among them, */
     uint64_t seeds;       /* and so many other seeds */
     rp_figure_rule figures;
-    char **word; /* values of which the key has one; columns */
+    size_t library[RP_LIBRARY_RULES]; /* of word, how many are its names, then versions, digests, chips; 0: any */
+    char **word;                      /* values of which the key has one; columns */
     size_t words;
 } rp_clause;
 

@@ -97,7 +97,7 @@ static bool text_of(const rp_node *node, rp_buffer *out)
     return fine;
 }
 
-static void add_word(rp_policy_reader *in, const rp_node *node, const char *path, rp_clause *clause)
+void rp_policy_add_word(rp_policy_reader *in, const rp_node *node, const char *path, rp_clause *clause)
 {
     rp_buffer text = {0};
     const bool fine = text_of(node, &text);
@@ -129,7 +129,7 @@ static void read_words(rp_policy_reader *in, const rp_node *node, const char *ke
     if (clause->word == NULL)
         in->r.status = rp_no_memory(in->r.err);
     for (size_t i = 0; i < count && in->r.status == RP_OK; i++)
-        add_word(in, one ? node : &node->child[i], path, clause);
+        rp_policy_add_word(in, one ? node : &node->child[i], path, clause);
 }
 
 /* A key that no recipe has is absent from this one too, and equals nothing: neither is what anybody meant to ask. */

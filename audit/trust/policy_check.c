@@ -156,6 +156,8 @@ static void (*const checks[RP_CLAUSE_KINDS])(rp_check *c, rp_buffer *text) = {
     [RP_CLAUSE_PARENT] = rp_check_parent_clause,
     [RP_CLAUSE_CONFORMANT] = rp_check_conformant,
     [RP_CLAUSE_PROFILE] = rp_check_profile,
+    [RP_CLAUSE_LIBRARY] = rp_check_library,
+    [RP_CLAUSE_EMULATED] = rp_check_emulated,
     [RP_CLAUSE_RUN_KIND] = rp_check_run_kind,
     [RP_CLAUSE_METRICS] = rp_check_metrics,
     [RP_CLAUSE_RECIPE] = rp_check_recipe,
@@ -199,7 +201,11 @@ static rp_status check_clause(const rp_policy *policy, const rp_clause *clause, 
 /* Whether a clause that nobody wrote has anything to say of this archive. */
 static bool concerns(const rp_clause *clause, const rp_verification *verified)
 {
-    return clause->kind == RP_CLAUSE_PROFILE ? strcmp(verified->profile, "pinned") == 0 : *verified->parent != '\0';
+    const rp_pinned_to *to = &verified->pinned;
+
+    if (clause->kind == RP_CLAUSE_PROFILE)
+        return strcmp(verified->profile, "pinned") == 0 || *to->line != '\0';
+    return *verified->parent != '\0';
 }
 
 static bool named_already(const rp_policy_result *result, const char *key_id, const char *group)

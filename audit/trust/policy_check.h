@@ -43,7 +43,10 @@ void rp_put_words(const rp_check *c, rp_buffer *text);
 /* Of figures of the run's own rows: where it has a parent, that this one may have been trained on them. */
 void rp_note_started(rp_check *c);
 void rp_check_conformant(rp_check *c, rp_buffer *text);
+/* What computed the run (pinned/policy_pinned.c). */
 void rp_check_profile(rp_check *c, rp_buffer *text);
+void rp_check_library(rp_check *c, rp_buffer *text);
+void rp_check_emulated(rp_check *c, rp_buffer *text);
 /* Clauses on figures (audit/trust/figures/). */
 void rp_check_validation(rp_check *c, rp_buffer *text);
 void rp_check_drift(rp_check *c, rp_buffer *text);

@@ -204,6 +204,8 @@ static const struct {
     [RP_CLAUSE_PARENT] = {"parent", false, false, true, rp_policy_read_parent},
     [RP_CLAUSE_CONFORMANT] = {"conformant", false, false, true, rp_policy_read_conformant},
     [RP_CLAUSE_PROFILE] = {"profile", false, false, true, rp_policy_read_profile},
+    [RP_CLAUSE_LIBRARY] = {"library", false, false, false, rp_policy_read_library},
+    [RP_CLAUSE_EMULATED] = {"emulated", false, false, true, rp_policy_read_emulated},
     [RP_CLAUSE_METRICS] = {"metrics", false, true, false, rp_policy_read_metrics},
     [RP_CLAUSE_RECIPE] = {"recipe", false, true, false, rp_policy_read_recipe},
     [RP_CLAUSE_CARD] = {"card", false, false, true, rp_policy_read_card},

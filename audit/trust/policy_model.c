@@ -69,24 +69,6 @@ void rp_check_parent_clause(rp_check *c, rp_buffer *text)
                                                       "POLICY --parent PARENT, its own parents behind it");
 }
 
-/* A pinned run is repeated on one chip with one library alone: whoever cannot has only the word of those who can. */
-void rp_check_profile(rp_check *c, rp_buffer *text)
-{
-    const bool pinned = strcmp(c->verified->profile, "pinned") == 0;
-
-    rp_buffer_text(text,
-                   c->clause->pinned ? "portable, or pinned to one host's library" : "portable: anyone can replay it");
-    rp_buffer_text(&c->found, pinned ? "it is pinned" : "it is portable");
-    if (*c->verified->pinned_to != '\0') /* which may be nobody's chip */
-        rp_buffer_printf(&c->found, " to %s", c->verified->pinned_to);
-    if (pinned && !c->clause->pinned)
-        rp_buffer_text(&c->found, " (profile: pinned in a policy takes such runs)");
-    if (*c->verified->parent != '\0') /* whose states came first, and who can make those again, is not in this run */
-        rp_buffer_printf(&c->found, "; it started from archive %s, whose profile is that one's own (parent: met asks)",
-                         c->verified->parent);
-    c->refuted = pinned && !c->clause->pinned;
-}
-
 void rp_check_run_kind(rp_check *c, rp_buffer *text)
 {
     rp_buffer_printf(text, "a run of kind %s", c->clause->run_kind);

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static int read_word(rp_policy_reader *in, const rp_node *node, const char *key, const char *const *names, size_t count,
-                     const char *expected)
+int rp_policy_read_word(rp_policy_reader *in, const rp_node *node, const char *key, const char *const *names,
+                        size_t count, const char *expected)
 {
     for (size_t i = 0; node->kind == RP_NODE_SCALAR && i < count; i++)
         if (strcmp(node->text, names[i]) == 0)
@@ -19,27 +19,20 @@ void rp_policy_read_parent(rp_policy_reader *in, const rp_node *node, rp_clause 
 {
     static const char *const names[] = {"checked", "none", "any", "met"};
 
-    clause->parent = (rp_parent_rule)read_word(in, node, clause->name, names, 4, "none, checked, met or any");
+    clause->parent = (rp_parent_rule)rp_policy_read_word(in, node, clause->name, names, 4, "none, checked, met or any");
 }
 
 void rp_policy_read_run_kind(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
 {
     static const char *const names[] = {"recipe", "api"};
-    int kind = read_word(in, node, clause->name, names, 2, "recipe or api");
+    int kind = rp_policy_read_word(in, node, clause->name, names, 2, "recipe or api");
 
     (void)snprintf(clause->run_kind, sizeof clause->run_kind, "%s", names[kind]);
-}
-
-void rp_policy_read_profile(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
-{
-    static const char *const names[] = {"portable", "pinned"};
-
-    clause->pinned = read_word(in, node, clause->name, names, 2, "portable, or pinned where that will do") == 1;
 }
 
 void rp_policy_read_conformant(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
 {
     static const char *const names[] = {"true"};
 
-    (void)read_word(in, node, clause->name, names, 1, "true; leave it out where it is not asked for");
+    (void)rp_policy_read_word(in, node, clause->name, names, 1, "true; leave it out where it is not asked for");
 }

@@ -55,6 +55,14 @@ void rp_policy_read_columns(rp_policy_reader *in, const rp_node *node, rp_clause
 void rp_policy_read_trials(rp_policy_reader *in, const rp_node *node, rp_clause *clause);
 void rp_policy_read_card(rp_policy_reader *in, const rp_node *node, rp_clause *clause);
 void rp_policy_read_conformant(rp_policy_reader *in, const rp_node *node, rp_clause *clause);
+/* One of the words, as its place among them; 0 after an error. */
+int rp_policy_read_word(rp_policy_reader *in, const rp_node *node, const char *key, const char *const *names,
+                        size_t count, const char *expected);
+/* One more text for clause->word, which has room for it. */
+void rp_policy_add_word(rp_policy_reader *in, const rp_node *node, const char *path, rp_clause *clause);
+/* What computed the run (pinned/policy_pinned_read.c). */
 void rp_policy_read_profile(rp_policy_reader *in, const rp_node *node, rp_clause *clause);
+void rp_policy_read_library(rp_policy_reader *in, const rp_node *node, rp_clause *clause);
+void rp_policy_read_emulated(rp_policy_reader *in, const rp_node *node, rp_clause *clause);
 
 #endif

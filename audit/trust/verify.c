@@ -10,7 +10,6 @@
 
 #include "audit/archive/archive_private.h"
 #include "audit/log/log_note.h"
-#include "audit/profile/identity.h"
 #include "audit/trust/facts.h"
 #include "audit/trust/policy_standing.h"
 #include "audit/trust/figures/reference_counts.h"
@@ -290,9 +289,7 @@ static rp_status verify(rp_archive *archive, const rp_key *const *trusted, size_
     (void)snprintf(result->kind, sizeof result->kind, "%s", rp_archive_kind(archive));
     (void)snprintf(result->profile, sizeof result->profile, "%s",
                    rp_archive_manifest(archive)->pinned ? "pinned" : "portable");
-    if (rp_archive_manifest(archive)->pinned)
-        rp_pinned_words(result->pinned_to, sizeof result->pinned_to,
-                        rp_json_object_get(rp_archive_manifest(archive)->run, "pinned"));
+    rp_archive_pinned_to(archive, &result->pinned);
     if (rp_parent_id(archive))
         memcpy(result->parent, rp_parent_id(archive), RP_DIGEST_HEX);
     result->members = archive->members;
@@ -326,12 +323,23 @@ static rp_status hold_against(const rp_policy *policy, bool tell, const char *wh
     return RP_OK;
 }
 
+/* The parent's own archive knows better what it is pinned to than the one that started from it. */
+static void take_line(rp_pinned_to *child, const rp_verification *parent)
+{
+    const bool itself = *parent->pinned.run != '\0';
+
+    memcpy(child->line, itself ? parent->pinned.run : parent->pinned.line, sizeof child->line);
+    memcpy(child->line_id, itself ? parent->archive_id : parent->pinned.line_id, sizeof child->line_id);
+}
+
 /* What the parent's own verification says, if it is the parent's and by this policy. */
 static void take_parent(rp_verification *result, const rp_verification *parent, const rp_policy *policy)
 {
     result->parent_given = parent != NULL && *result->parent != '\0' &&
                            strcmp(parent->archive_id, result->parent) == 0 &&
                            memcmp(parent->judged_by, policy->digest, sizeof parent->judged_by) == 0;
+    if (result->parent_given)
+        take_line(&result->pinned, parent);
     result->parent_met = result->parent_given && parent->policy != NULL && parent->policy->unmet == 0;
 }
 

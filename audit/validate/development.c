@@ -54,7 +54,10 @@ static rp_status out_of_fold(area *out, const rp_judged *j, const rp_archive *ar
     rp_status status =
         rp_out_of_fold_read(&kept, archive, j->scoring->schema, outputs, j->scoring->recipe->train.exact, err);
 
-    if (status == RP_OK && trained > 0)
+    if (status == RP_OK && trained <= 0) /* without it nothing would tell of lines that were cut out */
+        status =
+            rp_fail(err, RP_EFORMAT, RP_METRICS_MEMBER ": training.rows: expected how many rows trained the model");
+    if (status == RP_OK)
         status = rp_out_of_fold_whole(&kept, j->scoring->recipe, (size_t)trained, err);
     for (size_t i = 0; i < kept.rows; i++) /* that of the positive class, which is the last */
         kept.score[i] = kept.score[i * outputs + outputs - 1];

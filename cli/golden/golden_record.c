@@ -67,6 +67,9 @@ static rp_status compute(const rp_golden_set *set, const rp_golden *golden, cons
     rp_status status = golden->recipe ? rp_golden_compute(set, golden, options, &f->bytes, err)
                                       : rp_golden_read(set, golden, &f->bytes, err);
 
+    if (status != RP_OK && golden->recipe && !strstr(err->text, golden->recipe)) /* one of a folder: which? */
+        status = rp_fail_at(err, status, "%s/%s", set->folder, golden->recipe);
+
     if (status == RP_OK)
         status = identify(golden, f, options, err);
     if (status == RP_OK)

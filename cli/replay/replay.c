@@ -87,6 +87,7 @@ static rp_status put_json(rp_session *session, const request *r, const rp_archiv
         rp_put_json(out, "metrics", NULL);
     rp_parent_put_json(session, archive, &r->lineage);
     rp_put_text(out, "path", r->archive);
+    rp_put_text(out, "pinned_to", *job->pinned_to ? job->pinned_to : NULL);
     status = rp_used_rows_put_json(session, archive, err);
     if (status == RP_OK)
         status = rp_choice_put_json(session, job, err);
@@ -114,6 +115,7 @@ static rp_status put_lines(rp_session *session, const request *r, const rp_archi
     rp_put_line(session, "archive", "%s", rp_archive_id(archive));
     rp_parent_put_line(session, archive, &r->lineage);
     rp_kind_put_line(session, archive);
+    rp_pinned_put_line(session, job->pinned_to);
     if (status == RP_OK)
         status = rp_used_rows_put_line(session, archive, job->scope.mode == RP_REPLAY_FULL, err);
     rp_put_metric_lines(session, metrics);

@@ -40,6 +40,8 @@ typedef enum rp_column {
     MONITORED_PERIOD,
     MONITORED_PSI,
     MONITORED_VALUE,
+    PINNED_TO,
+    PARENT_PINNED_TO,
     PARENT,
     PREDECESSOR,
     LOG_ENTRY,
@@ -72,6 +74,8 @@ static const char *const column_name[COLUMNS] = {"file",
                                                  "monitored_period",
                                                  "monitored_psi",
                                                  "monitored_value",
+                                                 "pinned_to",
+                                                 "parent_pinned_to",
                                                  "parent",
                                                  "predecessor",
                                                  "log_entry",
@@ -365,6 +369,7 @@ static rp_status read_row(register_of *reg, const char *path, row *out, rp_error
 {
     rp_archive *archive = NULL;
     rp_verification *verified = NULL;
+    rp_pinned_to to;
     rp_error problem = {0};
     rp_status status = rp_archive_open_trusted(&archive, &verified, path, &reg->r->trust, &problem);
 
@@ -374,6 +379,9 @@ static rp_status read_row(register_of *reg, const char *path, row *out, rp_error
         set(out, ARCHIVE_ID, rp_archive_id(archive));
         set(out, KIND, rp_archive_kind(archive));
         set(out, PARENT, rp_parent_id(archive));
+        rp_archive_pinned_to(archive, &to);
+        set(out, PINNED_TO, *to.run ? to.run : NULL);
+        set(out, PARENT_PINNED_TO, *to.line ? to.line : NULL);
         take_statements(out, verified);
         take_figures(out, verified);
         take_log(reg, out);

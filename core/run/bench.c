@@ -319,6 +319,8 @@ rp_status rp_bench(const rp_bench_options *options, bool (*row)(void *self, cons
         status = measure_work(&b, &works[i], &result, err);
         result.index = index++;
         result.count = count;
+        result.level = rp_device_level(b.device);
+        result.device = rp_device_shares_memory(b.device) ? NULL : rp_device_identity(b.device);
         if (status == RP_OK && !row(self, &result))
             status = rp_fail(err, RP_ECANCELED, "bench: stopped after %s", result.work);
     }

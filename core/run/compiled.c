@@ -47,7 +47,14 @@ static size_t may_store(const rp_run *run, const rp_program *program)
 
 rp_status rp_run_look_at(rp_run *run, const rp_program *program, rp_error *err)
 {
-    return rp_lacks_look(&run->lacks, run->device, program, err);
+    const rp_status status = rp_products_look(&run->pinned, run->device, program, err);
+
+    return status == RP_OK ? rp_lacks_look(&run->lacks, run->device, program, err) : status;
+}
+
+bool rp_run_multiplies_pinned(const rp_run *run)
+{
+    return run->pinned;
 }
 
 rp_status rp_run_can_execute(const rp_run *run, rp_error *err)

@@ -46,6 +46,8 @@ rp_status rp_run_new(rp_run **out, const rp_run_options *options, rp_error *err)
         status = rp_device_open(&run->device, options ? options->device : NULL, options ? options->level : NULL,
                                 options && options->threads ? options->threads : rp_processors(64), err);
     }
+    if (status == RP_OK && options && options->pinned_workspace && !options->pinned)
+        status = rp_fail(err, RP_EARG, "pinned_workspace: belongs to a run that is pinned, and pinned is NULL");
     if (status == RP_OK && options && options->pinned)
         status = use_profile(run, options, err);
     run->max_memory = options ? options->max_memory : 0;

@@ -78,6 +78,8 @@ rp_status rp_run_compile_start(rp_compiled **out, rp_run *run, rp_graph *graph, 
  * looked at here since they will be. Errors: RP_EUNSUPPORTED with the names of all that it lacks; RP_ENOMEM. */
 rp_status rp_run_look_at(rp_run *run, const rp_program *program, rp_error *err);
 rp_status rp_run_can_execute(const rp_run *run, rp_error *err);
+/* Whether one of those programs has a product that the library of the pinned profile computes. */
+bool rp_run_multiplies_pinned(const rp_run *run);
 const rp_program *rp_compiled_program(const rp_compiled *compiled);
 /* Memory that this program holds beside the run's arena, which all programs of the run use in turn: feeds and results.
  */

@@ -19,6 +19,7 @@ struct rp_run {
     bool in_step, repaired, quiet;
     bool given_up; /* a step failed when new states were already in place: an observer's error, or half of the states */
     rp_lacks lacks; /* of the compiled programs */
+    bool pinned;    /* one of them has a product that the pinned profile's library computes */
     bool stepped;   /* a compiled program was executed */
     unsigned reads;
     uint64_t steps;

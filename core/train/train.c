@@ -204,6 +204,12 @@ static rp_status new_trainer(rp_trainer **out, const origin *from, const rp_run_
         status = prepare(t, from, err);
     if (status == RP_OK)
         status = fill_run(t, err);
+    if (status == RP_OK && own.pinned && !rp_run_multiplies_pinned(t->run))
+        status = rp_fail(err, RP_EARG,
+                         "pinned.compute: %s: no matrix product of this run is of that kind%s, so the library would "
+                         "compute nothing of it: choose another, or leave out profile and pinned, which gives the same "
+                         "bits and a run that anybody can repeat",
+                         own.pinned, t->recipe->train.exact ? " (those of an exact fit are f64)" : "");
     rp_fpenv_leave(&saved);
     if (status != RP_OK)
         rp_trainer_free(t);

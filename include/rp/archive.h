@@ -54,6 +54,16 @@ RP_API rp_status rp_archive_read(const rp_archive *archive, const rp_member *mem
 
 /* The archive id of the parent whose states the run started from; NULL when it has none. Borrowed. */
 RP_API const char *rp_parent_id(const rp_archive *archive);
+/* What repeats a run alone where a library computed its matrix products (docs/pinned.md), as text: "cublasLt 130002 on
+ * NVIDIA H100 (132 multiprocessors)"; "": nothing, it is portable. */
+typedef struct rp_pinned_to {
+    char run[192];
+    /* The same of the nearest pinned one of the runs before it, from whose states it started, and that one's archive
+     * id: the archive's own word, which rp_check_parent (rp/audit.h) holds against the parent's. */
+    char line[192];
+    char line_id[RP_DIGEST_HEX];
+} rp_pinned_to;
+RP_API void rp_archive_pinned_to(const rp_archive *archive, rp_pinned_to *out); /* NULL: all of it "" */
 
 /* Members that were left out of this archive, bound by salted digests; NULL past the end. */
 RP_API size_t rp_archive_withheld_count(const rp_archive *archive);
@@ -163,7 +173,8 @@ typedef struct rp_verified_statement {
     struct rp_approval *approval; /* of an approval; else NULL */
     struct rp_stated_finding *finding; /* of a finding; else NULL */
     struct rp_stated_figures *figures; /* of a validation, monitoring, explanation, retraining; else NULL */
-    bool conforms; /* of a provenance: it says that the kernels which made the run conform on the host that made it */
+    bool conforms;   /* of a provenance: it says that the kernels which made the run conform on the host that made it */
+    char device[96]; /* of a provenance: what computed where that is not the processor; "": the processor */
 } rp_verified_statement;
 
 /* A statement whose signer's key counts, or does not, by a certificate in the archive or a hand-over (rp/trust.h). */
@@ -202,8 +213,7 @@ typedef struct rp_verification {
     char archive_id[RP_DIGEST_HEX];
     char kind[8];               /* "recipe", "api" */
     char profile[12];           /* "portable", "pinned" (docs/pinned.md) */
-    char pinned_to[192];        /* the library and the chip, e.g. "cublaslt 130002 on NVIDIA H100 (132
-                                   multiprocessors)"; "": the run is portable */
+    rp_pinned_to pinned;        /* library and chip, of the run and of the line that it started from */
     char parent[RP_DIGEST_HEX]; /* archive id of the run whose states this one started from; "": none */
     /* With a policy: options.parent is that archive's, under the same policy; and meets it. */
     bool parent_given, parent_met;

@@ -83,8 +83,10 @@ typedef struct rp_job_options {
     const rp_replay_choice *choice; /* rp_replay: NULL: all of the run */
     rp_replay_begun *begun;         /* rp_replay: filled before its first step, for whoever attests it; may be NULL */
     /* rp_train_recipe with a path: seconds between two resume points, and one when progress stops the job; they lie in
-     * PATH.resume until the archive has its name, and no byte of the archive depends on them. 0: none. */
+     * PATH.resume until the archive has its name, and no byte of the archive depends on them. 0: none. A run in the
+     * pinned profile keeps none: RP_EUNSUPPORTED, but with save_if_can, when it goes on without. */
     double save_every;
+    bool save_if_can;
     bool resume; /* go on from the last resume point, if there is one */
     /* rp_replay, rp_compare, rp_diff, rp_predict: what it may cost, by the prices of rp/program.h, added up over the
      * steps to be computed before any is executed. Beyond it: RP_EUNSUPPORTED. 0: operations on elements (W) 2^56,
@@ -121,6 +123,7 @@ typedef struct rp_job {
     char level[16];
     unsigned threads;
     char device[96];       /* what computed where that is not the processor: "cuda-sm90 ..."; "": the processor */
+    char pinned_to[192];   /* library and chip that computed its products, as of rp_pinned_to; "": it is portable */
     uint64_t memory;       /* bytes of the device that states, data and compiled programs held */
     size_t members;        /* replay: members reproduced and compared */
     uint64_t trials;       /* run: what was tried before it, and is in the archive with its result */

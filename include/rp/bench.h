@@ -21,7 +21,9 @@ typedef struct rp_bench_row {
     double amount;       /* of unit, in one call */
     const char *unit;    /* "flop", "byte" (must be moved at least), "element" */
     const char *limit;   /* "fma", "memory"; NULL: none */
-    double fraction;     /* amount / seconds, as a part of that limit on as many threads; 0 without */
+    double fraction;     /* amount / seconds, as a part of that limit of the CPU on as many threads; 0 without */
+    const char *level;   /* kernels of the processor: "avx2" */
+    const char *device;  /* what computed where that is not the processor: "cuda-sm90 ..."; else NULL */
 } rp_bench_row;
 
 /* Measures one work after the other and hands each row to row(), which returns false to stop. rows are borrowed for the

@@ -26,7 +26,7 @@ typedef struct rp_run_options {
      * matrix products of this kind, "f32", "f64", "tf32" or "bf16", are computed by cuBLASLt. An archive of such a run
      * says by which library, driver and chip, and is replayed by these alone. */
     const char *pinned;
-    uint64_t pinned_workspace; /* bytes that the library may have, at most 2^30; 0: 2^25 */
+    uint64_t pinned_workspace; /* bytes that the library may have, at most 2^30; 0: 2^25; with pinned alone */
 } rp_run_options;
 
 /* The names that `device` may be: "cpu", then others; NULL beyond the last. */

@@ -22,6 +22,11 @@ int rp_pinned_compare(const void *a, const void *b)
     return c ? c : order(x->n, y->n);
 }
 
+rp_dtype rp_pinned_operands(rp_pinned_compute compute)
+{
+    return compute == RP_PINNED_F64 ? RP_F64 : compute == RP_PINNED_BF16 ? RP_BF16 : RP_F32;
+}
+
 const rp_pinned_product *rp_pinned_find(const rp_pinned_product *product, size_t count, const rp_pinned_product *shape)
 {
     return count ? bsearch(shape, product, count, sizeof *product, rp_pinned_compare) : NULL;

@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "determinism/pinned.h"
+#include "rp/dtype.h"
 #include "rp/error.h"
 
 /* y[m, n] = a[m, k] b[k, n], `batch` times: an algorithm belongs to a shape, wherever the operands lie. */
@@ -36,6 +37,8 @@ typedef struct rp_pinned {
     bool closed;
 } rp_pinned;
 
+/* The type of the operands whose products are the library's. */
+rp_dtype rp_pinned_operands(rp_pinned_compute compute);
 /* The one of that shape, or NULL; and a further one. */
 const rp_pinned_product *rp_pinned_find(const rp_pinned_product *product, size_t count, const rp_pinned_product *shape);
 rp_status rp_pinned_add(rp_pinned *pinned, const rp_pinned_product *product, rp_error *err);

@@ -101,7 +101,7 @@ holds "no colours and no bar away from a terminal" test -z "$(grep -c $'\033' "$
 
 # ---- verify ----
 works "^verified +a.reprise" "$reprise" verify a.reprise --trust me.pub.pem
-works '"statements":\[\{"conforms":true,"key_id":' \
+works '"statements":\[\{"conforms":true,"device":null,"key_id":' \
     "$reprise" verify a.reprise --trust other.pub.pem --trust me.pub.pem --json
 works '^unsigned +accepted' "$reprise" verify b.reprise --allow-unsigned
 api=$source_dir/golden/branch.reprise
@@ -460,7 +460,9 @@ holds "nothing is left of what no device did" test ! -e gpu.reprise -a ! -e gpu.
 
 # ---- bench ----
 works '^exp f32 4096 .* ns each' "$reprise" bench --only "exp f32" --threads 1
-works '"limit":"fma","nanoseconds":.*"work":"matmul f32 32' "$reprise" bench --only "32 x 64" --isa ref --json
+works '"device":null,"level":"ref","works":\[\{.*"limit":"fma","nanoseconds":.*"work":"matmul f32 32' \
+    "$reprise" bench --only "32 x 64" --isa ref --json
+works '^kernels  *ref$' "$reprise" bench --only "32 x 64" --isa ref
 
 # ---- interruption: exit 130; nothing is left, or what --resume needs ----
 recipe long.yaml data.csv 1000000

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Seen rows: a number of 64 bits a row, made of its features; the training rows' are sorted and searched. Rows that are
- * not equal have the same number once in 10^13 pairs of tables of 10^6 rows. */
+ * not equal have the same number in one of some 10^7 pairs of tables of 10^6 rows, and then one row more counts as
+ * seen. */
 #include "core/data/later/seen.h"
 
 #include <stdlib.h>

@@ -18,4 +18,8 @@ rp_status rp_lacks_look(rp_lacks *lacks, const rp_device *device, const rp_progr
 /* Errors: RP_EUNSUPPORTED with all that was found. */
 rp_status rp_lacks_refuse(const rp_lacks *lacks, const rp_device *device, rp_error *err);
 
+/* Sets *found where the program, or a function that it executes, has a matrix product that the library of a pinned
+ * device computes; nothing in the portable profile. Errors: RP_ENOMEM. */
+rp_status rp_products_look(bool *found, const rp_device *device, const rp_program *program, rp_error *err);
+
 #endif

@@ -14,13 +14,13 @@
 enum { PROPOSALS = 16, ALIGNED = 16, ROUND = 256, UNSUPPORTED = 15 /* the library's own */ };
 
 static const struct kind {
-    rp_dtype in, out;
+    rp_dtype out;
     int from, to, compute;
 } kinds[RP_PINNED_COMPUTES] = {
-    [RP_PINNED_F32] = {RP_F32, RP_F32, RP_LT_R_32F, RP_LT_R_32F, RP_LT_32F_PEDANTIC},
-    [RP_PINNED_F64] = {RP_F64, RP_F64, RP_LT_R_64F, RP_LT_R_64F, RP_LT_64F_PEDANTIC},
-    [RP_PINNED_TF32] = {RP_F32, RP_F32, RP_LT_R_32F, RP_LT_R_32F, RP_LT_32F_FAST_TF32},
-    [RP_PINNED_BF16] = {RP_BF16, RP_F32, RP_LT_R_16BF, RP_LT_R_32F, RP_LT_32F},
+    [RP_PINNED_F32] = {RP_F32, RP_LT_R_32F, RP_LT_R_32F, RP_LT_32F_PEDANTIC},
+    [RP_PINNED_F64] = {RP_F64, RP_LT_R_64F, RP_LT_R_64F, RP_LT_64F_PEDANTIC},
+    [RP_PINNED_TF32] = {RP_F32, RP_LT_R_32F, RP_LT_R_32F, RP_LT_32F_FAST_TF32},
+    [RP_PINNED_BF16] = {RP_F32, RP_LT_R_16BF, RP_LT_R_32F, RP_LT_32F},
 };
 
 /* ---- a product as the library is told of it ---- */
@@ -276,7 +276,7 @@ bool rp_gpu_launch_pinned(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_ker
     if (pinned == NULL)
         return false;
     c.kind = &kinds[pinned->compute];
-    if (a->dtype != c.kind->in || b->dtype != c.kind->in || y->dtype != c.kind->out)
+    if (a->dtype != rp_pinned_operands(pinned->compute) || b->dtype != a->dtype || y->dtype != c.kind->out)
         return false;
     c.shape = (rp_pinned_product){.batch = 1, .m = y->shape[r], .n = y->shape[r + 1], .k = a->shape[a->rank - 1]};
     for (int i = 0; i < r; i++)

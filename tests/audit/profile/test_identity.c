@@ -103,6 +103,62 @@ static void and_nothing_else(void **state)
     }
 }
 
+/* ---- of the runs before ---- */
+
+#define LINE(more) \
+    "{\"archive_id\":\"" HEX64 "\"," CHIP DRIVER "\"library\":{\"name\":\"cublasLt\",\"sha256\":\"" HEX64 \
+    "\",\"version\":130100}" more "}"
+
+static void a_line_has_the_form_of_what_it_is_taken_from(void **state)
+{
+    static const struct {
+        const char *text, *told;
+    } bad[] = {
+        {"[]", "run.parent.pinned: expected an object with archive_id"},
+        {"{\"archive_id\":\"" HEX64 "\"}", "run.parent.pinned.chip.capability"},
+        {LINE(",\"more\":1"), "run.parent.pinned: has other keys"},
+        {"{\"archive_id\":\"01\"," CHIP DRIVER "\"library\":{}}", "expected an object with archive_id"},
+        {"{\"archive_id\":\"" HEX64 "\"," CHIP DRIVER "\"library\":{}}", "run.parent.pinned.library.name"},
+    };
+    rp_json *json = parsed(LINE(""));
+
+    (void)state;
+    assert_int_equal(rp_pinned_line_check(json, &err), RP_OK);
+    rp_json_free(json);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        json = parsed(bad[i].text);
+        assert_int_equal(rp_pinned_line_check(json, &err), RP_EFORMAT);
+        if (strstr(err.text, bad[i].told) == NULL)
+            fail_msg("expected \"%s\", found \"%s\"", bad[i].told, err.text);
+        rp_json_free(json);
+    }
+}
+
+/* The nearest pinned run is what counts, and a child's word of it is held against its parent's. */
+static void a_line_is_that_of_the_nearest_pinned_run(void **state)
+{
+    rp_json *none = parsed("{}"), *pinned = parsed("{\"pinned\":" GOOD "}"),
+            *child = parsed("{\"parent\":{\"pinned\":" LINE("") "}}"), *line;
+
+    (void)state;
+    assert_int_equal(rp_pinned_line(&line, none, HEX64, &err), RP_OK);
+    assert_null(line);
+    assert_int_equal(rp_pinned_line_confirm(NULL, none, HEX64, &err), RP_OK);
+    assert_int_equal(rp_pinned_line(&line, pinned, HEX64, &err), RP_OK);
+    assert_int_equal(rp_pinned_line_check(line, &err), RP_OK);
+    assert_int_equal(rp_pinned_line_confirm(line, pinned, HEX64, &err), RP_OK);
+    assert_int_equal(rp_pinned_line_confirm(NULL, pinned, HEX64, &err), RP_EHASH);
+    assert_non_null(strstr(err.text, "recorded nothing, the parent's archive says cublasLt 130100 on A chip"));
+    assert_int_equal(rp_pinned_line_confirm(line, none, HEX64, &err), RP_EHASH);
+    rp_json_free(line);
+    assert_int_equal(rp_pinned_line(&line, child, "another id", &err), RP_OK);
+    assert_true(rp_json_equal(line, rp_json_object_get(rp_json_object_get(child, "parent"), "pinned")));
+    rp_json_free(line);
+    rp_json_free(none);
+    rp_json_free(pinned);
+    rp_json_free(child);
+}
+
 /* ---- with the manifest ---- */
 
 static rp_status manifest(const char *profile, const char *run, bool *pinned)
@@ -135,6 +191,11 @@ static void neither_profile_nor_identity_can_be_dropped(void **state)
     assert_int_equal(manifest("portable", "\"pinned\":" GOOD, &pinned), RP_EFORMAT);
     assert_int_equal(manifest("pinned", "\"pinned\":{}", &pinned), RP_EFORMAT);
     assert_int_equal(manifest("fixed", "", &pinned), RP_EUNSUPPORTED);
+    assert_int_equal(manifest("portable", "\"parent\":{\"archive_id\":\"" HEX64 "\",\"pinned\":" LINE("") "}", &pinned),
+                     RP_OK);
+    assert_false(pinned);
+    assert_int_equal(manifest("portable", "\"parent\":{\"archive_id\":\"" HEX64 "\",\"pinned\":{}}", &pinned),
+                     RP_EFORMAT);
 }
 
 static void a_manifest_is_pinned_where_its_run_is(void **state)
@@ -192,6 +253,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_pinned_run_says_what_it_is_pinned_to),
         cmocka_unit_test(and_nothing_else),
+        cmocka_unit_test(a_line_has_the_form_of_what_it_is_taken_from),
+        cmocka_unit_test(a_line_is_that_of_the_nearest_pinned_run),
         cmocka_unit_test(neither_profile_nor_identity_can_be_dropped),
         cmocka_unit_test(a_manifest_is_pinned_where_its_run_is),
         cmocka_unit_test(differences_are_told_one_by_one),

@@ -92,6 +92,18 @@ static void policies_are_refused_for_every_flaw(void **state)
         {BUILDER "conformant: false\n", "leave it out"},
         {BUILDER "profile: any\n", "portable, or pinned"},
         {BUILDER "profile: [pinned]\n", "portable, or pinned"},
+        {BUILDER "library: cublasLt\n", "a mapping"},
+        {BUILDER "library: {}\n", "expected 1 to 256 values"},
+        {BUILDER "library: {nmae: cublasLt}\n", "did you mean \"name\""},
+        {BUILDER "library: {name: []}\n", "expected 1 to 256 values"},
+        {BUILDER "library: {name: cublasLt, chip: []}\n", "library.chip: expected a chip's name"},
+        {BUILDER "library: {name: [[cublasLt]]}\n", "library.name: expected a text"},
+        {BUILDER "library: {version: 13.0}\n", "library.version: expected a number"},
+        {BUILDER "library: {version: 0130002}\n", "library.version: expected a number"},
+        {BUILDER "library: {sha256: 0123}\n", "library.sha256: expected 64"},
+        {BUILDER "library: {sha256: [" ID("0") ", " ID("F") "]}\n", "library.sha256: expected 64"},
+        {BUILDER "emulated: false\n", "expected none"},
+        {BUILDER "emulatd: none\n", "did you mean \"emulated\""},
         {BUILDER "metrics: {at_least: 1}\n", "metrics[0].of: is missing"},
         {BUILDER "metrics: {of: auc}\n", "demands nothing"},
         {BUILDER "metrics: {of: auc, at_least: high}\n", "a number"},
@@ -497,6 +509,14 @@ static void a_provenance_says_whether_its_kernels_conform(void **state)
     expect("conformant: true\n", true, "says so");
 }
 
+static rp_json *parsed(const char *text)
+{
+    rp_json *json;
+
+    assert_ok(rp_json_parse(&json, text, strlen(text), false, "facts", &err));
+    return json;
+}
+
 static void pinned_runs_are_taken_where_the_policy_says_so(void **state)
 {
     (void)state;
@@ -509,21 +529,94 @@ static void pinned_runs_are_taken_where_the_policy_says_so(void **state)
     expect("", false, "it is pinned");
     expect("profile: portable\n", false, "it is pinned");
     expect("profile: pinned\n", true, "it is pinned");
-    strcpy(v.pinned_to, "stand-in 1 on a chip"); /* of which a policy says nothing: people read it */
+    strcpy(v.pinned.run, "stand-in 1 on a chip"); /* which is for people, and for the clause library */
     expect("profile: pinned\n", true, "it is pinned to stand-in 1 on a chip");
-    v.pinned_to[0] = '\0';
+    v.pinned.run[0] = '\0';
     strcpy(v.profile, "portable");
+}
+
+/* One epoch at a step of nothing behind a pinned run is a portable run of a pinned one's weights. */
+static void a_portable_run_of_a_pinned_line_is_no_portable_one(void **state)
+{
+    (void)state;
+    begin();
+    state_by('0', RP_STATEMENT_PROVENANCE);
     memset(v.parent, '9', RP_DIGEST_HEX - 1);
     expect("profile: portable\nparent: any\n", true, "it is portable; it started from archive 9999");
+    expect("profile: portable\nparent: any\n", true, "whose profile is unknown from this archive alone");
+    v.parent_given = true;
+    expect("profile: portable\nparent: any\n", true, "which is portable");
+    strcpy(v.pinned.line, "stand-in 1 on a chip");
+    memset(v.pinned.line_id, '9', RP_DIGEST_HEX - 1);
+    expect("profile: portable\nparent: any\n", false, "99, which is pinned to stand-in 1 on a chip");
+    expect("parent: any\n", false, "which is pinned to stand-in 1 on a chip");
+    expect("profile: pinned\nparent: any\n", true, "which is pinned to stand-in 1 on a chip");
+    memset(v.pinned.line_id, '8', RP_DIGEST_HEX - 1);
+    expect("parent: any\n", false, "in whose line archive 8888");
+    v.parent_given = false;
+    memset(&v.pinned, 0, sizeof v.pinned);
     memset(v.parent, 0, sizeof v.parent);
 }
 
-static rp_json *parsed(const char *text)
-{
-    rp_json *json;
+#define IDENTITY(driver, library, version, digit) \
+    "{\"chip\":{\"name\":\"A chip\"},\"driver\":{\"name\":\"" driver "\"},\"library\":{\"name\":\"" library \
+    "\",\"sha256\":\"" ID(digit) "\",\"version\":" version "}}"
 
-    assert_ok(rp_json_parse(&json, text, strlen(text), false, "facts", &err));
-    return json;
+static void the_library_of_a_pinned_run_is_one_of_those_listed(void **state)
+{
+    rp_run_facts facts = {0};
+
+    (void)state;
+    begin();
+    state_by('0', RP_STATEMENT_PROVENANCE);
+    expect("library: {name: cublasLt}\n", false, "was not read");
+    v.facts = &facts;
+    expect("library: {name: cublasLt}\n", true, "it is portable: no library computed its products");
+    facts.pinned = parsed(IDENTITY("cuda", "cublasLt", "130002", "7"));
+    expect("library: {name: cublasLt}\n", true, "it is pinned to cublasLt 130002, SHA-256 " ID("7") ", on A chip");
+    expect("library: {name: [stand-in, cublasLt], version: [130001, 130002], sha256: [" ID("6") ", " ID(
+               "7") "], chip: A chip}\n",
+           true, "the library stand-in or cublasLt version 130001 or 130002 SHA-256 " ID("6") " or " ID("7"));
+    expect("library: {name: stand-in}\n", false, "on A chip: another name");
+    expect("library: {name: cublasLt, version: 13000}\n", false, "another version");
+    expect("library: {version: 130002, sha256: " ID("6") "}\n", false, "another sha256");
+    expect("library: {sha256: " ID("7") ", chip: [B chip, C chip]}\n", false, "another chip");
+    facts.line = facts.pinned; /* and what a portable run started from */
+    facts.pinned = NULL;
+    expect("library: {sha256: " ID("7") "}\n", true, "what it started from is pinned to cublasLt 130002");
+    expect("library: {sha256: " ID("6") "}\n", false, "another sha256");
+    rp_json_free(facts.line);
+    v.facts = NULL;
+}
+
+static void nothing_emulated_is_taken_where_the_policy_says_so(void **state)
+{
+    rp_run_facts facts = {0};
+
+    (void)state;
+    begin();
+    v.facts = &facts;
+    expect("emulated: none\n", false, "no provenance that counts says what computed it");
+    state_by('0', RP_STATEMENT_PROVENANCE);
+    replay_by('1', RP_REPLAY_FULL, 15, 15);
+    expect("emulated: none\n", true, "none of them says one");
+    strcpy(verdict[1].device, "emulated-sm80 Emulated driver 13.0");
+    expect("emulated: none\n", false, "replayed it on one");
+    strcpy(verdict[1].device, "cuda-sm90 A chip driver 13.0");
+    strcpy(list[0].device, "emulated-sm80 Emulated driver 13.0");
+    expect("emulated: none\n", false, "made it on an emulated device");
+    list[0].device[0] = '\0';
+    facts.pinned = parsed(IDENTITY("cuda", "stand-in", "1", "7"));
+    expect("emulated: none\n", false, "it is pinned to the driver cuda and the library stand-in");
+    facts.line = parsed(IDENTITY("emulated", "cublasLt", "1", "7"));
+    rp_json_free(facts.pinned);
+    facts.pinned = NULL;
+    expect("emulated: none\n", false, "what it started from is pinned to the driver emulated");
+    rp_json_free(facts.line);
+    facts.line = parsed(IDENTITY("cuda", "cublasLt", "1", "7"));
+    expect("emulated: none\n", true, "none of them says one");
+    rp_json_free(facts.line);
+    v.facts = NULL;
 }
 
 /* What a run says of its model, by the names it has there. */
@@ -541,7 +634,9 @@ static void models_are_held_to_the_policy(void **state)
             "{\"value\":\"0.25\"}},\"loss\":\"nan\",\"rows\":20}}"),
         NULL,
         "",
-        ""};
+        "",
+        NULL,
+        NULL};
 
     (void)state;
     begin();
@@ -603,7 +698,9 @@ static void columns_without_names_are_their_numbers(void **state)
         NULL,
         NULL,
         "",
-        ""};
+        "",
+        NULL,
+        NULL};
 
     (void)state;
     begin();
@@ -797,7 +894,8 @@ static void trials_are_held_to_the_policy(void **state)
                                    "{\"kind\":\"search\",\"mean\":{\"auc\":\"0.8\"}},{\"kind\":\"linear\"},"
                                    "{\"kind\":\"seed\"}]}";
     char text[400];
-    rp_run_facts none = {NULL, NULL, parsed("{\"validation\":{\"auc\":\"0.9\"}}"), NULL, "", ""}, some = {0};
+    rp_run_facts none = {NULL, NULL, parsed("{\"validation\":{\"auc\":\"0.9\"}}"), NULL, "", "", NULL, NULL},
+                 some = {0};
 
     (void)snprintf(text, sizeof text, "{\"trials\":{%s}", variants);
     some.metrics = parsed(text);
@@ -901,9 +999,11 @@ static void cards_are_held_to_the_policy(void **state)
                           NULL,
                           NULL,
                           "",
-                          ""},
-                 old = {parsed("{\"card\":{\"valid_until\":\"2020-12-31\"}}"), NULL, NULL, NULL, "", ""},
-                 none = {parsed("{\"name\":\"\"}"), NULL, NULL, NULL, "", ""};
+                          "",
+                          NULL,
+                          NULL},
+                 old = {parsed("{\"card\":{\"valid_until\":\"2020-12-31\"}}"), NULL, NULL, NULL, "", "", NULL, NULL},
+                 none = {parsed("{\"name\":\"\"}"), NULL, NULL, NULL, "", "", NULL, NULL};
 
     (void)state;
     begin();
@@ -1135,6 +1235,9 @@ int main(void)
         cmocka_unit_test(parents_are_replayed_too),
         cmocka_unit_test(a_provenance_says_whether_its_kernels_conform),
         cmocka_unit_test(pinned_runs_are_taken_where_the_policy_says_so),
+        cmocka_unit_test(a_portable_run_of_a_pinned_line_is_no_portable_one),
+        cmocka_unit_test(the_library_of_a_pinned_run_is_one_of_those_listed),
+        cmocka_unit_test(nothing_emulated_is_taken_where_the_policy_says_so),
         cmocka_unit_test(models_are_held_to_the_policy),
         cmocka_unit_test(findings_are_held_to_the_policy),
         cmocka_unit_test(cards_are_held_to_the_policy),

@@ -105,6 +105,8 @@ works '^scored' "$reprise" validate folds.reprise --part folds
 forge folds.reprise forged.reprise outputs/out_of_fold.csv 'L=bytes(m).split(b"\n"); m=b"\n".join(L[:200])+b"\n"'
 fails 4 'expected all rows of a fold or none' "$reprise" validate forged.reprise --part folds
 fails 4 'expected all rows of a fold or none' "$reprise" validate forged.reprise --csv new.csv
+forge forged.reprise uncounted.reprise outputs/metrics.json 'del m["training"]["rows"]'
+fails 4 'training.rows: expected how many rows' "$reprise" validate uncounted.reprise --csv new.csv
 forge folds.reprise forged.reprise outputs/out_of_fold.csv 'm = bytes(m).replace(b",0.", b",-9.")'
 fails 4 'scores from 0 to 1' "$reprise" validate forged.reprise --part folds
 finish

@@ -101,6 +101,11 @@ def doubled(manifest, recipe):
     manifest['run']['pinned']['products'].append(manifest['run']['pinned']['products'][-1])
 
 
+def line(manifest, recipe):
+    """Of a child: that what it started from was pinned."""
+    del manifest['run']['parent']['pinned']
+
+
 def main():
     parts = list(members(pathlib.Path(sys.argv[1]).read_bytes()))
     bodies = {name: body for name, _, body in parts}

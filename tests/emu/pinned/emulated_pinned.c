@@ -135,15 +135,16 @@ static void only_the_named_kind_is_the_librarys(void **state)
     }
 }
 
-/* Three steps of a model of one matrix; its archive. */
-static void record(const char *path, const char *pinned, char id[RP_DIGEST_HEX])
+/* Three steps of a model of one matrix; its archive. What it has come to is in b. */
+static void record_from(const char *path, const char *pinned, const char *parent, char id[RP_DIGEST_HEX])
 {
     rp_run *run = new_run(pinned);
     rp_recorder *recorder;
 
-    fill();
     OK(rp_run_add_state(run, "w", RP_F32, 2, (size_t[]){K, N}, b, &err));
     OK(rp_recorder_new(&recorder, run, &err));
+    if (parent)
+        OK(rp_recorder_set_parent(recorder, parent, 0, &err));
     for (int step = 0; step < 3; step++) {
         OK(rp_step_begin(run, &err));
         rp_tensor x = rp_feed(run, "x", RP_F32, 2, (size_t[]){M, K}, a + step), w = rp_state(run, "w");
@@ -153,9 +154,16 @@ static void record(const char *path, const char *pinned, char id[RP_DIGEST_HEX])
         rp_set_state(run, "w", rp_sub(w, rp_mul(w, loss)));
         OK(rp_step_end(run, &err));
     }
+    OK(rp_run_get_state(run, "w", b, sizeof(float) * K * N, &err));
     OK(rp_recorder_save(recorder, path, NULL, true, id, &err));
     rp_recorder_free(recorder);
     rp_run_free(run);
+}
+
+static void record(const char *path, const char *pinned, char id[RP_DIGEST_HEX])
+{
+    fill();
+    record_from(path, pinned, NULL, id);
 }
 
 static void a_run_of_the_api_is_pinned_and_replayed(void **state)
@@ -180,6 +188,39 @@ static void a_run_of_the_api_is_pinned_and_replayed(void **state)
     (void)rmdir(folder);
 }
 
+static void a_portable_run_of_the_api_says_what_line_it_is_of(void **state)
+{
+    char folder[] = "/tmp/rp-pinned-XXXXXX", path[3][64], id[3][RP_DIGEST_HEX];
+    rp_archive *archive[3];
+    rp_job *job = NULL;
+    rp_pinned_to to;
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    for (size_t i = 0; i < 3; i++) {
+        (void)snprintf(path[i], sizeof path[i], "%s/%zu.reprise", folder, i);
+        if (i == 0)
+            record(path[i], "f32", id[i]);
+        else
+            record_from(path[i], NULL, path[i - 1], id[i]);
+        OK(rp_archive_open(&archive[i], path[i], &err));
+        rp_archive_pinned_to(archive[i], &to);
+        assert_string_equal(to.run, i == 0 ? "stand-in 130000 on Emulated (4 multiprocessors)" : "");
+        assert_string_equal(to.line, i == 0 ? "" : "stand-in 130000 on Emulated (4 multiprocessors)");
+        assert_string_equal(to.line_id, i == 0 ? "" : id[0]);
+        if (i == 0)
+            continue;
+        OK(rp_check_parent(archive[i], archive[i - 1], &err));
+        OK(rp_replay(archive[i], &(rp_job_options){.threads = 1}, &job, &err)); /* anywhere */
+        rp_job_free(job);
+    }
+    for (size_t i = 0; i < 3; i++) {
+        rp_archive_close(archive[i]);
+        (void)unlink(path[i]);
+    }
+    (void)rmdir(folder);
+}
+
 static void wrong_options_are_told(void **state)
 {
     static const struct {
@@ -188,6 +229,7 @@ static void wrong_options_are_told(void **state)
         const char *text;
     } cases[] = {
         {{.pinned = "f32"}, RP_EUNSUPPORTED, "device cpu has no library"},
+        {{.device = "emulated", .pinned_workspace = 1024}, RP_EARG, "belongs to a run that is pinned"},
         {{.device = "emulated", .pinned = "f16"}, RP_EARG, "expected f32, f64, tf32 or bf16, found f16"},
         {{.device = "emulated", .pinned = "f32", .pinned_workspace = 1u << 31}, RP_EARG, "at most 1073741824"},
     };
@@ -344,6 +386,7 @@ int main(void)
         cmocka_unit_test(products_have_the_librarys_bits_whatever_their_layout),
         cmocka_unit_test(only_the_named_kind_is_the_librarys),
         cmocka_unit_test(a_run_of_the_api_is_pinned_and_replayed),
+        cmocka_unit_test(a_portable_run_of_the_api_says_what_line_it_is_of),
         cmocka_unit_test(wrong_options_are_told),
         cmocka_unit_test(a_product_behind_a_wrong_index_reaches_no_state),
         cmocka_unit_test(nor_any_memory),
