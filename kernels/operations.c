@@ -25,6 +25,7 @@ unsigned rp_kernel_flags(rp_kernel_id kernel)
 #define MAP2(name, ...) [RP_K_##name] = RP_OP_OF_TWO,
 #define NUM2 MAP2
 #define LOGIC2 MAP2
+#define INT2 MAP2
 #define COMPARE(name, ...) [RP_K_##name] = RP_OP_OF_COMPARE,
 #define OP(name, level, operands, outputs, flags_, ...) [RP_K_##name] = flags_,
 #include "kernels/operations.def"

@@ -273,6 +273,18 @@ void vjp_cumsum(const rp_vjp_args *a)
     a->grad_in[0] = rp_cumsum(G, (int)RP_AT(a->attr, cumsum, axis).i, RP_AT(a->attr, cumsum, reverse).i == 0);
 }
 
+/* The product of the others is y / x: NaN where an x is 0. */
+void vjp_prod(const rp_vjp_args *a)
+{
+    a->grad_in[0] = rp_div(rp_mul(G, Y), X);
+}
+
+void vjp_cumprod(const rp_vjp_args *a)
+{
+    a->grad_in[0] = rp_div(
+        rp_cumsum(rp_mul(G, Y), (int)RP_AT(a->attr, cumprod, axis).i, RP_AT(a->attr, cumprod, reverse).i == 0), X);
+}
+
 /* 2 (x - mean) g / (n - correction) */
 void vjp_var(const rp_vjp_args *a)
 {

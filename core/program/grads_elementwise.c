@@ -33,6 +33,8 @@ static rp_tensor arc_slope(rp_tensor x)
 #define UNDER(x, c) rp_lt(x, grad_constant(x, c))
 
 #define GIVE(gradient) a->grad_in[0] = gradient
+/* Its derivative is 0 where there is one: nothing passes. */
+#define FLAT (void)a
 #define GIVE2(of_a, of_b) \
     if (a->need[0]) \
         a->grad_in[0] = grad_back(of_a, A); \

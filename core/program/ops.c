@@ -92,6 +92,7 @@ rp_tensor rp_iota(rp_graph *g, rp_dtype dtype, size_t n)
 #define NUM2 MAP2
 #define LOGIC2 MAP2
 #define COMPARE MAP2
+#define INT2 MAP2
 #include "kernels/operations.def"
 
 rp_tensor rp_softmax(rp_tensor x)
@@ -348,6 +349,11 @@ rp_tensor rp_min(rp_tensor x, const int *axes, int n, bool keep)
     return reduce(RP_OP_min, x, axes, n, keep);
 }
 
+rp_tensor rp_prod(rp_tensor x, const int *axes, int n, bool keep)
+{
+    return reduce(RP_OP_prod, x, axes, n, keep);
+}
+
 static rp_tensor place_along(rp_op_id id, rp_tensor x, int axis, bool keep)
 {
     rp_attr attr[RP_MAX_ATTR] = {{.i = axis_of(x, axis, 0)}};
@@ -381,6 +387,13 @@ rp_tensor rp_cumsum(rp_tensor x, int axis, bool reverse)
     rp_attr attr[RP_MAX_ATTR] = {{.i = axis_of(x, axis, 0)}, {.i = reverse}};
 
     return apply(RP_OP_cumsum, attr, &x, 1);
+}
+
+rp_tensor rp_cumprod(rp_tensor x, int axis, bool reverse)
+{
+    rp_attr attr[RP_MAX_ATTR] = {{.i = axis_of(x, axis, 0)}, {.i = reverse}};
+
+    return apply(RP_OP_cumprod, attr, &x, 1);
 }
 
 rp_tensor rp_cholesky(rp_tensor a, double tolerance)
@@ -499,6 +512,26 @@ rp_tensor rp_rmsprop(rp_tensor p, rp_tensor *v, rp_tensor *m, rp_tensor g, rp_te
     rp_emit(p.graph, RP_OP_rmsprop, attr, (rp_tensor[]){p, *v, *m, g, lr}, 5, out);
     *v = out[1];
     *m = out[2];
+    return out[0];
+}
+
+rp_tensor rp_lion(rp_tensor p, rp_tensor *m, rp_tensor g, rp_tensor lr, double beta1, double beta2, double weight_decay)
+{
+    rp_attr attr[RP_MAX_ATTR] = {{.r = beta1}, {.r = beta2}, {.r = weight_decay}};
+    rp_tensor out[RP_MAX_OUT];
+
+    rp_emit(p.graph, RP_OP_lion, attr, (rp_tensor[]){p, *m, g, lr}, 4, out);
+    *m = out[1];
+    return out[0];
+}
+
+rp_tensor rp_adagrad(rp_tensor p, rp_tensor *s, rp_tensor g, rp_tensor lr, double eps, double weight_decay)
+{
+    rp_attr attr[RP_MAX_ATTR] = {{.r = eps}, {.r = weight_decay}};
+    rp_tensor out[RP_MAX_OUT];
+
+    rp_emit(p.graph, RP_OP_adagrad, attr, (rp_tensor[]){p, *s, g, lr}, 4, out);
+    *s = out[1];
     return out[0];
 }
 

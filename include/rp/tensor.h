@@ -87,6 +87,11 @@ RP_API rp_tensor rp_softplus(rp_tensor x, double beta, double threshold);
 RP_API rp_tensor rp_leaky_relu(rp_tensor x, double negative_slope);        /* x, times the slope where x <= 0 */
 RP_API rp_tensor rp_elu(rp_tensor x, double alpha);                        /* x, or alpha (e^x - 1) where x <= 0 */
 RP_API rp_tensor rp_hardtanh(rp_tensor x, double min_val, double max_val); /* x between the two values */
+RP_API rp_tensor rp_sign(rp_tensor x);                                     /* -1, 1, or a zero as it is */
+RP_API rp_tensor rp_floor(rp_tensor x);
+RP_API rp_tensor rp_ceil(rp_tensor x);
+RP_API rp_tensor rp_round(rp_tensor x); /* to the nearest whole number, of two the even one */
+RP_API rp_tensor rp_trunc(rp_tensor x); /* toward 0 */
 RP_API rp_tensor rp_cast(rp_tensor x, rp_dtype dtype);
 RP_API rp_tensor rp_logical_not(rp_tensor x);
 
@@ -105,10 +110,24 @@ RP_API rp_tensor rp_gt(rp_tensor a, rp_tensor b);
 RP_API rp_tensor rp_ge(rp_tensor a, rp_tensor b);
 RP_API rp_tensor rp_logical_and(rp_tensor a, rp_tensor b);
 RP_API rp_tensor rp_logical_or(rp_tensor a, rp_tensor b);
+RP_API rp_tensor rp_logical_xor(rp_tensor a, rp_tensor b);
 RP_API rp_tensor rp_pow(rp_tensor x, rp_tensor y);                  /* x^y; CONTRACT 5.15 lists the special cases */
 RP_API rp_tensor rp_atan2(rp_tensor y, rp_tensor x);                /* the angle of (x, y), between -pi and pi */
 RP_API rp_tensor rp_hypot(rp_tensor x, rp_tensor y);                /* sqrt(x^2 + y^2) without overflow on the way */
 RP_API rp_tensor rp_bce_logits(rp_tensor logits, rp_tensor target); /* rp_bce_with_logits before its mean */
+/* What is left of a when whole multiples of b are taken off, with the sign of a, and with that of b; of reals exact. */
+RP_API rp_tensor rp_fmod(rp_tensor a, rp_tensor b);
+RP_API rp_tensor rp_remainder(rp_tensor a, rp_tensor b);
+/* Of integers: the quotient rounded toward 0, and down. By 0 it is 0 (and what is left a); the least number by -1 is
+ * itself. */
+RP_API rp_tensor rp_div_trunc(rp_tensor a, rp_tensor b);
+RP_API rp_tensor rp_div_floor(rp_tensor a, rp_tensor b);
+RP_API rp_tensor rp_bitwise_and(rp_tensor a, rp_tensor b);
+RP_API rp_tensor rp_bitwise_or(rp_tensor a, rp_tensor b);
+RP_API rp_tensor rp_bitwise_xor(rp_tensor a, rp_tensor b);
+/* By b bits; to the right the sign comes in. A count that is not from 0 to the type's bits less 1 shifts all out. */
+RP_API rp_tensor rp_shift_left(rp_tensor a, rp_tensor b);
+RP_API rp_tensor rp_shift_right(rp_tensor a, rp_tensor b);
 RP_API rp_tensor rp_where(rp_tensor condition, rp_tensor a, rp_tensor b);
 /* With a constant of x's dtype: x + c, x * c. */
 RP_API rp_tensor rp_add_scalar(rp_tensor x, double c);
@@ -134,10 +153,12 @@ RP_API rp_tensor rp_mean(rp_tensor x, const int *axes, int n, bool keep);
 RP_API rp_tensor rp_max(rp_tensor x, const int *axes, int n, bool keep);
 RP_API rp_tensor rp_argmax(rp_tensor x, int axis, bool keep); /* i64; the first maximum */
 RP_API rp_tensor rp_min(rp_tensor x, const int *axes, int n, bool keep);
-RP_API rp_tensor rp_argmin(rp_tensor x, int axis, bool keep); /* i64; the first minimum */
+RP_API rp_tensor rp_prod(rp_tensor x, const int *axes, int n, bool keep); /* gradients: no element may be 0 */
+RP_API rp_tensor rp_argmin(rp_tensor x, int axis, bool keep);             /* i64; the first minimum */
 /* Running sums along an axis, each the one before it plus an element; reverse: from the end. x's type, of integers too.
  */
 RP_API rp_tensor rp_cumsum(rp_tensor x, int axis, bool reverse);
+RP_API rp_tensor rp_cumprod(rp_tensor x, int axis, bool reverse); /* running products; gradients as prod's */
 /* Squared deviations from the mean, added, over n - correction: of n elements, 1 for a sample's variance, 0 for all's.
  */
 RP_API rp_tensor rp_var(rp_tensor x, const int *axes, int n, int64_t correction, bool keep);
@@ -198,6 +219,11 @@ RP_API rp_tensor rp_adam(rp_tensor p, rp_tensor *m, rp_tensor *v, rp_tensor g, r
                          double beta1, double beta2, double eps, double weight_decay, bool decoupled);
 RP_API rp_tensor rp_rmsprop(rp_tensor p, rp_tensor *v, rp_tensor *m, rp_tensor g, rp_tensor lr, double alpha,
                             double eps, double momentum, double weight_decay);
+/* m: a momentum; its sign gives the step (Chen and others 2023). The decay is decoupled. */
+RP_API rp_tensor rp_lion(rp_tensor p, rp_tensor *m, rp_tensor g, rp_tensor lr, double beta1, double beta2,
+                         double weight_decay);
+/* s: the sum of all squared gradients so far. */
+RP_API rp_tensor rp_adagrad(rp_tensor p, rp_tensor *s, rp_tensor g, rp_tensor lr, double eps, double weight_decay);
 /* Scales n gradients so that their joint Euclidean norm is at most limit; returns the norm before. */
 RP_API rp_tensor rp_clip_by_norm(rp_tensor *grad, size_t n, double limit);
 
@@ -237,6 +263,11 @@ RP_API rp_tensor rp_clip_by_norm(rp_tensor *grad, size_t n, double limit);
 #define rp_leaky_relu(...) RP_SITED(rp_leaky_relu, __VA_ARGS__)
 #define rp_elu(...) RP_SITED(rp_elu, __VA_ARGS__)
 #define rp_hardtanh(...) RP_SITED(rp_hardtanh, __VA_ARGS__)
+#define rp_sign(...) RP_SITED(rp_sign, __VA_ARGS__)
+#define rp_floor(...) RP_SITED(rp_floor, __VA_ARGS__)
+#define rp_ceil(...) RP_SITED(rp_ceil, __VA_ARGS__)
+#define rp_round(...) RP_SITED(rp_round, __VA_ARGS__)
+#define rp_trunc(...) RP_SITED(rp_trunc, __VA_ARGS__)
 #define rp_cast(...) RP_SITED(rp_cast, __VA_ARGS__)
 #define rp_logical_not(...) RP_SITED(rp_logical_not, __VA_ARGS__)
 #define rp_add(...) RP_SITED(rp_add, __VA_ARGS__)
@@ -253,10 +284,20 @@ RP_API rp_tensor rp_clip_by_norm(rp_tensor *grad, size_t n, double limit);
 #define rp_ge(...) RP_SITED(rp_ge, __VA_ARGS__)
 #define rp_logical_and(...) RP_SITED(rp_logical_and, __VA_ARGS__)
 #define rp_logical_or(...) RP_SITED(rp_logical_or, __VA_ARGS__)
+#define rp_logical_xor(...) RP_SITED(rp_logical_xor, __VA_ARGS__)
 #define rp_pow(...) RP_SITED(rp_pow, __VA_ARGS__)
 #define rp_atan2(...) RP_SITED(rp_atan2, __VA_ARGS__)
 #define rp_hypot(...) RP_SITED(rp_hypot, __VA_ARGS__)
 #define rp_bce_logits(...) RP_SITED(rp_bce_logits, __VA_ARGS__)
+#define rp_fmod(...) RP_SITED(rp_fmod, __VA_ARGS__)
+#define rp_remainder(...) RP_SITED(rp_remainder, __VA_ARGS__)
+#define rp_div_trunc(...) RP_SITED(rp_div_trunc, __VA_ARGS__)
+#define rp_div_floor(...) RP_SITED(rp_div_floor, __VA_ARGS__)
+#define rp_bitwise_and(...) RP_SITED(rp_bitwise_and, __VA_ARGS__)
+#define rp_bitwise_or(...) RP_SITED(rp_bitwise_or, __VA_ARGS__)
+#define rp_bitwise_xor(...) RP_SITED(rp_bitwise_xor, __VA_ARGS__)
+#define rp_shift_left(...) RP_SITED(rp_shift_left, __VA_ARGS__)
+#define rp_shift_right(...) RP_SITED(rp_shift_right, __VA_ARGS__)
 #define rp_where(...) RP_SITED(rp_where, __VA_ARGS__)
 #define rp_add_scalar(...) RP_SITED(rp_add_scalar, __VA_ARGS__)
 #define rp_scale(...) RP_SITED(rp_scale, __VA_ARGS__)
@@ -275,8 +316,10 @@ RP_API rp_tensor rp_clip_by_norm(rp_tensor *grad, size_t n, double limit);
 #define rp_max(...) RP_SITED(rp_max, __VA_ARGS__)
 #define rp_argmax(...) RP_SITED(rp_argmax, __VA_ARGS__)
 #define rp_min(...) RP_SITED(rp_min, __VA_ARGS__)
+#define rp_prod(...) RP_SITED(rp_prod, __VA_ARGS__)
 #define rp_argmin(...) RP_SITED(rp_argmin, __VA_ARGS__)
 #define rp_cumsum(...) RP_SITED(rp_cumsum, __VA_ARGS__)
+#define rp_cumprod(...) RP_SITED(rp_cumprod, __VA_ARGS__)
 #define rp_var(...) RP_SITED(rp_var, __VA_ARGS__)
 #define rp_logsumexp(...) RP_SITED(rp_logsumexp, __VA_ARGS__)
 #define rp_softmax(...) RP_SITED(rp_softmax, __VA_ARGS__)
@@ -300,6 +343,8 @@ RP_API rp_tensor rp_clip_by_norm(rp_tensor *grad, size_t n, double limit);
 #define rp_sgd(...) RP_SITED(rp_sgd, __VA_ARGS__)
 #define rp_adam(...) RP_SITED(rp_adam, __VA_ARGS__)
 #define rp_rmsprop(...) RP_SITED(rp_rmsprop, __VA_ARGS__)
+#define rp_lion(...) RP_SITED(rp_lion, __VA_ARGS__)
+#define rp_adagrad(...) RP_SITED(rp_adagrad, __VA_ARGS__)
 #define rp_clip_by_norm(...) RP_SITED(rp_clip_by_norm, __VA_ARGS__)
 #endif
 

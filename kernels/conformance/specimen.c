@@ -436,6 +436,30 @@ static void build_rmsprop(rp_specimen *s, const rp_specimen_plan *plan)
         add_out(s, plan, plan->dtype, 3, plan->shape);
 }
 
+static void build_lion(rp_specimen *s, const rp_specimen_plan *plan)
+{
+    RP_AT(s->attr, lion, beta1).r = 0.9;
+    RP_AT(s->attr, lion, beta2).r = 0.99;
+    RP_AT(s->attr, lion, weight_decay).r = plan->option % 2 ? 0.01 : 0;
+    for (int i = 0; i < 3; i++)
+        add_in(s, plan, plan->dtype, 3, plan->shape);
+    add_scalar(s, plan->dtype, 0.001);
+    for (int i = 0; i < 2; i++)
+        add_out(s, plan, plan->dtype, 3, plan->shape);
+}
+
+static void build_adagrad(rp_specimen *s, const rp_specimen_plan *plan)
+{
+    RP_AT(s->attr, adagrad, eps).r = 1e-10;
+    RP_AT(s->attr, adagrad, weight_decay).r = plan->option % 2 ? 0.01 : 0;
+    for (int i = 0; i < 3; i++)
+        add_in(s, plan, plan->dtype, 3, plan->shape);
+    make_positive(s, 1);
+    add_scalar(s, plan->dtype, 0.01);
+    for (int i = 0; i < 2; i++)
+        add_out(s, plan, plan->dtype, 3, plan->shape);
+}
+
 static const struct {
     build *build;
     unsigned dtypes;
@@ -449,6 +473,7 @@ static const struct {
 #define MAP2(name, ...) [RP_K_##name] = {build_binary, RP_D_FLOAT, 0, 0},
 #define PAIR2 MAP2
 #define NUM2(name, ...) [RP_K_##name] = {build_binary, RP_D_NUMBER, 0, 0},
+#define INT2(name, ...) [RP_K_##name] = {build_binary, RP_D_INT, 0, 0},
 #define LOGIC2(name, ...) [RP_K_##name] = {build_binary, RP_D_BOOL, 0, 0},
 #define COMPARE(name, types, ...) [RP_K_##name] = {build_compare, types, 0, 0},
 #define OP(name, level, n_in, n_out, flags, types, dtypes, how, ...) [RP_K_##name] = {build_##how, dtypes, 0, 0},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Running sums for one instruction set. Every sum waits for the one before it, so several lines go side by side: down
- * columns that lie beside one another in vectors, else a few lines at a time. */
+ * Running sums and products for one instruction set. Every one waits for the one before it, so several lines go side by
+ * side: down columns that lie beside one another in vectors, else a few lines at a time. */
 #include <string.h>
 
 #include "kernels/level.h"
@@ -18,12 +18,32 @@ typedef struct lines {
 } lines;
 
 #include "kernels/type_f32.h"
+#define RUN(name) FN(cumsum_##name)
+#define JOIN(a, b) ((a) + (b))
+#include "kernels/cpu/cumsum_type.inc.h"
+#define RUN(name) FN(cumprod_##name)
+#define JOIN(a, b) ((a) * (b))
 #include "kernels/cpu/cumsum_type.inc.h"
 #include "kernels/type_f64.h"
+#define RUN(name) FN(cumsum_##name)
+#define JOIN(a, b) ((a) + (b))
+#include "kernels/cpu/cumsum_type.inc.h"
+#define RUN(name) FN(cumprod_##name)
+#define JOIN(a, b) ((a) * (b))
 #include "kernels/cpu/cumsum_type.inc.h"
 #include "kernels/type_i32.h"
+#define RUN(name) FN(cumsum_##name)
+#define JOIN(a, b) ((a) + (b))
+#include "kernels/cpu/cumsum_type.inc.h"
+#define RUN(name) FN(cumprod_##name)
+#define JOIN(a, b) ((a) * (b))
 #include "kernels/cpu/cumsum_type.inc.h"
 #include "kernels/type_i64.h"
+#define RUN(name) FN(cumsum_##name)
+#define JOIN(a, b) ((a) + (b))
+#include "kernels/cpu/cumsum_type.inc.h"
+#define RUN(name) FN(cumprod_##name)
+#define JOIN(a, b) ((a) * (b))
 #include "kernels/cpu/cumsum_type.inc.h"
 #include "kernels/type_end.h"
 
@@ -40,10 +60,10 @@ static size_t cumsum_cost(const rp_kernel_args *args)
     return rp_kernel_cumsum_ref.cost(args);
 }
 
-static void cumsum_run(const rp_kernel_args *args, size_t begin, size_t end)
+typedef void run_lines(const lines *l);
+
+static void run_items(const rp_kernel_args *args, run_lines *const *run, size_t begin, size_t end)
 {
-    static void (*const run[RP_DTYPE_COUNT])(const lines *) = {cumsum_lines_f32, cumsum_lines_f64, cumsum_lines_i32,
-                                                               cumsum_lines_i64};
     const rp_view *out = &args->out[0], *in = &args->in[0];
     const int64_t axis = RP_AT(args->attr, cumsum, axis).i;
     const ptrdiff_t size = (ptrdiff_t)rp_dtype_size(out->dtype), last = (ptrdiff_t)out->shape[axis] - 1;
@@ -65,4 +85,15 @@ static void cumsum_run(const rp_kernel_args *args, size_t begin, size_t end)
                                  .n = (size_t)last + 1});
 }
 
-RP_DEFINE_KERNEL(cumsum, cumsum_items, cumsum_run, cumsum_cost);
+#define RUNNING(name) \
+    static void name##_run(const rp_kernel_args *args, size_t begin, size_t end) \
+    { \
+        static run_lines *const run[RP_DTYPE_COUNT] = {name##_lines_f32, name##_lines_f64, name##_lines_i32, \
+                                                       name##_lines_i64}; \
+\
+        run_items(args, run, begin, end); \
+    } \
+    RP_DEFINE_KERNEL(name, cumsum_items, name##_run, cumsum_cost)
+
+RUNNING(cumsum);
+RUNNING(cumprod);

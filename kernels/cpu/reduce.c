@@ -17,7 +17,7 @@
 enum { COLUMN_STRIP = 8192, COLUMN_STRIP_LEAST = 256, COLUMN_ROWS = 4 };
 
 typedef struct reduction {
-    enum { SUM, MEAN, MAX, MIN, ARGMAX, ARGMIN, VAR, LOGSUMEXP } how;
+    enum { SUM, PROD, MEAN, MAX, MIN, ARGMAX, ARGMIN, VAR, LOGSUMEXP } how;
     int64_t divisor; /* of VAR: the count less the correction, but not less than 0 */
 } reduction;
 
@@ -89,5 +89,6 @@ REDUCTION(max, MAX, axes_mask(&RP_AT(args->attr, max, axes)));
 REDUCTION(min, MIN, axes_mask(&RP_AT(args->attr, min, axes)));
 REDUCTION(argmax, ARGMAX, 1u << RP_AT(args->attr, argmax, axis).i);
 REDUCTION(argmin, ARGMIN, 1u << RP_AT(args->attr, argmin, axis).i);
+REDUCTION(prod, PROD, axes_mask(&RP_AT(args->attr, prod, axes)));
 REDUCTION(var, VAR, axes_mask(&RP_AT(args->attr, var, axes)));
 REDUCTION(logsumexp, LOGSUMEXP, axes_mask(&RP_AT(args->attr, logsumexp, axes)));

@@ -2,6 +2,8 @@
  * Reductions for one type: along contiguous elements, and down columns that lie side by side. */
 #include "kernels/ref/functions/formula.inc.h"
 #include "kernels/ref/lanes.inc.h"
+#include "kernels/ref/products.inc.h"
+#include "kernels/cpu/product.inc.h"
 #include "kernels/cpu/extreme.inc.h"
 #include "kernels/cpu/sum.inc.h"
 #include "kernels/cpu/exp_sum.inc.h"
@@ -225,6 +227,8 @@ static T FN(reduce_row)(const reduction *r, const T *x, size_t n)
     switch (r->how) {
     case SUM:
         return FN(sum_contiguous)(x, n);
+    case PROD:
+        return FN(product_contiguous)(x, n);
     case MEAN:
         return FN(sum_contiguous)(x, n) / (T)n;
     case VAR:
@@ -283,7 +287,7 @@ static bool FN(reduce_run)(const rp_walk *kept, rp_walk inner, const reduction *
         }
         return true;
     }
-    if (kept->step[1] != 1 || inner.left > (size_t)RP_CHUNK * RP_CHUNK)
+    if (r->how == PROD || kept->step[1] != 1 || inner.left > (size_t)RP_CHUNK * RP_CHUNK)
         return false;
     for (size_t i = 0; i < kept->run; i += width) {
         width = kept->run - i < strip / sizeof(T) ? kept->run - i : strip / sizeof(T);

@@ -114,10 +114,10 @@ bool rp_gpu_launch_random(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_ker
     return true;
 }
 
-/* The inputs of the parameter's shape come first; the rest are scalars. */
+/* The inputs of the parameter's shape, which are what comes out and the gradient, come first; the rest are scalars. */
 bool rp_gpu_launch_optimizer(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_kernel_args *args)
 {
-    const size_t elementwise = kernel == RP_K_sgd ? 3 : 4;
+    const size_t elementwise = args->n_out + 1;
     rp_gpu_map map;
 
     map_args(&map, args, elementwise, kernel);

@@ -70,5 +70,7 @@ STEPS(sgd, 2, 3)
 STEPS(adam, 3, 4)
 STEPS(adamw, 3, 4)
 STEPS(rmsprop, 3, 4)
+STEPS(lion, 2, 3)
+STEPS(adagrad, 2, 3)
 
 #include "kernels/gpu/device_end.h"

@@ -46,6 +46,7 @@ const rp_gpu_row rp_gpu_table[RP_K_COUNT] = {
 #define COMPARE MAP1
 #define LOGIC1 MAP1
 #define LOGIC2 MAP1
+#define INT2 MAP1
 #include "kernels/operations.def"
     [RP_K_pow_int] = MAP,
     [RP_K_cast] = ONLY(rp_gpu_launch_cast),
@@ -66,6 +67,8 @@ const rp_gpu_row rp_gpu_table[RP_K_COUNT] = {
     [RP_K_min] = TUNED(rp_gpu_launch_reduce),
     [RP_K_argmin] = TUNED(rp_gpu_launch_reduce),
     [RP_K_cumsum] = TUNED(rp_gpu_launch_cumsum),
+    [RP_K_prod] = TUNED(rp_gpu_launch_reduce),
+    [RP_K_cumprod] = TUNED(rp_gpu_launch_cumsum),
     [RP_K_var] = TUNED(rp_gpu_launch_reduce_twice),
     [RP_K_logsumexp] = TUNED(rp_gpu_launch_reduce_twice),
     [RP_K_softmax] = TUNED(rp_gpu_launch_rows),
@@ -98,6 +101,8 @@ const rp_gpu_row rp_gpu_table[RP_K_COUNT] = {
     [RP_K_adam] = ONLY(rp_gpu_launch_optimizer),
     [RP_K_adamw] = ONLY(rp_gpu_launch_optimizer),
     [RP_K_rmsprop] = ONLY(rp_gpu_launch_optimizer),
+    [RP_K_lion] = ONLY(rp_gpu_launch_optimizer),
+    [RP_K_adagrad] = ONLY(rp_gpu_launch_optimizer),
 };
 
 /* A row that is there is there for every type that its operation takes. */

@@ -38,3 +38,5 @@ OPTIMIZER(sgd, 3);
 OPTIMIZER(adam, 4);
 OPTIMIZER(adamw, 4);
 OPTIMIZER(rmsprop, 4);
+OPTIMIZER(lion, 3);
+OPTIMIZER(adagrad, 3);

@@ -80,5 +80,42 @@ RP_INLINE void FN(rmsprop_map)(const rp_walk *walk, const rp_kernel_args *args, 
     }
 }
 
+/* out p m, in p m g: a step of lr along the sign of the momentum, which a zero and a NaN leave as they are */
+RP_INLINE void FN(lion_map)(const rp_walk *walk, const rp_kernel_args *args, bool unit)
+{
+    const T lr = SCALAR(3), beta1 = (T)RP_AT(args->attr, lion, beta1).r, beta2 = (T)RP_AT(args->attr, lion, beta2).r,
+            decay = (T)RP_AT(args->attr, lion, weight_decay).r;
+    const T rest1 = (T)(1.0 - RP_AT(args->attr, lion, beta1).r), rest2 = (T)(1.0 - RP_AT(args->attr, lion, beta2).r);
+    const T keep = (T)1 - lr * decay;
+    const bool shrink = decay != 0;
+
+    RP_EACH(i, walk->run)
+    {
+        const T p = shrink ? AT(2, i) * keep : AT(2, i), m = AT(3, i), g = AT(4, i);
+        const T c = beta1 * m + rest1 * g;
+        const T d = c > 0 ? (T)1 : c < 0 ? (T)-1 : c;
+
+        AT(0, i) = p - lr * d;
+        AT(1, i) = beta2 * m + rest2 * g;
+    }
+}
+
+/* out p s, in p s g */
+RP_INLINE void FN(adagrad_map)(const rp_walk *walk, const rp_kernel_args *args, bool unit)
+{
+    const T lr = SCALAR(3), eps = (T)RP_AT(args->attr, adagrad, eps).r,
+            decay = (T)RP_AT(args->attr, adagrad, weight_decay).r;
+    const bool has_decay = decay != 0;
+
+    RP_EACH(i, walk->run)
+    {
+        const T p = AT(2, i), g = has_decay ? AT(4, i) + decay * p : AT(4, i);
+        const T s = AT(3, i) + g * g;
+
+        AT(0, i) = p - lr * (g / (SQRT(s) + eps));
+        AT(1, i) = s;
+    }
+}
+
 #undef AT
 #undef SCALAR

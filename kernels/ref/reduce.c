@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reductions over any axes, and running sums along one (CONTRACT 4.3). An item of a reduction is one output element,
- * made of the elements along the reduced axes in row-major order. */
+ * Reductions over any axes, and running sums and products along one (CONTRACT 4.3). An item of a reduction is one
+ * output element, made of the elements along the reduced axes in row-major order. */
 #include <string.h>
 
 #include "determinism/math.h"
@@ -122,6 +122,7 @@ REDUCTION(max, axes_mask(&RP_AT(args->attr, max, axes)), NUMBERS);
 REDUCTION(argmax, 1u << RP_AT(args->attr, argmax, axis).i, NUMBERS);
 REDUCTION(min, axes_mask(&RP_AT(args->attr, min, axes)), NUMBERS);
 REDUCTION(argmin, 1u << RP_AT(args->attr, argmin, axis).i, NUMBERS);
+REDUCTION(prod, axes_mask(&RP_AT(args->attr, prod, axes)), NUMBERS);
 REDUCTION(var, axes_mask(&RP_AT(args->attr, var, axes)), REALS);
 REDUCTION(logsumexp, axes_mask(&RP_AT(args->attr, logsumexp, axes)), REALS);
 #undef CASE
@@ -161,21 +162,25 @@ RP_KERNEL_CALLER static void cumsum_lines(const rp_kernel_args *args, size_t beg
                  (char *)walk.at[1] + (i * walk.step[1] + start * from) * size, way * from, (size_t)last + 1);
 }
 
-static void cumsum_run(const rp_kernel_args *args, size_t begin, size_t end)
-{
-    switch (args->out[0].dtype) {
-    case RP_F32:
-        cumsum_lines(args, begin, end, cumsum_line_f32);
-        break;
-    case RP_F64:
-        cumsum_lines(args, begin, end, cumsum_line_f64);
-        break;
-    case RP_I32:
-        cumsum_lines(args, begin, end, cumsum_line_i32);
-        break;
-    default:
-        cumsum_lines(args, begin, end, cumsum_line_i64);
-    }
-}
+#define RUNNING(name) \
+    static void name##_run(const rp_kernel_args *args, size_t begin, size_t end) \
+    { \
+        switch (args->out[0].dtype) { \
+        case RP_F32: \
+            cumsum_lines(args, begin, end, name##_line_f32); \
+            break; \
+        case RP_F64: \
+            cumsum_lines(args, begin, end, name##_line_f64); \
+            break; \
+        case RP_I32: \
+            cumsum_lines(args, begin, end, name##_line_i32); \
+            break; \
+        default: \
+            cumsum_lines(args, begin, end, name##_line_i64); \
+        } \
+    } \
+    RP_DEFINE_KERNEL(name, cumsum_items, name##_run, cumsum_cost)
 
-RP_DEFINE_KERNEL(cumsum, cumsum_items, cumsum_run, cumsum_cost);
+RUNNING(cumsum);
+RUNNING(cumprod);
+#undef RUNNING

@@ -40,3 +40,17 @@ static void FN(sum_one)(void *out, elements *e)
     }
     *(T *)out = (T)total;
 }
+
+static void FN(prod_one)(void *out, elements *e)
+{
+    rp_walk *walk = from_first(e);
+    WIDE total = 1;
+
+    while (rp_walk_next(walk)) {
+        const T *x = (const T *)walk->at[0];
+
+        for (size_t i = 0; i < walk->run; i++)
+            total *= (WIDE)x[(ptrdiff_t)i * walk->step[0]];
+    }
+    *(T *)out = (T)total;
+}

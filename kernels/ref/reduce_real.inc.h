@@ -2,6 +2,7 @@
  * Sum and mean of reals: the lanes of CONTRACT 4.1 over the reduced elements in row-major order. */
 #include "kernels/ref/functions/formula.inc.h"
 #include "kernels/ref/lanes.inc.h"
+#include "kernels/ref/products.inc.h"
 
 static T FN(lowest)(void)
 {
@@ -41,6 +42,21 @@ static T FN(sum_over)(elements *e)
 static void FN(sum_one)(void *out, elements *e)
 {
     *(T *)out = FN(sum_over)(e);
+}
+
+static void FN(prod_one)(void *out, elements *e)
+{
+    rp_walk *walk = from_first(e);
+    FN(products) products;
+
+    FN(products_begin)(&products);
+    while (rp_walk_next(walk)) {
+        const T *x = (const T *)walk->at[0];
+
+        for (size_t i = 0; i < walk->run; i++)
+            FN(products_push)(&products, 0, x[(ptrdiff_t)i * walk->step[0]]);
+    }
+    *(T *)out = FN(products_total)(&products);
 }
 
 /* The sum divided by the count, which is rounded to T first. */

@@ -48,15 +48,20 @@ PLACE_OF(argmax_one, better)
 PLACE_OF(argmin_one, lower)
 #undef PLACE_OF
 
-/* n elements of a line: each sum is the one before it plus the element. */
-static void FN(cumsum_line)(void *out, ptrdiff_t step_out, const void *in, ptrdiff_t step_in, size_t n)
-{
-    const T *x = (const T *)in;
-    T *y = (T *)out, sum = n > 0 ? *x : 0;
-
-    for (size_t i = 0; i < n; i++) {
-        if (i > 0)
-            sum = (T)((WIDE)sum + (WIDE)x[(ptrdiff_t)i * step_in]);
-        y[(ptrdiff_t)i * step_out] = sum;
+/* n elements of a line, of which each result is the one before it and the element joined. */
+#define LINE_OF(name, op) \
+    static void FN(name)(void *out, ptrdiff_t step_out, const void *in, ptrdiff_t step_in, size_t n) \
+    { \
+        const T *x = (const T *)in; \
+        T *y = (T *)out, so_far = n > 0 ? *x : 0; \
+\
+        for (size_t i = 0; i < n; i++) { \
+            if (i > 0) \
+                so_far = (T)((WIDE)so_far op(WIDE) x[(ptrdiff_t)i * step_in]); \
+            y[(ptrdiff_t)i * step_out] = so_far; \
+        } \
     }
-}
+
+LINE_OF(cumsum_line, +)
+LINE_OF(cumprod_line, *)
+#undef LINE_OF

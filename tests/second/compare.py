@@ -109,7 +109,7 @@ def check_region(name, lines, counts):
 def known_type(op, ins, types):
     """Of what is not known here but elementwise with one operand: its operand's."""
     one = ("sin", "cos", "exp2", "log2", "log10", "tan", "sinh", "cosh", "asin", "acos", "atan", "erfc", "rsqrt",
-           "cbrt", "softplus", "leaky_relu", "elu", "hardtanh", "cumsum")
+           "cbrt", "softplus", "leaky_relu", "elu", "hardtanh", "cumsum", "cumprod")
     return types.get(ins[0]) if op in one else None
 
 

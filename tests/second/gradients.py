@@ -148,6 +148,18 @@ def chosen(c, condition, a, b, reach):
     return [first, c.b.back(c.b.put("where", condition, zero, c.g), b) if reach[1] else None]
 
 
+def rule_rest(whole):
+    def rule(c):
+        a, b = c.i.ins
+        first = c.b.back(c.g, a) if c.reach[0] else None
+        if not c.reach[1]:
+            return [first, None]
+        m = c.b.put("mul", c.g, c.b.put(whole, c.b.put("div", a, b)))
+        return [first, c.b.back(c.b.put("neg", m), b)]
+
+    return rule
+
+
 def rule_extreme(comparison):
     def rule(c):
         a, b = c.i.ins
@@ -355,12 +367,19 @@ RULES = {
     "erf": unary(rule_erf),
     "rsqrt": unary(rule_rsqrt),
     "abs": unary(rule_abs),
+    "sign": lambda c: [None],
+    "floor": lambda c: [None],
+    "ceil": lambda c: [None],
+    "round": lambda c: [None],
+    "trunc": lambda c: [None],
     "pow_int": rule_pow_int,
     "cast": rule_cast,
     "add": rule_add,
     "sub": rule_sub,
     "mul": rule_mul,
     "div": rule_div,
+    "fmod": rule_rest("trunc"),
+    "remainder": rule_rest("floor"),
     "maximum": rule_extreme("ge"),
     "minimum": rule_extreme("le"),
     "where": rule_where,
@@ -375,6 +394,7 @@ RULES = {
     "gather": rule_gather,
     "scatter_add": rule_scatter_add,
     "sum": unary(lambda b, g, x, y: b.put("broadcast_to", g, shape=list(b.shape(x)))),
+    "prod": unary(lambda b, g, x, y: b.put("div", b.put("mul", g, y), x)),
     "mean": rule_mean,
     "max": rule_max,
     "min": rule_max,

@@ -148,7 +148,7 @@ def spelt(text, draw):
 
 
 # Results of an operation where it is not one.
-RESULTS = {"sgd": 2, "adamw": 3}
+RESULTS = {"sgd": 2, "lion": 2, "adagrad": 2, "adamw": 3}
 
 
 def drawn_attribute(kind, draw):
@@ -181,7 +181,7 @@ def one_instruction(draw):
             types[-1] = ["i64", draw.choice([[2], [2], [3], [1], []])]
         if op == "where" and n == 0:
             types[-1][0] = draw.choice(["bool", "bool", "i32"])
-        if op in ("sgd", "adamw") and n >= RESULTS[op] + 1:
+        if op in RESULTS and n >= RESULTS[op] + 1:
             types[-1][1] = draw.choice([[], [], [], [1]])
     at = {key: drawn_attribute(kind, draw) for key, kind in kinds.items()}
     outs = list(range(operands, operands + RESULTS.get(op, 1)))

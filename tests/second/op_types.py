@@ -48,11 +48,14 @@ def broadcast(shapes):
 
 # Elementwise operations: the types of their operands.
 UNARY = dict.fromkeys(("sqrt", "relu", "gelu", "silu", "exp", "expm1", "log", "log1p", "tanh", "sigmoid", "erf"), REALS)
-UNARY.update(neg=NUMBERS, abs=NUMBERS)
-BINARY = {name: NUMBERS for name in ("add", "sub", "mul", "maximum", "minimum")}
+UNARY.update(neg=NUMBERS, abs=NUMBERS, sign=NUMBERS)
+UNARY.update(dict.fromkeys(("floor", "ceil", "round", "trunc"), REALS))
+BINARY = {name: NUMBERS for name in ("add", "sub", "mul", "maximum", "minimum", "fmod", "remainder")}
+BINARY.update(dict.fromkeys(("div_trunc", "div_floor", "bitwise_and", "bitwise_or", "bitwise_xor", "shift_left",
+                             "shift_right"), INTEGERS))
 BINARY.update((name, REALS) for name in ("div", "bce_logits", "relu_grad", "gelu_grad", "tanh_grad", "sigmoid_grad"))
 COMPARE = {name: NUMBERS for name in ("lt", "le", "gt", "ge")}
-COMPARE.update(eq=ANY, ne=ANY, logical_and=("bool",), logical_or=("bool",))
+COMPARE.update(eq=ANY, ne=ANY, logical_and=("bool",), logical_or=("bool",), logical_xor=("bool",))
 
 # name: ((kind of each attribute by name, ascending), number of operands or None for one or more)
 FORMS = {
@@ -75,6 +78,7 @@ FORMS = {
     "one_hot": ({"depth": "integer", "dtype": "dtype"}, 1),
     "sum": ({"axes": "list"}, 1),
     "mean": ({"axes": "list"}, 1),
+    "prod": ({"axes": "list"}, 1),
     "max": ({"axes": "list"}, 1),
     "min": ({"axes": "list"}, 1),
     "argmax": ({"axis": "integer"}, 1),
@@ -88,6 +92,8 @@ FORMS = {
     "triangular_solve": ({"transposed": "bool", "upper": "bool"}, 2),
     "uniform": ({"dtype": "dtype", "high": "real", "low": "real", "shape": "list", "stream": "integer"}, 1),
     "normal": ({"deviation": "real", "dtype": "dtype", "mean": "real", "shape": "list", "stream": "integer"}, 1),
+    "lion": ({"beta1": "real", "beta2": "real", "weight_decay": "real"}, 4),
+    "adagrad": ({"eps": "real", "weight_decay": "real"}, 4),
     "sgd": ({"momentum": "real", "nesterov": "bool", "weight_decay": "real"}, 4),
     "adamw": ({"beta1": "real", "beta2": "real", "eps": "real", "weight_decay": "real"}, 7),
 }
@@ -343,6 +349,7 @@ INFER = {
     "scatter_add": infer_scatter_add,
     "one_hot": infer_one_hot,
     "sum": infer_reduction(NUMBERS, True),
+    "prod": infer_reduction(NUMBERS, True),
     "mean": infer_reduction(REALS, True),
     "max": infer_reduction(NUMBERS, False),
     "min": infer_reduction(NUMBERS, False),
@@ -358,5 +365,7 @@ INFER = {
     "uniform": infer_random,
     "normal": infer_random,
     "sgd": infer_optimizer(3),
+    "lion": infer_optimizer(3),
+    "adagrad": infer_optimizer(3),
     "adamw": infer_optimizer(4),
 }

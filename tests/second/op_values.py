@@ -121,6 +121,52 @@ def by_name(name):
     return lambda x, dtype: elementary.function(name, x, dtype)
 
 
+def sign(x, dtype):
+    return x if x != x or x == 0 else type(x)(1 if x > 0 else -1)
+
+
+def whole(function):
+    """A rounding of reals that keeps the sign of zeros."""
+    return lambda x, dtype: x if not math.isfinite(x) else math.copysign(abs(float(function(x))), x)
+
+
+def quotient(a, b):
+    """Of integers, without its fraction."""
+    return 0 if b == 0 else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+def quotient_below(a, b):
+    return 0 if b == 0 else a // b
+
+
+def fmod(a, b, dtype):
+    if dtype in INTEGERS:
+        return wrap(a - quotient(a, b) * b, dtype)
+    return NAN if a != a or b != b or math.isinf(a) or b == 0 else math.fmod(a, b)
+
+
+def remainder(a, b, dtype):
+    if dtype in INTEGERS:
+        return wrap(a - quotient_below(a, b) * b, dtype)
+    r = fmod(a, b, dtype)
+    return rounded(r + b, dtype) if r != 0 and (r < 0) != (b < 0) else r
+
+
+def shift(a, b, dtype):
+    """By a count from 0 to the type's bits less 1: None for another."""
+    return b if 0 <= b < (32 if dtype == "i32" else 64) else None
+
+
+def shift_left(a, b, dtype):
+    by = shift(a, b, dtype)
+    return 0 if by is None else wrap(a << by, dtype)
+
+
+def shift_right(a, b, dtype):
+    by = shift(a, b, dtype)
+    return a >> (63 if by is None else by)
+
+
 # The formulas of elements, and the dtype of the operands.
 UNARY = {
     "neg": neg,
@@ -129,6 +175,11 @@ UNARY = {
     "relu": lambda x, t: relu(x),
     "gelu": gelu,
     "silu": silu,
+    "sign": sign,
+    "floor": whole(math.floor),
+    "ceil": whole(math.ceil),
+    "round": whole(round),
+    "trunc": whole(math.trunc),
 }
 for _name in elementary.IN_64:
     UNARY[_name] = by_name(_name)
@@ -145,6 +196,15 @@ BINARY = {
     "div": lambda a, b, t: rounded(div64(a, b), t),
     "maximum": lambda a, b, t: maximum(a, b),
     "minimum": lambda a, b, t: minimum(a, b),
+    "fmod": fmod,
+    "remainder": remainder,
+    "div_trunc": lambda a, b, t: wrap(quotient(a, b), t),
+    "div_floor": lambda a, b, t: wrap(quotient_below(a, b), t),
+    "bitwise_and": lambda a, b, t: a & b,
+    "bitwise_or": lambda a, b, t: a | b,
+    "bitwise_xor": lambda a, b, t: a ^ b,
+    "shift_left": shift_left,
+    "shift_right": shift_right,
     "bce_logits": bce_logits,
     "relu_grad": relu_grad,
     "gelu_grad": gelu_grad,
@@ -160,6 +220,7 @@ COMPARE = {
     "ge": lambda a, b: a >= b,
     "logical_and": lambda a, b: a and b,
     "logical_or": lambda a, b: a or b,
+    "logical_xor": lambda a, b: bool(a) != bool(b),
 }
 
 # -- values ------------------------------------------------------------------------------------------------------------
@@ -284,6 +345,24 @@ def fold(function, x):
 def reduction(formula):
     return lambda at, types, values, results: [
         [formula(x, results[0][0]) for x in groups(values[0], types[0][1], at["axes"])]]
+
+
+def product(x, dtype):
+    """4.1 with a multiplication for each addition, and lanes that begin at 1."""
+    if dtype in INTEGERS:
+        return wrap(math.prod(x), dtype)
+    while len(x) != 1:
+        found = []
+        for start in range(0, len(x), 4096):
+            lane = [1.0] * 64
+            for i, v in enumerate(x[start : start + 4096]):
+                lane[i % 64] = rounded(lane[i % 64] * v, dtype)
+            while len(lane) > 1:
+                half = len(lane) // 2
+                lane = [rounded(lane[i] * lane[i + half], dtype) for i in range(half)]
+            found += lane
+        x = found or [1.0]
+    return x[0]
 
 
 def mean(x, dtype):
@@ -442,6 +521,37 @@ def compute_sgd(at, types, values, results):
     return [out_p, out_m]
 
 
+def compute_lion(at, types, values, results):
+    dtype = results[0][0]
+    add, sub, mul, _ = stepwise(dtype)
+    beta1, beta2 = rounded(at["beta1"], dtype), rounded(at["beta2"], dtype)
+    rest1, rest2 = rounded(1.0 - at["beta1"], dtype), rounded(1.0 - at["beta2"], dtype)
+    w = rounded(at["weight_decay"], dtype)
+    ps, ms, gs, (lr,) = values
+    out_p, out_m = [], []
+    for p, m, g in zip(ps, ms, gs):
+        if w != 0:
+            p = mul(p, sub(1.0, mul(lr, w)))
+        out_p.append(sub(p, mul(lr, sign(add(mul(beta1, m), mul(rest1, g)), dtype))))
+        out_m.append(add(mul(beta2, m), mul(rest2, g)))
+    return [out_p, out_m]
+
+
+def compute_adagrad(at, types, values, results):
+    dtype = results[0][0]
+    add, sub, mul, div = stepwise(dtype)
+    eps, w = rounded(at["eps"], dtype), rounded(at["weight_decay"], dtype)
+    ps, sums, gs, (lr,) = values
+    out_p, out_s = [], []
+    for p, s, g in zip(ps, sums, gs):
+        if w != 0:
+            g = add(g, mul(w, p))
+        s = add(s, mul(g, g))
+        out_p.append(sub(p, mul(lr, div(g, add(rounded(sqrt64(s), dtype), eps)))))
+        out_s.append(s)
+    return [out_p, out_s]
+
+
 def compute_adamw(at, types, values, results):
     dtype = results[0][0]
     add, sub, mul, div = stepwise(dtype)
@@ -486,6 +596,7 @@ COMPUTE = {
     "scatter_add": compute_scatter_add,
     "one_hot": compute_one_hot,
     "sum": reduction(lambda x, t: wrap(sum(x), t) if t in INTEGERS else total(x, t)),
+    "prod": reduction(product),
     "mean": reduction(mean),
     "max": reduction(lambda x, t: fold(maximum, x)),
     "min": reduction(lambda x, t: fold(minimum, x)),
@@ -501,5 +612,7 @@ COMPUTE = {
     "uniform": compute_uniform,
     "normal": compute_normal,
     "sgd": compute_sgd,
+    "lion": compute_lion,
+    "adagrad": compute_adagrad,
     "adamw": compute_adamw,
 }

@@ -141,7 +141,7 @@ static unsigned mask_of(const rp_attr *axes)
     return mask;
 }
 
-/* Sums and extremes. */
+/* Sums, products and extremes. */
 bool rp_gpu_launch_reduce(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_kernel_args *args)
 {
     const bool places = kernel == RP_K_argmax || kernel == RP_K_argmin;
@@ -151,6 +151,7 @@ bool rp_gpu_launch_reduce(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_ker
                        : kernel == RP_K_min    ? "min"
                        : kernel == RP_K_argmax ? "argmax"
                        : kernel == RP_K_argmin ? "argmin"
+                       : kernel == RP_K_prod   ? "prod"
                                                : "sum";
     rp_gpu_reduce r = {.finish = RP_GPU_FINISH_SUM};
     size_t bytes;
@@ -218,7 +219,6 @@ bool rp_gpu_launch_cumsum(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_ker
     i64 *kept[2] = {p.x_kept, p.other_kept};
     char name[32];
 
-    (void)kernel;
     if (x->shape[axis] > INT32_MAX || !rp_gpu_axes_of(&p.kept, kept, views, 2, 1u << axis, false, &p.outputs))
         return false;
     p.n = (u32)x->shape[axis];
@@ -233,7 +233,7 @@ bool rp_gpu_launch_cumsum(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_ker
         p.other_reduced[0] = -p.other_reduced[0];
     }
     p.wide = x->stride[axis] == 1 || y->stride[axis] == 1;
-    snprintf(name, sizeof name, "rp_gpu_cumsum_%s", suffix(x->dtype));
+    snprintf(name, sizeof name, "rp_gpu_%s_%s", rp_kernel_name(kernel), suffix(x->dtype));
     rp_gpu_run(queue, name, (rp_gpu_grid){rp_gpu_blocks(p.outputs, LINES), 1, 1, LINES, 0}, &p, sizeof p);
     return true;
 }

@@ -6,6 +6,7 @@
 #include "kernels/gpu/vectors.h"
 
 #define ADD(a, b) ((a) + (b))
+#define MULTIPLY(a, b) ((a) * (b))
 #define NONE_AFTER(p, s, center) (s)
 
 #define DEFINE_REALS 1

@@ -65,6 +65,14 @@ RP_GPU_FN T PASTE(moment)(T g, T x, T mean, T r)
 #define FINISH PASTE(finish)
 #include "kernels/gpu/reduce/reduce_chunks.inc.h"
 
+#define CHUNKS(way) PASTE(way##_prod)
+#define NONE (T)1
+#define TERM PASTE(itself)
+#define OTHER 0
+#define JOIN MULTIPLY
+#define FINISH NONE_AFTER
+#include "kernels/gpu/reduce/reduce_chunks.inc.h"
+
 #define CHUNKS(way) PASTE(way##_square)
 #define NONE (T)0
 #define TERM PASTE(square)
@@ -97,6 +105,11 @@ RP_GPU_FN T PASTE(wrapped_sum)(T a, T b)
     return (T)((WIDE)a + (WIDE)b);
 }
 
+RP_GPU_FN T PASTE(wrapped_product)(T a, T b)
+{
+    return (T)((WIDE)a * (WIDE)b);
+}
+
 RP_GPU_FN T PASTE(greater_of)(T a, T b)
 {
     return a > b ? a : b;
@@ -112,6 +125,14 @@ RP_GPU_FN T PASTE(less_of)(T a, T b)
 #define TERM PASTE(itself)
 #define OTHER 0
 #define JOIN PASTE(wrapped_sum)
+#define FINISH NONE_AFTER
+#include "kernels/gpu/reduce/reduce_chunks.inc.h"
+
+#define CHUNKS(way) PASTE(way##_prod)
+#define NONE (T)1
+#define TERM PASTE(itself)
+#define OTHER 0
+#define JOIN PASTE(wrapped_product)
 #define FINISH NONE_AFTER
 #include "kernels/gpu/reduce/reduce_chunks.inc.h"
 

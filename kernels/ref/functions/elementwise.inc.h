@@ -38,6 +38,7 @@
 #define PAIR2 MAP2
 #define NUM1(name, cost, ...) RP_ELEMENTWISE(name, 1, 0, cost, RP_NUMBERS(name));
 #define NUM2(name, cost, ...) RP_ELEMENTWISE(name, 2, 0, cost, RP_NUMBERS(name));
+#define INT2(name, ...) RP_ELEMENTWISE(name, 2, 0, light, RP_INTEGERS(name));
 #include "kernels/operations.def"
 
 RP_ELEMENTWISE(pow_int, 1, 0, function, RP_REALS(pow_int));

@@ -25,6 +25,69 @@ static inline T FN(less)(T a, T b)
     return a == a ? less : a;
 }
 
+static inline T FN(signed_as)(T magnitude, T x)
+{
+    return __builtin_signbit(x) ? -magnitude : magnitude;
+}
+
+/* From here on every number of T is whole, and below it adding and taking it away rounds to a whole one. */
+#define ALL_WHOLE ((T)(sizeof(T) == 4 ? 0x1p23 : 0x1p52))
+
+static inline T FN(whole_near)(T x)
+{
+    const T a = FABS(x), near = (a + ALL_WHOLE) - ALL_WHOLE;
+
+    return FN(signed_as)(a < ALL_WHOLE ? near : a, x);
+}
+
+static inline T FN(whole_below)(T x)
+{
+    const T near = FN(whole_near)(x), below = near > x ? near - (T)1 : near;
+
+    return FN(signed_as)(FABS(below), x);
+}
+
+/* x by y, 0 <= x, 0 < y: in binary64, where a step takes off at most 2^28 (2^53 by an fma) multiples of y, 2^27 (2^52)
+ * times y, ..: each is exact, as a multiple of y's last place that is no more than y has a number, and quotients that
+ * round up to the next whole one show in the sign. */
+static inline double FN(rest_step)(double x, double y)
+{
+    const double times = (double)(int64_t)(x / y);
+    const double rest = sizeof(T) == 4 ? x - times * y : rp_fma_f64(-times, y, x);
+
+    return rest < 0 ? rest + y : rest;
+}
+
+static inline double FN(rest_of)(double x, double y)
+{
+    const double most = sizeof(T) == 4 ? 0x1p28 : 0x1p53;
+    double by = y;
+
+    while (x / by >= most)
+        by *= most / 2;
+    for (; by != y; by /= most / 2)
+        x = FN(rest_step)(x, by);
+    return FN(rest_step)(x, y);
+}
+
+/* IEEE 754's remainder with the quotient rounded toward 0: exact, with the sign of a. */
+static inline T FN(rest)(T a, T b)
+{
+    const T x = FABS(a), y = FABS(b);
+
+    if (!(x - x == 0) || !(y > 0))
+        return (a - a) / (b - b) + b; /* no number */
+    return y - y == 0 ? FN(signed_as)((T)FN(rest_of)((double)x, (double)y), a) : a;
+}
+
+/* With the quotient rounded down: the sign is b's, and the sum rounds. */
+static inline T FN(rest_as_divisor)(T a, T b)
+{
+    const T rest = FN(rest)(a, b);
+
+    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
 #define F(f) FN(rp_##f)
 /* What comes before the formula: the t of a row VIA a function. */
 #define T_LOOP
@@ -68,3 +131,4 @@ static inline T FN(less)(T a, T b)
 #undef T_VIA2
 #undef GELU_SCALE
 #undef GELU_DENSITY
+#undef ALL_WHOLE

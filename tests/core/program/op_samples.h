@@ -144,6 +144,16 @@ typedef struct op_sample {
         } \
     }
 
+#define INT_SAMPLES(name) \
+    { \
+        RP_OP_##name, 2, {I64(2, 2, 3), I64(1, 3)}, \
+        { \
+            { \
+                0 \
+            } \
+        } \
+    }
+
 static const op_sample op_samples[] = {
 #define MAP1(name, ...) MAP_SAMPLES(name, {.r = 0}, {.r = 0}),
 #define MAP1P(name, cost, way, domain, p, p0, ...) MAP_SAMPLES(name, {.r = p0}, {.r = 0}),
@@ -155,6 +165,7 @@ static const op_sample op_samples[] = {
 #define COMPARE(name, ...) COMPARE_SAMPLES(name),
 #define LOGIC1(name, ...) {RP_OP_##name, 1, {B(1, 3)}, {{0}}},
 #define LOGIC2(name, ...) LOGIC_SAMPLES(name),
+#define INT2(name, ...) INT_SAMPLES(name),
 #include "kernels/operations.def"
     {RP_OP_pow_int, 1, {D(2, 3, 2)}, {{.i = 3}}},
     {RP_OP_pow_int, 1, {D(1, 4)}, {{.i = 2}}},
@@ -209,6 +220,9 @@ static const op_sample op_samples[] = {
     {RP_OP_cumsum, 1, {D(2, 3, 4)}, {{.i = 1}, {.i = 0}}},
     {RP_OP_cumsum, 1, {D(3, 2, 3, 2)}, {{.i = 0}, {.i = 1}}},
     {RP_OP_cumsum, 1, {D(1, 5)}, {{.i = 0}, {.i = 1}}},
+    REDUCE_SAMPLES(prod),
+    {RP_OP_cumprod, 1, {D(2, 3, 4)}, {{.i = 1}, {.i = 0}}},
+    {RP_OP_cumprod, 1, {D(3, 2, 3, 2)}, {{.i = 0}, {.i = 1}}},
     {RP_OP_var, 1, {D(2, 3, 4)}, {LIST(1, 1), {.i = 1}}},
     {RP_OP_var, 1, {D(3, 2, 3, 2)}, {LIST(2, 0, 2), {.i = 2}}},
     {RP_OP_var, 1, {D(2, 3, 4)}, {LIST(2, 0, 1), {.i = 0}}},
@@ -248,6 +262,8 @@ static const op_sample op_samples[] = {
      {D(1, 3), D(1, 3), D(1, 3), D(1, 3), S, S, S},
      {{.r = 0.9}, {.r = 0.999}, {.r = 1e-8}, {.r = 0.1}}},
     {RP_OP_rmsprop, 5, {D(1, 3), D(1, 3), D(1, 3), D(1, 3), S}, {{.r = 0.99}, {.r = 1e-8}, {.r = 0.9}, {.r = 0}}},
+    {RP_OP_lion, 4, {D(1, 3), D(1, 3), D(1, 3), S}, {{.r = 0.9}, {.r = 0.99}, {.r = 0.01}}},
+    {RP_OP_adagrad, 4, {D(1, 3), D(1, 3), D(1, 3), S}, {{.r = 1e-10}, {.r = 0.01}}},
     /* plain; strided and padded unevenly with a remainder; dilated groups; a row; depthwise; one tap; no image */
     {RP_OP_conv2d, 2, {D(4, 1, 3, 3, 2), D(4, 2, 2, 2, 3)}, {PLACE(1, 1, 0, 0, 0, 0, 1, 1), {.i = 1}}},
     {RP_OP_conv2d, 2, {D(4, 2, 4, 3, 1), D(4, 3, 2, 1, 2)}, {PLACE(2, 3, 1, 0, 2, 1, 1, 1), {.i = 1}}},
@@ -343,7 +359,14 @@ static inline bool op_has_sample(rp_op_id op)
 }
 
 /* Where an elementwise row wants its samples. */
-typedef enum sample_domain { DOMAIN_ANY, DOMAIN_POSITIVE, DOMAIN_HALF, DOMAIN_ABOVE, DOMAIN_BASE } sample_domain;
+typedef enum sample_domain {
+    DOMAIN_ANY,
+    DOMAIN_POSITIVE,
+    DOMAIN_HALF,
+    DOMAIN_ABOVE,
+    DOMAIN_BASE,
+    DOMAIN_BETWEEN
+} sample_domain;
 static const sample_domain sample_domains[RP_OP_COUNT] = {
 #define MAP1(name, cost, way, domain, ...) [RP_OP_##name] = DOMAIN_##domain,
 #define MAP1P MAP1
@@ -374,6 +397,8 @@ static inline double sample_real(const op_sample *s, size_t input, size_t k)
 
     if (narrow)
         value /= 2;
+    if (domain == DOMAIN_BETWEEN)
+        value += 0.005;
     if (positive || rp_random_u32(2, 0, 0, at) & 1)
         return value;
     return domain == DOMAIN_ABOVE ? -value / 2 : -value;

@@ -230,6 +230,7 @@ static const drawn_row drawn_rows[] = {
 #define NUM2 MAP2
 #define PAIR2 MAP2
 #define LOGIC2 MAP2
+#define INT2 MAP2
 #define COMPARE(name, ...) {RP_K_##name, 2, true},
 #include "kernels/operations.def"
     {RP_K_pow_int, 1, false}, {RP_K_cast, 1, false},    {RP_K_where, 3, false},

@@ -248,7 +248,7 @@ void launch_check_see(void *check, const rp_recorded *l)
         see_reference(c, l, l->parameters);
     else if (begins(c, "along_") || begins(c, "across_"))
         see_reduction(c, l, l->parameters, strstr(l->name, "_arg") != NULL);
-    else if (begins(c, "cumsum_"))
+    else if (begins(c, "cumsum_") || begins(c, "cumprod_"))
         want(c, (wide)l->blocks[0] * l->threads >= ((const rp_gpu_reduce *)l->parameters)->outputs, "%u blocks",
              l->blocks[0]);
     else if (is_rows)

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Losses of elements: of predictions and targets, of probabilities, of pairs and triplets. */
+#include "rp/loss.h"
+
+#include "core/program/composed/composed.h"
+#include "rp/compose.h"
+
+#define C composed_constant
+
+rp_tensor composed_reduced(rp_tensor x, rp_reduction reduction)
+{
+    rp_tensor sum;
+
+    if (reduction == RP_REDUCE_NONE)
+        return x;
+    if (reduction == RP_REDUCE_MEAN)
+        return rp_mean(x, NULL, 0, false);
+    sum = rp_sum(x, NULL, 0, false);
+    if (reduction == RP_REDUCE_SUM || !rp_tensor_ok(x) || rp_tensor_type(x)->rank == 0)
+        return sum;
+    return rp_div(sum, C(sum, (double)rp_tensor_type(x)->shape[0]));
+}
+
+rp_tensor rp_mse_loss(rp_tensor x, rp_tensor target, rp_reduction reduction)
+{
+    return composed_reduced(rp_square(rp_sub(x, target)), reduction);
+}
+
+rp_tensor rp_l1_loss(rp_tensor x, rp_tensor target, rp_reduction reduction)
+{
+    return composed_reduced(rp_abs(rp_sub(x, target)), reduction);
+}
+
+/* d^2 `square` below the distance, d `line` - `less` from there on, of d = |x - target| */
+static rp_tensor bent(rp_tensor x, rp_tensor target, double distance, double square, double line, double less)
+{
+    rp_tensor d = rp_abs(rp_sub(x, target)), near = rp_lt(d, C(d, distance)), curve = rp_scale(rp_square(d), square);
+    rp_tensor straight = rp_add_scalar(rp_scale(d, line), -less);
+
+    return rp_where(near, curve, straight);
+}
+
+rp_tensor rp_huber_loss(rp_tensor x, rp_tensor target, double delta, rp_reduction reduction)
+{
+    return composed_reduced(bent(x, target, delta, 0.5, delta, 0.5 * delta * delta), reduction);
+}
+
+rp_tensor rp_smooth_l1_loss(rp_tensor x, rp_tensor target, double beta, rp_reduction reduction)
+{
+    if (beta == 0)
+        return rp_l1_loss(x, target, reduction);
+    return composed_reduced(bent(x, target, beta, 0.5 / beta, 1, 0.5 * beta), reduction);
+}
+
+rp_tensor rp_bce_loss(rp_tensor p, rp_tensor target, rp_reduction reduction)
+{
+    rp_tensor yes = rp_clamp(rp_log(p), -100, (double)__builtin_inf());
+    rp_tensor no = rp_clamp(rp_log1p(rp_neg(p)), -100, (double)__builtin_inf());
+    rp_tensor first = rp_mul(target, yes), rest = rp_add_scalar(rp_neg(target), 1);
+
+    return composed_reduced(rp_neg(rp_add(first, rp_mul(rest, no))), reduction);
+}
+
+/* (1 - t) x + w softplus(-x), w = 1 + (weight - 1) t */
+rp_tensor rp_bce_with_logits_loss(rp_tensor logits, rp_tensor target, rp_tensor positive_weight, rp_reduction reduction)
+{
+    rp_tensor weight, rest, first;
+
+    if (positive_weight.graph == NULL)
+        return composed_reduced(rp_bce_logits(logits, target), reduction);
+    weight = rp_add_scalar(rp_mul(rp_add_scalar(positive_weight, -1), target), 1);
+    rest = rp_add_scalar(rp_neg(target), 1);
+    first = rp_mul(rest, logits);
+    rest = rp_neg(rp_logsigmoid(logits));
+    return composed_reduced(rp_add(first, rp_mul(weight, rest)), reduction);
+}
+
+rp_tensor rp_kl_div_loss(rp_tensor log_p, rp_tensor target, bool log_target, rp_reduction reduction)
+{
+    rp_tensor weight, own;
+
+    if (log_target) {
+        weight = rp_exp(target);
+        return composed_reduced(rp_mul(weight, rp_sub(target, log_p)), reduction);
+    }
+    own = rp_xlogy(target, target);
+    return composed_reduced(rp_sub(own, rp_mul(target, log_p)), reduction);
+}
+
+/* Stirling's t log(t) - t + log(2 pi t) / 2 where t > 1, else 0 */
+static rp_tensor stirling(rp_tensor t)
+{
+    rp_tensor above = rp_gt(t, C(t, 1)), some = rp_where(above, t, C(t, 1)), own = rp_mul(some, rp_log(some));
+    rp_tensor half = rp_scale(rp_log(rp_scale(some, 6.2831853071795862)), 0.5), term = rp_add(rp_sub(own, some), half);
+
+    return rp_where(above, term, C(t, 0));
+}
+
+rp_tensor rp_poisson_nll_loss(rp_tensor x, rp_tensor target, bool log_input, bool full, double eps,
+                              rp_reduction reduction)
+{
+    rp_tensor rate = log_input ? rp_exp(x) : x, log_rate = log_input ? x : rp_log(rp_add_scalar(x, eps));
+    rp_tensor loss = rp_sub(rate, rp_mul(target, log_rate));
+
+    return composed_reduced(full ? rp_add(loss, stirling(target)) : loss, reduction);
+}
+
+rp_tensor rp_gaussian_nll_loss(rp_tensor x, rp_tensor target, rp_tensor var, bool full, double eps,
+                               rp_reduction reduction)
+{
+    rp_tensor width = rp_maximum(var, C(var, eps)), square = rp_square(rp_sub(x, target));
+    rp_tensor log_width = rp_log(width), loss = rp_scale(rp_add(log_width, rp_div(square, width)), 0.5);
+
+    return composed_reduced(full ? rp_add_scalar(loss, 0.91893853320467278) : loss, reduction);
+}
+
+/* max(0, x) with a margin added */
+static rp_tensor beyond(rp_tensor x, double margin)
+{
+    return rp_relu(rp_add_scalar(x, margin));
+}
+
+rp_tensor rp_hinge_loss(rp_tensor x, rp_tensor y, rp_reduction reduction)
+{
+    return composed_reduced(beyond(rp_neg(rp_mul(y, x)), 1), reduction);
+}
+
+rp_tensor rp_soft_margin_loss(rp_tensor x, rp_tensor y, rp_reduction reduction)
+{
+    return composed_reduced(rp_softplus(rp_neg(rp_mul(y, x)), 1, 20), reduction);
+}
+
+rp_tensor rp_hinge_embedding_loss(rp_tensor x, rp_tensor y, double margin, rp_reduction reduction)
+{
+    rp_tensor alike = rp_gt(y, C(y, 0)), apart = beyond(rp_neg(x), margin);
+
+    return composed_reduced(rp_where(alike, x, apart), reduction);
+}
+
+rp_tensor rp_margin_ranking_loss(rp_tensor a, rp_tensor b, rp_tensor y, double margin, rp_reduction reduction)
+{
+    return composed_reduced(beyond(rp_neg(rp_mul(y, rp_sub(a, b))), margin), reduction);
+}
+
+rp_tensor rp_cosine_embedding_loss(rp_tensor a, rp_tensor b, rp_tensor y, double margin, rp_reduction reduction)
+{
+    rp_tensor cosine = rp_cosine_similarity(a, b, -1, 1e-8), alike = rp_gt(y, C(y, 0));
+    rp_tensor near = rp_add_scalar(rp_neg(cosine), 1), apart = beyond(cosine, -margin);
+
+    return composed_reduced(rp_where(alike, near, apart), reduction);
+}
+
+static rp_tensor distance(rp_tensor a, rp_tensor b)
+{
+    return rp_norm(rp_add_scalar(rp_sub(a, b), 1e-6), 2, (const int[]){-1}, 1, false);
+}
+
+rp_tensor rp_triplet_margin_loss(rp_tensor anchor, rp_tensor positive, rp_tensor negative, double margin,
+                                 rp_reduction reduction)
+{
+    rp_tensor near = distance(anchor, positive), far = distance(anchor, negative);
+
+    return composed_reduced(beyond(rp_sub(near, far), margin), reduction);
+}

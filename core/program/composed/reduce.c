@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Calls over axes that are a few operations each. */
+#include <math.h>
+
+#include "core/program/composed/composed.h"
+#include "rp/compose.h"
+
+#define C composed_constant
+
+/* Whether each element is not 0. */
+static rp_tensor truth(rp_tensor x)
+{
+    return composed_dtype(x) == RP_BOOL ? x : rp_ne(x, C(x, 0));
+}
+
+/* In binary32, where maximum and minimum are fast on every device. */
+rp_tensor rp_any(rp_tensor x, const int *axes, int n, bool keep)
+{
+    return rp_cast(rp_max(rp_cast(truth(x), RP_F32), axes, n, keep), RP_BOOL);
+}
+
+rp_tensor rp_all(rp_tensor x, const int *axes, int n, bool keep)
+{
+    return rp_cast(rp_min(rp_cast(truth(x), RP_F32), axes, n, keep), RP_BOOL);
+}
+
+rp_tensor rp_count_nonzero(rp_tensor x, const int *axes, int n, bool keep)
+{
+    return rp_sum(rp_cast(truth(x), RP_I64), axes, n, keep);
+}
+
+rp_tensor rp_std(rp_tensor x, const int *axes, int n, int64_t correction, bool keep)
+{
+    return rp_sqrt(rp_var(x, axes, n, correction, keep));
+}
+
+rp_tensor rp_norm(rp_tensor x, double p, const int *axes, int n, bool keep)
+{
+    rp_tensor size;
+
+    if (p == 2)
+        return rp_sqrt(rp_sum(rp_mul(x, x), axes, n, keep));
+    if (p == 0)
+        return rp_sum(rp_cast(truth(x), composed_dtype(x)), axes, n, keep);
+    size = rp_abs(x);
+    if (p == 1)
+        return rp_sum(size, axes, n, keep);
+    if (p == INFINITY)
+        return rp_max(size, axes, n, keep);
+    if (p == -INFINITY)
+        return rp_min(size, axes, n, keep);
+    size = rp_sum(rp_pow(size, C(x, p)), axes, n, keep);
+    return rp_pow(size, C(x, 1 / p));
+}
+
+void rp_aminmax(rp_tensor x, const int *axes, int n, bool keep, rp_tensor *least, rp_tensor *most)
+{
+    *least = rp_min(x, axes, n, keep);
+    *most = rp_max(x, axes, n, keep);
+}
+
+static rp_tensor length_of(rp_tensor x, int axis, double eps)
+{
+    rp_tensor length = rp_norm(x, 2, &axis, 1, false);
+
+    return rp_maximum(length, C(x, eps));
+}
+
+rp_tensor rp_cosine_similarity(rp_tensor a, rp_tensor b, int axis, double eps)
+{
+    rp_tensor inner = rp_sum(rp_mul(a, b), &axis, 1, false), first = length_of(a, axis, eps);
+
+    return rp_div(inner, rp_mul(first, length_of(b, axis, eps)));
+}
