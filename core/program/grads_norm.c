@@ -38,7 +38,7 @@ static rp_tensor lanes_of(rp_tensor v, const rp_type *lanes)
     turns = chunks > 1 ? RP_CHUNK / RP_LANES : width > 0 ? (rows + width - 1) / width : 0;
     whole = chunks * turns * width;
     v = rp_reshape(v, 2, (size_t[]){rows, n});
-    v = rp_pad(v, (size_t[]){0, 0}, (size_t[]){whole - rows, 0}, 0);
+    v = rp_pad(v, (size_t[]){0, 0}, (size_t[]){whole - rows, 0});
     v = rp_reshape(v, 4, (size_t[]){chunks, turns, width, n});
     return rp_sum(v, (int[]){1}, 1, false);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/program/infer_check.h"
+#include "determinism/sum.h"
 
 static bool dtype_valid(int64_t dtype)
 {

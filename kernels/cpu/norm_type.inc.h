@@ -18,7 +18,7 @@ typedef struct FN(few) {
 /* Of rows that `tensors` tensors have, 1 to FEW. */
 static size_t FN(rows_together)(size_t n, size_t tensors)
 {
-    const size_t fit = ROWS_HELD / (tensors * n * sizeof(T));
+    const size_t fit = ROWS_HELD / (tensors * n * sizeof(T) + 1);
 
     return fit < 1 ? 1 : fit < FN(FEW) ? fit : FN(FEW);
 }
@@ -178,8 +178,8 @@ RP_INLINE void FN(norm_lanes)(const rp_kernel_args *args, const row_views *r, si
                  .g_step = r[1].step,
                  .x_step = r[2].step,
                  .y_step = r[0].step};
-    const size_t bytes = f.n * sizeof(T), held = LANES_HELD / ((rms ? 1 : 2) * bytes);
-    size_t few = held < 1 ? 1 : held;
+    const size_t bytes = f.n * sizeof(T), held = LANES_HELD / ((rms ? 1 : 2) * bytes + 1);
+    size_t few;
 
     f.stream = stream_pays(&args->out[0]) && (bytes >= 1024 || bytes % STREAM_LINE == 0);
     f.most = FN(rows_together)(f.n, 2);
