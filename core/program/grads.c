@@ -342,30 +342,6 @@ void vjp_log_softmax_grad(const rp_vjp_args *a)
     }
 }
 
-/* A row vector's gradient: the sum over all axes but the last. */
-static rp_tensor column_sums(rp_tensor g, rp_tensor like)
-{
-    return grad_back(g, like);
-}
-
-void vjp_layer_norm(const rp_vjp_args *a)
-{
-    rp_tensor gamma = a->in[1];
-
-    if (a->need[0])
-        a->grad_in[0] = grad_emit(RP_OP_layer_norm_grad, a->attr, (rp_tensor[]){G, X, gamma}, 3);
-    if (a->need[1]) {
-        size_t n = rp_tensor_type(gamma)->shape[0];
-        rp_dtype dtype = rp_tensor_type(gamma)->dtype;
-        rp_tensor one = rp_fill(G.graph, dtype, 1, &n, 1), zero = rp_fill(G.graph, dtype, 1, &n, 0);
-        rp_tensor normal = rp_layer_norm(X, one, zero, RP_AT(a->attr, layer_norm, eps).r);
-
-        a->grad_in[1] = column_sums(rp_mul(G, normal), gamma);
-    }
-    if (a->need[2])
-        a->grad_in[2] = column_sums(G, a->in[2]);
-}
-
 void grad_through(const rp_vjp_args *a, size_t first, const rp_tensor *expansion, size_t n_out)
 {
     rp_tensor wrt[8], grad[8], y[RP_MAX_OUT], seed[RP_MAX_OUT];
@@ -394,23 +370,6 @@ void grad_through(const rp_vjp_args *a, size_t first, const rp_tensor *expansion
     rp_vjp_from(a->in[0].graph, first, y, seed, n_y, wrt, n, grad);
     for (size_t i = 0; i < n; i++)
         a->grad_in[index[i]] = grad[i];
-}
-
-/* dx = r (h - mean(h) - xhat mean(h xhat)), h = g gamma */
-void vjp_layer_norm_grad(const rp_vjp_args *a)
-{
-    size_t first = G.graph->program->n_instrs;
-    rp_tensor x = a->in[1], h = rp_mul(X, a->in[2]);
-    rp_tensor d = rp_sub(x, rp_mean(x, (int[]){-1}, 1, true));
-    rp_tensor variance = rp_mean(rp_mul(d, d), (int[]){-1}, 1, true);
-    rp_tensor s = rp_sqrt(rp_add_scalar(variance, RP_AT(a->attr, layer_norm_grad, eps).r));
-    rp_tensor xhat = rp_div(d, s);
-    rp_tensor shifted = rp_sub(h, rp_mean(h, (int[]){-1}, 1, true));
-    rp_tensor centred = rp_sub(shifted, rp_mul(xhat, rp_mean(rp_mul(h, xhat), (int[]){-1}, 1, true)));
-
-    rp_tensor dx = rp_div(centred, s);
-
-    grad_through(a, first, &dx, 1);
 }
 
 void vjp_cross_entropy(const rp_vjp_args *a)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/program/infer_check.h"
+#include "determinism/sum.h"
 
 static bool dtype_valid(int64_t dtype)
 {
@@ -440,6 +441,31 @@ rp_status infer_layer_norm_grad(const rp_op *op, const rp_attr *attr, const rp_t
 
     if (status == RP_OK && (!rp_type_equal(&in[0], &in[1]) || !is_row_of(&in[2], &in[1])))
         return refuse(op, &in[0], &in[1], "a gradient like x, and gamma as long as its last axis", err);
+    return status;
+}
+
+rp_status infer_rms_norm(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
+                         rp_error *err)
+{
+    rp_status status = infer_rows(op, attr, in, n_in, out, err);
+
+    if (status == RP_OK && !is_row_of(&in[1], &in[0]))
+        return refuse(op, &in[0], &in[1], "gamma as long as the last axis", err);
+    return status;
+}
+
+/* dx and, for each vector that the rows share, the lanes of the sum over them: [chunks, lanes, n]. */
+rp_status infer_norm_lanes(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
+                           rp_error *err)
+{
+    rp_status status = infer_layer_norm_grad(op, attr, in, n_in, out, err);
+    const size_t n = in[1].rank > 0 ? in[1].shape[in[1].rank - 1] : 0, rows = n > 0 ? rp_type_count(&in[1]) / n : 0;
+
+    for (int i = 1; i < op->n_out; i++)
+        out[i] = (rp_type){.dtype = in[1].dtype,
+                           .rank = 3,
+                           .shape = {rows > RP_CHUNK ? (rows + RP_CHUNK - 1) / RP_CHUNK : 1,
+                                     rows < RP_LANES ? rows : RP_LANES, n}};
     return status;
 }
 

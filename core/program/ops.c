@@ -420,6 +420,13 @@ rp_tensor rp_layer_norm(rp_tensor x, rp_tensor gamma, rp_tensor beta, double eps
     return apply(RP_OP_layer_norm, attr, (rp_tensor[]){x, gamma, beta}, 3);
 }
 
+rp_tensor rp_rms_norm(rp_tensor x, rp_tensor gamma, double eps)
+{
+    rp_attr attr[RP_MAX_ATTR] = {{.r = eps}};
+
+    return apply(RP_OP_rms_norm, attr, (rp_tensor[]){x, gamma}, 2);
+}
+
 rp_tensor rp_linear(rp_tensor x, rp_tensor w, rp_tensor b)
 {
     rp_tensor y = rp_matmul(x, w);

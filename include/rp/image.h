@@ -136,6 +136,12 @@ RP_API rp_tensor rp_batch_norm(rp_tensor x, rp_tensor gamma, rp_tensor beta, rp_
 RP_API rp_tensor rp_batch_norm_train(rp_tensor x, rp_tensor gamma, rp_tensor beta, double eps, rp_tensor *mean,
                                      rp_tensor *var);
 
+/* (x - mean) / sqrt(var + eps) * gamma + beta for x [n, .., c], where each sample has a mean and a biased variance for
+ * each of `groups` groups of neighbouring channels, over all its positions; gamma and beta are [c]. groups divides c;
+ * instance norm has a group a channel. No sample's result depends on another. */
+RP_API rp_tensor rp_group_norm(rp_tensor x, rp_tensor gamma, rp_tensor beta, size_t groups, double eps);
+RP_API rp_tensor rp_instance_norm(rp_tensor x, rp_tensor gamma, rp_tensor beta, double eps);
+
 /* Calls say where they stand: see rp_site. Written by scripts/sites.py. */
 #if !defined(RP_BUILDING) && !defined(RP_NO_SITES)
 #define rp_conv2d(...) RP_SITED(rp_conv2d, __VA_ARGS__)
@@ -159,6 +165,8 @@ RP_API rp_tensor rp_batch_norm_train(rp_tensor x, rp_tensor gamma, rp_tensor bet
 #define rp_pixel_unshuffle(...) RP_SITED(rp_pixel_unshuffle, __VA_ARGS__)
 #define rp_batch_norm(...) RP_SITED(rp_batch_norm, __VA_ARGS__)
 #define rp_batch_norm_train(...) RP_SITED(rp_batch_norm_train, __VA_ARGS__)
+#define rp_group_norm(...) RP_SITED(rp_group_norm, __VA_ARGS__)
+#define rp_instance_norm(...) RP_SITED(rp_instance_norm, __VA_ARGS__)
 #endif
 
 #endif

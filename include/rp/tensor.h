@@ -168,6 +168,7 @@ RP_API rp_tensor rp_logsumexp(rp_tensor x, const int *axes, int n, bool keep); /
 RP_API rp_tensor rp_softmax(rp_tensor x);
 RP_API rp_tensor rp_log_softmax(rp_tensor x);
 RP_API rp_tensor rp_layer_norm(rp_tensor x, rp_tensor gamma, rp_tensor beta, double eps);
+RP_API rp_tensor rp_rms_norm(rp_tensor x, rp_tensor gamma, double eps); /* x / sqrt(mean(x^2) + eps) * gamma */
 
 /* [.., m, k] x [.., k, n] -> [.., m, n]; leading axes broadcast. Transpose operands with rp_transpose: it costs
  * nothing. */
@@ -325,6 +326,7 @@ RP_API rp_tensor rp_clip_by_norm(rp_tensor *grad, size_t n, double limit);
 #define rp_softmax(...) RP_SITED(rp_softmax, __VA_ARGS__)
 #define rp_log_softmax(...) RP_SITED(rp_log_softmax, __VA_ARGS__)
 #define rp_layer_norm(...) RP_SITED(rp_layer_norm, __VA_ARGS__)
+#define rp_rms_norm(...) RP_SITED(rp_rms_norm, __VA_ARGS__)
 #define rp_matmul(...) RP_SITED(rp_matmul, __VA_ARGS__)
 #define rp_cholesky(...) RP_SITED(rp_cholesky, __VA_ARGS__)
 #define rp_triangular_solve(...) RP_SITED(rp_triangular_solve, __VA_ARGS__)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "determinism/sum.h"
 #include "kernels/conformance/specimen_data.h"
 #include "kernels/walk.h"
 
@@ -304,14 +305,22 @@ static void build_cumsum(rp_specimen *s, const rp_specimen_plan *plan)
 
 static void build_layer_norm(rp_specimen *s, const rp_specimen_plan *plan)
 {
+    const size_t rows = plan->shape[0] * plan->shape[1];
+    const size_t lanes[3] = {rows > RP_CHUNK ? (rows + RP_CHUNK - 1) / RP_CHUNK : 1, rows < RP_LANES ? rows : RP_LANES,
+                             plan->shape[2]};
+    const bool backward = plan->kernel == RP_K_layer_norm_backward, rms = plan->kernel == RP_K_rms_norm;
+
     s->attr[0].r = 1e-5;
     add_in(s, plan, plan->dtype, 3, plan->shape);
-    if (plan->kernel == RP_K_layer_norm_grad)
-        add_in(s, plan, plan->dtype, 3, plan->shape);
-    else
+    if (plan->kernel == RP_K_layer_norm || rms)
         add_in(s, plan, plan->dtype, 1, &plan->shape[2]);
-    add_in(s, plan, plan->dtype, 1, &plan->shape[2]);
+    else
+        add_in(s, plan, plan->dtype, 3, plan->shape);
+    if (!rms)
+        add_in(s, plan, plan->dtype, 1, &plan->shape[2]);
     add_out(s, plan, plan->dtype, 3, plan->shape);
+    for (int i = 0; i < (backward ? 2 : plan->kernel == RP_K_rms_norm_grad ? 1 : 0); i++)
+        add_out(s, plan, plan->dtype, 3, lanes);
 }
 
 /* A label needs at least one class. */

@@ -138,3 +138,29 @@ static void build_batch_norm(rp_specimen *s, const rp_specimen_plan *plan)
     for (size_t i = 0; i < 2 && plan->kernel != RP_K_batch_norm; i++)
         add_out(s, plan, plan->dtype, 1, &shape[2]);
 }
+
+/* One group, a group a channel, or two groups of several channels. */
+static void build_group_norm(rp_specimen *s, const rp_specimen_plan *plan)
+{
+    const int way = plan->option % 3;
+    const bool grad = plan->kernel == RP_K_group_norm_grad;
+    const size_t x[3] = {plan->shape[0], plan->shape[1], plan->shape[2] * (way == 2 ? 2 : 1)};
+    const size_t groups = x[2] == 0 || way == 0 ? 1 : way == 1 ? x[2] : 2;
+    const size_t channels[2] = {x[0], x[2]}, moments[2] = {x[0], groups};
+
+    RP_AT(s->attr, group_norm, eps).r = 1e-5;
+    RP_AT(s->attr, group_norm, groups).i = (int64_t)groups;
+    add_in(s, plan, plan->dtype, 3, x);
+    if (grad)
+        add_in(s, plan, plan->dtype, 3, x);
+    add_in(s, plan, plan->dtype, 1, &x[2]);
+    if (!grad)
+        add_in(s, plan, plan->dtype, 1, &x[2]);
+    for (int i = 0; i < 2 && grad; i++)
+        add_in(s, plan, plan->dtype, 2, moments);
+    if (grad)
+        make_positive(s, 4);
+    add_out(s, plan, plan->dtype, 3, x);
+    for (int i = 0; i < 2; i++)
+        add_out(s, plan, plan->dtype, 2, grad ? channels : moments);
+}

@@ -26,7 +26,7 @@ static bool rows_of(const rp_view *view, rows *r)
             return false;
         r->n *= view->shape[d];
     }
-    return r->n > 0;
+    return r->n > 0 && r->n <= (size_t)RP_CHUNK * RP_CHUNK; /* what channel_sums.inc.h takes */
 }
 
 #include "kernels/type_f32.h"

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Softmax, cross-entropy and layer norm for one instruction set, where rows are contiguous; other rows go to the
+ * Softmax, cross-entropy, layer norm and RMS norm for one instruction set, where rows are contiguous; other rows go to the
  * reference. */
 #include "kernels/cpu/functions/inline_math.h"
 
 #include "determinism/bits.h"
 #include "determinism/sum.h"
+#include "kernels/cpu/row_views.h"
 #include "kernels/cpu/stream.h"
 #include "kernels/cpu/functions/fast_rows.h"
 #include "kernels/ref/rows.h"
 
 /* Elements written at a time; bytes of exponentials kept on the stack, to be divided by their sum. */
 enum { ROW_BLOCK = 256, ROW_HELD = 64 << 10 };
+
+/* Bytes of lanes of gradients that stay in the first cache beside the rows that are added to them. */
+enum { LANES_HELD = 12 << 10, ROWS_HELD = 8 << 10 };
 
 /* Whether the output is large, and whole lines of it are written. */
 static bool row_streams(const rp_row *row, size_t size)
@@ -29,10 +33,12 @@ static size_t label_of(const rp_row *row, int v)
 #include "kernels/type_f32.h"
 #define BITS uint32_t
 #include "kernels/cpu/rows_type.inc.h"
+#include "kernels/cpu/norm_type.inc.h"
 #include "kernels/type_f64.h"
 #undef BITS
 #define BITS uint64_t
 #include "kernels/cpu/rows_type.inc.h"
+#include "kernels/cpu/norm_type.inc.h"
 
 /* Whether the views with a row (bit clear in single) have it contiguous. */
 static bool contiguous_rows(const rp_kernel_args *args, unsigned single)
@@ -88,5 +94,53 @@ ROWS(log_softmax, rp_items_rows, 0, 0, 3);
 ROWS(log_softmax_grad, rp_items_rows, 0, 0, 3);
 ROWS(cross_entropy, rp_items_elements, 1u << 0 | 1u << 2, 0, 3);
 ROWS(cross_entropy_grad, rp_items_rows, 1u << 1 | 1u << 3, 1, 3);
-ROWS(layer_norm, rp_items_rows, 0, 0, 1);
 ROWS(layer_norm_grad, rp_items_rows, 0, 0, 2);
+
+/* Norms whose big operands lie as rows at one step, and vectors in neighbours. big: the inputs before the vectors. */
+static bool plain_rows(const rp_kernel_args *args, row_views *r, size_t big)
+{
+    bool plain = row_views_from(&args->out[0], 0, &r[0]);
+
+    for (size_t i = 0; i < args->n_in && plain; i++)
+        plain = i < big ? row_views_from(&args->in[i], 0, &r[i + 1]) : args->in[i].stride[0] == 1;
+    for (size_t i = 1; i < args->n_out && plain; i++)
+        plain = args->out[i].stride[2] == 1;
+    return plain;
+}
+
+/* plain: by a few rows at once; other: the function for the rest. */
+#define NORM(name, big, work, other) \
+    extern const rp_kernel rp_kernel_##name##_ref; \
+    static void name##_run(const rp_kernel_args *args, size_t begin, size_t end) \
+    { \
+        row_views r[4]; \
+\
+        if (!plain_rows(args, r, big)) \
+            other(args, begin, end); \
+        else if (args->out[0].dtype == RP_F32) \
+            work##_f32(args, r, begin, end), stream_end(); \
+        else \
+            work##_f64(args, r, begin, end), stream_end(); \
+    } \
+    static size_t name##_items(const rp_kernel_args *args) \
+    { \
+        return rp_kernel_##name##_ref.items(args); \
+    } \
+    static size_t name##_cost(const rp_kernel_args *args) \
+    { \
+        return 1 + rp_kernel_##name##_ref.cost(args) / 4; \
+    } \
+    RP_DEFINE_KERNEL(name, name##_items, name##_run, name##_cost)
+
+static void layer_norm_row_by_row(const rp_kernel_args *args, size_t begin, size_t end)
+{
+    extern const rp_kernel rp_kernel_layer_norm_ref;
+
+    run_rows(args, begin, end, 0, 0, 1, args->out[0].dtype == RP_F32 ? layer_norm_fast_f32 : layer_norm_fast_f64,
+             &rp_kernel_layer_norm_ref);
+}
+
+NORM(layer_norm, 1, layer_norm_rows, layer_norm_row_by_row);
+NORM(rms_norm, 1, rms_norm_rows, rp_kernel_rms_norm_ref.run);
+NORM(layer_norm_backward, 2, layer_norm_lanes, rp_kernel_layer_norm_backward_ref.run);
+NORM(rms_norm_grad, 2, rms_norm_lanes, rp_kernel_rms_norm_grad_ref.run);

@@ -33,6 +33,8 @@
 SUM_OF(product_sum, x[i] * y[i])
 /* of h z, h = g gamma: x is g, y gamma, z the input, c its mean, d its 1/deviation */
 SUM_OF(slope_sum, (x[i] * y[i]) * ((z[i] - c) * d))
+/* the same of z = x c: x is g, y gamma, z the input, c its 1/deviation from 0 */
+SUM_OF(scaled_slope_sum, (x[i] * y[i]) * (z[i] * c))
 #undef SUM_OF
 
 /* Asks for what lies n elements behind the next `count`: the same place of the next row. */

@@ -9,7 +9,8 @@ rp_gpu_launcher rp_gpu_launch_matmul;
 rp_gpu_launcher rp_gpu_launch_reduce;       /* sum, mean, max, min, argmax, argmin */
 rp_gpu_launcher rp_gpu_launch_reduce_twice; /* var, logsumexp */
 rp_gpu_launcher rp_gpu_launch_cumsum;
-rp_gpu_launcher rp_gpu_launch_rows;       /* softmax, layer norm, cross-entropy and gradients */
+rp_gpu_launcher rp_gpu_launch_rows;       /* softmax, layer norm, RMS norm, cross-entropy and gradients */
+rp_gpu_launcher rp_gpu_launch_norm_lanes; /* layer_norm_backward, rms_norm_grad */
 rp_gpu_launcher rp_gpu_launch_batch_norm; /* and batch_norm_train */
 rp_gpu_launcher rp_gpu_launch_batch_norm_grad;
 rp_gpu_launcher rp_gpu_launch_conv_tile;   /* conv2d and its gradients in tiles, or as a matrix product */

@@ -59,5 +59,9 @@ namespace batch
 {
 #include "kernels/ref/conv/batch_norm.c"
 }
+namespace group
+{
+#include "kernels/ref/conv/group_norm.c"
+}
 
 #include "kernels/gpu/device_end.h"

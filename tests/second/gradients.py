@@ -262,17 +262,22 @@ def rule_max(c):
 
 def rule_layer_norm(c):
     x, gamma, beta = c.i.ins
-    found = [None] * 3
-    if c.reach[0]:
-        found[0] = c.b.put("layer_norm_grad", c.g, x, gamma, eps=c.at["eps"])
-    if c.reach[1]:
-        dtype, shape = c.b.kind(gamma)
-        o, n = c.b.fill(1, dtype, shape), c.b.fill(0, dtype, shape)
-        z = c.b.put("layer_norm", x, o, n, eps=c.at["eps"])
-        found[1] = c.b.back(c.b.put("mul", c.g, z), gamma)
-    if c.reach[2]:
-        found[2] = c.b.back(c.g, beta)
-    return found
+    if not (c.reach[1] or c.reach[2]):
+        return [c.b.put("layer_norm_grad", c.g, x, gamma, eps=c.at["eps"]), None, None]
+    dx, q, p = c.b.body.append("layer_norm_backward", c.at, [c.g, x, gamma])
+    return [dx if c.reach[0] else None, folded(c.b, q) if c.reach[1] else None,
+            folded(c.b, p) if c.reach[2] else None]
+
+
+def rule_rms_norm(c):
+    x, gamma = c.i.ins
+    dx, q = c.b.body.append("rms_norm_grad", c.at, [c.g, x, gamma])
+    return [dx if c.reach[0] else None, folded(c.b, q) if c.reach[1] else None]
+
+
+def folded(b, lanes):
+    s = b.put("sum", b.put("sum", lanes, axes=[1]), axes=[0])
+    return b.put("reshape", s, shape=list(b.shape(lanes)[-1:]))
 
 
 def brought(b, v, to):
@@ -327,10 +332,54 @@ def rule_softmax_grad(c):
     return [first, b.put("sub", l, r)]
 
 
+def lanes_of(b, v, lanes):
+    """lanes(v) of 11.4."""
+    k, width, n = b.shape(lanes)
+    count = math.prod(b.shape(v)[:-1])
+    turns = 64 if k > 1 else -(-count // width) if width else 0
+    v = b.put("reshape", v, shape=[count, n])
+    v = b.put("pad", v, before=[0, 0], after=[k * turns * width - count, 0])
+    v = b.put("reshape", v, shape=[k, turns, width, n])
+    return b.put("reshape", b.put("sum", v, axes=[1]), shape=[k, width, n])
+
+
 def rule_layer_norm_grad(c):
     """E of 11.4."""
+    start = len(c.b.body.instructions)
+    y, _ = slope(c)
+    return through(c, start, [y], [c.g])
+
+
+def seeded(c, start, ys):
+    """Through an expansion, seeded where an output has a gradient."""
+    pairs = [(y, g) for y, g in zip(ys, c.gradients) if g is not None]
+    return through(c, start, [y for y, _ in pairs], [g for _, g in pairs])
+
+
+def rule_layer_norm_backward(c):
+    """L of 11.4."""
+    start = len(c.b.body.instructions)
+    g, (_, q, _) = c.i.ins[0], c.i.outs
+    dx, z = slope(c)
+    first = lanes_of(c.b, c.b.put("mul", g, z), q)
+    return seeded(c, start, [dx, first, lanes_of(c.b, g, q)])
+
+
+def rule_rms_norm_grad(c):
+    """M of 11.4."""
     b, (g, x, gamma) = c.b, c.i.ins
     start = len(b.body.instructions)
+    t = b.put("mul", g, gamma)
+    v = b.mean_of_rows(b.put("mul", x, x))
+    s = b.put("sqrt", b.add_scalar(v, c.at["eps"]))
+    z = b.put("div", x, s)
+    m = b.put("mul", z, b.mean_of_rows(b.put("mul", t, z)))
+    dx = b.put("div", b.put("sub", t, m), s)
+    return seeded(c, start, [dx, lanes_of(b, b.put("mul", g, z), c.i.outs[1])])
+
+
+def slope(c):
+    b, (g, x, gamma) = c.b, c.i.ins
     t = b.put("mul", g, gamma)
     d = b.put("sub", x, b.mean_of_rows(x))
     v = b.mean_of_rows(b.put("mul", d, d))
@@ -338,8 +387,7 @@ def rule_layer_norm_grad(c):
     z = b.put("div", d, s)
     l = b.put("sub", t, b.mean_of_rows(t))
     m = b.mean_of_rows(b.put("mul", t, z))
-    y = b.put("div", b.put("sub", l, b.put("mul", z, m)), s)
-    return through(c, start, [y], [c.g])
+    return b.put("div", b.put("sub", l, b.put("mul", z, m)), s), z
 
 
 def through(c, start, ys, seeds):
@@ -400,6 +448,7 @@ RULES = {
     "min": rule_max,
     "softmax": unary(lambda b, g, x, y: b.put("softmax_grad", g, y)),
     "layer_norm": rule_layer_norm,
+    "rms_norm": rule_rms_norm,
     "matmul": rule_matmul,
     "relu_grad": lambda c: [c.b.put("relu_grad", c.g, c.operand(1)) if c.reach[0] else None, None],
     "gelu_grad": rule_gelu_grad,
@@ -407,6 +456,8 @@ RULES = {
     "sigmoid_grad": second_of("sigmoid_grad", lambda b, y: b.add_scalar(b.scale(y, -2), 1)),
     "softmax_grad": rule_softmax_grad,
     "layer_norm_grad": rule_layer_norm_grad,
+    "layer_norm_backward": rule_layer_norm_backward,
+    "rms_norm_grad": rule_rms_norm_grad,
 }
 
 

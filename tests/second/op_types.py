@@ -87,6 +87,9 @@ FORMS = {
     "cross_entropy": ({}, 2),
     "layer_norm": ({"eps": "real"}, 3),
     "layer_norm_grad": ({"eps": "real"}, 3),
+    "layer_norm_backward": ({"eps": "real"}, 3),
+    "rms_norm": ({"eps": "real"}, 2),
+    "rms_norm_grad": ({"eps": "real"}, 3),
     "matmul": ({}, 2),
     "cholesky": ({"tolerance": "real"}, 1),
     "triangular_solve": ({"transposed": "bool", "upper": "bool"}, 2),
@@ -286,6 +289,22 @@ def infer_layer_norm_grad(at, types, shapes):
     return [types[0]]
 
 
+def infer_rms_norm(at, types, shapes):
+    rows(types)
+    need(same(types, REALS) and shapes[1] == shapes[0][-1:] and 0 <= at["eps"] < 1e30, "rms_norm")
+    return [types[0]]
+
+
+def infer_lanes(results):
+    """dx, then the lanes of 7.5 for each sum over the rows."""
+    def infer(at, types, shapes):
+        n, count = shapes[0][-1], math.prod(shapes[0][:-1])
+        lanes = (types[0][0], (max(1, -(-count // 4096)), min(count, 64), n))
+        return infer_layer_norm_grad(at, types, shapes) + [lanes] * (results - 1)
+
+    return infer
+
+
 def infer_matmul(at, types, shapes):
     dtype = same(types, REALS + ("bf16",))
     a, b = shapes
@@ -359,6 +378,9 @@ INFER = {
     "cross_entropy": infer_cross_entropy,
     "layer_norm": infer_layer_norm,
     "layer_norm_grad": infer_layer_norm_grad,
+    "layer_norm_backward": infer_lanes(3),
+    "rms_norm": infer_rms_norm,
+    "rms_norm_grad": infer_lanes(2),
     "matmul": infer_matmul,
     "cholesky": infer_cholesky,
     "triangular_solve": infer_triangular_solve,

@@ -445,6 +445,60 @@ def layer_norm_grad(at, dtype, g, x, gamma):
     return [mul(sub(sub(u, a), mul(v, b)), r) for u, v in zip(h, z)]
 
 
+def scaled(at, dtype, x):
+    """r and N of 7.10."""
+    add, _, mul, div = stepwise(dtype)
+    n = rounded(float(len(x)), dtype)
+    square = div(total([mul(v, v) for v in x], dtype), n)
+    return div(1.0, rounded(sqrt64(add(square, rounded(at["eps"], dtype))), dtype)), n
+
+
+def rms_norm(at, dtype, x, gamma):
+    _, _, mul, _ = stepwise(dtype)
+    r, _ = scaled(at, dtype, x)
+    return [mul(mul(v, r), a) for v, a in zip(x, gamma)]
+
+
+def rms_norm_grad(at, dtype, g, x, gamma):
+    _, sub, mul, div = stepwise(dtype)
+    r, n = scaled(at, dtype, x)
+    h = [mul(a, b) for a, b in zip(g, gamma)]
+    z = [mul(v, r) for v in x]
+    b = div(total([mul(u, v) for u, v in zip(h, z)], dtype), n)
+    return [mul(sub(u, mul(v, b)), r) for u, v in zip(h, z)]
+
+
+def with_lanes(dx, z_of, results):
+    """dx by rows, then the lanes over the rows of g z and, of three results, g."""
+    def compute(at, types, values, out):
+        dtype, n = types[0][0], types[0][1][-1]
+        add, _, mul, _ = stepwise(dtype)
+        g, x, gamma = values
+        chunks, width, _ = out[1][1]
+        found = [], *([0.0] * (chunks * width * n) for _ in range(results - 1))
+        for m in range(len(g) // n):
+            row = slice(m * n, (m + 1) * n)
+            found[0].extend(dx(at, dtype, g[row], x[row], gamma))
+            first = (m // 4096 * width + m % 64) * n
+            for i, (u, v) in enumerate(zip(g[row], z_of(at, dtype, x[row]))):
+                found[1][first + i] = add(found[1][first + i], mul(u, v))
+                if results == 3:
+                    found[2][first + i] = add(found[2][first + i], u)
+        return list(found)
+
+    return compute
+
+
+def layer_norm_z(at, dtype, x):
+    d, r, _ = normed(at, dtype, x)
+    return [stepwise(dtype)[2](v, r) for v in d]
+
+
+def rms_norm_z(at, dtype, x):
+    r, _ = scaled(at, dtype, x)
+    return [stepwise(dtype)[2](v, r) for v in x]
+
+
 def compute_matmul(at, types, values, results):
     dtype, shape = results[0]
     (m, k), n = types[0][1][-2:], types[1][1][-1]
@@ -606,6 +660,9 @@ COMPUTE = {
     "cross_entropy": compute_cross_entropy,
     "layer_norm": by_rows(layer_norm),
     "layer_norm_grad": by_rows(layer_norm_grad),
+    "layer_norm_backward": with_lanes(layer_norm_grad, layer_norm_z, 3),
+    "rms_norm": by_rows(rms_norm),
+    "rms_norm_grad": with_lanes(rms_norm_grad, rms_norm_z, 2),
     "matmul": compute_matmul,
     "cholesky": compute_cholesky,
     "triangular_solve": compute_triangular_solve,

@@ -306,3 +306,52 @@ rp_status infer_batch_norm_grad(const rp_op *op, const rp_attr *attr, const rp_t
         return refuse(op, &in[0], &in[1], "a gradient like x", err);
     return check_channels(op, &in[1], in, 2, n_in, err);
 }
+
+/* ---- group norm ---- */
+
+/* x [n, .., c], whose channels the groups divide; the moments are [n, groups]. */
+static rp_status check_groups(const rp_op *op, const rp_attr *attr, const rp_type *x, rp_type *moments, rp_error *err)
+{
+    const int64_t groups = RP_AT(attr, group_norm, groups).i;
+
+    if (x->rank < 2 || x->shape[x->rank - 1] == 0)
+        return refuse(op, x, NULL, "rank 2 or more and a last axis of at least one channel", err);
+    if (groups < 1 || (uint64_t)groups > x->shape[x->rank - 1] || x->shape[x->rank - 1] % (uint64_t)groups != 0)
+        return rp_fail(err, RP_ESHAPE, "%s: found groups %lld, expected a divisor of the %zu channels", op->name,
+                       (long long)groups, x->shape[x->rank - 1]);
+    *moments = (rp_type){.dtype = x->dtype, .rank = 2, .shape = {x->shape[0], (size_t)groups}};
+    return RP_OK;
+}
+
+/* y and, one a group of a sample, mean and var. */
+rp_status infer_group_norm(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
+                           rp_error *err)
+{
+    rp_status status = check_groups(op, attr, &in[0], &out[1], err);
+
+    out[0] = in[0];
+    out[2] = out[1];
+    return status == RP_OK ? check_channels(op, &in[0], in, 1, n_in, err) : status;
+}
+
+/* dx and, one a channel of a sample, what its positions give dgamma and dbeta. */
+rp_status infer_group_norm_grad(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
+                                rp_error *err)
+{
+    rp_type moments;
+    rp_status status = check_groups(op, attr, &in[1], &moments, err);
+
+    (void)n_in;
+    out[0] = in[1];
+    if (status == RP_OK && !rp_type_equal(&in[0], &in[1]))
+        status = refuse(op, &in[0], &in[1], "a gradient like x", err);
+    if (status == RP_OK)
+        status = check_channels(op, &in[1], in, 2, 3, err);
+    for (size_t i = 3; i < 5 && status == RP_OK; i++)
+        if (!rp_type_equal(&in[i], &moments))
+            status = refuse(op, &in[1], &in[i], "a mean and a var like x's samples and its groups", err);
+    if (status != RP_OK)
+        return status;
+    out[1] = out[2] = (rp_type){.dtype = in[1].dtype, .rank = 2, .shape = {in[1].shape[0], in[2].shape[0]}};
+    return RP_OK;
+}

@@ -191,3 +191,20 @@ rp_tensor rp_batch_norm_train(rp_tensor x, rp_tensor gamma, rp_tensor beta, doub
         *var = out[2];
     return out[0];
 }
+
+rp_tensor rp_group_norm(rp_tensor x, rp_tensor gamma, rp_tensor beta, size_t groups, double eps)
+{
+    rp_tensor in[] = {x, gamma, beta}, out[RP_MAX_OUT];
+    rp_attr attr[RP_MAX_ATTR] = {{.r = eps}};
+
+    RP_AT(attr, group_norm, groups).i = attribute(groups);
+    rp_emit(rp_graph_of(in, 3), RP_OP_group_norm, attr, in, 3, out);
+    return out[0];
+}
+
+rp_tensor rp_instance_norm(rp_tensor x, rp_tensor gamma, rp_tensor beta, double eps)
+{
+    const rp_type *type = rp_tensor_ok(x) ? rp_tensor_type(x) : NULL;
+
+    return rp_group_norm(x, gamma, beta, type && type->rank > 0 ? type->shape[type->rank - 1] : 1, eps);
+}

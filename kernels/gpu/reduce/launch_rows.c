@@ -2,6 +2,7 @@
  * Launches of kernels whose item is a row along the last axis. A warp takes a row of up to one chunk of 4096, a block a
  * longer one. */
 #include <stdio.h>
+#include <string.h>
 
 #include "kernels/gpu/reduce/launch_axes.h"
 #include "kernels/gpu/launch_tuned.h"
@@ -26,7 +27,11 @@ static const char *operands_of(rp_kernel_id kernel)
     case RP_K_layer_norm:
         return "rrvv";
     case RP_K_layer_norm_grad:
+    case RP_K_layer_norm_backward:
+    case RP_K_rms_norm_grad:
         return "rrrv";
+    case RP_K_rms_norm:
+        return "rrv";
     default:
         return NULL;
     }
@@ -62,22 +67,70 @@ static bool lay_out(rp_gpu_rows *p, const rp_kernel_args *args, const char *oper
     return rp_gpu_axes_of(&p->rows, strides, views, n, 0, false, &p->count);
 }
 
+static void run(rp_gpu_queue *queue, rp_gpu_rows *p, rp_kernel_id kernel, rp_dtype dtype)
+{
+    char name[48];
+
+    snprintf(name, sizeof name, "rp_gpu_%s_%s", rp_kernel_name(kernel), dtype == RP_F32 ? "f32" : "f64");
+    rp_gpu_run(queue, name,
+               (rp_gpu_grid){p->block ? p->count : rp_gpu_blocks(p->count, WARPS), 1, 1, WARPS * WARP, 0}, p, sizeof *p);
+}
+
 bool rp_gpu_launch_rows(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_kernel_args *args)
 {
     const char *operands = operands_of(kernel);
     rp_gpu_rows p = {0};
-    char name[48];
 
     if (operands == NULL || !lay_out(&p, args, operands))
         return false;
-    if (kernel == RP_K_layer_norm || kernel == RP_K_layer_norm_grad)
+    if (kernel == RP_K_layer_norm || kernel == RP_K_layer_norm_grad || kernel == RP_K_rms_norm)
         p.eps = RP_AT(args->attr, layer_norm, eps).r;
     if (kernel == RP_K_cross_entropy || kernel == RP_K_cross_entropy_grad)
         p.label_i32 = args->in[kernel == RP_K_cross_entropy ? 1 : 2].dtype == RP_I32;
+    if (p.count > 0)
+        run(queue, &p, kernel, args->out[0].dtype);
+    return true;
+}
+
+static void lanes_of(void **at, i64 *step, const rp_view *lanes)
+{
+    *at = lanes->data;
+    for (int d = 0; d < 3; d++)
+        step[d] = lanes->stride[d];
+}
+
+/* dx by rows, which leave their moments, then the lanes by columns. */
+bool rp_gpu_launch_norm_lanes(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_kernel_args *args)
+{
+    const bool rms = kernel == RP_K_rms_norm_grad;
+    const rp_dtype dtype = args->out[0].dtype;
+    const u64 most = 32u * (u64)rp_gpu_multiprocessors(queue);
+    rp_gpu_rows p = {.eps = RP_AT(args->attr, layer_norm_backward, eps).r};
+    rp_gpu_norm_lanes l = {.g = args->in[0].data, .x = args->in[1].data};
+    u64 blocks;
+
+    if (!lay_out(&p, args, operands_of(kernel)))
+        return false;
     if (p.count == 0)
         return true;
-    snprintf(name, sizeof name, "rp_gpu_%s_%s", rp_kernel_name(kernel), args->out[0].dtype == RP_F32 ? "f32" : "f64");
-    rp_gpu_run(queue, name, (rp_gpu_grid){p.block ? p.count : rp_gpu_blocks(p.count, WARPS), 1, 1, WARPS * WARP, 0}, &p,
-               sizeof p);
+    p.scale = rp_gpu_workspace(queue, 2 * (size_t)p.count * rp_dtype_size(dtype));
+    if (p.scale == NULL)
+        return true; /* queue->status tells */
+    p.center = rms ? NULL : (char *)p.scale + (size_t)p.count * rp_dtype_size(dtype);
+    run(queue, &p, rms ? kernel : RP_K_layer_norm_grad, dtype);
+    l.center = p.center, l.scale = p.scale;
+    lanes_of(&l.q, l.q_step, &args->out[1]);
+    if (!rms)
+        lanes_of(&l.p, l.p_step, &args->out[2]);
+    memcpy(l.g_row, p.row[1], sizeof l.g_row);
+    memcpy(l.x_row, p.row[2], sizeof l.x_row);
+    l.g_last = p.step[1], l.x_last = p.step[2];
+    l.rows = p.rows;
+    l.all = p.count, l.n = p.n, l.lanes = (u32)args->out[1].shape[1];
+    l.count = (u64)args->out[1].shape[0] * l.lanes * l.n;
+    blocks = (l.count + WARPS * WARP - 1) / (WARPS * WARP);
+    if (blocks > 0)
+        rp_gpu_run(queue, dtype == RP_F32 ? "rp_gpu_norm_lanes_f32" : "rp_gpu_norm_lanes_f64",
+                   (rp_gpu_grid){(u32)(blocks < most ? blocks : most), 1, 1, WARPS * WARP, 0}, &l, sizeof l);
     return true;
 }

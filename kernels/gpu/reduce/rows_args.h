@@ -17,6 +17,20 @@ typedef struct rp_gpu_rows {
     u32 block;     /* a block takes a row; else each of its warps one */
     u32 label_i32; /* labels are 32 bits wide, else 64 */
     double eps;
+    void *center, *scale; /* [count]: where a norm's gradient leaves each row's mean and 1/deviation; NULL: nowhere */
 } rp_gpu_rows;
+
+/* The lanes of sums over rows of g z and of g, z = (x - center) scale: [chunks, lanes, n] (CONTRACT 7.5). */
+typedef struct rp_gpu_norm_lanes {
+    rp_gpu_head head;
+    const void *g, *x;
+    const void *center, *scale; /* center NULL: 0 */
+    void *q, *p;                /* p NULL: not wanted */
+    i64 g_row[RP_GPU_AXES], x_row[RP_GPU_AXES], g_last, x_last;
+    i64 q_step[3], p_step[3];
+    rp_gpu_axes rows;
+    u32 all, n, lanes; /* rows, their length */
+    u64 count;         /* elements of q */
+} rp_gpu_norm_lanes;
 
 #endif

@@ -220,6 +220,10 @@ ROW_KERNEL(layer_norm_grad)
     const T *g = ROW(1), *x = ROW(2), *gamma = (const T *)p.at[3];
 
     MOMENTS(x, 2)
+    if (p.scale != NULL && team.warp == 0 && team.lane == 0) {
+        ((T *)p.center)[row] = mean;
+        ((T *)p.scale)[row] = r;
+    }
     SUM(h_sum, term = AT(g, 1, i) * AT(gamma, 3, i))
     SUM(hz_sum, term = AT(g, 1, i) * AT(gamma, 3, i); term = term * ((AT(x, 2, i) - mean) * r))
     const T a = h_sum / count, b = hz_sum / count;
@@ -229,6 +233,64 @@ ROW_KERNEL(layer_norm_grad)
         const T h = AT(g, 1, i) * AT(gamma, 3, i), z = (AT(x, 2, i) - mean) * r;
 
         AT(dx, 0, i) = ((h - a) - z * b) * r;
+    }
+}
+
+/* r = 1 / sqrt(sum(x^2)/n + eps) */
+#define SCALE(x, v) \
+    const T count = (T)n; \
+    SUM(square, term = AT(x, v, i) * AT(x, v, i)) \
+    const T r = (T)1 / ROOT(square / count + (T)p.eps);
+
+/* y_i = (x_i r) gamma_i */
+ROW_KERNEL(rms_norm)
+{
+    ROW_BEGIN(rms_norm)
+    T *y = ROW(0);
+    const T *x = ROW(1), *gamma = (const T *)p.at[2];
+
+    SCALE(x, 1)
+    EACH(i) AT(y, 0, i) = (AT(x, 1, i) * r) * AT(gamma, 2, i);
+}
+
+/* With h_i = g_i gamma_i and z_i = x_i r: b = sum(h z)/n, dx_i = (h_i - z_i b) r */
+ROW_KERNEL(rms_norm_grad)
+{
+    ROW_BEGIN(rms_norm_grad)
+    T *dx = ROW(0);
+    const T *g = ROW(1), *x = ROW(2), *gamma = (const T *)p.at[3];
+
+    SCALE(x, 2)
+    if (team.warp == 0 && team.lane == 0)
+        ((T *)p.scale)[row] = r;
+    SUM(hz_sum, term = (AT(g, 1, i) * AT(gamma, 3, i)) * (AT(x, 2, i) * r))
+    const T b = hz_sum / count;
+
+    EACH(i) AT(dx, 0, i) = (AT(g, 1, i) * AT(gamma, 3, i) - (AT(x, 2, i) * r) * b) * r;
+}
+
+/* A thread takes an element of the lanes: the rows that join it, in order. */
+RP_GPU_KERNEL(WARP *WARPS, 2) PASTE(rp_gpu_norm_lanes)(const RP_GPU_PARAMETER rp_gpu_norm_lanes p)
+{
+    RP_GPU_BEGIN(p);
+    for (u64 i = (u64)RP_GPU_BLOCK_X * (WARP * WARPS) + RP_GPU_THREAD; i < p.count;
+         i += (u64)RP_GPU_BLOCKS_X * (WARP * WARPS)) {
+        const u64 item = i / p.n;
+        const u32 c = (u32)(i - item * p.n), chunk = (u32)(item / p.lanes), lane = (u32)(item - (u64)chunk * p.lanes);
+        const u64 begin = (u64)chunk * RP_GPU_CHUNK, end = p.all - begin < RP_GPU_CHUNK ? p.all : begin + RP_GPU_CHUNK;
+        T gz_sum = 0, g_sum = 0;
+
+        for (u64 row = begin + lane; row < end; row += RP_GPU_LANES) {
+            const T g = ((const T *)p.g)[rp_gpu_offset(&p.rows, p.g_row, (u32)row) + (i64)c * p.g_last];
+            const T x = ((const T *)p.x)[rp_gpu_offset(&p.rows, p.x_row, (u32)row) + (i64)c * p.x_last];
+            const T mean = p.center != NULL ? ((const T *)p.center)[row] : (T)0;
+
+            gz_sum = gz_sum + g * ((x - mean) * ((const T *)p.scale)[row]);
+            g_sum = g_sum + g;
+        }
+        ((T *)p.q)[(i64)chunk * p.q_step[0] + (i64)lane * p.q_step[1] + (i64)c * p.q_step[2]] = gz_sum;
+        if (p.p != NULL)
+            ((T *)p.p)[(i64)chunk * p.p_step[0] + (i64)lane * p.p_step[1] + (i64)c * p.p_step[2]] = g_sum;
     }
 }
 
@@ -247,3 +309,4 @@ ROW_KERNEL(layer_norm_grad)
 #undef EACH
 #undef SUM
 #undef MOMENTS
+#undef SCALE

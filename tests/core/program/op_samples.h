@@ -240,6 +240,16 @@ static const op_sample op_samples[] = {
     {RP_OP_layer_norm_grad, 3, {D(1, 4), D(1, 4), D(1, 4)}, {{.r = 0.1}}},
     {RP_OP_layer_norm_grad, 3, {D(3, 2, 1, 3), D(3, 2, 1, 3), D(1, 3)}, {{.r = 0.01}}},
     {RP_OP_layer_norm_grad, 3, {D(2, 3, 1), D(2, 3, 1), D(1, 1)}, {{.r = 0.5}}},
+    {RP_OP_layer_norm_backward, 3, {D(2, 2, 5), D(2, 2, 5), D(1, 5)}, {{.r = 0.1}}},
+    {RP_OP_layer_norm_backward, 3, {D(1, 4), D(1, 4), D(1, 4)}, {{.r = 0.1}}},
+    {RP_OP_layer_norm_backward, 3, {D(3, 2, 1, 3), D(3, 2, 1, 3), D(1, 3)}, {{.r = 0.01}}},
+    {RP_OP_layer_norm_backward, 3, {D(2, 3, 1), D(2, 3, 1), D(1, 1)}, {{.r = 0.5}}},
+    {RP_OP_rms_norm, 2, {D(2, 2, 5), D(1, 5)}, {{.r = 0.1}}},
+    {RP_OP_rms_norm, 2, {D(1, 4), D(1, 4)}, {{.r = 0}}},
+    {RP_OP_rms_norm, 2, {D(3, 2, 2, 3), D(1, 3)}, {{.r = 0.01}}},
+    {RP_OP_rms_norm_grad, 3, {D(2, 2, 5), D(2, 2, 5), D(1, 5)}, {{.r = 0.1}}},
+    {RP_OP_rms_norm_grad, 3, {D(1, 4), D(1, 4), D(1, 4)}, {{.r = 0.1}}},
+    {RP_OP_rms_norm_grad, 3, {D(3, 2, 1, 3), D(3, 2, 1, 3), D(1, 3)}, {{.r = 0.01}}},
     {RP_OP_cross_entropy, 2, {D(2, 3, 4), I64(1, 3)}, {{0}}},
     {RP_OP_cross_entropy, 2, {D(2, 1, 2), I32(1, 1)}, {{0}}},
     {RP_OP_cross_entropy, 2, {D(2, 2, 1), I32(1, 2)}, {{0}}},
@@ -336,6 +346,12 @@ static const op_sample op_samples[] = {
     {RP_OP_resize_grad, 1, {D(3, 2, 5, 4)}, RESIZE(1, 3, 1, 0, 0)},
     {RP_OP_resize_grad, 1, {D(2, 3, 3)}, RESIZE(1, 5, 2, 1, 0)},
 #undef RESIZE
+    {RP_OP_group_norm, 3, {D(3, 2, 3, 4), D(1, 4), D(1, 4)}, {{.r = 0.1}, {.i = 2}}},
+    {RP_OP_group_norm, 3, {D(4, 2, 2, 2, 3), D(1, 3), D(1, 3)}, {{.r = 0.01}, {.i = 3}}},
+    {RP_OP_group_norm, 3, {D(2, 2, 4), D(1, 4), D(1, 4)}, {{.r = 0.1}, {.i = 1}}},
+    {RP_OP_group_norm_grad, 5, {D(3, 2, 3, 4), D(3, 2, 3, 4), D(1, 4), D(2, 2, 2), D(2, 2, 2)}, {{.r = 0.1}, {.i = 2}}},
+    {RP_OP_group_norm_grad, 5, {D(4, 2, 1, 2, 3), D(4, 2, 1, 2, 3), D(1, 3), D(2, 2, 3), D(2, 2, 3)}, {{.r = 0.1}, {.i = 3}}},
+    {RP_OP_group_norm_grad, 5, {D(2, 2, 4), D(2, 2, 4), D(1, 4), D(2, 2, 1), D(2, 2, 1)}, {{.r = 0.1}, {.i = 1}}},
     {RP_OP_conv2d_winograd, 2, {D(4, 1, 3, 3, 2), D(4, 3, 3, 2, 3)}, {PLACE(1, 1, 1, 1, 1, 1, 1, 1), {.i = 1}}},
     {RP_OP_conv2d_winograd, 2, {D(4, 2, 5, 4, 1), D(4, 3, 3, 1, 2)}, {PLACE(1, 1, 2, 0, 1, 2, 1, 1), {.i = 1}}},
 };
@@ -393,6 +409,7 @@ static inline double sample_real(const op_sample *s, size_t input, size_t k)
     bool narrow = domain == DOMAIN_HALF;
     bool positive = domain == DOMAIN_POSITIVE || (domain == DOMAIN_BASE && input == 0) ||
                     (s->op == RP_OP_batch_norm && input == 4) || (s->op == RP_OP_batch_norm_grad && input == 4) ||
+                    (s->op == RP_OP_group_norm_grad && input == 4) ||
                     rp_op_get(s->op)->infer == infer_optimizer; /* second moments and corrections are */
 
     if (narrow)

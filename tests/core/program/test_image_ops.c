@@ -137,6 +137,13 @@ static void pooling_and_batch_norm_compute_their_formulas(void **state)
     assert_image(run, var, SHAPE(1), (double[]){1});
     assert_image(run, rp_batch_norm_train(v, two, one, 0, NULL, NULL), SHAPE(2, 1), (double[]){-1, 3});
     assert_image(run, rp_batch_norm(v, two, one, one, four, 0), SHAPE(2, 1), (double[]){1, 3});
+    /* each sample alone is its mean, so that only beta is left; two channels in one group are a pair about theirs */
+    assert_image(run, rp_group_norm(v, two, one, 1, 1), SHAPE(2, 1), (double[]){1, 1});
+    assert_image(run, rp_instance_norm(rp_reshape(v, SHAPE(1, 2, 1)), two, one, 0), SHAPE(1, 2, 1), (double[]){-1, 3});
+    assert_image(run,
+                 rp_group_norm(rp_reshape(v, SHAPE(1, 2)), put(run, SHAPE(2), (double[]){2, 4}),
+                               put(run, SHAPE(2), (double[]){1, 0}), 1, 0),
+                 SHAPE(1, 2), (double[]){-1, 4});
     assert_int_equal(rp_step_end(run, NULL), RP_OK);
     rp_run_free(run);
 }
@@ -444,6 +451,23 @@ static const struct {
     {"batch_norm_grad", "{\"eps\":\"0\"}", 5, {"[2,5,4]", X, "[4]", "[4]", "[4]"}, "a gradient like x"},
     {"batch_norm_grad", "{\"eps\":\"0\"}", 5, {X, X, "[4]", "[4]", "[]"}, "one value a channel"},
     {"batch_norm_grad", "{\"eps\":\"-1\"}", 5, {X, X, "[4]", "[4]", "[4]"}, "eps"},
+#define GROUPS(eps, groups) "{\"eps\":\"" eps "\",\"groups\":" groups "}"
+    {"group_norm", GROUPS("0", "2"), 3, {X, "[4]", "[4]"}, NULL},
+    {"group_norm", GROUPS("0", "4"), 3, {"[0,4]", "[4]", "[4]"}, NULL},
+    {"group_norm", GROUPS("0", "3"), 3, {X, "[4]", "[4]"}, "found groups 3, expected a divisor of the 4 channels"},
+    {"group_norm", GROUPS("0", "0"), 3, {X, "[4]", "[4]"}, "found groups 0"},
+    {"group_norm", GROUPS("0", "-2"), 3, {X, "[4]", "[4]"}, "found groups -2"},
+    {"group_norm", GROUPS("0", "8"), 3, {X, "[4]", "[4]"}, "found groups 8"},
+    {"group_norm", GROUPS("-1", "2"), 3, {X, "[4]", "[4]"}, "eps"},
+    {"group_norm", GROUPS("0", "1"), 3, {"[4]", "[4]", "[4]"}, "rank 2 or more"},
+    {"group_norm", GROUPS("0", "1"), 3, {"[2,0]", "[0]", "[0]"}, "at least one channel"},
+    {"group_norm", GROUPS("0", "2"), 3, {X, "[4]", "[5]"}, "one value a channel"},
+    {"group_norm_grad", GROUPS("0", "2"), 5, {"[3,5,4]", "[3,5,4]", "[4]", "[3,2]", "[3,2]"}, NULL},
+    {"group_norm_grad", GROUPS("0", "2"), 5, {"[3,6,4]", "[3,5,4]", "[4]", "[3,2]", "[3,2]"}, "a gradient like x"},
+    {"group_norm_grad", GROUPS("0", "2"), 5, {"[3,5,4]", "[3,5,4]", "[3]", "[3,2]", "[3,2]"}, "one value a channel"},
+    {"group_norm_grad", GROUPS("0", "2"), 5, {"[3,5,4]", "[3,5,4]", "[4]", "[3,4]", "[3,2]"}, "a mean and a var"},
+    {"group_norm_grad", GROUPS("0", "2"), 5, {"[3,5,4]", "[3,5,4]", "[4]", "[3,2]", "[6]"}, "a mean and a var"},
+#undef GROUPS
 };
 
 /* {"contract":1,"inputs":[..],"instructions":[[op,attributes,[0..],[n..]]],"outputs":[]}; dtype: of the last operand */

@@ -603,6 +603,10 @@ static void real_attributes_that_mean_nothing_are_refused(void **state)
         {"elu", {"alpha"}, {NAN}, false, false},
         {"layer_norm_grad", {"eps"}, {-1e-5}, false, false},
         {"layer_norm_grad", {"eps"}, {1e30}, false, false},
+        {"layer_norm_backward", {"eps"}, {-1e-5}, false, false},
+        {"rms_norm", {"eps"}, {-1e-5}, false, false},
+        {"rms_norm", {"eps"}, {0}, true, true},
+        {"rms_norm_grad", {"eps"}, {1e30}, false, false},
         {"layer_norm", {"eps"}, {NAN}, false, false},
         {"layer_norm", {"eps"}, {0}, true, true},
         {"batch_norm_grad", {"eps"}, {-1}, false, false},
@@ -642,6 +646,8 @@ static void real_attributes_that_mean_nothing_are_refused(void **state)
                 in[0] = rng;
             if (strncmp(op->name, "layer_norm", 10) == 0)
                 in[2] = row, in[1] = op->name[10] ? two : row;
+            if (strncmp(op->name, "rms_norm", 8) == 0)
+                in[2] = row, in[1] = op->name[8] ? two : row;
             if (strcmp(op->name, "batch_norm_grad") == 0)
                 in[2] = in[3] = in[4] = row;
             for (int k = op->n_out + 1; k < op->n_in && (op->n_out > 1 && op->flags & RP_OP_INPLACE); k++)

@@ -185,6 +185,16 @@ static void b_layer_norm(rp_run *run, rp_tensor x, rp_tensor i)
     (void)i;
     rp_layer_norm(x, put_f32(run, SHAPE(2), NULL), put_f32(run, SHAPE(3), NULL), 0.1);
 }
+static void b_rms_norm(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)i;
+    rp_rms_norm(x, put_f32(run, SHAPE(3), NULL), 0.1);
+}
+static void b_instance_norm(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)i;
+    rp_instance_norm(x, put_f32(run, SHAPE(3), NULL), put_f32(run, SHAPE(3), NULL), 0.1);
+}
 static void b_dropout_rate(rp_run *run, rp_tensor x, rp_tensor i)
 {
     (void)run;
@@ -294,6 +304,8 @@ static const struct {
     {b_one_hot, RP_EDATA, "one_hot: index 9"},
     {b_labels, RP_EDATA, "cross_entropy: index 9"},
     {b_layer_norm, RP_ESHAPE, "gamma and beta"},
+    {b_rms_norm, RP_ESHAPE, "gamma as long as the last axis"},
+    {b_instance_norm, RP_ESHAPE, "one value a channel"},
     {b_dropout_rate, RP_ESHAPE, "rate < 1"},
     {b_dropout_rng, RP_ESHAPE, "{seed, step}"},
     {b_stream, RP_ESHAPE, "stream"},

@@ -216,6 +216,10 @@ static void layers_and_losses_compute_their_formulas(void **state)
                rp_layer_norm(put_f32(run, SHAPE(1, 2), (float[]){1, 3}), put_f32(run, SHAPE(2), (float[]){1, 2}),
                              put_f32(run, SHAPE(2), (float[]){0, 0.5f}), 0),
                SHAPE(1, 2), (float[]){-1, 2.5f});
+    assert_f32(run,
+               rp_rms_norm(put_f32(run, SHAPE(1, 4), (float[]){1, -1, 5, 3}),
+                           put_f32(run, SHAPE(4), (float[]){1, 2, 1, 3}), 7),
+               SHAPE(1, 4), (float[]){0.25f, -0.5f, 1.25f, 2.25f});
     rp_run_free(run);
 }
 

@@ -178,12 +178,16 @@ static void draw_operands(search *s, const rp_op *op, rp_type *in, size_t n)
             in[i].shape[draw(s, (size_t)in[i].rank)] = 1;
         if (op->infer == infer_optimizer && i >= (size_t)op->n_out + 1)
             in[i] = (rp_type){.dtype = in[0].dtype};
-        if ((op->infer == infer_layer_norm || op->infer == infer_batch_norm || op->infer == infer_batch_norm_train) &&
+        if ((op->infer == infer_layer_norm || op->infer == infer_batch_norm || op->infer == infer_batch_norm_train ||
+             op->infer == infer_rms_norm || op->infer == infer_group_norm) &&
             in[0].rank)
             in[i] = (rp_type){in[0].dtype, 1, {in[0].shape[in[0].rank - 1]}};
         if (in[0].rank &&
-            ((op->infer == infer_layer_norm_grad && i == 2) || (op->infer == infer_batch_norm_grad && i > 1)))
+            (((op->infer == infer_layer_norm_grad || op->infer == infer_norm_lanes) && i == 2) ||
+             (op->infer == infer_batch_norm_grad && i > 1) || (op->infer == infer_group_norm_grad && i == 2)))
             in[i] = (rp_type){in[0].dtype, 1, {in[0].shape[in[0].rank - 1]}};
+        if (op->infer == infer_group_norm_grad && in[0].rank && i > 2) /* one group is drawn often enough */
+            in[i] = (rp_type){in[0].dtype, 2, {in[0].shape[0], 1}};
     }
     if (op->infer == infer_where)
         in[0].dtype = RP_BOOL, in[1].dtype = in[2].dtype = draw(s, 2) ? RP_F32 : RP_F64;

@@ -236,7 +236,7 @@ static bool begins(const launch_check *c, const char *with)
 
 void launch_check_see(void *check, const rp_recorded *l)
 {
-    static const char *const rows[] = {"softmax", "log_softmax", "layer_norm", "cross_entropy"};
+    static const char *const rows[] = {"softmax", "log_softmax", "layer_norm", "rms_norm", "cross_entropy"};
     launch_check *c = check;
     bool is_rows = false;
 
@@ -253,6 +253,8 @@ void launch_check_see(void *check, const rp_recorded *l)
              l->blocks[0]);
     else if (is_rows)
         see_rows(c, l, l->parameters);
+    else if (begins(c, "norm_lanes_"))
+        want(c, ((const rp_gpu_norm_lanes *)l->parameters)->count == elements(&c->args->out[1]), "another count");
     else if (begins(c, "batch_"))
         see_batch_norm(c, l, l->parameters);
     else if (begins(c, "conv_tile_"))

@@ -169,11 +169,16 @@ static void rows_of_any_length(void **state)
             const rp_view x = DENSE(RP_F32, n, m), y = DENSE(RP_F32, n, m), in[3] = {x, y, spread(x)};
             const rp_view v = DENSE(RP_F32, m), norm[3] = {x, v, v}, label = DENSE(RP_I32, n), loss = DENSE(RP_F32, n);
             const rp_view entropy[2] = {x, label}, back[3] = {loss, x, label}, norm_back[3] = {x, y, v};
+            const rp_view part = DENSE(RP_F32, n > 4096 ? (n + 4095) / 4096 : 1, n < 64 ? n : 64, m);
+            const rp_view lanes[3] = {y, part, part};
 
             launch(RP_K_softmax, in, 1, &y, 1, NULL);
             launch(RP_K_log_softmax_grad, in, 2, &y, 1, NULL);
             launch(RP_K_layer_norm, norm, 3, &y, 1, NULL);
             launch(RP_K_layer_norm_grad, norm_back, 3, &y, 1, NULL);
+            launch(RP_K_layer_norm_backward, norm_back, 3, lanes, 3, NULL);
+            launch(RP_K_rms_norm, norm, 2, &y, 1, NULL);
+            launch(RP_K_rms_norm_grad, norm_back, 3, lanes, 2, NULL);
             launch(RP_K_cross_entropy, entropy, 2, &loss, 1, NULL);
             launch(RP_K_cross_entropy_grad, back, 3, &y, 1, NULL);
         }
