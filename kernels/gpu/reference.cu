@@ -38,6 +38,10 @@ namespace matmul
 {
 #include "kernels/ref/matmul.c"
 }
+namespace attention
+{
+#include "kernels/ref/attention/attention.c"
+}
 namespace triangular
 {
 #include "kernels/ref/triangular/triangular.c"
