@@ -41,7 +41,7 @@ static void FN(weight_grads)(FN(block) * w, size_t from, size_t to)
         T *x = w->grads + (key - w->base) * PANEL;
 
         count = to - key < KEYS ? to - key : KEYS;
-        FN(products)(x, w->v.data + (ptrdiff_t)key * w->v.row, w->v.row, count, w->arrive, w->h->a->e);
+        FN(products)(x, w->v.data + (ptrdiff_t)key * w->v.row, w->v.row, count, w->arrive, w->h->a->e, 1);
         if (w->h->a->rng)
             FN(drop)(w, x, x, key, count);
     }
@@ -50,13 +50,26 @@ static void FN(weight_grads)(FN(block) * w, size_t from, size_t to)
 /* Exponentials become weights; their products with the gradients are added up if `sum`. */
 static void FN(weigh_grads)(FN(block) * w, size_t from, size_t to, bool sum)
 {
+    const FN(vec) left = FN(vec_load)(w->sum), right = FN(vec_load)(w->sum + WIDTH);
+
     for (size_t key = from, count; key < to; key += count) {
         T *p = w->scores + (key - w->base) * PANEL;
+        const T *g = w->grads + (key - w->base) * PANEL;
 
         count = to - key < KEYS ? to - key : KEYS;
-        FN(divide)(w, p, p, count);
+        for (size_t i = 0; i < count * PANEL; i += PANEL) {
+            T *lane = w->sums.lane + i % (LANE_ROWS * PANEL);
+            const FN(vec) a = FN(vec_load)(p + i) / left, b = FN(vec_load)(p + i + WIDTH) / right;
+
+            FN(vec_store)(p + i, a);
+            FN(vec_store)(p + i + WIDTH, b);
+            if (sum) {
+                FN(vec_store)(lane, FN(vec_load)(lane) + FN(vec_load)(g + i) * a);
+                FN(vec_store)(lane + WIDTH, FN(vec_load)(lane + WIDTH) + FN(vec_load)(g + i + WIDTH) * b);
+            }
+        }
         if (sum)
-            FN(sums_add)(&w->sums, key, count, w->grads + (key - w->base) * PANEL, p);
+            FN(sums_pass)(&w->sums, key + count);
     }
 }
 
@@ -78,26 +91,37 @@ static void FN(know)(FN(backward) * b)
     FN(sums_total)(&w->sums, w->end, w->slope);
 }
 
+/* ds = (ds - slope) p, 0 where a place is hidden, times scale: `count` keys from `key` on. */
+static void FN(score_grads)(const FN(block) * w, T *ds, const T *p, size_t key, size_t count)
+{
+    const FN(vec) scale = FN(vec_all)((T)w->h->a->scale);
+    const FN(vec) left = FN(vec_load)(w->slope), right = FN(vec_load)(w->slope + WIDTH);
+    const bool hides = FN(hides)(w, key, count);
+    const FN(vec) first = hides ? FN(vec_all)(1) : scale;
+
+    for (size_t i = 0; i < count * PANEL; i += PANEL) {
+        FN(vec_store)(ds + i, ((FN(vec_load)(ds + i) - left) * FN(vec_load)(p + i)) * first);
+        FN(vec_store)(ds + i + WIDTH, ((FN(vec_load)(ds + i + WIDTH) - right) * FN(vec_load)(p + i + WIDTH)) * first);
+    }
+    if (!hides)
+        return;
+    FN(hide)(w, ds, key, count, 0);
+    for (size_t i = 0; i < count * PANEL; i += WIDTH)
+        FN(vec_store)(ds + i, FN(vec_load)(ds + i) * scale);
+}
+
 /* What keys [from, to) of the part give: the gradients of the scores, and through them all else. */
 static void FN(give_keys)(FN(backward) * b, size_t from, size_t to, bool *more)
 {
     FN(block) *w = &b->w;
     const rp_attending *a = w->h->a;
-    const FN(vec) scale = FN(vec_all)((T)a->scale);
-    const FN(vec) left = FN(vec_load)(w->slope), right = FN(vec_load)(w->slope + WIDTH);
 
     for (size_t key = from, count; key < to; key += count) {
         T *p = w->scores + (key - w->base) * PANEL, *ds = w->grads + (key - w->base) * PANEL;
         const T *dropped = p;
 
         count = to - key < KEYS ? to - key : KEYS;
-        for (size_t i = 0; i < count * PANEL; i += PANEL) {
-            FN(vec_store)(ds + i, (FN(vec_load)(ds + i) - left) * FN(vec_load)(p + i));
-            FN(vec_store)(ds + i + WIDTH, (FN(vec_load)(ds + i + WIDTH) - right) * FN(vec_load)(p + i + WIDTH));
-        }
-        FN(hide)(w, ds, key, count, 0);
-        for (size_t i = 0; i < count * PANEL; i += WIDTH)
-            FN(vec_store)(ds + i, FN(vec_load)(ds + i) * scale);
+        FN(score_grads)(w, ds, p, key, count);
         if (a->rng) {
             FN(drop)(w, w->piece, p, key, count);
             dropped = w->piece;

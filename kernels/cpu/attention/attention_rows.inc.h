@@ -80,30 +80,41 @@ static void FN(sums_total)(FN(sums) * s, size_t end, T *to)
     FN(sums_fold)(s->upper, to);
 }
 
-/* Rows of elements key, key + 1 ..: x, or x y. */
-RP_INLINE void FN(sums_add)(FN(sums) * s, size_t key, size_t count, const T *x, const T *y)
+/* The chunk that ends before `key`, if one does. */
+static void FN(sums_pass)(FN(sums) * s, size_t key)
 {
-    for (size_t j = 0; j < count; j++, x += PANEL, y += PANEL) {
-        T *lane = s->lane + (key + j) % LANE_ROWS * PANEL;
-        FN(vec) a = FN(vec_load)(x), b = FN(vec_load)(x + WIDTH);
+    if (key % RP_CHUNK == 0 && s->of_chunks)
+        FN(sums_chunk)(s, key / RP_CHUNK - 1);
+}
 
-        if (x != y) {
-            a = a * FN(vec_load)(y);
-            b = b * FN(vec_load)(y + WIDTH);
-        }
-        FN(vec_store)(lane, FN(vec_load)(lane) + a);
-        FN(vec_store)(lane + WIDTH, FN(vec_load)(lane + WIDTH) + b);
-    }
-    if ((key + count) % RP_CHUNK == 0 && s->of_chunks)
-        FN(sums_chunk)(s, (key + count) / RP_CHUNK - 1);
+/* `count` <= KEYS rows of elements from `key` on, a multiple of KEYS. Rows LANE_ROWS apart share their lanes. */
+static void FN(sums_add)(FN(sums) * s, size_t key, size_t count, const T *x)
+{
+    const size_t both = count > LANE_ROWS ? (count - LANE_ROWS) * PANEL : 0;
+    size_t i = 0;
+
+    for (; i < both; i += WIDTH)
+        FN(vec_store)(s->lane + i, (FN(vec_load)(s->lane + i) + FN(vec_load)(x + i)) +
+                                       FN(vec_load)(x + i + LANE_ROWS * PANEL));
+    for (; i < count * PANEL && i < LANE_ROWS * PANEL; i += WIDTH)
+        FN(vec_store)(s->lane + i, FN(vec_load)(s->lane + i) + FN(vec_load)(x + i));
+    FN(sums_pass)(s, key + count);
+}
+
+/* Whether one of `count` keys from `key` on may be hidden from a query of the block. */
+static bool FN(hides)(const FN(block) * w, size_t key, size_t count)
+{
+    return (w->h->mask.data && w->h->chosen) || key < rp_attention_begin(w->h->a, w->first + w->count - 1) ||
+           key + count > rp_attention_end(w->h->a, w->first);
 }
 
 /* Puts `value` where a place is hidden: `count` keys from `key` on. */
 static void FN(hide)(const FN(block) * w, T *x, size_t key, size_t count, T value)
 {
     const rp_attention_head *h = w->h;
-    const size_t last = w->first + w->count - 1;
 
+    if (!FN(hides)(w, key, count))
+        return;
     for (size_t i = 0; h->mask.data && h->chosen && i < w->count; i++) {
         const unsigned char *mask = (const unsigned char *)h->mask.data + (ptrdiff_t)(w->first + i) * h->mask.row +
                                     (ptrdiff_t)key * h->mask.col;
@@ -111,8 +122,6 @@ static void FN(hide)(const FN(block) * w, T *x, size_t key, size_t count, T valu
         for (size_t j = 0; j < count; j++)
             x[j * PANEL + i] = mask[(ptrdiff_t)j * h->mask.col] != 0 ? x[j * PANEL + i] : value;
     }
-    if (key >= rp_attention_begin(h->a, last) && key + count <= rp_attention_end(h->a, w->first))
-        return;
     for (size_t i = 0; i < w->count; i++) {
         const size_t begin = rp_attention_begin(h->a, w->first + i), end = rp_attention_end(h->a, w->first + i);
 
@@ -139,16 +148,15 @@ static void FN(add_mask)(const FN(block) * w, T *x, size_t key, size_t count)
 /* The masked scores of keys [begin, end), and what of them is the greatest so far. */
 static void FN(make_scores)(FN(block) * w, size_t begin, size_t end)
 {
-    const FN(vec) scale = FN(vec_all)((T)w->h->a->scale);
+    const T scale = (T)w->h->a->scale;
     FN(vec) left = FN(vec_load)(w->most), right = FN(vec_load)(w->most + WIDTH);
 
     for (size_t key = begin, count; key < end; key += count) {
         T *x = w->scores + (key - w->base) * PANEL;
 
         count = end - key < KEYS ? end - key : KEYS;
-        FN(products)(x, w->k.data + (ptrdiff_t)key * w->k.row, w->k.row, count, w->queries, w->h->a->d);
-        for (size_t i = 0; i < count * PANEL; i += WIDTH)
-            FN(vec_store)(x + i, FN(vec_load)(x + i) * scale);
+        FN(products)(x, w->k.data + (ptrdiff_t)key * w->k.row, w->k.row, count, w->queries, w->h->a->d,
+                     scale);
         if (w->h->mask.data && !w->h->chosen)
             FN(add_mask)(w, x, key, count);
         FN(hide)(w, x, key, count, (T)-__builtin_inf());
@@ -170,7 +178,7 @@ static void FN(make_exponentials)(FN(block) * w, size_t begin, size_t end, bool 
         count = end - key < KEYS ? end - key : KEYS;
         FN(exponentials)(x, w->most, count);
         if (sum)
-            FN(sums_add)(&w->sums, key, count, x, x);
+            FN(sums_add)(&w->sums, key, count, x);
     }
 }
 

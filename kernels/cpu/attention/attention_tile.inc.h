@@ -20,7 +20,9 @@ typedef struct FN(chains) {
     T *y;
     ptrdiff_t step, b_step, y_step;
     size_t k;
-    bool onto; /* the chains go on from y */
+    bool onto;   /* the chains go on from y */
+    bool scaled; /* and their ends are multiplied by scale */
+    T scale;
 } FN(chains);
 
 RP_INLINE void FN(chains_run)(size_t rows, bool unit, const FN(chains) * t)
@@ -49,6 +51,15 @@ RP_INLINE void FN(chains_run)(size_t rows, bool unit, const FN(chains) * t)
         }
         a += unit ? step : 1;
         b += b_step;
+    }
+    if (t->scaled) {
+        const FN(vec) scale = FN(vec_all)(t->scale);
+
+        RP_UNROLL
+        for (size_t r = 0; r < rows; r++) {
+            sum[r][0] = sum[r][0] * scale;
+            sum[r][1] = sum[r][1] * scale;
+        }
     }
     RP_UNROLL
     for (size_t r = 0; r < rows; r++) {
@@ -111,8 +122,8 @@ RP_INLINE void FN(chains_all)(size_t count, ptrdiff_t a_step, FN(chains) t,
     }
 }
 
-/* to[j] = the products of rows j of a matrix with PANEL columns that are packed: of keys with queries. */
-static void FN(products)(T *to, const T *rows, ptrdiff_t row, size_t count, const T *packed, size_t width)
+/* to[j] = scale times the products of rows j of a matrix with PANEL columns that are packed: of keys with queries. */
+static void FN(products)(T *to, const T *rows, ptrdiff_t row, size_t count, const T *packed, size_t width, T scale)
 {
     T part[KEYS * PANEL];
     size_t at = 0;
@@ -125,11 +136,13 @@ static void FN(products)(T *to, const T *rows, ptrdiff_t row, size_t count, cons
                               .step = row,
                               .b_step = PANEL,
                               .y_step = PANEL,
-                              .k = k};
+                              .k = k,
+                              .scaled = width <= RP_MATMUL_CHUNK && scale != 1,
+                              .scale = scale};
 
         FN(chains_all)(count, row, t, FN(chains_along));
         for (size_t i = 0; at > 0 && i < count * PANEL; i++)
-            to[i] += part[i];
+            to[i] = at + k < width ? to[i] + part[i] : (to[i] + part[i]) * scale;
         at += k;
     } while (at < width);
 }
