@@ -49,8 +49,8 @@ typedef enum rp_work {
     RP_WORK_TAPS_OF_WEIGHT,     /* the output is the weight's gradient: for each element of operand 1 */
     RP_WORK_WINDOWS,            /* the window for each element of the output */
     RP_WORK_WINDOWS_OF_GRADIENT, /* the window for each element of operand 0 */
-    RP_WORK_ATTENTION,           /* of operands q, k, v: both products and a row of scores for each query */
-    RP_WORK_ATTENTION_GRADIENT   /* of operands g, q, k, v: five products and the rows of scores */
+    RP_WORK_ATTENTION,           /* of operands q, k, v: each score three times, and its product with v */
+    RP_WORK_ATTENTION_GRADIENT   /* of operands g, q, k, v: the same with its gradients */
 } rp_work;
 
 enum { RP_MAX_OUT = 3, RP_MANY = -1 };

@@ -120,9 +120,6 @@ RP_KERNEL_FN size_t rp_attention_grad_cost(const rp_kernel_args *args)
     return 1 + a.m * a.n * (4 + (a.d + a.e) / 2);
 }
 
-/* Columns of a result that are made at a time, and the rows of queries of a chunk. */
-enum { COLUMNS = 32 };
-
 #include "kernels/type_f32.h"
 #undef SOURCE
 #undef OF

@@ -61,37 +61,39 @@ static void FN(weigh)(const rp_attention_head *h, size_t i, T *most, T *sum)
     *sum = FN(lanes_total)(&lanes);
 }
 
-/* Adds w times columns [first, first + columns) of row j of a matrix to a row of outputs: CONTRACT 4.4 with k over keys. */
-static void FN(join)(const rp_attention_head *h, const rp_attention_matrix *rows, size_t j, size_t first, size_t columns,
-                     T w, T *chain, T *to, ptrdiff_t to_col)
+/* A chunk of a chain for each column (CONTRACT 4.4): `count` weights by as many rows of x, the first of which is row
+ * `start`; the chunk joins those before it in `to`. */
+static void FN(combine)(const T *weights, size_t start, size_t count, const rp_attention_matrix *x, size_t columns,
+                        T *to, ptrdiff_t to_col)
 {
-    const T *x = (const T *)rows->data + (ptrdiff_t)j * rows->row + (ptrdiff_t)first * rows->col;
-    const bool last = (j + 1) % RP_MATMUL_CHUNK == 0 || j + 1 == h->a->n;
-
     for (size_t c = 0; c < columns; c++) {
-        T *at = &to[(ptrdiff_t)c * to_col];
+        const T *from = (const T *)x->data + (ptrdiff_t)start * x->row + (ptrdiff_t)c * x->col;
+        T chain = 0, *at = &to[(ptrdiff_t)c * to_col];
 
-        chain[c] = FN(rp_fma)(w, x[(ptrdiff_t)c * rows->col], j % RP_MATMUL_CHUNK == 0 ? (T)0 : chain[c]);
-        if (last)
-            *at = j < RP_MATMUL_CHUNK ? chain[c] : *at + chain[c];
+        for (size_t r = 0; r < count; r++)
+            chain = FN(rp_fma)(weights[r], from[(ptrdiff_t)r * x->row], chain);
+        *at = start == 0 ? chain : *at + chain;
     }
+}
+
+/* The length of the chunk that begins at `start`, of n. */
+static size_t FN(chunk_of)(size_t start, size_t n)
+{
+    return n - start < RP_MATMUL_CHUNK ? n - start : RP_MATMUL_CHUNK;
 }
 
 /* y of query i. */
 static void FN(attention_row)(const rp_attention_head *h, size_t i, const rp_attention_matrix *y)
 {
-    T most, sum, chain[COLUMNS];
+    T most, sum, weights[RP_MATMUL_CHUNK];
 
     FN(weigh)(h, i, &most, &sum);
-    for (size_t first = 0, columns; first < h->a->e; first += columns) {
-        T *to = (T *)y->data + (ptrdiff_t)i * y->row + (ptrdiff_t)first * y->col;
+    for (size_t start = 0; start < h->a->n; start += RP_MATMUL_CHUNK) {
+        const size_t count = FN(chunk_of)(start, h->a->n);
 
-        columns = h->a->e - first < COLUMNS ? h->a->e - first : COLUMNS;
-        for (size_t j = 0; j < h->a->n; j++) {
-            const T p = FN(dropped)(h, i, j, FN(rp_exp)(FN(score)(h, i, j) - most) / sum);
-
-            FN(join)(h, &h->v, j, first, columns, p, chain, to, y->col);
-        }
+        for (size_t r = 0; r < count; r++)
+            weights[r] = FN(dropped)(h, i, start + r, FN(rp_exp)(FN(score)(h, i, start + r) - most) / sum);
+        FN(combine)(weights, start, count, &h->v, h->a->e, (T *)y->data + (ptrdiff_t)i * y->row, y->col);
     }
 }
 
@@ -135,50 +137,34 @@ static T FN(score_grad)(const rp_attention_head *h, const rp_attention_matrix *g
 static void FN(query_grads)(const rp_attention_head *h, const rp_attention_matrix *g, size_t start, size_t count,
                             const FN(attention_rows) * rows, const rp_attention_matrix *dq)
 {
-    T chain[COLUMNS];
+    T ds[RP_MATMUL_CHUNK];
 
     for (size_t r = 0; r < count; r++)
-        for (size_t first = 0, columns; first < h->a->d; first += columns) {
-            T *to = (T *)dq->data + (ptrdiff_t)(start + r) * dq->row + (ptrdiff_t)first * dq->col;
+        for (size_t first = 0; first < h->a->n; first += RP_MATMUL_CHUNK) {
+            const size_t keys = FN(chunk_of)(first, h->a->n);
 
-            columns = h->a->d - first < COLUMNS ? h->a->d - first : COLUMNS;
-            for (size_t j = 0; j < h->a->n; j++)
-                FN(join)(h, &h->k, j, first, columns, FN(score_grad)(h, g, rows, start + r, r, j), chain, to, dq->col);
+            for (size_t j = 0; j < keys; j++)
+                ds[j] = FN(score_grad)(h, g, rows, start + r, r, first + j);
+            FN(combine)
+            (ds, first, keys, &h->k, h->a->d, (T *)dq->data + (ptrdiff_t)(start + r) * dq->row, dq->col);
         }
 }
 
-/* What rows start .. start + count - 1, a chunk, add to a row of dk or dv: x is q or g, with `columns` columns, and
- * weight (j, r) the score's gradient or the weight. */
+/* What rows start .. start + count - 1, a chunk, add to dk and dv. */
 static void FN(key_grads)(const rp_attention_head *h, const rp_attention_matrix *g, size_t start, size_t count,
-                          const FN(attention_rows) * rows, bool values, const rp_attention_matrix *out)
+                          const FN(attention_rows) * rows, const rp_attention_matrix *dk, const rp_attention_matrix *dv)
 {
-    const rp_attention_matrix *x = values ? g : &h->q;
-    const size_t width = values ? h->a->e : h->a->d;
-    T chain[COLUMNS];
+    T weights[RP_MATMUL_CHUNK];
 
-    for (size_t j = 0; j < h->a->n; j++)
-        for (size_t first = 0, columns; first < width; first += columns) {
-            T *to = (T *)out->data + (ptrdiff_t)j * out->row + (ptrdiff_t)first * out->col;
-
-            columns = width - first < COLUMNS ? width - first : COLUMNS;
-            for (size_t c = 0; c < columns; c++)
-                chain[c] = 0;
-            for (size_t r = 0; r < count; r++) {
-                const size_t i = start + r;
-                const T *from = (const T *)x->data + (ptrdiff_t)i * x->row + (ptrdiff_t)first * x->col;
-                const T w =
-                    values ? FN(dropped)(h, i, j, FN(rp_exp)(FN(score)(h, i, j) - rows->most[r]) / rows->sum[r])
-                           : FN(score_grad)(h, g, rows, i, r, j);
-
-                for (size_t c = 0; c < columns; c++)
-                    chain[c] = FN(rp_fma)(w, from[(ptrdiff_t)c * x->col], chain[c]);
-            }
-            for (size_t c = 0; c < columns; c++) {
-                T *at = &to[(ptrdiff_t)c * out->col];
-
-                *at = start == 0 ? chain[c] : *at + chain[c];
-            }
-        }
+    for (size_t j = 0; j < h->a->n; j++) {
+        for (size_t r = 0; r < count; r++)
+            weights[r] = FN(score_grad)(h, g, rows, start + r, r, j);
+        FN(combine)(weights, start, count, &h->q, h->a->d, (T *)dk->data + (ptrdiff_t)j * dk->row, dk->col);
+        for (size_t r = 0; r < count; r++)
+            weights[r] = FN(dropped)(h, start + r, j,
+                                     FN(rp_exp)(FN(score)(h, start + r, j) - rows->most[r]) / rows->sum[r]);
+        FN(combine)(weights, start, count, g, h->a->e, (T *)dv->data + (ptrdiff_t)j * dv->row, dv->col);
+    }
 }
 
 /* out: dq, dk, dv. */
@@ -189,12 +175,11 @@ static void FN(attention_grad_head)(const rp_attention_head *h, const rp_attenti
     size_t start = 0;
 
     do { /* once also without queries: then nothing is added to the gradients of keys and values */
-        const size_t left = h->a->m - start, count = left < RP_MATMUL_CHUNK ? left : RP_MATMUL_CHUNK;
+        const size_t count = FN(chunk_of)(start, h->a->m);
 
         FN(know_rows)(h, g, start, count, &rows);
         FN(query_grads)(h, g, start, count, &rows, &out[0]);
-        FN(key_grads)(h, g, start, count, &rows, false, &out[1]);
-        FN(key_grads)(h, g, start, count, &rows, true, &out[2]);
+        FN(key_grads)(h, g, start, count, &rows, &out[1], &out[2]);
         start += RP_MATMUL_CHUNK;
     } while (start < h->a->m);
 }
