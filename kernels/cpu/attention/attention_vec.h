@@ -27,7 +27,10 @@
     } \
     static inline vec_##type vec_all_##type(T x) \
     { \
-        return (vec_##type){0} + x; \
+        vec_##type v; \
+        for (size_t i = 0; i < VEC_BYTES / sizeof(T); i++) \
+            v[i] = x; \
+        return v; \
     } \
     static inline vec_##type vec_fma_##type(vec_##type a, vec_##type b, vec_##type c) \
     { \
