@@ -11,7 +11,8 @@ typedef struct attending {
     size_t heads, group, m, n, d, e;
     rp_attention_options o; /* without tensors */
     int mask;               /* 0: none; 1: reals [m, n]; 2: bool [heads, 1, n]; 3: bool [m, n] */
-    int data;               /* 0: plain; 1: very small; 2: with infinities and NaNs; 3: hidden values are infinite */
+    int data;               /* 0: plain; 1: very small; 2: with infinities and NaNs; 3: hidden values are infinite;
+                             * 4 to 6: values or gradients whose products with weights vanish, so that chains are -0 */
     bool apart;             /* q, k and v are [m, heads, d], transposed */
 } attending;
 
@@ -77,10 +78,20 @@ static float *values(size_t n, const attending *a, uint64_t stream)
     static const float strange[] = {INFINITY, -INFINITY, NAN, 0.0f, -0.0f, 3e38f, -1e-42f};
     float *x = calloc(n + 1, sizeof *x);
 
+    if ((a->data == 4 && stream == 2) || (a->data > 4 && stream == 3)) {
+        /* the later half is above 0: a chain that takes hidden rows of it ends at +0 */
+        for (size_t i = 0; i < n; i++)
+            x[i] = a->data == 5 ? (i % 3 ? 0x1p-149f : -0x1p-149f) : i < n / 2 ? -0x1p-149f : 0x1p-149f;
+        return x;
+    }
+    if (a->data == 6 && stream == 1)
+        return x;
     for (size_t i = 0; i < n; i++) {
         const uint32_t word = rp_random_u32(n, stream, 1, i);
 
         x[i] = 4 * (rp_uniform_f32(word) - 0.5f);
+        if (a->data > 3 && stream < 3)
+            x[i] /= 16;
         if (a->data == 1)
             x[i] *= ldexpf(1, -(int)(word % 140));
         if (a->data == 2 && rp_random_u32(n, stream, 2, i) % 97 == 0)
@@ -125,7 +136,7 @@ static results compute(const attending *a, attend *how, const char *level, unsig
 {
     const size_t few = a->heads / a->group;
     const size_t n[OUTPUTS] = {a->heads * a->m * a->e, a->heads * a->m * a->d, few * a->n * a->d, few * a->n * a->e};
-    float *q = values(n[1], a, 0), *k = values(n[2], a, 1), *v = values(n[3], a, 2), *g = values(n[0], a, 4);
+    float *q = values(n[1], a, 0), *k = values(n[2], a, 1), *v = values(n[3], a, 2), *g = values(n[0], a, 3);
     results r = {0};
     rp_run *run = NULL;
     rp_error err = {0};
@@ -225,6 +236,11 @@ static void long_shapes_have_the_bits_of_the_composition(void **state)
         {.heads = 2, .group = 2, .m = 1100, .n = 600, .d = 8, .e = 40, .o = {.window = 130}, .data = 1},
         {.heads = 1, .group = 1, .m = 1029, .n = 520, .d = 8, .e = 8, .mask = 2, .data = 2},
         {.heads = 1, .group = 1, .m = 1029, .n = 1029, .d = 8, .e = 8, .o = {.causal = true, .window = 200}, .data = 3},
+        {.heads = 1, .group = 1, .m = 200, .n = 300, .d = 4, .e = 4, .o = {.causal = true}, .data = 4},
+        {.heads = 1, .group = 1, .m = 300, .n = 300, .d = 4, .e = 4, .o = {.window = 40}, .data = 4},
+        {.heads = 1, .group = 1, .m = 200, .n = 200, .d = 4, .e = 4, .o = {.causal = true}, .data = 5},
+        {.heads = 1, .group = 1, .m = 300, .n = 300, .d = 4, .e = 4, .o = {.window = 40}, .data = 5},
+        {.heads = 1, .group = 1, .m = 300, .n = 300, .d = 4, .e = 4, .o = {.window = 40}, .data = 6},
         {.heads = 1, .group = 1, .m = 5, .n = 20000, .d = 8, .e = 8},
         {.heads = 1, .group = 1, .m = 5, .n = 20000, .d = 8, .e = 8, .mask = 1, .apart = true, .o = {.rate = 0.5}},
         {.heads = 1, .group = 1, .m = 40, .n = 12000, .d = 8, .e = 8, .o = {.causal = true}},
