@@ -79,9 +79,9 @@ static float *values(size_t n, const attending *a, uint64_t stream)
     float *x = calloc(n + 1, sizeof *x);
 
     if ((a->data == 4 && stream == 2) || (a->data > 4 && stream == 3)) {
-        /* the later half is above 0: a chain that takes hidden rows of it ends at +0 */
+        /* what comes later is above 0: a chain that takes hidden rows of it ends at +0 */
         for (size_t i = 0; i < n; i++)
-            x[i] = a->data == 5 ? (i % 3 ? 0x1p-149f : -0x1p-149f) : i < n / 2 ? -0x1p-149f : 0x1p-149f;
+            x[i] = (a->data == 5 ? i % 3 == 0 : i < (a->data == 4 ? n / 2 : n / 4 * 3)) ? -0x1p-149f : 0x1p-149f;
         return x;
     }
     if (a->data == 6 && stream == 1)
