@@ -126,7 +126,7 @@ static void FN(give_keys)(FN(backward) * b, size_t from, size_t to, bool *more)
             FN(drop)(w, w->piece, p, key, count);
             dropped = w->piece;
         }
-        FN(join)(w, ds, w->k, key, count, a->d, w->begin > b->from ? w->begin : b->from,
+        FN(join)(w, ds, NULL, w->k, key, count, a->d, w->begin > b->from ? w->begin : b->from,
                  w->end < b->to ? w->end : b->to, more);
         FN(spread)(b->chain_k + (key - b->from) * b->wide_d, count, ds, b->rows_q, b->wide_d, w->count);
         FN(spread)(b->chain_v + (key - b->from) * b->wide_e, count, dropped, b->rows_g, b->wide_e, w->count);

@@ -221,13 +221,14 @@ static bool FN(sums_are_numbers)(const FN(block) * w)
     return true;
 }
 
-/* Joins `count` keys from `key` on to the block's combination of rows of a matrix with `columns` columns. */
-static void FN(join)(FN(block) * w, const T *weights, FN(rows_of) rows, size_t key, size_t count, size_t columns,
+/* Joins `count` keys from `key` on to the block's combination of rows of a matrix with `columns` columns, by weights or,
+ * with `over`, by their quotients. */
+static void FN(join)(FN(block) * w, const T *weights, const T *over, FN(rows_of) rows, size_t key, size_t count, size_t columns,
                      size_t begin, size_t end, bool *more)
 {
     const bool onto = key % RP_MATMUL_CHUNK != 0 && key != begin;
 
-    FN(combine)(w->chain, onto, weights, count, rows.data + (ptrdiff_t)key * rows.row, rows.row, columns);
+    FN(combine)(w->chain, onto, weights, over, w->piece, count, rows.data + (ptrdiff_t)key * rows.row, rows.row, columns);
     if ((key + count) % RP_MATMUL_CHUNK != 0 && key + count != end)
         return;
     for (size_t i = 0; i < columns * PANEL; i++)

@@ -23,15 +23,20 @@ typedef struct FN(chains) {
     bool onto;   /* the chains go on from y */
     bool scaled; /* and their ends are multiplied by scale */
     T scale;
+    const T *over; /* of chains that divide b on the way: a panel of divisors, */
+    T *quotients;  /* and where the quotients are left */
 } FN(chains);
 
-RP_INLINE void FN(chains_run)(size_t rows, bool unit, const FN(chains) * t)
+RP_INLINE void FN(chains_run)(size_t rows, bool unit, bool divide, const FN(chains) * t)
 {
     const T *a = t->a, *b = t->b;
     const ptrdiff_t step = t->step, b_step = t->b_step;
     T *y = t->y;
-    FN(vec) sum[TILE_ROWS][2];
+    T *quotients = t->quotients;
+    FN(vec) sum[TILE_ROWS][2], over[2];
 
+    over[0] = divide ? FN(vec_load)(t->over) : FN(vec_all)(1);
+    over[1] = divide ? FN(vec_load)(t->over + WIDTH) : FN(vec_all)(1);
     RP_UNROLL
     for (size_t r = 0; r < rows; r++) {
         const T *at = y + (ptrdiff_t)r * t->y_step;
@@ -40,8 +45,15 @@ RP_INLINE void FN(chains_run)(size_t rows, bool unit, const FN(chains) * t)
         sum[r][1] = t->onto ? FN(vec_load)(at + WIDTH) : FN(vec_all)(0);
     }
     for (size_t l = t->k; l > 0; l--) {
-        const FN(vec) left = FN(vec_load)(b), right = FN(vec_load)(b + WIDTH);
+        FN(vec) left = FN(vec_load)(b), right = FN(vec_load)(b + WIDTH);
 
+        if (divide) { /* beside the fused operations it takes no time */
+            left = left / over[0];
+            right = right / over[1];
+            FN(vec_store)(quotients, left);
+            FN(vec_store)(quotients + WIDTH, right);
+            quotients += PANEL;
+        }
         RP_UNROLL
         for (size_t r = 0; r < rows; r++) {
             const FN(vec) x = FN(vec_all)(a[unit ? (ptrdiff_t)r : (ptrdiff_t)r * step]);
@@ -72,9 +84,9 @@ RP_INLINE void FN(chains_run)(size_t rows, bool unit, const FN(chains) * t)
 
 #define ROWS_CASE(n) \
     case n: \
-        FN(chains_run)(n, unit, t); \
+        FN(chains_run)(n, unit, divide, t); \
         break;
-RP_INLINE void FN(chains_of)(size_t rows, bool unit, const FN(chains) * t)
+RP_INLINE void FN(chains_of)(size_t rows, bool unit, bool divide, const FN(chains) * t)
 {
     switch (rows) {
         ROWS_CASE(1)
@@ -93,7 +105,7 @@ RP_INLINE void FN(chains_of)(size_t rows, bool unit, const FN(chains) * t)
         ROWS_CASE(11)
 #endif
     default:
-        FN(chains_run)(TILE_ROWS, unit, t);
+        FN(chains_run)(TILE_ROWS, unit, divide, t);
         break;
     }
 }
@@ -101,11 +113,15 @@ RP_INLINE void FN(chains_of)(size_t rows, bool unit, const FN(chains) * t)
 
 RP_APART void FN(chains_along)(size_t rows, const FN(chains) * t)
 {
-    FN(chains_of)(rows, false, t);
+    FN(chains_of)(rows, false, false, t);
 }
 RP_APART void FN(chains_across)(size_t rows, const FN(chains) * t)
 {
-    FN(chains_of)(rows, true, t);
+    FN(chains_of)(rows, true, false, t);
+}
+RP_APART void FN(chains_divided)(size_t rows, const FN(chains) * t)
+{
+    FN(chains_of)(rows, true, true, t);
 }
 
 /* Calls run for `count` rows in tiles as equal as they can be. */
@@ -147,19 +163,31 @@ static void FN(products)(T *to, const T *rows, ptrdiff_t row, size_t count, cons
     } while (at < width);
 }
 
-/* chain[c] (+)= the sum over `count` rows of weights by column c of as many rows of a matrix, c < columns. */
-static void FN(combine)(T *chain, bool onto, const T *weights, size_t count, const T *rows, ptrdiff_t row,
-                        size_t columns)
+/* chain[c] (+)= the sum over `count` rows of weights by column c of as many rows of a matrix, c < columns. With `over` the
+ * weights are divided by it on the way, and left in `quotients`. */
+static void FN(combine)(T *chain, bool onto, const T *weights, const T *over, T *quotients, size_t count, const T *rows,
+                        ptrdiff_t row, size_t columns)
 {
-    const FN(chains) t = {.a = rows,
-                          .b = weights,
-                          .y = chain,
-                          .step = row,
-                          .b_step = PANEL,
-                          .y_step = PANEL,
-                          .k = count,
-                          .onto = onto};
+    const size_t tiles = (columns + TILE_ROWS - 1) / TILE_ROWS, first = tiles > 0 ? (columns + tiles - 1) / tiles : 0;
+    FN(chains)
+    t = {.a = rows,
+         .b = weights,
+         .y = chain,
+         .step = row,
+         .b_step = PANEL,
+         .y_step = PANEL,
+         .k = count,
+         .onto = onto,
+         .over = over,
+         .quotients = quotients};
 
+    if (over && columns > 0) {
+        FN(chains_divided)(first, &t);
+        t.a += first;
+        t.b = quotients;
+        t.y += first * PANEL;
+        columns -= first;
+    }
     FN(chains_all)(columns, 1, t, FN(chains_across));
 }
 

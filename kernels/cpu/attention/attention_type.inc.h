@@ -133,11 +133,15 @@ static void FN(mix)(FN(block) * w, size_t room)
         if (parts)
             FN(exponentials_of)(w, from, to, true, false);
         for (size_t key = from, count; key < to; key += count) {
+            const T *e = w->scores + (key - w->base) * PANEL;
+
             count = to - key < KEYS ? to - key : KEYS;
-            FN(divide)(w, w->piece, w->scores + (key - w->base) * PANEL, count);
-            if (w->h->a->rng)
+            if (w->h->a->rng) {
+                FN(divide)(w, w->piece, e, count);
                 FN(drop)(w, w->piece, w->piece, key, count);
-            FN(join)(w, w->piece, w->v, key, count, w->h->a->e, w->begin, w->end, &more);
+                FN(join)(w, w->piece, NULL, w->v, key, count, w->h->a->e, w->begin, w->end, &more);
+            } else
+                FN(join)(w, e, w->sum, w->v, key, count, w->h->a->e, w->begin, w->end, &more);
         }
     }
 }
