@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Attention (CONTRACT 7.10): the public call, the shape rules, and the gradient rules, which for the mask and for second
- * derivatives write the operation again in products and softmax. */
+ * Attention (CONTRACT 7.10): the public call, the shape rules, and the gradient rules, which for the mask and for
+ * second derivatives write the operation again in products and softmax. */
 #include "core/program/grads.h"
 #include "core/program/graph.h"
 #include "core/program/infer_check.h"
@@ -76,13 +76,13 @@ static rp_status check_attributes(const rp_op *op, const rp_attr *attr, bool rng
     const int64_t window = RP_AT(attr, attention, window).i, stream = RP_AT(attr, attention, stream).i;
 
     if (window < 0 || (uint64_t)window > rp_elements_max)
-        return rp_fail(err, RP_ESHAPE, "%s: found window %lld, expected 0 (none) to 2^40", op->name,
-                       (long long)window);
+        return rp_fail(err, RP_ESHAPE, "%s: found window %lld, expected 0 (none) to 2^40", op->name, (long long)window);
     if (!(rate >= 0 && rate < 1) || stream < 0 || stream > 0xFFFFFFFFll)
         return rp_fail(err, RP_ESHAPE, "%s: expected 0 <= rate < 1 and a stream below 2^32", op->name);
     if (rng != (rate > 0))
-        return rp_fail(err, RP_ESHAPE, "%s: found %s, expected rng as the last operand where the rate is above 0, else none",
-                       op->name, rng ? "rng and a rate of 0" : "a rate above 0 without rng");
+        return rp_fail(err, RP_ESHAPE,
+                       "%s: found %s, expected rng as the last operand where the rate is above 0, else none", op->name,
+                       rng ? "rng and a rate of 0" : "a rate above 0 without rng");
     return RP_OK;
 }
 

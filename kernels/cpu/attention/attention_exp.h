@@ -26,8 +26,8 @@ static void exponentials_f32(float *x, const float *most, size_t count)
     uint64_t any = 0;
 
     for (size_t v = 0; v < 2 * count; v += 2) {
-        fast_f left, right, in[2] = {fast_load(x + v * FAST_LANES) - shift[0],
-                                     fast_load(x + (v + 1) * FAST_LANES) - shift[1]};
+        fast_f left, right,
+            in[2] = {fast_load(x + v * FAST_LANES) - shift[0], fast_load(x + (v + 1) * FAST_LANES) - shift[1]};
         const fast_mask first = exp_certain(&left, in[0]), second = exp_certain(&right, in[1]);
 
         uncertain[v] = fast_others(first);

@@ -126,8 +126,9 @@ static void FN(give_keys)(FN(backward) * b, size_t from, size_t to, bool *more)
             FN(drop)(w, w->piece, p, key, count);
             dropped = w->piece;
         }
-        FN(join)(w, ds, NULL, w->k, key, count, a->d, w->begin > b->from ? w->begin : b->from,
-                 w->end < b->to ? w->end : b->to, more);
+        FN(join)
+        (w, ds, NULL, w->k, key, count, a->d, w->begin > b->from ? w->begin : b->from, w->end < b->to ? w->end : b->to,
+         more);
         FN(spread)(b->chain_k + (key - b->from) * b->wide_d, count, ds, b->rows_q, b->wide_d, w->count);
         FN(spread)(b->chain_v + (key - b->from) * b->wide_e, count, dropped, b->rows_g, b->wide_e, w->count);
     }
@@ -279,8 +280,8 @@ static bool FN(may_skip)(const rp_attention_head *h, const rp_attention_matrix *
 }
 
 /* dq, dk and dv of a head. False where the block of memory does not do. */
-static bool FN(attend_back)(const rp_attention_head *h, const rp_attention_matrix *g,
-                            const rp_attention_matrix out[3], char *memory, size_t bytes)
+static bool FN(attend_back)(const rp_attention_head *h, const rp_attention_matrix *g, const rp_attention_matrix out[3],
+                            char *memory, size_t bytes)
 {
     const rp_attending *a = h->a;
     char *at = memory;

@@ -94,8 +94,8 @@ static void FN(sums_add)(FN(sums) * s, size_t key, size_t count, const T *x)
     size_t i = 0;
 
     for (; i < both; i += WIDTH)
-        FN(vec_store)(s->lane + i, (FN(vec_load)(s->lane + i) + FN(vec_load)(x + i)) +
-                                       FN(vec_load)(x + i + LANE_ROWS * PANEL));
+        FN(vec_store)
+    (s->lane + i, (FN(vec_load)(s->lane + i) + FN(vec_load)(x + i)) + FN(vec_load)(x + i + LANE_ROWS * PANEL));
     for (; i < count * PANEL && i < LANE_ROWS * PANEL; i += WIDTH)
         FN(vec_store)(s->lane + i, FN(vec_load)(s->lane + i) + FN(vec_load)(x + i));
     FN(sums_pass)(s, key + count);
@@ -137,8 +137,7 @@ static void FN(add_mask)(const FN(block) * w, T *x, size_t key, size_t count)
     const rp_attention_matrix *mask = &w->h->mask;
 
     for (size_t i = 0; i < w->count; i++) {
-        const T *from =
-            (const T *)mask->data + (ptrdiff_t)(w->first + i) * mask->row + (ptrdiff_t)key * mask->col;
+        const T *from = (const T *)mask->data + (ptrdiff_t)(w->first + i) * mask->row + (ptrdiff_t)key * mask->col;
 
         for (size_t j = 0; j < count; j++)
             x[j * PANEL + i] += from[(ptrdiff_t)j * mask->col];
@@ -155,8 +154,7 @@ static void FN(make_scores)(FN(block) * w, size_t begin, size_t end)
         T *x = w->scores + (key - w->base) * PANEL;
 
         count = end - key < KEYS ? end - key : KEYS;
-        FN(products)(x, w->k.data + (ptrdiff_t)key * w->k.row, w->k.row, count, w->queries, w->h->a->d,
-                     scale);
+        FN(products)(x, w->k.data + (ptrdiff_t)key * w->k.row, w->k.row, count, w->queries, w->h->a->d, scale);
         if (w->h->mask.data && !w->h->chosen)
             FN(add_mask)(w, x, key, count);
         FN(hide)(w, x, key, count, (T)-__builtin_inf());
@@ -221,14 +219,15 @@ static bool FN(sums_are_numbers)(const FN(block) * w)
     return true;
 }
 
-/* Joins `count` keys from `key` on to the block's combination of rows of a matrix with `columns` columns, by weights or,
- * with `over`, by their quotients. */
-static void FN(join)(FN(block) * w, const T *weights, const T *over, FN(rows_of) rows, size_t key, size_t count, size_t columns,
-                     size_t begin, size_t end, bool *more)
+/* Joins `count` keys from `key` on to the block's combination of rows of a matrix with `columns` columns, by weights
+ * or, with `over`, by their quotients. */
+static void FN(join)(FN(block) * w, const T *weights, const T *over, FN(rows_of) rows, size_t key, size_t count,
+                     size_t columns, size_t begin, size_t end, bool *more)
 {
     const bool onto = key % RP_MATMUL_CHUNK != 0 && key != begin;
 
-    FN(combine)(w->chain, onto, weights, over, w->piece, count, rows.data + (ptrdiff_t)key * rows.row, rows.row, columns);
+    FN(combine)
+    (w->chain, onto, weights, over, w->piece, count, rows.data + (ptrdiff_t)key * rows.row, rows.row, columns);
     if ((key + count) % RP_MATMUL_CHUNK != 0 && key + count != end)
         return;
     for (size_t i = 0; i < columns * PANEL; i++)

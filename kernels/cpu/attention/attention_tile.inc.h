@@ -163,8 +163,8 @@ static void FN(products)(T *to, const T *rows, ptrdiff_t row, size_t count, cons
     } while (at < width);
 }
 
-/* chain[c] (+)= the sum over `count` rows of weights by column c of as many rows of a matrix, c < columns. With `over` the
- * weights are divided by it on the way, and left in `quotients`. */
+/* chain[c] (+)= the sum over `count` rows of weights by column c of as many rows of a matrix, c < columns. With `over`
+ * the weights are divided by it on the way, and left in `quotients`. */
 static void FN(combine)(T *chain, bool onto, const T *weights, const T *over, T *quotients, size_t count, const T *rows,
                         ptrdiff_t row, size_t columns)
 {

@@ -161,8 +161,8 @@ static void FN(key_grads)(const rp_attention_head *h, const rp_attention_matrix 
             weights[r] = FN(score_grad)(h, g, rows, start + r, r, j);
         FN(combine)(weights, start, count, &h->q, h->a->d, (T *)dk->data + (ptrdiff_t)j * dk->row, dk->col);
         for (size_t r = 0; r < count; r++)
-            weights[r] = FN(dropped)(h, start + r, j,
-                                     FN(rp_exp)(FN(score)(h, start + r, j) - rows->most[r]) / rows->sum[r]);
+            weights[r] =
+                FN(dropped)(h, start + r, j, FN(rp_exp)(FN(score)(h, start + r, j) - rows->most[r]) / rows->sum[r]);
         FN(combine)(weights, start, count, g, h->a->e, (T *)dv->data + (ptrdiff_t)j * dv->row, dv->col);
     }
 }

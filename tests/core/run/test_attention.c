@@ -173,10 +173,11 @@ static void assert_same(const results *want, results *got, const attending *a, c
     for (int o = 0; o < OUTPUTS; o++) {
         for (size_t i = 0; i < want->n[o]; i++)
             if (rp_bits_f32(want->x[o][i]) != rp_bits_f32(got->x[o][i]))
-                fail_msg("level %s, %u threads, %zu (%zu) heads [%zu, %zu, %zu, %zu] causal %d window %zu mask %d data %d: "
-                         "%s[%zu] is %a, written out %a",
-                         level, threads, a->heads, a->group, a->m, a->n, a->d, a->e, a->o.causal, a->o.window, a->mask,
-                         a->data, names[o], i, (double)got->x[o][i], (double)want->x[o][i]);
+                fail_msg(
+                    "level %s, %u threads, %zu (%zu) heads [%zu, %zu, %zu, %zu] causal %d window %zu mask %d data %d: "
+                    "%s[%zu] is %a, written out %a",
+                    level, threads, a->heads, a->group, a->m, a->n, a->d, a->e, a->o.causal, a->o.window, a->mask,
+                    a->data, names[o], i, (double)got->x[o][i], (double)want->x[o][i]);
         free(got->x[o]);
     }
 }
