@@ -42,13 +42,15 @@ typedef struct rp_indices {
 /* What a price counts (audit/FORMAT.md 9): elements read and made, and of products two for each multiplication. */
 typedef enum rp_work {
     RP_WORK_ELEMENTS,
-    RP_WORK_TAKEN,              /* of operand 0 only what is taken */
-    RP_WORK_MATRIX,             /* the last axis of operand 0 for each element of the output */
-    RP_WORK_TAPS,               /* operand 1, a weight [r, s, c / groups, k], for each element of the output */
-    RP_WORK_TAPS_OF_INPUT,      /* its taps over k / groups, for each element of the output, the image's gradient */
-    RP_WORK_TAPS_OF_WEIGHT,     /* the output is the weight's gradient: for each element of operand 1 */
-    RP_WORK_WINDOWS,            /* the window for each element of the output */
-    RP_WORK_WINDOWS_OF_GRADIENT /* the window for each element of operand 0 */
+    RP_WORK_TAKEN,               /* of operand 0 only what is taken */
+    RP_WORK_MATRIX,              /* the last axis of operand 0 for each element of the output */
+    RP_WORK_TAPS,                /* operand 1, a weight [r, s, c / groups, k], for each element of the output */
+    RP_WORK_TAPS_OF_INPUT,       /* its taps over k / groups, for each element of the output, the image's gradient */
+    RP_WORK_TAPS_OF_WEIGHT,      /* the output is the weight's gradient: for each element of operand 1 */
+    RP_WORK_WINDOWS,             /* the window for each element of the output */
+    RP_WORK_WINDOWS_OF_GRADIENT, /* the window for each element of operand 0 */
+    RP_WORK_ATTENTION,           /* of operands q, k, v: each score three times, and its product with v */
+    RP_WORK_ATTENTION_GRADIENT   /* of operands g, q, k, v: the same with its gradients */
 } rp_work;
 
 enum { RP_MAX_OUT = 3, RP_MANY = -1 };

@@ -55,6 +55,17 @@ static uint64_t windows(const rp_instr *instr, const rp_type *outputs)
     return times(2 * (uint64_t)window[0] * (uint64_t)window[1], rp_type_count(outputs));
 }
 
+/* Two for each multiplication of so many products with k or q and with v or g, and what the scores take, for each. */
+static uint64_t attending(const rp_type *q, const rp_type *v, uint64_t of_keys, uint64_t of_values, uint64_t scores)
+{
+    const uint64_t keys = v->shape[v->rank - 2], d = q->shape[q->rank - 1], e = v->shape[v->rank - 1];
+    uint64_t rows = 1;
+
+    for (int axis = 0; axis < q->rank - 1; axis++)
+        rows = times(rows, q->shape[axis]);
+    return times(times(rows, keys), plus(scores, plus(times(2 * of_keys, d), times(2 * of_values, e))));
+}
+
 static uint64_t work_of(const rp_program *p, const rp_instr *instr)
 {
     const uint64_t made = elements(p, instr->out, (size_t)instr->n_out);
@@ -79,6 +90,10 @@ static uint64_t work_of(const rp_program *p, const rp_instr *instr)
         return plus(moved, windows(instr, y));
     case RP_WORK_WINDOWS_OF_GRADIENT:
         return plus(moved, windows(instr, a));
+    case RP_WORK_ATTENTION:
+        return plus(moved, attending(a, &p->value[instr->in[2]], 3, 1, 16));
+    case RP_WORK_ATTENTION_GRADIENT:
+        return plus(moved, attending(b, &p->value[instr->in[3]], 8, 4, 48));
     default:
         return moved;
     }

@@ -173,6 +173,19 @@ RP_API rp_tensor rp_rms_norm(rp_tensor x, rp_tensor gamma, double eps); /* x / s
 /* [.., m, k] x [.., k, n] -> [.., m, n]; leading axes broadcast. Transpose operands with rp_transpose: it costs
  * nothing. */
 RP_API rp_tensor rp_matmul(rp_tensor a, rp_tensor b);
+/* softmax(scale q k' + mask) v without the square of scores in memory: q [.., h, m, d], k [.., h / groups, n, d],
+ * v [.., h / groups, n, e] -> [.., h, m, e]; each head of k and v serves as many heads of q in a row. options: NULL for
+ * none. Its bits are those of the same written with rp_matmul, rp_scale, rp_softmax and rp_matmul (CONTRACT 7.13). */
+typedef struct rp_attention_options {
+    double scale;   /* 0: 1 / sqrt(d) */
+    bool causal;    /* query i sees keys 0 to i */
+    size_t window;  /* query i sees keys within window - 1 places of it; 0: all */
+    rp_tensor mask; /* stretches to [.., h, m, n]: bool, where it may be seen, or of q's dtype, added */
+    double rate;    /* dropout of the weights, by rng and stream as rp_dropout has them */
+    rp_tensor rng;
+    int64_t stream;
+} rp_attention_options;
+RP_API rp_tensor rp_attention(rp_tensor q, rp_tensor k, rp_tensor v, const rp_attention_options *options);
 /* The lower factor l of a symmetric a [n, n], l l' = a, of which only the lower triangle is read (CONTRACT 4.7). A
  * column of which no more than tolerance (0 <= tolerance < 1) times its diagonal is left, when those before it are
  * taken out, is left out: its diagonal is +inf, what is below it 0, and what a system gives for it 0. No gradient
@@ -328,6 +341,7 @@ RP_API rp_tensor rp_clip_by_norm(rp_tensor *grad, size_t n, double limit);
 #define rp_layer_norm(...) RP_SITED(rp_layer_norm, __VA_ARGS__)
 #define rp_rms_norm(...) RP_SITED(rp_rms_norm, __VA_ARGS__)
 #define rp_matmul(...) RP_SITED(rp_matmul, __VA_ARGS__)
+#define rp_attention(...) RP_SITED(rp_attention, __VA_ARGS__)
 #define rp_cholesky(...) RP_SITED(rp_cholesky, __VA_ARGS__)
 #define rp_triangular_solve(...) RP_SITED(rp_triangular_solve, __VA_ARGS__)
 #define rp_linear(...) RP_SITED(rp_linear, __VA_ARGS__)

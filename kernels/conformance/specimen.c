@@ -347,6 +347,39 @@ static void build_matmul(rp_specimen *s, const rp_specimen_plan *plan)
     add_out(s, plan, plan->dtype == RP_BF16 ? RP_F32 : plan->dtype, 3, y);
 }
 
+/* Options walk through causal, windows, masks of both kinds and grouped heads; every fifth drops weights. */
+static void build_attention(rp_specimen *s, const rp_specimen_plan *plan)
+{
+    static const size_t columns[] = {8, 33, 1, 64, 16, 5};
+    const bool grad = plan->kernel == RP_K_attention_grad;
+    const int option = plan->option;
+    const size_t n = plan->shape[2] > 0 ? plan->shape[2] : 1, m = plan->shape[1], d = columns[option % 6];
+    const size_t heads = plan->shape[0], e = columns[(option + 1) % 6], shared = option % 4 == 3 ? 1 : heads;
+    const size_t q[3] = {heads, m, d}, k[3] = {shared, n, d}, v[3] = {shared, n, e}, y[3] = {heads, m, e};
+    const size_t mask[3] = {heads, option % 3 == 1 ? 1 : m, n}, dk[3] = {heads, n, d}, dv[3] = {heads, n, e};
+
+    RP_AT(s->attr, attention, scale).r = 0.25;
+    RP_AT(s->attr, attention, causal).i = option % 2;
+    RP_AT(s->attr, attention, window).i = option % 5 == 2 ? 7 : 0;
+    if (grad)
+        add_in(s, plan, plan->dtype, 3, y);
+    add_in(s, plan, plan->dtype, 3, q);
+    add_in(s, plan, plan->dtype, 3, k);
+    add_in(s, plan, plan->dtype, 3, v);
+    if (option % 3 > 0)
+        add_in(s, plan, option % 3 == 1 ? plan->dtype : RP_BOOL, 3, mask);
+    if (option % 5 == 4) {
+        RP_AT(s->attr, attention, rate).r = 0.25;
+        RP_AT(s->attr, attention, stream).i = option;
+        add_rng(s, plan);
+    }
+    add_out(s, plan, plan->dtype, 3, grad ? q : y);
+    if (grad) {
+        add_out(s, plan, plan->dtype, 3, dk);
+        add_out(s, plan, plan->dtype, 3, dv);
+    }
+}
+
 /* Of normal data a matrix that has a factor, with a diagonal above the sums of its rows; of every third one element of
  * it stays, as a column that is left out. */
 static void raise_diagonal(rp_specimen *s, const rp_specimen_plan *plan, size_t n)

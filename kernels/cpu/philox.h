@@ -77,8 +77,8 @@ static inline __attribute__((always_inline)) void philox_wide(const philox_sourc
 
 /* Words of blocks first .. first + n - 1, one column a word, each in 64 bits. The columns have room for n rounded up to
  * PHILOX_WIDE. */
-static void philox_columns(const philox_source *s, uint64_t first, size_t n, uint64_t *c0, uint64_t *c1, uint64_t *c2,
-                           uint64_t *c3)
+static inline void philox_columns(const philox_source *s, uint64_t first, size_t n, uint64_t *c0, uint64_t *c1,
+                                  uint64_t *c2, uint64_t *c3)
 {
     uint64_t *const column[4] = {c0, c1, c2, c3};
 

@@ -37,6 +37,10 @@ namespace reduce
 namespace matmul
 {
 #include "kernels/ref/matmul.c"
+namespace attention
+{
+#include "kernels/ref/attention/attention.c"
+}
 }
 namespace triangular
 {

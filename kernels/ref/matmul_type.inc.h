@@ -16,7 +16,7 @@ static T FN(dot)(const SOURCE *a, ptrdiff_t a_step, const SOURCE *b, ptrdiff_t b
     return total;
 }
 
-static void FN(rows)(const rp_matmul *p, size_t begin, size_t end)
+static inline void FN(rows)(const rp_matmul *p, size_t begin, size_t end)
 {
     const SOURCE *a = (const SOURCE *)p->a, *b = (const SOURCE *)p->b;
     T *y = (T *)p->y;

@@ -9,7 +9,7 @@
 /* Elements at most: whole groups of vectors, in one block of fast_map.inc.h. */
 enum { EXP_PIECE = 1024 };
 
-static void exp_piece_f64(double *to, const double *x, double m, size_t n)
+static inline void exp_piece_f64(double *to, const double *x, double m, size_t n)
 {
     RP_EACH(i, n) to[i] = rp_exp_f64(x[i] - m);
 }
@@ -30,7 +30,7 @@ RP_INLINE fast_mask exp_certain(fast_f *result, fast_f x)
     return fast_either(certain, nothing);
 }
 
-static void exp_piece_f32(float *to, const float *x, float m, size_t n)
+static inline void exp_piece_f32(float *to, const float *x, float m, size_t n)
 {
     fast_lanes uncertain[EXP_PIECE / FAST_LANES];
     const fast_f shift = fast_all(m);
@@ -64,7 +64,7 @@ static void exp_piece_f32(float *to, const float *x, float m, size_t n)
     }
 }
 #else
-static void exp_piece_f32(float *to, const float *x, float m, size_t n)
+static inline void exp_piece_f32(float *to, const float *x, float m, size_t n)
 {
     RP_EACH(i, n) to[i] = rp_exp_f32(x[i] - m);
 }

@@ -261,6 +261,28 @@ static const op_sample op_samples[] = {
     {RP_OP_matmul, 2, {D(2, 2, 3), D(3, 2, 3, 1)}, {{0}}},
     {RP_OP_matmul, 2, {D(4, 2, 1, 2, 3), D(3, 2, 3, 2)}, {{0}}},
     {RP_OP_matmul, 2, {D(2, 2, 0), D(2, 0, 3)}, {{0}}},
+/* plain; causal, with a divisor of the heads; a mask of bool and a window; an added mask, stretched, and dropout */
+#define ATTENDING(scale, causal, window, rate, stream) \
+    { \
+        {.r = scale}, {.i = causal}, {.i = window}, {.r = rate}, \
+        { \
+            .i = stream \
+        } \
+    }
+    {RP_OP_attention, 3, {D(2, 3, 2), D(2, 4, 2), D(2, 4, 3)}, ATTENDING(0.5, 0, 0, 0, 0)},
+    {RP_OP_attention, 3, {D(3, 4, 3, 2), D(3, 2, 3, 2), D(3, 2, 3, 1)}, ATTENDING(0.7, 1, 0, 0, 0)},
+    {RP_OP_attention, 4, {D(2, 4, 2), D(2, 4, 2), D(2, 4, 2), B(2, 4, 4)}, ATTENDING(-0.5, 0, 2, 0, 0)},
+    {RP_OP_attention,
+     5,
+     {D(4, 1, 2, 2, 2), D(4, 1, 2, 3, 2), D(4, 1, 2, 3, 2), D(2, 1, 3), RNG},
+     ATTENDING(0.5, 1, 2, 0.25, 3)},
+    {RP_OP_attention_grad, 4, {D(2, 3, 3), D(2, 3, 2), D(2, 4, 2), D(2, 4, 3)}, ATTENDING(0.5, 0, 0, 0, 0)},
+    {RP_OP_attention_grad, 4, {D(3, 2, 2, 1), D(3, 2, 2, 2), D(3, 1, 3, 2), D(3, 1, 3, 1)}, ATTENDING(0.7, 1, 0, 0, 0)},
+    {RP_OP_attention_grad,
+     6,
+     {D(2, 3, 2), D(2, 3, 2), D(2, 3, 2), D(2, 3, 2), D(2, 3, 1), RNG},
+     ATTENDING(0.5, 0, 2, 0.25, 1)},
+#undef ATTENDING
     {RP_OP_cholesky, 1, {D(2, 3, 3)}, {{.r = 0.25}}},
     {RP_OP_triangular_solve, 2, {D(2, 3, 3), D(2, 3, 2)}, {{.i = 1}, {.i = 0}}},
     {RP_OP_uniform, 1, {RNG}, {{.r = -1}, {.r = 0.1}, {.i = 4294967295}, LIST(2, 2, 2), {.i = RP_F32}}},

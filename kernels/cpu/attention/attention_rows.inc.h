@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What happens to the scores of a block of queries, for one type: scale, masks, maximum, exponentials and their sums,
+ * dropout. A row holds one key's scores with PANEL queries, so that all of it is done for as many queries at once and
+ * no order of CONTRACT 4 and 7 is touched.
+ *
+ * Parameters, from kernels/type_f32.h or type_f64.h: T the type of the elements, FN(name) the name of its variant.
+ * Before it: attention_tile.inc.h. Gives FN(block) and what works on it. */
+#if !defined(T) || !defined(FN)
+#error "a template: include one of kernels/type_f32.h and kernels/type_f64.h before it"
+#endif
+
+#define WIDTH (VEC_BYTES / sizeof(T))
+#define PANEL (2 * WIDTH)
+
+/* Rows of a matrix whose elements lie beside one another. */
+typedef struct FN(rows_of) {
+    const T *data;
+    ptrdiff_t row;
+} FN(rows_of);
+
+/* CONTRACT 4.1 for PANEL sums at once. */
+typedef struct FN(sums) {
+    T *lane, *upper; /* LANE_ROWS rows each: of the elements, and of the sums of chunks */
+    bool of_chunks;  /* there are several: those left out add +0 */
+} FN(sums);
+
+/* A block of at most PANEL queries of a head and what is known of it. Keys are taken from a multiple of KEYS on, KEYS
+ * at a time. */
+typedef struct FN(block) {
+    const rp_attention_head *h;
+    FN(rows_of) k, v;
+    bool skip;           /* keys that no query of the block sees are left out */
+    size_t first, count; /* queries */
+    size_t begin, end;   /* keys that count, */
+    size_t base;         /* and the key of row 0 of the scores */
+    T *scores, *grads;   /* rows of keys */
+    T *queries, *arrive; /* packed for FN(products): the queries, the gradient that arrives */
+    T *chain, *total;    /* of a combination: the chunk under way, and those before it */
+    T *piece;            /* weights of KEYS keys as dropout leaves them */
+    FN(sums) sums;
+    T most[PANEL], sum[PANEL], slope[PANEL];
+} FN(block);
+
+static void FN(sums_begin)(FN(sums) * s, size_t n)
+{
+    s->of_chunks = n > RP_CHUNK;
+    memset(s->lane, 0, LANE_ROWS * PANEL * sizeof(T));
+    if (s->of_chunks)
+        memset(s->upper, 0, LANE_ROWS * PANEL * sizeof(T));
+}
+
+/* The lanes fold by halves into lane 0, and are cleared. */
+static void FN(sums_fold)(T *lane, T *to)
+{
+    for (size_t width = LANE_ROWS / 2; width > 0; width /= 2)
+        RP_EACH(i, width * PANEL) lane[i] += lane[(size_t)i + width * PANEL];
+    memcpy(to, lane, PANEL * sizeof(T));
+    memset(lane, 0, LANE_ROWS * PANEL * sizeof(T));
+}
+
+/* A chunk of elements, the c-th, is done. */
+static void FN(sums_chunk)(FN(sums) * s, size_t c)
+{
+    T chunk[PANEL];
+
+    FN(sums_fold)(s->lane, chunk);
+    for (size_t i = 0; i < PANEL; i++)
+        s->upper[c % LANE_ROWS * PANEL + i] += chunk[i];
+}
+
+/* The sums, where the elements from `end` on were left out. */
+static void FN(sums_total)(FN(sums) * s, size_t end, T *to)
+{
+    if (!s->of_chunks) {
+        FN(sums_fold)(s->lane, to);
+        return;
+    }
+    if (end % RP_CHUNK != 0)
+        FN(sums_chunk)(s, end / RP_CHUNK);
+    FN(sums_fold)(s->upper, to);
+}
+
+/* The chunk that ends before `key`, if one does. */
+static void FN(sums_pass)(FN(sums) * s, size_t key)
+{
+    if (key % RP_CHUNK == 0 && s->of_chunks)
+        FN(sums_chunk)(s, key / RP_CHUNK - 1);
+}
+
+/* `count` <= KEYS rows of elements from `key` on, a multiple of KEYS. Rows LANE_ROWS apart share their lanes. */
+static void FN(sums_add)(FN(sums) * s, size_t key, size_t count, const T *x)
+{
+    const size_t both = count > LANE_ROWS ? (count - LANE_ROWS) * PANEL : 0;
+    size_t i = 0;
+
+    for (; i < both; i += WIDTH)
+        FN(vec_store)
+    (s->lane + i, (FN(vec_load)(s->lane + i) + FN(vec_load)(x + i)) + FN(vec_load)(x + i + LANE_ROWS * PANEL));
+    for (; i < count * PANEL && i < LANE_ROWS * PANEL; i += WIDTH)
+        FN(vec_store)(s->lane + i, FN(vec_load)(s->lane + i) + FN(vec_load)(x + i));
+    FN(sums_pass)(s, key + count);
+}
+
+/* Whether one of `count` keys from `key` on may be hidden from a query of the block. */
+static bool FN(hides)(const FN(block) * w, size_t key, size_t count)
+{
+    return (w->h->mask.data && w->h->chosen) || key < rp_attention_begin(w->h->a, w->first + w->count - 1) ||
+           key + count > rp_attention_end(w->h->a, w->first);
+}
+
+/* Puts `value` where a place is hidden: `count` keys from `key` on. */
+static void FN(hide)(const FN(block) * w, T *x, size_t key, size_t count, T value)
+{
+    const rp_attention_head *h = w->h;
+
+    if (!FN(hides)(w, key, count))
+        return;
+    for (size_t i = 0; h->mask.data && h->chosen && i < w->count; i++) {
+        const unsigned char *mask = (const unsigned char *)h->mask.data + (ptrdiff_t)(w->first + i) * h->mask.row +
+                                    (ptrdiff_t)key * h->mask.col;
+
+        for (size_t j = 0; j < count; j++)
+            x[j * PANEL + i] = mask[(ptrdiff_t)j * h->mask.col] != 0 ? x[j * PANEL + i] : value;
+    }
+    for (size_t i = 0; i < w->count; i++) {
+        const size_t begin = rp_attention_begin(h->a, w->first + i), end = rp_attention_end(h->a, w->first + i);
+
+        for (size_t j = 0; j < count; j++)
+            if (key + j < begin || key + j >= end)
+                x[j * PANEL + i] = value;
+    }
+}
+
+/* Adds the mask of reals. */
+static void FN(add_mask)(const FN(block) * w, T *x, size_t key, size_t count)
+{
+    const rp_attention_matrix *mask = &w->h->mask;
+
+    for (size_t i = 0; i < w->count; i++) {
+        const T *from = (const T *)mask->data + (ptrdiff_t)(w->first + i) * mask->row + (ptrdiff_t)key * mask->col;
+
+        for (size_t j = 0; j < count; j++)
+            x[j * PANEL + i] += from[(ptrdiff_t)j * mask->col];
+    }
+}
+
+/* The masked scores of keys [begin, end), and what of them is the greatest so far. */
+static void FN(make_scores)(FN(block) * w, size_t begin, size_t end)
+{
+    const T scale = (T)w->h->a->scale;
+    FN(vec) left = FN(vec_load)(w->most), right = FN(vec_load)(w->most + WIDTH);
+
+    for (size_t key = begin, count; key < end; key += count) {
+        T *x = w->scores + (key - w->base) * PANEL;
+
+        count = end - key < KEYS ? end - key : KEYS;
+        FN(products)(x, w->k.data + (ptrdiff_t)key * w->k.row, w->k.row, count, w->queries, w->h->a->d, scale);
+        if (w->h->mask.data && !w->h->chosen)
+            FN(add_mask)(w, x, key, count);
+        FN(hide)(w, x, key, count, (T)-__builtin_inf());
+        for (size_t i = 0; i < count * PANEL; i += PANEL) {
+            left = FN(vec_max)(FN(vec_load)(x + i), left);
+            right = FN(vec_max)(FN(vec_load)(x + i + WIDTH), right);
+        }
+    }
+    FN(vec_store)(w->most, left);
+    FN(vec_store)(w->most + WIDTH, right);
+}
+
+/* Scores become exponentials, which are added up if `sum`. */
+static void FN(make_exponentials)(FN(block) * w, size_t begin, size_t end, bool sum)
+{
+    for (size_t key = begin, count; key < end; key += count) {
+        T *x = w->scores + (key - w->base) * PANEL;
+
+        count = end - key < KEYS ? end - key : KEYS;
+        FN(exponentials)(x, w->most, count);
+        if (sum)
+            FN(sums_add)(&w->sums, key, count, x);
+    }
+}
+
+/* to[j] = e[j] / sum for `count` rows; to may be e. */
+static void FN(divide)(const FN(block) * w, T *to, const T *e, size_t count)
+{
+    const FN(vec) left = FN(vec_load)(w->sum), right = FN(vec_load)(w->sum + WIDTH);
+
+    for (size_t i = 0; i < count * PANEL; i += PANEL) {
+        FN(vec_store)(to + i, FN(vec_load)(e + i) / left);
+        FN(vec_store)(to + i + WIDTH, FN(vec_load)(e + i + WIDTH) / right);
+    }
+}
+
+/* to = x as dropout leaves it, of `count` <= KEYS keys from `key` on; to may be x. */
+static void FN(drop)(const FN(block) * w, T *to, const T *x, size_t key, size_t count)
+{
+    const rp_attending *a = w->h->a;
+    const philox_source source = {a->seed, a->step, a->stream};
+    const double least = a->rate * 0x1p24;
+    const T scale = (T)(1.0 / (1.0 - a->rate));
+    uint32_t buffer[KEYS + 4 * PHILOX_WIDE + 4], kept = (uint32_t)least;
+
+    kept += (double)kept < least;
+    for (size_t i = 0; i < w->count; i++) {
+        const uint64_t at = w->h->first + (uint64_t)(w->first + i) * a->n + key;
+        const uint32_t *word = philox_words(&source, at, count, buffer);
+
+        for (size_t j = 0; j < count; j++)
+            to[j * PANEL + i] = word[j] >> 8 >= kept ? x[j * PANEL + i] * scale : (T)0;
+    }
+}
+
+/* Whether a block that left keys out may have: no sum is a NaN, which the keys left out would have shared. */
+static bool FN(sums_are_numbers)(const FN(block) * w)
+{
+    for (size_t i = 0; i < w->count; i++)
+        if (w->sum[i] != w->sum[i])
+            return false;
+    return true;
+}
+
+/* Joins `count` keys from `key` on to the block's combination of rows of a matrix with `columns` columns, by weights
+ * or, with `over`, by their quotients. */
+static void FN(join)(FN(block) * w, const T *weights, const T *over, FN(rows_of) rows, size_t key, size_t count,
+                     size_t columns, size_t begin, size_t end, bool *more)
+{
+    const bool onto = key % RP_MATMUL_CHUNK != 0 && key != begin;
+
+    FN(combine)
+    (w->chain, onto, weights, over, w->piece, count, rows.data + (ptrdiff_t)key * rows.row, rows.row, columns);
+    if ((key + count) % RP_MATMUL_CHUNK != 0 && key + count != end)
+        return;
+    for (size_t i = 0; i < columns * PANEL; i++)
+        w->total[i] = *more ? w->total[i] + w->chain[i] : w->chain[i];
+    *more = true;
+}
+
+/* Rows [first, first + count) of x, each of `width` elements, as the columns of a panel; the rest of it is 0. */
+static void FN(pack_panel)(T *to, const rp_attention_matrix *x, size_t first, size_t count, size_t width)
+{
+    const T *from = (const T *)x->data + (ptrdiff_t)first * x->row;
+
+    if (count < PANEL)
+        memset(to, 0, width * PANEL * sizeof(T));
+    for (size_t i = 0; i < count; i++, from += x->row)
+        for (size_t l = 0; l < width; l++)
+            to[l * PANEL + i] = from[(ptrdiff_t)l * x->col];
+}
+
+/* The block's combination as rows of y; whether an element is -0. */
+static bool FN(put_panel)(const FN(block) * w, const rp_attention_matrix *y, size_t columns)
+{
+    BITS found = 0;
+
+    for (size_t i = 0; i < w->count; i++) {
+        T *to = (T *)y->data + (ptrdiff_t)(w->first + i) * y->row;
+
+        for (size_t c = 0; c < columns; c++) {
+            const T x = w->total[c * PANEL + i];
+
+            to[(ptrdiff_t)c * y->col] = x;
+            found |= FN(rp_bits)(x) == FN(rp_bits)((T)-0.0);
+        }
+    }
+    return found != 0;
+}
+
+/* The greatest magnitude of `rows` rows of a matrix; infinity where one is no finite number. */
+static double FN(greatest)(const rp_attention_matrix *x, size_t rows, size_t columns)
+{
+    BITS most = 0;
+
+    for (size_t i = 0; i < rows; i++) {
+        const T *from = (const T *)x->data + (ptrdiff_t)i * x->row;
+
+        if (x->col == 1)
+            for (size_t c = 0; c < columns; c++) {
+                const BITS bits = FN(rp_bits)(FABS(from[c])); /* those of magnitudes ascend, a NaN's last */
+
+                most = bits > most ? bits : most;
+            }
+        else
+            for (size_t c = 0; c < columns; c++) {
+                const BITS bits = FN(rp_bits)(FABS(from[(ptrdiff_t)c * x->col]));
+
+                most = bits > most ? bits : most;
+            }
+    }
+    return most < FN(rp_bits)((T)__builtin_inf()) ? (double)FN(rp_from_bits)(most) : __builtin_inf();
+}
+
+#undef PANEL
+#undef WIDTH
