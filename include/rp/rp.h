@@ -10,6 +10,7 @@
 #include "rp/error.h"
 #include "rp/explain.h"
 #include "rp/image.h"
+#include "rp/indexing.h"
 #include "rp/log.h"
 #include "rp/memory.h"
 #include "rp/policy.h"
