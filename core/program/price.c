@@ -47,6 +47,15 @@ static uint64_t taps(const rp_type *weight, uint64_t channels, const rp_type *su
     return times(times(2 * weight->shape[0], times(weight->shape[1], channels)), rp_type_count(sums));
 }
 
+static uint64_t bits(uint64_t n)
+{
+    uint64_t count = 0;
+
+    while (n >> count)
+        count++;
+    return count;
+}
+
 /* Two for each place of a window, those in padding too, for each output. */
 static uint64_t windows(const rp_instr *instr, const rp_type *outputs)
 {
@@ -78,6 +87,8 @@ static uint64_t work_of(const rp_program *p, const rp_instr *instr)
     switch (instr->op->work) {
     case RP_WORK_TAKEN:
         return plus(times(2, made), elements(p, instr->in + 1, 1));
+    case RP_WORK_ORDER:
+        return plus(moved, times(2 * bits(a->shape[a->rank - 1]), elements(p, instr->in + instr->n_in - 1, 1)));
     case RP_WORK_MATRIX:
         return plus(moved, times(2 * a->shape[a->rank - 1], rp_type_count(y)));
     case RP_WORK_TAPS:

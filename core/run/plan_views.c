@@ -13,9 +13,9 @@ static void view_of(rp_plan *plan, const rp_instr *instr, char *base)
 
     in.data = base;
     if (instr->op->flags & RP_OP_PART) {
-        /* offsets from the base are irrelevant here, and might leave the stand-in */
-        out = rp_view_of(&p->value[to], base);
-        memcpy(out.stride, in.stride, sizeof out.stride);
+        in.data = NULL; /* strides alone: where it begins is irrelevant here, and might leave the stand-in */
+        (void)instr->op->alias(instr->attr, &in, &p->value[to], &out);
+        out.data = base;
     } else if (!instr->op->alias(instr->attr, &in, &p->value[to], &out)) {
         return;
     }

@@ -11,6 +11,7 @@
 #include "rp/error.h"
 #include "rp/explain.h"
 #include "rp/image.h"
+#include "rp/indexing.h"
 #include "rp/log.h"
 #include "rp/loss.h"
 #include "rp/memory.h"

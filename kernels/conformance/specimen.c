@@ -425,6 +425,8 @@ static void build_triangular_solve(rp_specimen *s, const rp_specimen_plan *plan)
     add_out(s, plan, plan->dtype, 2, system);
 }
 
+#include "kernels/conformance/specimen_order.inc.h"
+
 #include "kernels/conformance/specimen_image.inc.h"
 
 static void build_random(rp_specimen *s, const rp_specimen_plan *plan)

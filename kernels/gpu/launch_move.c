@@ -128,6 +128,24 @@ bool rp_gpu_launch_gather(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_ker
     return true;
 }
 
+/* The kernel of gather: index and table lie as what is taken does. */
+bool rp_gpu_launch_take_along(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_kernel_args *args)
+{
+    const size_t axis = (size_t)RP_AT(args->attr, take_along, axis).i;
+    rp_view table = args->in[0];
+    const rp_view *const views[] = {&args->out[0], &table, &args->in[1]};
+    char name[NAME];
+    rp_gpu_map map;
+
+    table.stride[axis] = 0;
+    rp_gpu_map_of(&map, views, 3, NULL, kernel);
+    map.wide = args->in[1].dtype == RP_I64;
+    map.own[0] = axis_bytes(&args->in[0], axis);
+    (void)snprintf(name, sizeof name, "rp_gpu_gather_%s", rp_dtype_name(table.dtype));
+    rp_gpu_run_map(queue, name, &map);
+    return true;
+}
+
 bool rp_gpu_launch_scatter_add(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_kernel_args *args)
 {
     const size_t axis = (size_t)RP_AT(args->attr, scatter_add, axis).i;

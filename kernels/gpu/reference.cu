@@ -1,21 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The reference kernels as device code, each by the text of kernels/ref: a thread takes an item. So every kernel has a
  * form with the right bits whatever its arguments; those with a faster one come here for what that does not take. */
-#include "kernels/gpu/contract.h"
-#include "kernels/gpu/args.h"
-
-#undef RP_DEFINE_KERNEL
-#define RP_DEFINE_KERNEL(name, items, run, cost) \
-    RP_GPU_KERNEL(64, 1) rp_gpu_ref_##name(const RP_GPU_PARAMETER rp_gpu_args p) \
-    { \
-        const rp_kernel_args args = {p.in, p.n_in, p.out, p.n_out, p.attr}; \
-        const u64 item = p.begin + (u64)RP_GPU_BLOCK_X * RP_GPU_THREADS + RP_GPU_THREAD; \
-\
-        RP_GPU_BEGIN(p); \
-        if (item < p.end) \
-            run(&args, item, item + 1); \
-    } \
-    typedef int rp_gpu_ref_##name##_semicolon
+#include "kernels/gpu/reference.h"
 
 #include "kernels/gpu/device_begin.h"
 

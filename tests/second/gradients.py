@@ -514,7 +514,7 @@ def gradients(body, y, wrt, zeros=False):
     return vjp(body, [y], [seed], wrt, zeros)
 
 
-VIEWS = ("reshape", "transpose", "broadcast_to", "slice", "stop_gradient")
+VIEWS = ("reshape", "transpose", "broadcast_to", "slice", "slice_step", "stop_gradient")
 
 
 def output(p, kind, name, x):

@@ -76,6 +76,12 @@ FORMS = {
     "gather": ({"axis": "integer"}, 2),
     "scatter_add": ({"axis": "integer", "size": "integer"}, 2),
     "one_hot": ({"depth": "integer", "dtype": "dtype"}, 1),
+    "slice_step": ({"begin": "list", "size": "list", "step": "list"}, 1),
+    "take_along": ({"axis": "integer"}, 2),
+    "scatter_along": ({"axis": "integer", "mode": "integer"}, 3),
+    "sort": ({"descending": "bool"}, 1),
+    "topk": ({"k": "integer", "largest": "bool"}, 1),
+    "searchsorted": ({"right": "bool"}, 2),
     "sum": ({"axes": "list"}, 1),
     "mean": ({"axes": "list"}, 1),
     "prod": ({"axes": "list"}, 1),
@@ -236,6 +242,51 @@ def infer_one_hot(at, types, shapes):
     return [(at["dtype"], shapes[0] + (at["depth"],))]
 
 
+def infer_slice_step(at, types, shapes):
+    begin, size, step, shape = at["begin"], at["size"], at["step"], shapes[0]
+    need(len(begin) == len(size) == len(step) == len(shape), "slice_step's rank")
+    for b, m, s, n in zip(begin, size, step, shape):
+        need(s != 0 and 0 <= m <= n, "slice_step")
+        need(m == 0 or (0 <= b < n and 0 <= b + (m - 1) * s < n), "slice_step's places")
+    return [(types[0][0], tuple(size))]
+
+
+def along(at, types, shapes):
+    axis = axis_of(at["axis"], len(shapes[0]))
+    need(types[1][0] in INTEGERS and len(shapes[0]) == len(shapes[1]), "index")
+    need(all(i == axis or a == b for i, (a, b) in enumerate(zip(*shapes[:2]))), "index along an axis")
+
+
+def infer_take_along(at, types, shapes):
+    along(at, types, shapes)
+    return [(types[0][0], shapes[1])]
+
+
+def infer_scatter_along(at, types, shapes):
+    along(at, types, shapes)
+    need(types[2] == (types[0][0], shapes[1]) and 0 <= at["mode"] <= 4, "scatter_along")
+    need(at["mode"] == 0 or types[0][0] in NUMBERS, "scatter_along of numbers")
+    return [types[0]]
+
+
+def infer_sort(at, types, shapes):
+    need(types[0][0] in NUMBERS and shapes[0] != (), "sort")
+    return [types[0], ("i64", shapes[0])]
+
+
+def infer_topk(at, types, shapes):
+    need(types[0][0] in NUMBERS and shapes[0] != () and 0 <= at["k"] <= shapes[0][-1], "topk")
+    shape = shapes[0][:-1] + (at["k"],)
+    return [(types[0][0], shape), ("i64", shape)]
+
+
+def infer_searchsorted(at, types, shapes):
+    line, x = shapes
+    need(types[0][0] in NUMBERS and types[0][0] == types[1][0] and line != (), "searchsorted")
+    need(len(line) == 1 or (len(line) == len(x) and line[:-1] == x[:-1]), "searchsorted's lines")
+    return [("i64", x)]
+
+
 def reduced(shape, axes):
     return tuple(1 if i in axes else n for i, n in enumerate(shape))
 
@@ -367,6 +418,12 @@ INFER = {
     "gather": infer_gather,
     "scatter_add": infer_scatter_add,
     "one_hot": infer_one_hot,
+    "slice_step": infer_slice_step,
+    "take_along": infer_take_along,
+    "scatter_along": infer_scatter_along,
+    "sort": infer_sort,
+    "topk": infer_topk,
+    "searchsorted": infer_searchsorted,
     "sum": infer_reduction(NUMBERS, True),
     "prod": infer_reduction(NUMBERS, True),
     "mean": infer_reduction(REALS, True),

@@ -322,6 +322,79 @@ def compute_one_hot(at, types, values, results):
     return [[one if i == d else zero for i in values[0] for d in range(depth)]]
 
 
+def compute_slice_step(at, types, values, results):
+    steps = strides(types[0][1])
+    start = sum(b * s for b, s, n in zip(at["begin"], steps, at["size"]) if n)
+    return [pick(values[0], results[0][1], [a * s for a, s in zip(at["step"], steps)], start)]
+
+
+def lines_of(shape, axis):
+    """Of each line along the axis the numbers of its elements."""
+    inner = count(shape[axis + 1 :])
+    for outer in range(count(shape[:axis])):
+        for i in range(inner):
+            yield range(outer * shape[axis] * inner + i, (outer + 1) * shape[axis] * inner + i, inner) if inner else ()
+
+
+def compute_take_along(at, types, values, results):
+    (x, index), axis = values, at["axis"]
+    n, out = types[0][1][axis], [None] * count(types[1][1])
+    need(all(0 <= i < n for i in index), "index outside the axis")
+    for of, to in zip(lines_of(types[0][1], axis), lines_of(types[1][1], axis)):
+        for t in to:
+            out[t] = x[of[index[t]]]
+    return [out]
+
+
+def compute_scatter_along(at, types, values, results):
+    (x, index, source), axis, dtype = values, at["axis"], types[0][0]
+    n, out = types[0][1][axis], list(x)
+    need(all(0 <= i < n for i in index), "index outside the axis")
+    mode = [lambda a, s: s, lambda a, s: BINARY["add"](a, s, dtype), lambda a, s: BINARY["mul"](a, s, dtype), maximum,
+            minimum][at["mode"]]
+    for to, of in zip(lines_of(types[0][1], axis), lines_of(types[1][1], axis)):
+        for s in of:
+            out[to[index[s]]] = mode(out[to[index[s]]], source[s])
+    return [out]
+
+
+def below(a, b):
+    return a < b or (b != b and a == a)
+
+
+def in_order(x, descending):
+    """Places of the elements in order: of equal ones, and among NaNs, the first comes first."""
+    numbers_ = sorted((i for i, v in enumerate(x) if v == v), key=lambda i: x[i], reverse=descending)
+    nans = [i for i, v in enumerate(x) if v != v]
+    return nans + numbers_ if descending else numbers_ + nans
+
+
+def compute_sort(at, types, values, results):
+    descending, k = at.get("descending", at.get("largest")), results[0][1][-1]
+    n, y, index = types[0][1][-1], [], []
+    for i in range(count(types[0][1][:-1])):
+        line = values[0][i * n : (i + 1) * n]
+        places = in_order(line, descending)[:k]
+        index += places
+        y += [line[p] for p in places]
+    return [y, index]
+
+
+def compute_searchsorted(at, types, values, results):
+    n, m, out = types[0][1][-1], types[1][1][-1] if types[1][1] else 1, []
+    for i, v in enumerate(values[1]):
+        line = values[0] if len(types[0][1]) == 1 else values[0][i // m * n : (i // m + 1) * n]
+        low, left = 0, n
+        while left > 0:
+            h = left // 2
+            if (not below(v, line[low + h])) if at["right"] else below(line[low + h], v):
+                low, left = low + h + 1, left - h - 1
+            else:
+                left = h
+        out.append(low)
+    return [out]
+
+
 def groups(values, shape, axes):
     """The elements of each output of a reduction, in row-major order of the reduced axes."""
     steps = strides(shape)
@@ -646,6 +719,12 @@ COMPUTE = {
     "iota": lambda at, types, values, results: [[convert(i, "i64", at["dtype"]) for i in range(at["n"])]],
     "concat": compute_concat,
     "pad": compute_pad,
+    "slice_step": compute_slice_step,
+    "take_along": compute_take_along,
+    "scatter_along": compute_scatter_along,
+    "sort": compute_sort,
+    "topk": compute_sort,
+    "searchsorted": compute_searchsorted,
     "gather": compute_gather,
     "scatter_add": compute_scatter_add,
     "one_hot": compute_one_hot,

@@ -11,7 +11,7 @@ def size(kind):
     return -(-count(kind[1]) * WIDTH[kind[0]] // 64) * 64
 
 
-VIEWS = ("reshape", "transpose", "broadcast_to", "slice", "stop_gradient")
+VIEWS = ("reshape", "transpose", "broadcast_to", "slice", "slice_step", "stop_gradient")
 EACH = 16  # of a body, an instruction, and of each value that one is handed or gives
 
 
@@ -21,6 +21,8 @@ def own_work(body, i):
     elements = sum(count(s) for _, s in types + results)
     if i.op in ("matmul", "cholesky", "triangular_solve"):
         elements += 2 * types[0][1][-1] * count(results[0][1])
+    if i.op in ("sort", "topk", "searchsorted"):
+        elements += 2 * types[0][1][-1].bit_length() * count(types[-1][1])
     if i.op in VIEWS:
         elements = 2 * count(results[0][1])
     if i.op == "gather":

@@ -87,7 +87,7 @@ static rp_compiled *build(const op_sample *s, rp_run *run, int order, bool twice
     }
     rp_emit(g, s->op, s->attr, in, (size_t)s->n_in, out);
     value = weighted(g, 0, out[0]);
-    for (int i = 1; i < rp_op_get(s->op)->n_out; i++)
+    for (int i = 1; i < rp_op_get(s->op)->n_out && type_of(out[i]).dtype == RP_F64; i++)
         value = rp_add(value, weighted(g, OPERANDS + (size_t)i, out[i]));
     for (int k = 0; k < order; k++) {
         rp_gradients_or_zeros(value, wrt, n, grad);

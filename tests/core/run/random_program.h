@@ -72,6 +72,17 @@ static inline void draw_lists(random_program *r, rp_op_id op, const rp_type *in,
             attr[1].list[i] = op == RP_OP_pad ? (int64_t)draw(r, 2) : (int64_t)in->shape[i] - (int64_t)draw(r, 1);
         }
         break;
+    case RP_OP_slice_step:
+        attr[0].n = attr[1].n = attr[2].n = rank;
+        for (int i = 0; i < rank; i++) {
+            const int64_t length = (int64_t)in->shape[i], apart = length > 2 ? 1 + (int64_t)draw(r, 2) : 1;
+            const int64_t size = length > 0 ? (length - 1) / apart + 1 : 0, back = (int64_t)draw(r, 2);
+
+            attr[0].list[i] = back && size > 0 ? (size - 1) * apart : 0;
+            attr[1].list[i] = size;
+            attr[2].list[i] = back ? -apart : apart;
+        }
+        break;
     case RP_OP_sum:
     case RP_OP_mean:
     case RP_OP_max:

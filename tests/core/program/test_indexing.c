@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Order, places along an axis and rearranging (rp/indexing.h), eagerly: values worked out by hand; and every operation on
+ * operands whose steps are negative, against copies of them. */
+#include "tests/core/program/eager_step.h"
+#include "tests/core/program/op_samples.h"
+
+static const float nan_f32 = __builtin_nanf(""), inf_f32 = __builtin_inff();
+
+static rp_tensor put_i64(rp_run *run, int rank, const size_t *shape, const int64_t *x)
+{
+    return put(run, RP_I64, rank, shape, x);
+}
+
+static void assert_i64(rp_run *run, rp_tensor x, int rank, const size_t *shape, const int64_t *expected)
+{
+    assert_values(run, x, RP_I64, rank, shape, expected);
+}
+
+static rp_tensor six(rp_run *run)
+{
+    return put_f32(run, SHAPE(2, 3), (float[]){1, 2, 3, 4, 5, 6});
+}
+
+/* The lines of CONTRACT 4.8. */
+static void order_is_that_of_the_text(void **state)
+{
+    rp_run *run = step_new();
+    rp_tensor x = put_f32(run, SHAPE(6), (float[]){2, nan_f32, -0.0f, 0, 2, -inf_f32}), i, y;
+    rp_tensor line = put_f32(run, SHAPE(4), (float[]){1, 2, 2, 4}), v = put_f32(run, SHAPE(3), (float[]){2, 0, nan_f32});
+
+    (void)state;
+    y = rp_sort(x, 0, false, &i);
+    assert_f32(run, y, SHAPE(6), (float[]){-inf_f32, -0.0f, 0, 2, 2, nan_f32});
+    assert_i64(run, i, SHAPE(6), (int64_t[]){5, 2, 3, 0, 4, 1});
+    y = rp_sort(x, -1, true, &i);
+    assert_f32(run, y, SHAPE(6), (float[]){nan_f32, 2, 2, -0.0f, 0, -inf_f32});
+    assert_i64(run, i, SHAPE(6), (int64_t[]){1, 0, 4, 2, 3, 5});
+    y = rp_topk(x, 2, 0, false, &i);
+    assert_f32(run, y, SHAPE(2), (float[]){-inf_f32, -0.0f});
+    assert_i64(run, i, SHAPE(2), (int64_t[]){5, 2});
+    assert_i64(run, rp_argsort(x, 0, false), SHAPE(6), (int64_t[]){5, 2, 3, 0, 4, 1});
+    assert_i64(run, rp_searchsorted(line, v, false), SHAPE(3), (int64_t[]){1, 0, 4});
+    assert_i64(run, rp_searchsorted(line, v, true), SHAPE(3), (int64_t[]){3, 0, 4});
+    /* another axis, no places wanted, integers, nothing */
+    assert_f32(run, rp_sort(six(run), 0, true, NULL), SHAPE(2, 3), (float[]){4, 5, 6, 1, 2, 3});
+    y = rp_topk(six(run), 1, 0, true, &i);
+    assert_f32(run, y, SHAPE(1, 3), (float[]){4, 5, 6});
+    assert_i64(run, i, SHAPE(1, 3), (int64_t[]){1, 1, 1});
+    assert_i64(run, rp_sort(put_i64(run, SHAPE(3), (int64_t[]){INT64_MAX, INT64_MIN, 0}), 0, false, NULL), SHAPE(3),
+               (int64_t[]){INT64_MIN, 0, INT64_MAX});
+    assert_f32(run, rp_topk(six(run), 0, 1, true, NULL), SHAPE(2, 0), NULL);
+    rp_run_free(run);
+}
+
+static void places_along_an_axis_are_taken_and_put(void **state)
+{
+    rp_run *run = step_new();
+    rp_tensor x = six(run), i = put_i64(run, SHAPE(2, 2), (int64_t[]){2, 0, 1, 1}),
+              down = put(run, RP_I32, SHAPE(1, 3), (int32_t[]){1, 0, 1});
+    rp_tensor ones = put_f32(run, SHAPE(3), (float[]){1, 1, 1}), at = put_i64(run, SHAPE(4), (int64_t[]){2, 0, 2, 2}),
+              s = put_f32(run, SHAPE(4), (float[]){0x1p24f, 5, 1, 1});
+
+    (void)state;
+    assert_f32(run, rp_take_along(x, i, 1), SHAPE(2, 2), (float[]){3, 1, 5, 5});
+    assert_f32(run, rp_take_along(x, down, 0), SHAPE(1, 3), (float[]){4, 2, 6});
+    assert_f32(run, rp_scatter_along(ones, at, s, 0, RP_SCATTER_SET), SHAPE(3), (float[]){5, 1, 1});
+    assert_f32(run, rp_scatter_along(ones, at, s, 0, RP_SCATTER_ADD), SHAPE(3), (float[]){6, 1, 0x1p24f});
+    assert_f32(run, rp_scatter_along(ones, at, s, 0, RP_SCATTER_MULTIPLY), SHAPE(3), (float[]){5, 1, 0x1p24f});
+    assert_f32(run, rp_scatter_along(ones, at, s, 0, RP_SCATTER_MAX), SHAPE(3), (float[]){5, 1, 0x1p24f});
+    assert_f32(run, rp_scatter_along(ones, at, s, 0, RP_SCATTER_MIN), SHAPE(3), (float[]){1, 1, 1});
+    assert_f32(run, rp_scatter_along(x, i, put_f32(run, SHAPE(2, 2), (float[]){7, 8, 9, 10}), 1, RP_SCATTER_SET),
+               SHAPE(2, 3), (float[]){8, 2, 7, 4, 10, 6});
+    assert_f32(run,
+               rp_index_put(x, put_i64(run, SHAPE(2), (int64_t[]){1, 1}), put_f32(run, SHAPE(2, 3), (float[]){1, 2, 3, 4, 5, 6}), 0,
+                            RP_SCATTER_ADD),
+               SHAPE(2, 3), (float[]){1, 2, 3, 9, 12, 15});
+    assert_f32(run, rp_gather_nd(x, put_i64(run, SHAPE(2, 2), (int64_t[]){1, 2, 0, 1})), SHAPE(2), (float[]){6, 2});
+    assert_f32(run, rp_gather_nd(x, put_i64(run, SHAPE(2, 1), (int64_t[]){1, 0})), SHAPE(2, 3),
+               (float[]){4, 5, 6, 1, 2, 3});
+    assert_f32(run, rp_scatter_nd(x, put_i64(run, SHAPE(2, 2), (int64_t[]){1, 2, 1, 2}), put_f32(run, SHAPE(2), (float[]){7, 8}), RP_SCATTER_SET),
+               SHAPE(2, 3), (float[]){1, 2, 3, 4, 5, 8});
+    assert_i64(run, rp_bincount(i, rp_no_tensor(), 4), SHAPE(4), (int64_t[]){1, 2, 1, 0});
+    assert_f32(run, rp_bincount(at, s, 3), SHAPE(3), (float[]){5, 0, 0x1p24f});
+    assert_i64(run, rp_histogram(put_f32(run, SHAPE(7), (float[]){0, 0.5f, 1, 2, -0.1f, 2.1f, nan_f32}), 2, 0, 2), SHAPE(2),
+               (int64_t[]){2, 2});
+    assert_f32(run, rp_embedding_bag(x, put_i64(run, SHAPE(1, 2), (int64_t[]){0, 1}), RP_BAG_SUM), SHAPE(1, 3), (float[]){5, 7, 9});
+    assert_f32(run, rp_embedding_bag(x, put_i64(run, SHAPE(1, 2), (int64_t[]){0, 1}), RP_BAG_MEAN), SHAPE(1, 3), (float[]){2.5f, 3.5f, 4.5f});
+    assert_f32(run, rp_embedding_bag(x, put_i64(run, SHAPE(1, 2), (int64_t[]){0, 1}), RP_BAG_MAX), SHAPE(1, 3), (float[]){4, 5, 6});
+    rp_run_free(run);
+}
+
+static void as_many_as_there_are_are_found(void **state)
+{
+    rp_run *run = step_new();
+    rp_tensor x = six(run), mask = rp_gt(x, rp_fill(x.graph, RP_F32, 0, NULL, 3)), y, inverse, counts;
+    int64_t n = 0;
+
+    (void)state;
+    assert_int_equal(rp_read(run, rp_count_true(mask), &n, sizeof n, NULL), RP_OK);
+    assert_int_equal(n, 3);
+    assert_i64(run, rp_nonzero(mask, 3), SHAPE(3, 2), (int64_t[]){1, 0, 1, 1, 1, 2});
+    assert_f32(run, rp_masked_select(x, mask, 3), SHAPE(3), (float[]){4, 5, 6});
+    assert_i64(run, rp_nonzero(rp_lt(x, x), 0), SHAPE(0, 2), NULL);
+    x = put_f32(run, SHAPE(2, 3), (float[]){2, 1, 2, 3, 1, 2});
+    assert_i64(run, rp_count_unique(x), 0, NULL, (int64_t[]){3});
+    y = rp_unique(x, 3, &inverse, &counts);
+    assert_f32(run, y, SHAPE(3), (float[]){1, 2, 3});
+    assert_i64(run, inverse, SHAPE(2, 3), (int64_t[]){1, 0, 1, 2, 0, 1});
+    assert_i64(run, counts, SHAPE(3), (int64_t[]){2, 3, 1});
+    y = rp_unique(put_f32(run, SHAPE(0), NULL), 0, &inverse, &counts);
+    assert_f32(run, y, SHAPE(0), NULL);
+    assert_i64(run, counts, SHAPE(0), NULL);
+    rp_run_free(run);
+}
+
+/* The number is the program's: another one is an error of the step, which says how far apart the two are. */
+static void another_number_than_told_is_an_error(void **state)
+{
+    static const size_t wrong[] = {2, 4, 0, 7};
+
+    (void)state;
+    for (size_t k = 0; k < 3 * COUNT(wrong); k++) {
+        rp_run *run = step_new();
+        rp_tensor x = six(run), mask = rp_gt(x, rp_fill(x.graph, RP_F32, 0, NULL, 3));
+        rp_error err = {0};
+
+        if (k % 3 == 0)
+            (void)rp_nonzero(mask, wrong[k / 3]);
+        else if (k % 3 == 1)
+            (void)rp_masked_select(x, mask, wrong[k / 3]);
+        else
+            (void)rp_unique(rp_cast(mask, RP_F32), wrong[k / 3] == 2 ? 3 : wrong[k / 3], NULL, NULL);
+        assert_int_equal(rp_step_end(run, &err), RP_EDATA);
+        assert_non_null(strstr(err.text, "out of range"));
+        rp_run_free(run);
+    }
+}
+
+static void views_and_copies_rearrange(void **state)
+{
+    rp_run *run = step_new();
+    rp_tensor x = six(run), v = put_f32(run, SHAPE(5), (float[]){0, 1, 2, 3, 4}), out[3];
+
+    (void)state;
+    assert_f32(run, rp_slice_step(v, (size_t[]){4}, (size_t[]){3}, (int64_t[]){-2}), SHAPE(3), (float[]){4, 2, 0});
+    assert_f32(run, rp_slice_step(x, (size_t[]){1, 0}, (size_t[]){2, 2}, (int64_t[]){-1, 2}), SHAPE(2, 2), (float[]){4, 6, 1, 3});
+    assert_f32(run, rp_flip(x, AXES(1)), SHAPE(2, 3), (float[]){3, 2, 1, 6, 5, 4});
+    assert_f32(run, rp_flip(x, AXES(0, -1)), SHAPE(2, 3), (float[]){6, 5, 4, 3, 2, 1});
+    assert_f32(run, rp_roll(v, 2, 0), SHAPE(5), (float[]){3, 4, 0, 1, 2});
+    assert_f32(run, rp_roll(v, -6, 0), SHAPE(5), (float[]){1, 2, 3, 4, 0});
+    assert_f32(run, rp_stack((rp_tensor[]){x, x}, 2, 1), SHAPE(2, 2, 3), (float[]){1, 2, 3, 1, 2, 3, 4, 5, 6, 4, 5, 6});
+    rp_unstack(x, 1, out, 3);
+    assert_f32(run, out[1], SHAPE(2), (float[]){2, 5});
+    rp_split(v, (size_t[]){2, 0, 3}, 3, 0, out);
+    assert_f32(run, out[2], SHAPE(3), (float[]){2, 3, 4});
+    rp_chunk(v, 3, 0, out);
+    assert_f32(run, out[1], SHAPE(2), (float[]){2, 3});
+    assert_f32(run, out[2], SHAPE(1), (float[]){4});
+    assert_f32(run, rp_tile(x, (size_t[]){2, 2}), SHAPE(4, 6),
+               (float[]){1, 2, 3, 1, 2, 3, 4, 5, 6, 4, 5, 6, 1, 2, 3, 1, 2, 3, 4, 5, 6, 4, 5, 6});
+    assert_f32(run, rp_repeat_interleave(x, 2, 1), SHAPE(2, 6), (float[]){1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6});
+    assert_f32(run, rp_tril(x, 0), SHAPE(2, 3), (float[]){1, 0, 0, 4, 5, 0});
+    assert_f32(run, rp_triu(x, 1), SHAPE(2, 3), (float[]){0, 2, 3, 0, 0, 6});
+    assert_f32(run, rp_diagonal(x, 0), SHAPE(2), (float[]){1, 5});
+    assert_f32(run, rp_diagonal(x, 1), SHAPE(2), (float[]){2, 6});
+    assert_f32(run, rp_diagonal(x, -1), SHAPE(1), (float[]){4});
+    assert_f32(run, rp_diagonal(x, 5), SHAPE(0), NULL);
+    rp_meshgrid((rp_tensor[]){out[1], v}, 2, out);
+    assert_f32(run, out[0], SHAPE(2, 5), (float[]){2, 2, 2, 2, 2, 3, 3, 3, 3, 3});
+    assert_f32(run, out[1], SHAPE(2, 5), (float[]){0, 1, 2, 3, 4, 0, 1, 2, 3, 4});
+    rp_run_free(run);
+}
+
+static void padding_comes_from_where_it_says(void **state)
+{
+    static const size_t two[] = {2}, one[] = {1}, zero[] = {0, 0}, right[] = {0, 1};
+    rp_run *run = step_new();
+    rp_tensor v = put_f32(run, SHAPE(3), (float[]){1, 2, 3});
+
+    (void)state;
+    assert_f32(run, rp_pad_with(v, two, one, RP_PAD_CONSTANT, 7), SHAPE(6), (float[]){7, 7, 1, 2, 3, 7});
+    assert_f32(run, rp_pad_with(v, two, one, RP_PAD_REFLECT, 0), SHAPE(6), (float[]){3, 2, 1, 2, 3, 2});
+    assert_f32(run, rp_pad_with(v, two, one, RP_PAD_EDGE, 0), SHAPE(6), (float[]){1, 1, 1, 2, 3, 3});
+    assert_f32(run, rp_pad_with(v, two, one, RP_PAD_CIRCULAR, 0), SHAPE(6), (float[]){2, 3, 1, 2, 3, 1});
+    assert_f32(run, rp_pad_with(six(run), zero, right, RP_PAD_REFLECT, 0), SHAPE(2, 4), (float[]){1, 2, 3, 2, 4, 5, 6, 5});
+    rp_run_free(run);
+}
+
+static void products_over_named_axes(void **state)
+{
+    rp_run *run = step_new();
+    rp_tensor x = six(run), v = put_f32(run, SHAPE(3), (float[]){1, 10, 100}), t = rp_transpose(x, NULL), two, square;
+
+    (void)state;
+    two = rp_stack((rp_tensor[]){x, x}, 2, 0);
+    square = put_f32(run, SHAPE(2, 2), (float[]){1, 2, 3, 4});
+    assert_f32(run, rp_einsum("ij,j->i", (rp_tensor[]){x, v}, 2), SHAPE(2), (float[]){321, 654});
+    assert_f32(run, rp_einsum("ij,jk", (rp_tensor[]){x, t}, 2), SHAPE(2, 2), (float[]){14, 32, 32, 77});
+    assert_f32(run, rp_einsum("ij , jk -> ki", (rp_tensor[]){square, x}, 2), SHAPE(3, 2),
+               (float[]){9, 19, 12, 26, 15, 33});
+    assert_f32(run, rp_einsum("bij,bjk->bik", (rp_tensor[]){two, rp_stack((rp_tensor[]){t, t}, 2, 0)}, 2), SHAPE(2, 2, 2),
+               (float[]){14, 32, 32, 77, 14, 32, 32, 77});
+    assert_f32(run, rp_einsum("ii", &square, 1), 0, NULL, (float[]){5});
+    assert_f32(run, rp_einsum("ii->i", &square, 1), SHAPE(2), (float[]){1, 4});
+    assert_f32(run, rp_einsum("ij->ji", &x, 1), SHAPE(3, 2), (float[]){1, 4, 2, 5, 3, 6});
+    assert_f32(run, rp_einsum("ij->", &x, 1), 0, NULL, (float[]){21});
+    assert_f32(run, rp_einsum("i,j->ij", (rp_tensor[]){v, v}, 2), SHAPE(3, 3),
+               (float[]){1, 10, 100, 10, 100, 1000, 100, 1000, 10000});
+    assert_f32(run, rp_einsum("ij,ij,j->i", (rp_tensor[]){x, x, v}, 3), SHAPE(2), (float[]){941, 3866});
+    assert_f32(run, rp_einsum("bij,kj->ibk", (rp_tensor[]){two, x}, 2), SHAPE(2, 2, 2), (float[]){14, 32, 14, 32, 32, 77, 32, 77});
+    assert_f32(run, rp_tensordot(two, x, (int[]){1, 2}, (int[]){0, 1}, 2), SHAPE(2), (float[]){91, 91});
+    assert_f32(run, rp_tensordot(v, square, NULL, NULL, 0), SHAPE(3, 2, 2),
+               (float[]){1, 2, 3, 4, 10, 20, 30, 40, 100, 200, 300, 400});
+    rp_run_free(run);
+}
+
+/* ---- operands whose steps are negative ---- */
+
+static size_t fill_turned(const op_sample *s, int i, const unsigned char *plain, unsigned char *turned)
+{
+    const size_t n = rp_type_count(&s->in[i]), size = rp_dtype_size(s->in[i].dtype);
+
+    for (size_t k = 0; k < n; k++)
+        memcpy(turned + k * size, plain + (n - 1 - k) * size, size);
+    return n * size;
+}
+
+/* Operand i as it is, or turned round in memory and turned back by a view along every axis. */
+static rp_tensor operand(rp_run *run, const op_sample *s, int i, bool view)
+{
+    static unsigned char plain[1 << 12], turned[1 << 12];
+    int axes[RP_MAX_RANK];
+    rp_tensor x;
+
+    sample_fill(s, (size_t)i, plain);
+    (void)fill_turned(s, i, plain, turned);
+    for (int d = 0; d < s->in[i].rank; d++)
+        axes[d] = d;
+    x = put(run, s->in[i].dtype, s->in[i].rank, s->in[i].shape, view ? turned : plain);
+    return view ? rp_flip(x, axes, s->in[i].rank) : x;
+}
+
+static void negative_steps_have_the_bits_of_copies(void **state)
+{
+    rp_run *run = step_new();
+    size_t checked = 0;
+
+    (void)state;
+    for (size_t k = 0; k < OP_SAMPLES; k++) {
+        const op_sample *s = &op_samples[k];
+        rp_tensor in[7], want[RP_MAX_OUT], found[RP_MAX_OUT];
+
+        for (int i = 0; i < s->n_in; i++)
+            in[i] = operand(run, s, i, false);
+        rp_emit(rp_step_graph(run), s->op, s->attr, in, (size_t)s->n_in, want);
+        for (int i = 0; i < s->n_in; i++)
+            in[i] = operand(run, s, i, true);
+        rp_emit(rp_step_graph(run), s->op, s->attr, in, (size_t)s->n_in, found);
+        for (int o = 0; o < rp_op_get(s->op)->n_out && s->n_in > 0; o++) {
+            unsigned char a[1 << 12], b[1 << 12];
+            rp_error err = {0};
+            const size_t bytes = rp_type_bytes(rp_tensor_type(want[o]));
+
+            if (rp_read(run, want[o], a, bytes, &err) != RP_OK || rp_read(run, found[o], b, bytes, &err) != RP_OK)
+                fail_msg("%s: %s", rp_op_get(s->op)->name, err.text);
+            if (memcmp(a, b, bytes) != 0)
+                fail_msg("%s, sample %zu: result %d has other bits", rp_op_get(s->op)->name, k, o);
+            checked++;
+        }
+    }
+    assert_true(checked > 200);
+    rp_run_free(run);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(order_is_that_of_the_text),
+        cmocka_unit_test(places_along_an_axis_are_taken_and_put),
+        cmocka_unit_test(as_many_as_there_are_are_found),
+        cmocka_unit_test(another_number_than_told_is_an_error),
+        cmocka_unit_test(views_and_copies_rearrange),
+        cmocka_unit_test(padding_comes_from_where_it_says),
+        cmocka_unit_test(products_over_named_axes),
+        cmocka_unit_test(negative_steps_have_the_bits_of_copies),
+    };
+
+    return cmocka_run_group_tests_name("indexing", tests, NULL, NULL);
+}
