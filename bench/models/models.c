@@ -78,6 +78,7 @@ static void eager_step(mode *m, const network *of)
     rp_error err = {0};
 
     eager.run = m->run;
+    eager.taken = m->steps;
     if (rp_step_begin(m->run, &err) != RP_OK)
         net_stop("step", &err);
     net_step(&eager, of);
@@ -87,7 +88,7 @@ static void eager_step(mode *m, const network *of)
 
 static void compiled_step(mode *m)
 {
-    static const float rate[3] = {0.001f, 0.1f, 0.001f};
+    const float rate[3] = {net_rate(0, m->steps), net_rate(1, m->steps), net_rate(2, m->steps)};
     rp_error err = {0};
 
     if (rp_compiled_write(m->compiled, "lr", &rate[0], sizeof *rate, &err) != RP_OK ||
@@ -103,13 +104,12 @@ static void answer(mode *m, const network *of, size_t steps)
 {
     const double wall = seconds_of(CLOCK_MONOTONIC), cpu = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
 
-    for (size_t i = 0; i < steps; i++) {
+    for (size_t i = 0; i < steps; i++, m->steps++) {
         if (m->compiled)
             compiled_step(m);
         else
             eager_step(m, of);
     }
-    m->steps += steps;
     printf("%.9f %.9f %.9g\n", (seconds_of(CLOCK_MONOTONIC) - wall) / (double)steps,
            (seconds_of(CLOCK_PROCESS_CPUTIME_ID) - cpu) / (double)steps, m->loss);
     (void)fflush(stdout);

@@ -141,6 +141,11 @@ static rp_tensor rate(net *n, const char *name, float value)
                   : rp_graph_declare(n->graph, RP_INPUT_FEED, name, &type);
 }
 
+float net_rate(int which, size_t taken)
+{
+    return which == 0 ? 0.001f : (float)(1 - pow(which == 1 ? 0.9 : 0.999, (double)taken + 1));
+}
+
 void net_step(net *n, const network *of)
 {
     rp_tensor p[NET_TENSORS_MAX], grad[NET_TENSORS_MAX], loss, lr, c1, c2, m, v, next;
@@ -148,9 +153,9 @@ void net_step(net *n, const network *of)
 
     n->n = 0;
     n->scope[0] = 0;
-    lr = rate(n, "lr", 0.001f);
-    c1 = rate(n, "c1", 0.1f);
-    c2 = rate(n, "c2", 0.001f);
+    lr = rate(n, "lr", net_rate(0, n->taken));
+    c1 = rate(n, "c1", net_rate(1, n->taken));
+    c2 = rate(n, "c2", net_rate(2, n->taken));
     loss = of->build(n);
     for (size_t i = 0; i < n->n; i++)
         if (n->tensor[i].trained) {

@@ -37,6 +37,7 @@ typedef struct net {
     rp_graph *graph;
     net_tensor tensor[NET_TENSORS_MAX];
     size_t n;
+    size_t taken;   /* steps before this one */
     char scope[12]; /* in front of names */
 } net;
 
@@ -53,6 +54,8 @@ extern const network networks[];
 
 /* The whole training step: loss, gradients, AdamW of every parameter. */
 void net_step(net *n, const network *of);
+/* The step's feeds lr, c1 and c2. */
+float net_rate(int which, size_t taken);
 /* Adds all tensors that a symbolic build noted to a run. */
 void net_add(const net *n, rp_run *run);
 /* Writes their first values as safetensors. */
