@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { NO_SLOT = RP_CHAIN_SLOTS };
+enum { NO_SLOT = RP_CHAIN_SLOTS, LONG_RUN = 128 /* elements */ };
 
 bool rp_chain_whole(const rp_view *view, size_t count)
 {
@@ -34,22 +34,28 @@ static bool same_layout(const rp_view *a, const rp_view *b)
            memcmp(a->stride, b->stride, (size_t)a->rank * sizeof *a->stride) == 0;
 }
 
-/* Has view v of the chain written out, if it has an element for each of the outputs and there is room for another. */
+/* Has view v of the chain written out, if it has an element for each of the outputs, is not one of long runs that a
+ * kernel takes as they are, and there is room for another. */
 static bool spread(rp_chain_plan *plan, const rp_chain *chain, size_t v)
 {
     const size_t size = rp_dtype_size(chain->view[v].dtype);
+    rp_spread *s = &plan->spread[plan->n_spreads];
 
     if (rp_view_count(&chain->view[v]) != chain->count)
         return false;
     for (size_t i = 0; i < v; i++)
-        if (plan->spread_of[i] >= 0 && same_layout(&chain->view[i], &chain->view[v]))
+        if (plan->spread_of[i] >= 0 && same_layout(&chain->view[i], &chain->view[v])) {
             plan->spread_of[v] = plan->spread_of[i];
-    if (plan->spread_of[v] < 0 && plan->n_spreads < RP_CHAIN_SPREADS) {
-        plan->spread_of[v] = (signed char)plan->n_spreads;
-        rp_spread_begin(&plan->spread[plan->n_spreads++], &chain->view[v]);
-        plan->spread_size = size > plan->spread_size ? size : plan->spread_size;
-    }
-    return plan->spread_of[v] >= 0;
+            return true;
+        }
+    if (plan->n_spreads == RP_CHAIN_SPREADS)
+        return false;
+    rp_spread_begin(s, &chain->view[v]);
+    if (s->period == 0 && s->bytes[s->rank - 1] == (ptrdiff_t)size && s->shape[s->rank - 1] >= LONG_RUN)
+        return false;
+    plan->spread_of[v] = (signed char)plan->n_spreads++;
+    plan->spread_size = size > plan->spread_size ? size : plan->spread_size;
+    return true;
 }
 
 /* The views of a step as vectors, where each is whole, repeats one element or is written out: a kernel begins sooner on
