@@ -26,6 +26,10 @@ typedef struct worker {
     pthread_t thread;
 } worker;
 
+/* A thread that loses its processor to another process in the middle of a range is waited for: when that took longer
+ * than LATE_NS, ranges are a SHORTER part for the next LATE_RUNS runs, and there is less to wait for. */
+enum { SHORTER = 4, LATE_RUNS = 64, LATE_NS = 200000 };
+
 /* What is to be done. */
 typedef struct run {
     rp_pool_work *work;
@@ -45,6 +49,7 @@ struct rp_pool {
     atomic_ulong generation;
     atomic_size_t left;  /* ranges of the run that are not done */
     atomic_ulong *taken; /* of each range: the last generation in which somebody took it */
+    unsigned late;       /* runs that still get short ranges, since one was waited for */
     unsigned ready;
     atomic_bool stop;
     rp_status (*on_start)(rp_error *);
@@ -292,7 +297,7 @@ rp_status rp_pool_new(rp_pool **out, unsigned threads, rp_status (*on_worker_sta
     if (pool)
         pool->workers = rp_calloc(threads, sizeof *pool->workers);
     if (pool)
-        pool->taken = rp_calloc(threads, sizeof *pool->taken);
+        pool->taken = rp_calloc((size_t)SHORTER * threads, sizeof *pool->taken);
     if (!pool || !pool->workers || !pool->taken) {
         if (pool) {
             rp_free(pool->workers);
@@ -346,9 +351,26 @@ static bool adopt(rp_pool *pool)
     return true;
 }
 
+static void wait_for_others(rp_pool *pool)
+{
+    struct timespec start;
+
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    look_on(pool, NULL);
+    pthread_mutex_lock(&pool->lock);
+    while (pool->left > 0)
+        pthread_cond_wait(&pool->done, &pool->lock);
+    pthread_mutex_unlock(&pool->lock);
+    if (nanoseconds_since(&start) > LATE_NS)
+        pool->late = LATE_RUNS;
+    else if (pool->late > 0)
+        pool->late--;
+}
+
 void rp_pool_run(rp_pool *pool, size_t items, size_t grain, rp_pool_work *work, void *arg)
 {
-    size_t parts = grain ? items / grain : items;
+    const size_t most = grain ? items / grain : items;
+    size_t parts = most;
     run r;
 
     if (items == 0)
@@ -365,6 +387,8 @@ void rp_pool_run(rp_pool *pool, size_t items, size_t grain, rp_pool_work *work, 
         work(arg, 0, items);
         return;
     }
+    if (pool->late > 0)
+        parts = most < (size_t)SHORTER * parts ? most : (size_t)SHORTER * parts;
     pthread_mutex_lock(&pool->lock);
     r = pool->run = (run){work, arg, items, parts, pool->generation + 1};
     atomic_store(&pool->left, parts);
@@ -372,12 +396,9 @@ void rp_pool_run(rp_pool *pool, size_t items, size_t grain, rp_pool_work *work, 
     pthread_cond_broadcast(&pool->wake);
     pthread_mutex_unlock(&pool->lock);
     do_ranges(pool, &r, 0);
-    look_on(pool, NULL);
-    if (atomic_load(&pool->left) > 0) {
-        pthread_mutex_lock(&pool->lock);
-        while (pool->left > 0)
-            pthread_cond_wait(&pool->done, &pool->lock);
-        pthread_mutex_unlock(&pool->lock);
-    }
+    if (atomic_load(&pool->left) > 0)
+        wait_for_others(pool);
+    else if (pool->late > 0)
+        pool->late--;
     pthread_mutex_unlock(&pool->busy);
 }
