@@ -27,7 +27,8 @@ typedef struct worker {
 } worker;
 
 /* A thread that loses its processor to another process in the middle of a range is waited for: when that took longer
- * than LATE_NS, ranges are a SHORTER part for the next LATE_RUNS runs, and there is less to wait for. */
+ * than LATE_NS and a third of the run, ranges are a SHORTER part for the next LATE_RUNS runs, and there is less to wait
+ * for. */
 enum { SHORTER = 4, LATE_RUNS = 64, LATE_NS = 200000 };
 
 /* What is to be done. */
@@ -351,17 +352,18 @@ static bool adopt(rp_pool *pool)
     return true;
 }
 
-static void wait_for_others(rp_pool *pool)
+static void wait_for_others(rp_pool *pool, const struct timespec *start)
 {
-    struct timespec start;
+    const long worked = nanoseconds_since(start);
+    long waited;
 
-    clock_gettime(CLOCK_MONOTONIC, &start);
     look_on(pool, NULL);
     pthread_mutex_lock(&pool->lock);
     while (pool->left > 0)
         pthread_cond_wait(&pool->done, &pool->lock);
     pthread_mutex_unlock(&pool->lock);
-    if (nanoseconds_since(&start) > LATE_NS)
+    waited = nanoseconds_since(start) - worked;
+    if (waited > LATE_NS && waited > worked / 2)
         pool->late = LATE_RUNS;
     else if (pool->late > 0)
         pool->late--;
@@ -371,6 +373,7 @@ void rp_pool_run(rp_pool *pool, size_t items, size_t grain, rp_pool_work *work, 
 {
     const size_t most = grain ? items / grain : items;
     size_t parts = most;
+    struct timespec start;
     run r;
 
     if (items == 0)
@@ -387,6 +390,7 @@ void rp_pool_run(rp_pool *pool, size_t items, size_t grain, rp_pool_work *work, 
         work(arg, 0, items);
         return;
     }
+    clock_gettime(CLOCK_MONOTONIC, &start);
     if (pool->late > 0)
         parts = most < (size_t)SHORTER * parts ? most : (size_t)SHORTER * parts;
     pthread_mutex_lock(&pool->lock);
@@ -397,7 +401,7 @@ void rp_pool_run(rp_pool *pool, size_t items, size_t grain, rp_pool_work *work, 
     pthread_mutex_unlock(&pool->lock);
     do_ranges(pool, &r, 0);
     if (atomic_load(&pool->left) > 0)
-        wait_for_others(pool);
+        wait_for_others(pool, &start);
     else if (pool->late > 0)
         pool->late--;
     pthread_mutex_unlock(&pool->busy);
