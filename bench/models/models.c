@@ -66,7 +66,6 @@ static void make(mode *m, const char *name, const rp_program *program, unsigned 
         if (rp_recorder_new(&m->recorder, m->run, &err) != RP_OK ||
             rp_recorder_set_state_period(m->recorder, rolling ? 16 : 1, &err) != RP_OK)
             net_stop("recorder", &err);
-        rp_recorder_set_beside(m->recorder, threads);
     }
     if (is_eager ? rp_run_observe(m->run, (rp_observer){take_loss, m}, &err) != RP_OK
                  : rp_compile(&m->compiled, m->run, program, &err) != RP_OK)
