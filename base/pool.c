@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Workers wait on a generation counter; a run hands every worker one contiguous range and keeps range 0 for the caller.
+ * Workers wait on a generation counter; a run has one contiguous range for each worker and range 0 for the caller. Who
+ * is done with its own takes those that nobody has begun: a worker that sleeps, or waits for a processor that others
+ * use, holds nobody up, and a run is over when its ranges are done, whoever is still to wake.
  * Waking a sleeping thread takes tens of microseconds, as long as a small kernel: so who waits looks on for about as
  * long before going to sleep, unless there are more threads than processors.
  * A process that forks has no workers in the child: a handler puts each pool there into the state of one that has not
  * started any, and the first run that wants them starts them. */
+#if defined(__linux__)
+#define _GNU_SOURCE /* sched_getaffinity */
+#endif
 #include "base/pool.h"
 
 #include <pthread.h>
@@ -21,18 +26,31 @@ typedef struct worker {
     pthread_t thread;
 } worker;
 
+/* A thread that loses its processor to another process in the middle of a range is waited for: when that took longer
+ * than LATE_NS and a third of the run, ranges are a SHORTER part for the next LATE_RUNS runs, and there is less to wait
+ * for. */
+enum { SHORTER = 4, LATE_RUNS = 64, LATE_NS = 200000 };
+
+/* What is to be done. */
+typedef struct run {
+    rp_pool_work *work;
+    void *arg;
+    size_t items, parts;
+    unsigned long generation;
+} run;
+
 struct rp_pool {
     unsigned threads, started;
     worker *workers;
     pthread_mutex_t busy; /* held by the application thread that has the workers */
     bool spins;
-    pthread_mutex_t lock; /* guards what follows; generation, running and stop are also looked at without it */
+    pthread_mutex_t lock; /* guards what follows; generation, left and stop are also looked at without it */
     pthread_cond_t wake, done;
-    rp_pool_work *work;
-    void *arg;
-    size_t items, parts;
+    run run;
     atomic_ulong generation;
-    atomic_uint running;
+    atomic_size_t left;  /* ranges of the run that are not done */
+    atomic_ulong *taken; /* of each range: the last generation in which somebody took it */
+    unsigned late;       /* runs that still get short ranges, since one was waited for */
     unsigned ready;
     atomic_bool stop;
     rp_status (*on_start)(rp_error *);
@@ -45,6 +63,12 @@ struct rp_pool {
 unsigned rp_processors(unsigned most)
 {
     long n = sysconf(_SC_NPROCESSORS_ONLN);
+#if defined(__linux__)
+    cpu_set_t set;
+
+    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) < n) /* fails where there are over 1,024 */
+        n = CPU_COUNT(&set);
+#endif
 
     return n < 1 ? 1 : n > (long)most ? most : (unsigned)n;
 }
@@ -80,7 +104,7 @@ static void after_fork_child(void)
     for (rp_pool *pool = all.first; pool; pool = pool->next) {
         make_locks(pool);
         pool->started = pool->ready = 0;
-        atomic_store(&pool->running, 0);
+        atomic_store(&pool->left, 0);
         pool->orphaned = true;
     }
     pthread_mutex_unlock(&all.lock);
@@ -141,8 +165,8 @@ static long nanoseconds_since(const struct timespec *start)
     return (now.tv_sec - start->tv_sec) * 1000000000L + (now.tv_nsec - start->tv_nsec);
 }
 
-/* Looks on, for a bounded time, until there is a generation after `seen` (a worker) or nobody is running (the caller,
- * seen == NULL). Only an attempt: the answer is then taken under the lock. After the first microsecond each look
+/* Looks on, for a bounded time, until there is a generation after `seen` (a worker) or all is done (the caller, seen ==
+ * NULL). Only an attempt: the answer is then taken under the lock. After the first microsecond each look
  * yields, since the thread that is waited for may be queued on this very processor behind the one that waits. */
 static void look_on(rp_pool *pool, const unsigned long *seen)
 {
@@ -156,7 +180,7 @@ static void look_on(rp_pool *pool, const unsigned long *seen)
     do {
         for (int i = 0; i < LOOKS; i++) {
             if (seen != NULL ? atomic_load(&pool->generation) != *seen || atomic_load(&pool->stop)
-                             : atomic_load(&pool->running) == 0)
+                             : atomic_load(&pool->left) == 0)
                 return;
             if (yields)
                 sched_yield();
@@ -167,11 +191,37 @@ static void look_on(rp_pool *pool, const unsigned long *seen)
     } while (nanoseconds_since(&start) < LIMIT_NS);
 }
 
+/* Does range i of a run, if nobody has begun it. Generations ascend, so one who comes late finds no range of a run that
+ * is over. */
+static void do_range(rp_pool *pool, const run *r, size_t i)
+{
+    unsigned long before = atomic_load(&pool->taken[i]);
+    size_t begin, end;
+
+    if (before >= r->generation || !atomic_compare_exchange_strong(&pool->taken[i], &before, r->generation))
+        return;
+    part_of(r->items, r->parts, i, &begin, &end);
+    r->work(r->arg, begin, end);
+    if (atomic_fetch_sub(&pool->left, 1) == 1) {
+        pthread_mutex_lock(&pool->lock); /* who waits is asleep, or has not looked yet */
+        pthread_cond_signal(&pool->done);
+        pthread_mutex_unlock(&pool->lock);
+    }
+}
+
+/* All ranges that are left, one's own first. */
+static void do_ranges(rp_pool *pool, const run *r, size_t own)
+{
+    for (size_t i = 0; i < r->parts; i++)
+        do_range(pool, r, (own + i) % r->parts);
+}
+
 static void *worker_main(void *arg)
 {
     worker *self = arg;
     rp_pool *pool = self->pool;
     unsigned long seen;
+    run todo;
     rp_error error = {0};
     rp_status status = pool->on_start ? pool->on_start(&error) : RP_OK;
 
@@ -189,17 +239,9 @@ static void *worker_main(void *arg)
         if (pool->stop)
             break;
         seen = pool->generation;
-        if (self->index < pool->parts) {
-            size_t begin, end;
-
-            part_of(pool->items, pool->parts, self->index, &begin, &end);
-            pthread_mutex_unlock(&pool->lock);
-            pool->work(pool->arg, begin, end);
-            pthread_mutex_lock(&pool->lock);
-        }
-        if (--pool->running == 0)
-            pthread_cond_signal(&pool->done);
+        todo = pool->run;
         pthread_mutex_unlock(&pool->lock);
+        do_ranges(pool, &todo, self->index);
         look_on(pool, &seen);
         pthread_mutex_lock(&pool->lock);
     }
@@ -255,7 +297,13 @@ rp_status rp_pool_new(rp_pool **out, unsigned threads, rp_status (*on_worker_sta
     pool = rp_calloc(1, sizeof *pool);
     if (pool)
         pool->workers = rp_calloc(threads, sizeof *pool->workers);
-    if (!pool || !pool->workers) {
+    if (pool)
+        pool->taken = rp_calloc((size_t)SHORTER * threads, sizeof *pool->taken);
+    if (!pool || !pool->workers || !pool->taken) {
+        if (pool) {
+            rp_free(pool->workers);
+            rp_free(pool->taken);
+        }
         rp_free(pool);
         return rp_no_memory(err);
     }
@@ -283,6 +331,7 @@ void rp_pool_free(rp_pool *pool)
     pthread_mutex_destroy(&pool->lock);
     pthread_mutex_destroy(&pool->busy);
     rp_free(pool->workers);
+    rp_free(pool->taken);
     rp_free(pool);
 }
 
@@ -303,10 +352,29 @@ static bool adopt(rp_pool *pool)
     return true;
 }
 
+static void wait_for_others(rp_pool *pool, const struct timespec *start)
+{
+    const long worked = nanoseconds_since(start);
+    long waited;
+
+    look_on(pool, NULL);
+    pthread_mutex_lock(&pool->lock);
+    while (pool->left > 0)
+        pthread_cond_wait(&pool->done, &pool->lock);
+    pthread_mutex_unlock(&pool->lock);
+    waited = nanoseconds_since(start) - worked;
+    if (waited > LATE_NS && waited > worked / 2)
+        pool->late = LATE_RUNS;
+    else if (pool->late > 0)
+        pool->late--;
+}
+
 void rp_pool_run(rp_pool *pool, size_t items, size_t grain, rp_pool_work *work, void *arg)
 {
-    size_t parts = grain ? items / grain : items;
-    size_t begin, end;
+    const size_t most = grain ? items / grain : items;
+    size_t parts = most;
+    struct timespec start;
+    run r;
 
     if (items == 0)
         return;
@@ -322,21 +390,19 @@ void rp_pool_run(rp_pool *pool, size_t items, size_t grain, rp_pool_work *work, 
         work(arg, 0, items);
         return;
     }
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    if (pool->late > 0)
+        parts = most < (size_t)SHORTER * parts ? most : (size_t)SHORTER * parts;
     pthread_mutex_lock(&pool->lock);
-    pool->work = work;
-    pool->arg = arg;
-    pool->items = items;
-    pool->parts = parts;
-    pool->running = pool->started;
+    r = pool->run = (run){work, arg, items, parts, pool->generation + 1};
+    atomic_store(&pool->left, parts);
     pool->generation++;
     pthread_cond_broadcast(&pool->wake);
     pthread_mutex_unlock(&pool->lock);
-    part_of(items, parts, 0, &begin, &end);
-    work(arg, begin, end);
-    look_on(pool, NULL);
-    pthread_mutex_lock(&pool->lock);
-    while (pool->running)
-        pthread_cond_wait(&pool->done, &pool->lock);
-    pthread_mutex_unlock(&pool->lock);
+    do_ranges(pool, &r, 0);
+    if (atomic_load(&pool->left) > 0)
+        wait_for_others(pool, &start);
+    else if (pool->late > 0)
+        pool->late--;
     pthread_mutex_unlock(&pool->busy);
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A pool of POSIX threads with static partition: n items are cut into contiguous ranges, one a thread. Which thread
- * runs a range is circumstance; callers pass only work whose result does not depend on the cut. */
+ * A pool of POSIX threads: n items are cut into contiguous ranges, one a thread; a thread that comes late finds its
+ * range done by another. Which thread runs a range is circumstance; callers pass only work whose result does not depend
+ * on the cut. */
 #ifndef BASE_POOL_H
 #define BASE_POOL_H
 
 #include "rp/error.h"
 
-/* Processors of the host that are online, at least 1 and at most `most`. */
+/* Processors that this process may use, at least 1 and at most `most`. */
 unsigned rp_processors(unsigned most);
 
 typedef struct rp_pool rp_pool;

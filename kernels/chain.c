@@ -9,7 +9,7 @@
 
 #include "kernels/chain_plan.h"
 
-enum { SCRATCH = 16384, LINE = 64, AHEAD = 1 << 18 };
+enum { SCRATCH = 16384, LINE = 64, AHEAD = 1 << 18, SPREAD_ROOM = RP_CHAIN_BLOCK + RP_SPREAD_PERIOD };
 
 _Static_assert(RP_CHAIN_SLOTS *LINE * sizeof(double) <= SCRATCH, "the shortest blocks fit");
 
@@ -94,15 +94,32 @@ static void run_group(const job *j, const rp_view *view, size_t k, size_t first,
     }
 }
 
+/* Writes out elements [first, last) of the operands that do not lie in order. */
+static void spread_block(const job *j, rp_spread *spread, char *memory, rp_view *view, size_t first, size_t last)
+{
+    const char *at[RP_CHAIN_SPREADS];
+
+    for (size_t i = 0; i < j->plan.n_spreads; i++)
+        at[i] = rp_spread_at(&spread[i], memory + i * SPREAD_ROOM * sizeof(double), SPREAD_ROOM, first, last - first);
+    for (size_t v = 0; v < j->chain->n_views && j->plan.n_spreads; v++)
+        if (j->plan.spread_of[v] >= 0) {
+            const size_t i = (size_t)j->plan.spread_of[v];
+
+            view[v].data = element_zero((char *)(uintptr_t)at[i], first, spread[i].size);
+        }
+}
+
 /* Blocks [begin, end). Views are the thread's own, as the places in its scratch are. */
 static void run_blocks(void *arg, size_t begin, size_t end)
 {
     const job *j = arg;
     const rp_chain *chain = j->chain;
-    _Alignas(LINE) char scratch[SCRATCH];
+    _Alignas(LINE) char scratch[SCRATCH], memory[RP_CHAIN_SPREADS * SPREAD_ROOM * sizeof(double)];
     rp_view view[RP_CHAIN_VIEWS];
+    rp_spread spread[RP_CHAIN_SPREADS];
 
     memcpy(view, j->plan.view, chain->n_views * sizeof *view);
+    memcpy(spread, j->plan.spread, j->plan.n_spreads * sizeof *spread);
     for (size_t b = begin; b < end; b++) {
         const size_t first = b * j->block, left = chain->count - first;
         const size_t last = first + (left < j->block ? left : j->block), more = chain->count - last;
@@ -114,6 +131,7 @@ static void run_blocks(void *arg, size_t begin, size_t end)
             v->data =
                 element_zero(scratch + chain->scratch[i].slot * chain->size * j->block, first, rp_dtype_size(v->dtype));
         }
+        spread_block(j, spread, memory, view, first, last);
         for (size_t k = 0; k < chain->n_steps; k = j->plan.end[k])
             run_group(j, view, k, first, last, next);
         for (size_t i = 0; i < chain->n_scratch; i++)
@@ -132,9 +150,9 @@ static void run_blocks(void *arg, size_t begin, size_t end)
 }
 
 /* Blocks are whole cache lines of every type, and their pieces of scratch fit. */
-static size_t block_of(const rp_chain *chain)
+static size_t block_of(const rp_chain *chain, const rp_chain_plan *plan)
 {
-    const size_t bytes = chain->slots * chain->size;
+    const size_t bytes = chain->slots * chain->size + plan->n_spreads * plan->spread_size;
     size_t block = bytes ? SCRATCH / bytes / LINE * LINE : RP_CHAIN_BLOCK;
 
     if (block > RP_FUSED_ELEMENTS)
@@ -163,11 +181,12 @@ static void find_ahead(job *j)
 
 void rp_chain_run(const rp_chain *chain, const rp_kernel_table *table, rp_pool *pool, size_t least)
 {
-    job j = {.chain = chain, .table = table, .block = block_of(chain)};
-    const size_t blocks = (chain->count + j.block - 1) / j.block;
-    size_t cost = 0;
+    job j = {.chain = chain, .table = table};
+    size_t cost = 0, blocks;
 
     rp_chain_plan_make(&j.plan, chain, table->fused != NULL);
+    j.block = block_of(chain, &j.plan);
+    blocks = (chain->count + j.block - 1) / j.block;
     for (size_t k = 0; k < chain->n_steps; k++) {
         const rp_kernel_args args = args_of(&chain->step[k], chain->view);
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { NO_SLOT = RP_CHAIN_SLOTS };
+enum { NO_SLOT = RP_CHAIN_SLOTS, LONG_RUN = 128 /* elements */ };
 
 bool rp_chain_whole(const rp_view *view, size_t count)
 {
@@ -27,17 +27,55 @@ static bool repeats(const rp_view *view, size_t count)
     return rp_view_count(view) == count;
 }
 
-/* The views of a step as vectors, where each is whole or repeats one element: a kernel begins sooner on one axis than
- * on several, and blocks are short. Positions stay what they are. */
+static bool same_layout(const rp_view *a, const rp_view *b)
+{
+    return a->data == b->data && a->dtype == b->dtype && a->rank == b->rank &&
+           memcmp(a->shape, b->shape, (size_t)a->rank * sizeof *a->shape) == 0 &&
+           memcmp(a->stride, b->stride, (size_t)a->rank * sizeof *a->stride) == 0;
+}
+
+/* Has view v of the chain written out, if it has an element for each of the outputs, is not one of long runs that a
+ * kernel takes as they are, and there is room for another. */
+static bool spread(rp_chain_plan *plan, const rp_chain *chain, size_t v)
+{
+    const size_t size = rp_dtype_size(chain->view[v].dtype);
+    rp_spread *s = &plan->spread[plan->n_spreads];
+
+    if (rp_view_count(&chain->view[v]) != chain->count)
+        return false;
+    for (size_t i = 0; i < v; i++)
+        if (plan->spread_of[i] >= 0 && same_layout(&chain->view[i], &chain->view[v])) {
+            plan->spread_of[v] = plan->spread_of[i];
+            return true;
+        }
+    if (plan->n_spreads == RP_CHAIN_SPREADS)
+        return false;
+    rp_spread_begin(s, &chain->view[v]);
+    if (s->period == 0 && s->bytes[s->rank - 1] == (ptrdiff_t)size && s->shape[s->rank - 1] >= LONG_RUN)
+        return false;
+    plan->spread_of[v] = (signed char)plan->n_spreads++;
+    plan->spread_size = size > plan->spread_size ? size : plan->spread_size;
+    return true;
+}
+
+/* The views of a step as vectors, where each is whole, repeats one element or is written out: a kernel begins sooner on
+ * one axis than on several, and blocks are short. Positions stay what they are. */
 static bool flatten(rp_chain_plan *plan, const rp_chain *chain, const rp_chain_step *step)
 {
     const size_t count = chain->count, from = step->in, to = step->out + step->n_out;
-    bool once[RP_CHAIN_VIEWS];
+    const size_t n_spreads = plan->n_spreads;
+    bool once[RP_CHAIN_VIEWS], all = true;
 
     for (size_t v = from; v < to; v++) {
-        once[v] = !rp_chain_whole(&plan->view[v], count);
-        if (once[v] && !repeats(&plan->view[v], count))
-            return false;
+        const bool whole = rp_chain_whole(&plan->view[v], count);
+
+        once[v] = !whole && repeats(&plan->view[v], count);
+        all = all && (whole || once[v] || spread(plan, chain, v));
+    }
+    if (!all) { /* as they were */
+        memset(plan->spread_of + from, -1, to - from);
+        plan->n_spreads = n_spreads;
+        return false;
     }
     for (size_t v = from; v < to; v++) {
         plan->view[v].rank = 1;
@@ -184,6 +222,8 @@ void rp_chain_plan_make(rp_chain_plan *plan, const rp_chain *chain, bool fuse)
     bool flat[RP_CHAIN_STEPS];
 
     plan->chain = chain;
+    plan->n_spreads = plan->spread_size = 0;
+    memset(plan->spread_of, -1, sizeof plan->spread_of);
     memcpy(plan->view, chain->view, chain->n_views * sizeof *plan->view);
     for (size_t k = 0; k < chain->n_steps; k++)
         flat[k] = flatten(plan, chain, &chain->step[k]);

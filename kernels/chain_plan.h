@@ -4,6 +4,7 @@
 #define KERNELS_CHAIN_PLAN_H
 
 #include "kernels/chain.h"
+#include "kernels/cpu/spread.h"
 #include "kernels/walk.h"
 
 /* A step in registers: its code, the views of the register's first value and of the other operand, whether to store;
@@ -15,10 +16,15 @@ typedef struct rp_chain_part {
     float *past;
 } rp_chain_part;
 
+enum { RP_CHAIN_SPREADS = 4 };
+
 typedef struct rp_chain_plan {
     const rp_chain *chain;
-    rp_view view[RP_CHAIN_VIEWS]; /* the chain's, as vectors where that is the same */
-    size_t end[RP_CHAIN_STEPS];   /* steps [k, end[k]) run together, in registers if they are several */
+    rp_spread spread[RP_CHAIN_SPREADS];    /* operands that are written out, block by block */
+    size_t n_spreads, spread_size;         /* bytes of an element of the widest */
+    signed char spread_of[RP_CHAIN_VIEWS]; /* of each view: which it is; -1: none */
+    rp_view view[RP_CHAIN_VIEWS];          /* the chain's, as vectors where that is the same */
+    size_t end[RP_CHAIN_STEPS];            /* steps [k, end[k]) run together, in registers if they are several */
     rp_chain_part part[RP_CHAIN_STEPS];
 } rp_chain_plan;
 

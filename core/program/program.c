@@ -496,13 +496,20 @@ rp_status rp_program_check_states(const rp_program *p, rp_error *err)
     return RP_OK;
 }
 
-static rp_status copy_input(rp_program *copy, const rp_program *p, const rp_input *in)
+rp_status rp_program_copy_input(rp_program *copy, const rp_program *p, const rp_input *in, rp_error *err)
 {
     uint32_t value;
 
     if (in->kind == RP_INPUT_PARAMETER)
-        return rp_program_add_parameter(copy, &p->value[in->value], &value, NULL);
-    return rp_program_add_input(copy, in->kind, in->name, &p->value[in->value], &value, NULL);
+        return rp_program_add_parameter(copy, &p->value[in->value], &value, err);
+    return rp_program_add_input(copy, in->kind, in->name, &p->value[in->value], &value, err);
+}
+
+rp_status rp_program_copy_output(rp_program *copy, const rp_output *output, rp_error *err)
+{
+    return output->kind == RP_OUTPUT_VALUE
+               ? rp_program_add_return(copy, output->value, err)
+               : rp_program_add_output(copy, output->kind, output->name, output->value, err);
 }
 
 rp_status rp_program_copy_instr(rp_program *copy, const rp_program *p, const rp_instr *instr, rp_error *err)
@@ -532,14 +539,12 @@ rp_program *rp_program_copy(const rp_program *p)
     /* Inputs and instructions interleave by value number: replay them in that order. */
     for (size_t i = 0; status == RP_OK && (inputs < p->n_inputs || i < p->n_instrs);) {
         if (inputs < p->n_inputs && p->input[inputs].value == copy->n_values)
-            status = copy_input(copy, p, &p->input[inputs++]);
+            status = rp_program_copy_input(copy, p, &p->input[inputs++], NULL);
         else
             status = rp_program_copy_instr(copy, p, &p->instr[i++], NULL);
     }
     for (size_t i = 0; status == RP_OK && i < p->n_outputs; i++)
-        status = p->output[i].kind == RP_OUTPUT_VALUE
-                     ? rp_program_add_return(copy, p->output[i].value, NULL)
-                     : rp_program_add_output(copy, p->output[i].kind, p->output[i].name, p->output[i].value, NULL);
+        status = rp_program_copy_output(copy, &p->output[i], NULL);
     if (status != RP_OK) {
         rp_program_free(copy);
         return NULL;

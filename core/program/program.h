@@ -63,6 +63,9 @@ rp_status rp_program_add_instr(rp_program *p, const rp_op *op, const rp_attr *at
                                uint32_t *out, rp_error *err);
 /* Appends an instruction of p to a program that has the same values so far. */
 rp_status rp_program_copy_instr(rp_program *copy, const rp_program *p, const rp_instr *instr, rp_error *err);
+/* The same of an input, and of an output. */
+rp_status rp_program_copy_input(rp_program *copy, const rp_program *p, const rp_input *in, rp_error *err);
+rp_status rp_program_copy_output(rp_program *copy, const rp_output *output, rp_error *err);
 /* A second output of the same kind and name replaces the first. */
 rp_status rp_program_add_output(rp_program *p, rp_output_kind kind, const char *name, uint32_t value, rp_error *err);
 /* Whether every new state is that of a state which is an input, of the same type (CONTRACT 11.1). Errors: RP_EFORMAT.

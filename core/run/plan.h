@@ -19,7 +19,8 @@ enum {
     RP_PASS_REUSE = 32,     /* memory is used again by later values */
     RP_PASS_WRITE_OUT = 64, /* calls and maps are their frames' instructions: the other passes see through them */
     RP_PASS_SCANS = 128,    /* equal scans are executed once, with their history; gradients' functions may be split */
-    RP_PASSES = 255
+    RP_PASS_PADS = 256,     /* a sum of pads that meet edge to edge is their operands side by side */
+    RP_PASSES = 511
 };
 enum { RP_PLAN_WRITTEN_MAX = 32768 }; /* executed instructions of a program whose regions are written out */
 

@@ -8,15 +8,18 @@
 #include "kernels/cpu/sum.inc.h"
 #include "kernels/cpu/exp_sum.inc.h"
 
-/* The lanes of `width` neighbouring sums: lane[l * width + c], and of their chunk sums above, where there are any. */
+#include "kernels/cpu/reduce_groups.inc.h"
+
+/* The lanes of `width` neighbouring sums: lane[l * width + c], and of their chunk sums above, where there are any. Of
+ * few rows the lanes behind `lanes`, a power of two, stay at +0, which changes nothing that it is added to. */
 typedef struct FN(columns) {
     T *lane, *upper;
-    size_t width, count, chunks;
+    size_t width, lanes, count, chunks;
 } FN(columns);
 
-static void FN(columns_fold)(T *lane, size_t width)
+static void FN(columns_fold)(T *lane, size_t width, size_t lanes)
 {
-    for (size_t half = RP_LANES / 2 * width; half >= width; half /= 2)
+    for (size_t half = lanes / 2 * width; half >= width; half /= 2)
         RP_EACH(i, half) lane[i] += lane[i + (ptrdiff_t)half];
 }
 
@@ -27,7 +30,7 @@ static void FN(columns_close)(FN(columns) * s)
 
     if (s->chunks++ == 0)
         memset(s->upper, 0, RP_LANES * s->width * sizeof(T));
-    FN(columns_fold)(s->lane, s->width);
+    FN(columns_fold)(s->lane, s->width, RP_LANES);
     RP_EACH(c, s->width) up[c] += s->lane[c];
     memset(s->lane, 0, RP_LANES * s->width * sizeof(T));
     s->count = 0;
@@ -67,24 +70,28 @@ RP_INLINE void FN(columns_push)(FN(columns) * s, const T *x, ptrdiff_t step, siz
 }
 #undef TERM
 
-static FN(columns) FN(columns_begin)(void *memory, size_t width)
+static FN(columns) FN(columns_begin)(void *memory, size_t width, size_t rows)
 {
-    memset(memory, 0, RP_LANES * width * sizeof(T)); /* all bits 0 is +0 */
-    return (FN(columns)){.lane = memory, .upper = (T *)memory + RP_LANES * width, .width = width};
+    size_t lanes = 1;
+
+    while (lanes < rows && lanes < RP_LANES)
+        lanes *= 2;
+    memset(memory, 0, lanes * width * sizeof(T)); /* all bits 0 is +0 */
+    return (FN(columns)){.lane = memory, .upper = (T *)memory + RP_LANES * width, .width = width, .lanes = lanes};
 }
 
 static const T *FN(columns_total)(FN(columns) * s)
 {
     if (s->chunks > 0 && s->count > 0)
         FN(columns_close)(s);
-    FN(columns_fold)(s->chunks > 0 ? s->upper : s->lane, s->width);
+    FN(columns_fold)(s->chunks > 0 ? s->upper : s->lane, s->width, s->lanes);
     return s->chunks > 0 ? s->upper : s->lane;
 }
 
 /* Sums `width` neighbouring columns; walk gives the rows' offsets in the first of them. memory has the lanes twice. */
 static const T *FN(sum_columns)(void *memory, size_t width, rp_walk walk)
 {
-    FN(columns) s = FN(columns_begin)(memory, width);
+    FN(columns) s = FN(columns_begin)(memory, width, walk.left);
 
     while (rp_walk_next(&walk))
         FN(columns_push)(&s, walk.at[0], walk.step[0], walk.run, NULL);
@@ -94,7 +101,7 @@ static const T *FN(sum_columns)(void *memory, size_t width, rp_walk walk)
 /* The same of (x - centre)^2, centre of each column. */
 static const T *FN(square_columns)(void *memory, size_t width, rp_walk walk, const T *centre)
 {
-    FN(columns) s = FN(columns_begin)(memory, width);
+    FN(columns) s = FN(columns_begin)(memory, width, walk.left);
 
     while (rp_walk_next(&walk))
         FN(columns_push)(&s, walk.at[0], walk.step[0], walk.run, centre);
@@ -104,7 +111,7 @@ static const T *FN(square_columns)(void *memory, size_t width, rp_walk walk, con
 /* The same of e^(x - centre). */
 static const T *FN(exp_columns)(void *memory, size_t width, rp_walk walk, const T *centre)
 {
-    FN(columns) s = FN(columns_begin)(memory, width);
+    FN(columns) s = FN(columns_begin)(memory, width, walk.left);
     T from[COLUMN_STRIP / sizeof(T)], e[COLUMN_STRIP / sizeof(T)];
 
     while (rp_walk_next(&walk))
@@ -285,6 +292,10 @@ static bool FN(reduce_run)(const rp_walk *kept, rp_walk inner, const reduction *
             else
                 y[(ptrdiff_t)i * step] = value;
         }
+        return true;
+    }
+    if ((r->how == SUM || r->how == MEAN) && FN(groups_fit)(kept, &inner, strip)) {
+        FN(reduce_groups)(kept, &inner, r->how == MEAN ? (T)inner.left : (T)1, memory);
         return true;
     }
     if (r->how == PROD || kept->step[1] != 1 || inner.left > (size_t)RP_CHUNK * RP_CHUNK)

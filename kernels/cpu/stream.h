@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-#include "kernels/chain.h"
+#include "kernels/chain_plan.h"
+#include "kernels/cpu/spread.h"
 #include "kernels/ref/functions/map.h"
 /* The widest store of the level: fewer of them leave room in the processor's queue for the next loads. */
 #if defined(__AVX512F__)
@@ -107,18 +108,61 @@ static inline bool stream_in_place(const rp_walk *walk)
     return false;
 }
 
+/* ---- operands written out (kernels/cpu/spread.h) ---- */
+
+enum { SPREAD_RUN = 32, SPREAD_BLOCK = 1024, SPREAD_VIEWS = 3, SPREAD_ROOM = SPREAD_BLOCK + RP_SPREAD_PERIOD };
+
+/* Whether runs are short, or steps such that no loop is a vector's, of an output in order. */
+static inline bool spread_pays(const rp_walk *walk, const rp_kernel_args *args, size_t n_in)
+{
+    const int last = walk->rank - 1;
+    bool odd = false;
+
+    for (size_t v = 1; v < walk->n_views; v++)
+        odd = odd || (walk->step[v] != 1 && (walk->step[v] != 0 || (v == 1 && n_in > 1)));
+    return n_in <= SPREAD_VIEWS && walk->left > SPREAD_RUN && (walk->shape[last] < SPREAD_RUN || odd) &&
+           rp_chain_whole(&args->out[0], rp_view_count(&args->out[0]));
+}
+
+/* Blocks in which every operand lies side by side. */
+static inline void spread_items(rp_walk *walk, const rp_kernel_args *args, size_t n_in, size_t begin, size_t end,
+                                rp_map *map)
+{
+    _Alignas(STREAM_LINE) char memory[SPREAD_VIEWS][SPREAD_ROOM * sizeof(double)];
+    const size_t size = rp_dtype_size(args->out[0].dtype);
+    rp_spread spread[SPREAD_VIEWS];
+
+    for (size_t v = 0; v < n_in; v++)
+        rp_spread_begin(&spread[v], &args->in[v]);
+    for (size_t v = 0; v <= n_in; v++)
+        walk->step[v] = 1;
+    for (size_t i = begin; i < end; i += walk->run) {
+        walk->run = end - i < SPREAD_BLOCK ? end - i : SPREAD_BLOCK;
+        walk->first = i;
+        walk->at[0] = (char *)args->out[0].data + i * size;
+        for (size_t v = 0; v < n_in; v++)
+            walk->at[v + 1] = (void *)(uintptr_t)rp_spread_at(&spread[v], memory[v], SPREAD_ROOM, i, walk->run);
+        map(walk);
+    }
+}
+
 static inline void map_items_streamed(const rp_kernel_args *args, size_t n_in, size_t begin, size_t end, rp_map *map)
 {
     size_t size[RP_WALK_VIEWS] = {rp_dtype_size(args->out[0].dtype)};
     rp_walk walk;
 
+    rp_walk_args(&walk, args, n_in, begin, end);
+    if (walk.left && spread_pays(&walk, args, n_in)) {
+        spread_items(&walk, args, n_in, begin, end, map);
+        return;
+    }
     if (!stream_pays_for(&args->out[0], begin, end)) {
-        map_items(args, n_in, begin, end, map);
+        while (rp_walk_next(&walk))
+            map(&walk);
         return;
     }
     for (size_t v = 0; v < n_in; v++)
         size[v + 1] = rp_dtype_size(args->in[v].dtype);
-    rp_walk_args(&walk, args, n_in, begin, end);
     while (rp_walk_next(&walk))
         if (walk.step[0] == 1 && !stream_in_place(&walk))
             stream_run(&walk, size, map);

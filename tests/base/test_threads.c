@@ -4,6 +4,7 @@
  * alone. */
 #include <dirent.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -240,6 +242,71 @@ static void pool_serves_nested_runs_of_several_threads(void **state)
     rp_pool_free(pool);
 }
 
+/* ---- a worker that does not come ---- */
+
+static pthread_t held;
+static atomic_int held_known, is_held, let_go;
+
+static void short_sleep(void)
+{
+    (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+/* In the worker: as if its processor were taken from it. */
+static void hold(int signal)
+{
+    (void)signal;
+    atomic_store(&is_held, 1);
+    while (!atomic_load(&let_go))
+        short_sleep();
+}
+
+/* Takes long enough for each range to get a thread of its own. */
+static void find_worker(void *arg, size_t begin, size_t end)
+{
+    (void)begin, (void)end;
+    if (!pthread_equal(pthread_self(), *(pthread_t *)arg)) {
+        held = pthread_self();
+        atomic_store(&held_known, 1);
+    }
+    for (int i = 0; i < 20; i++)
+        short_sleep();
+}
+
+static void count_range(void *arg, size_t begin, size_t end)
+{
+    atomic_fetch_add((atomic_size_t *)arg, end - begin);
+}
+
+static void ranges_of_a_worker_that_does_not_come_are_done_by_others(void **state)
+{
+    const struct sigaction action = {.sa_handler = hold};
+    pthread_t self = pthread_self();
+    atomic_size_t done = 0;
+    rp_pool *pool;
+
+    (void)state;
+    assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
+    assert_int_equal(rp_pool_new(&pool, 2, NULL, NULL), RP_OK);
+    while (!atomic_load(&held_known))
+        rp_pool_run(pool, 2, 1, find_worker, &self);
+    for (int i = 0; i < 10; i++) /* it sleeps by then, and holds no lock */
+        short_sleep();
+    assert_int_equal(pthread_kill(held, SIGUSR1), 0);
+    while (!atomic_load(&is_held))
+        short_sleep();
+    (void)alarm(60); /* it would wait for ever */
+    for (size_t round = 1; round <= 100; round++) {
+        rp_pool_run(pool, 2000, 1, count_range, &done);
+        assert_int_equal(atomic_load(&done), round * 2000);
+    }
+    (void)alarm(0);
+    atomic_store(&let_go, 1);
+    rp_pool_run(pool, 2000, 1, count_range, &done);
+    rp_pool_free(pool);
+    assert_int_equal(atomic_load(&done), 101 * 2000);
+}
+
 static void runs_of_several_threads_have_the_bits_of_one_alone(void **state)
 {
     enum { GUESTS = 5 };
@@ -427,6 +494,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bits_do_not_depend_on_the_number_of_threads),
         cmocka_unit_test(pool_serves_nested_runs_of_several_threads),
+        cmocka_unit_test(ranges_of_a_worker_that_does_not_come_are_done_by_others),
         cmocka_unit_test(runs_of_several_threads_have_the_bits_of_one_alone),
         cmocka_unit_test(run_goes_on_after_a_fork_on_both_sides),
         cmocka_unit_test(child_of_a_fork_amid_other_threads_has_workers_of_its_own),

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Training steps of networks that people train, for one who asks: bench/peers/models_torch.py, which sets PyTorch's
+ * beside them.
+ *
+ *   build/release/bench/models NAME THREADS FILE [compiled|eager|recorded|rolling ...]
+ *
+ * Writes the first weights and the data to FILE as safetensors, prints a line, then answers each line "MODE STEPS" of
+ * its input by the seconds that a step took, the processor's seconds, and the last loss. Without NAME lists them. Modes
+ * are runs of their own, with the same weights. When the input ends, modes that took as many steps must have the same
+ * states. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "audit/record/recorder.h"
+#include "network.h"
+
+typedef struct mode {
+    char name[16];
+    rp_run *run;
+    rp_compiled *compiled; /* NULL: eager */
+    rp_recorder *recorder;
+    size_t steps;
+    float loss;
+} mode;
+
+static net symbolic, eager;
+
+static double seconds_of(clockid_t id)
+{
+    struct timespec t;
+
+    (void)clock_gettime(id, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static rp_program *program_of(const network *of)
+{
+    rp_program *program;
+    rp_error err = {0};
+
+    if (rp_graph_symbolic(&symbolic.graph, &err) != RP_OK)
+        net_stop("graph", &err);
+    net_step(&symbolic, of);
+    if (rp_graph_finish(symbolic.graph, &program, &err) != RP_OK)
+        net_stop(of->name, &err);
+    return program;
+}
+
+static rp_status take_loss(void *self, const rp_step_event *event, rp_error *err)
+{
+    return rp_device_tensor_read(&event->result[0], &((mode *)self)->loss, err);
+}
+
+static void make(mode *m, const char *name, const rp_program *program, unsigned threads)
+{
+    const bool is_eager = strcmp(name, "eager") == 0, rolling = strcmp(name, "rolling") == 0;
+    rp_error err = {0};
+
+    (void)snprintf(m->name, sizeof m->name, "%.15s", name);
+    if (rp_run_new(&m->run, &(rp_run_options){.threads = threads}, &err) != RP_OK)
+        net_stop("run", &err);
+    net_add(&symbolic, m->run);
+    if (rolling || strcmp(name, "recorded") == 0) {
+        if (rp_recorder_new(&m->recorder, m->run, &err) != RP_OK ||
+            rp_recorder_set_state_period(m->recorder, rolling ? 16 : 1, &err) != RP_OK)
+            net_stop("recorder", &err);
+    }
+    if (is_eager ? rp_run_observe(m->run, (rp_observer){take_loss, m}, &err) != RP_OK
+                 : rp_compile(&m->compiled, m->run, program, &err) != RP_OK)
+        net_stop(name, &err);
+}
+
+static void eager_step(mode *m, const network *of)
+{
+    rp_error err = {0};
+
+    eager.run = m->run;
+    eager.taken = m->steps;
+    if (rp_step_begin(m->run, &err) != RP_OK)
+        net_stop("step", &err);
+    net_step(&eager, of);
+    if (rp_step_end(m->run, &err) != RP_OK)
+        net_stop("step", &err);
+}
+
+static void compiled_step(mode *m)
+{
+    const float rate[3] = {net_rate(0, m->steps), net_rate(1, m->steps), net_rate(2, m->steps)};
+    rp_error err = {0};
+
+    if (rp_compiled_write(m->compiled, "lr", &rate[0], sizeof *rate, &err) != RP_OK ||
+        rp_compiled_write(m->compiled, "c1", &rate[1], sizeof *rate, &err) != RP_OK ||
+        rp_compiled_write(m->compiled, "c2", &rate[2], sizeof *rate, &err) != RP_OK ||
+        rp_compiled_step(m->compiled, &err) != RP_OK ||
+        rp_compiled_read(m->compiled, "loss", &m->loss, sizeof m->loss, &err) != RP_OK)
+        net_stop("compiled step", &err);
+}
+
+/* What "MODE STEPS" asks for: the answer is a line. */
+static void answer(mode *m, const network *of, size_t steps)
+{
+    const double wall = seconds_of(CLOCK_MONOTONIC), cpu = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
+
+    for (size_t i = 0; i < steps; i++, m->steps++) {
+        if (m->compiled)
+            compiled_step(m);
+        else
+            eager_step(m, of);
+    }
+    printf("%.9f %.9f %.9g\n", (seconds_of(CLOCK_MONOTONIC) - wall) / (double)steps,
+           (seconds_of(CLOCK_PROCESS_CPUTIME_ID) - cpu) / (double)steps, m->loss);
+    (void)fflush(stdout);
+}
+
+static void check_same_bits(const mode *a, const mode *b)
+{
+    size_t n, m;
+    const rp_device_tensor *x = rp_run_states(a->run, &n), *y = rp_run_states(b->run, &m);
+
+    for (size_t i = 0; i < n && a->steps == b->steps; i++)
+        if (n != m || memcmp(x[i].memory, y[i].memory, rp_type_bytes(&x[i].type)) != 0) {
+            fprintf(stderr, "models: %s: %s and %s differ\n", x[i].name, a->name, b->name);
+            exit(1);
+        }
+}
+
+static void mode_free(mode *m)
+{
+    rp_compiled_free(m->compiled);
+    rp_recorder_free(m->recorder);
+    rp_run_free(m->run);
+}
+
+int main(int argc, char **argv)
+{
+    enum { MODES = 4 };
+    static mode m[MODES];
+    const size_t n = argc > 4 ? (size_t)argc - 4 : 0;
+    const network *of = networks;
+    char name[16];
+    rp_program *program;
+    size_t steps;
+
+    while (of->name && argc > 1 && strcmp(of->name, argv[1]) != 0)
+        of++;
+    if (argc < 5 || n > MODES || !of->name) {
+        for (of = networks; of->name; of++)
+            printf("%s|%s\n", of->name, of->what);
+        return argc > 1;
+    }
+    program = program_of(of);
+    net_write(&symbolic, argv[3]);
+    for (size_t i = 0; i < n; i++)
+        make(&m[i], argv[4 + i], program, (unsigned)strtoul(argv[2], NULL, 10));
+    printf("%zu instructions\n", program->n_instrs);
+    (void)fflush(stdout);
+    while (scanf("%15s %zu", name, &steps) == 2)
+        for (size_t i = 0; i < n; i++)
+            if (strcmp(name, m[i].name) == 0 && steps)
+                answer(&m[i], of, steps);
+    for (size_t i = 1; i < n; i++)
+        check_same_bits(&m[0], &m[i]);
+    for (size_t i = 0; i < n; i++)
+        mode_free(&m[i]);
+    rp_program_free(program);
+    return 0;
+}
