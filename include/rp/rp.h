@@ -12,6 +12,8 @@
 #include "rp/image.h"
 #include "rp/log.h"
 #include "rp/memory.h"
+#include "rp/nn.h"
+#include "rp/nn_files.h"
 #include "rp/policy.h"
 #include "rp/predict.h"
 #include "rp/program.h"
