@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Records the golden archives and the ids of the zoo's again, and the run that audit/FORMAT.md 14 shows. Usage: scripts/record-goldens.sh REASON.
+# Records the golden archives and the ids of the zoo's again, and the run that audit/FORMAT.md 14 shows.
+# Usage: scripts/record-goldens.sh REASON.
 # golden/README.md says when that is right.
 set -eu
 [ $# -eq 1 ] || { echo "usage: scripts/record-goldens.sh REASON" >&2; exit 2; }

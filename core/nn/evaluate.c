@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Steps that train nothing: the mean loss of rows, what a function of the model gives for them, or for tensors of the
- * caller's. */
+ * What is asked of a model: values of parameters; and by steps that train nothing the mean loss of rows, what a
+ * function of it gives for them, or for tensors of the caller's. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,6 +9,24 @@
 #include "core/nn/nn_private.h"
 #include "core/run/slots.h"
 #include "determinism/fpenv.h"
+
+static rp_status read(rp_nn *nn, const char *name, void *bytes, size_t size, rp_error *err)
+{
+    rp_status status = rp_nn_begin(nn, err);
+
+    if (status == RP_OK && !rp_nn_find(nn, name))
+        status = rp_fail(err, RP_EARG, "rp_nn_read: there is no parameter %.96s", name);
+    return status == RP_OK ? rp_run_get_state(nn->run, name, bytes, size, err) : status;
+}
+
+rp_status rp_nn_read(rp_nn *nn, const char *name, void *bytes, size_t size, rp_error *err)
+{
+    if (!nn)
+        return rp_no_handle(err, __func__, "nn");
+    if (nn->status != RP_OK)
+        return rp_nn_told(nn, err);
+    return rp_nn_keep(nn, read(nn, name, bytes, size, &nn->error), err);
+}
 
 typedef struct task {
     nn_mode mode;

@@ -49,19 +49,6 @@ rp_status rp_nn_new(rp_nn **out, const rp_nn_options *options, rp_error *err)
     return status;
 }
 
-void rp_nn_set_companion(rp_nn *nn, void *companion, void (*release)(void *companion))
-{
-    if (nn->companion)
-        nn->release(nn->companion);
-    nn->companion = companion;
-    nn->release = release;
-}
-
-void *rp_nn_companion(rp_nn *nn)
-{
-    return nn->companion;
-}
-
 void rp_nn_free(rp_nn *nn)
 {
     if (!nn)
@@ -80,62 +67,6 @@ void rp_nn_free(rp_nn *nn)
 rp_run *rp_nn_run(rp_nn *nn)
 {
     return nn ? nn->run : NULL;
-}
-
-rp_error *rp_nn_error(rp_nn *nn)
-{
-    return &nn->error;
-}
-
-rp_status rp_nn_told(const rp_nn *nn, rp_error *err)
-{
-    if (nn->status != RP_OK && err)
-        *err = nn->error;
-    return nn->status;
-}
-
-rp_status rp_nn_keep(rp_nn *nn, rp_status status, rp_error *err)
-{
-    if (status != RP_OK && nn->status == RP_OK)
-        nn->status = status;
-    return rp_nn_told(nn, err);
-}
-
-rp_status rp_nn_status(const rp_nn *nn, rp_error *err)
-{
-    return nn ? rp_nn_told(nn, err) : rp_no_handle(err, __func__, "nn");
-}
-
-rp_status rp_nn_check_open(const rp_nn *nn, const char *call, rp_error *err)
-{
-    return nn->built ? rp_fail(err, RP_EARG,
-                               "%s: the model is built already: call it before rp_nn_build, "
-                               "rp_nn_record and the first step",
-                               call)
-                     : RP_OK;
-}
-
-bool rp_nn_matches(const char *pattern, const char *name)
-{
-    const char *star = NULL, *again = NULL;
-
-    while (*name) {
-        if (*pattern == '*') {
-            star = ++pattern;
-            again = name;
-        } else if (*pattern == *name) {
-            pattern++;
-            name++;
-        } else if (star) {
-            pattern = star;
-            name = ++again;
-        } else {
-            return false;
-        }
-    }
-    while (*pattern == '*')
-        pattern++;
-    return *pattern == '\0';
 }
 
 /* Errors name the call that was made with it. */

@@ -157,10 +157,12 @@ rp_status rp_nn_rows_of_step(rp_nn *nn, uint64_t t, const int64_t **row, size_t 
 void rp_nn_rows_tensors(rp_nn *nn, rp_tensor *batch);
 void rp_nn_rows_free(rp_nn *nn);
 
-/* ---- trace.c: the present graph, symbolic or a run's eager step ---- */
+/* ---- inputs.c, of the present graph, symbolic or a run's eager step; trace.c, which writes it ---- */
 rp_tensor rp_nn_state(rp_nn *nn, const char *name, const rp_type *type);
 rp_tensor rp_nn_data(rp_nn *nn, const char *name, const rp_type *type);
 rp_tensor rp_nn_feed(rp_nn *nn, const char *name); /* one of the step's feeds */
+rp_tensor rp_nn_feed_at(rp_nn *nn, const nn_feed *feed);
+void rp_nn_add_feed(nn_step *step, const char *name, const rp_type *type, const void *bytes);
 void rp_nn_set_state(rp_nn *nn, const char *name, rp_tensor value);
 void rp_nn_result(rp_nn *nn, const char *name, rp_tensor value);
 /* Writes the step's program into graph: calls the model's function, and what the mode wants around it. */
@@ -181,7 +183,6 @@ void rp_nn_append_updates(rp_nn *nn, rp_tensor loss);
 /* ---- steps.c ---- */
 /* Makes the step; its result of that name goes to out, whose size must be exact. */
 rp_status rp_nn_execute(rp_nn *nn, const nn_step *step, const char *result, void *out, size_t size, rp_error *err);
-void rp_nn_add_feed(nn_step *step, const char *name, const rp_type *type, const void *bytes);
 void rp_nn_programs_free(rp_nn *nn);
 
 #endif

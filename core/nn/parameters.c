@@ -225,24 +225,6 @@ bool rp_nn_parameter_at(const rp_nn *nn, size_t index, rp_nn_parameter_info *inf
     return true;
 }
 
-static rp_status read(rp_nn *nn, const char *name, void *bytes, size_t size, rp_error *err)
-{
-    rp_status status = rp_nn_begin(nn, err);
-
-    if (status == RP_OK && !rp_nn_find(nn, name))
-        status = rp_fail(err, RP_EARG, "rp_nn_read: there is no parameter %.96s", name);
-    return status == RP_OK ? rp_run_get_state(nn->run, name, bytes, size, err) : status;
-}
-
-rp_status rp_nn_read(rp_nn *nn, const char *name, void *bytes, size_t size, rp_error *err)
-{
-    if (!nn)
-        return rp_no_handle(err, __func__, "nn");
-    if (nn->status != RP_OK)
-        return rp_nn_told(nn, err);
-    return rp_nn_keep(nn, read(nn, name, bytes, size, &nn->error), err);
-}
-
 static rp_status write(rp_nn *nn, const char *name, const void *bytes, size_t size, rp_error *err)
 {
     nn_parameter *p = rp_nn_find(nn, name);

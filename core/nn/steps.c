@@ -8,15 +8,6 @@
 #include "core/nn/nn_private.h"
 #include "determinism/fpenv.h"
 
-void rp_nn_add_feed(nn_step *step, const char *name, const rp_type *type, const void *bytes)
-{
-    nn_feed *f = &step->feed[step->feeds++];
-
-    memcpy(f->name, name, strlen(name) + 1);
-    f->type = *type;
-    f->bytes = bytes;
-}
-
 /* ---- building ---- */
 
 /* A first batch's feeds, by type alone: what they hold is not looked at. */
