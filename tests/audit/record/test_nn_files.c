@@ -13,6 +13,14 @@
 #include "base/file.h"
 #include "tests/core/nn/models.h"
 
+/* What it does shows only when the power goes, and it would take most of the time here. */
+int __wrap_fsync(int fd);
+int __wrap_fsync(int fd)
+{
+    (void)fd;
+    return 0;
+}
+
 static rp_nn *model_new(rp_nn_forward *model, bool eager, uint64_t seed)
 {
     rp_nn *nn = NULL;
@@ -203,6 +211,100 @@ static void files_that_do_not_fit_are_told(void **state)
     (void)remove("nn.safetensors.index.json");
 }
 
+/* ---- memory that runs out ---- */
+
+static long blocks;
+static size_t calls, failing;
+
+static void *allocate(void *self, size_t bytes)
+{
+    void *block = ++calls == failing ? NULL : malloc(bytes);
+
+    (void)self;
+    blocks += block != NULL;
+    return block;
+}
+
+static void *resize(void *self, void *old, size_t bytes)
+{
+    void *block = ++calls == failing ? NULL : realloc(old, bytes);
+
+    (void)self;
+    blocks += block != NULL && old == NULL;
+    return block;
+}
+
+static void release(void *self, void *block)
+{
+    (void)self;
+    blocks--;
+    free(block);
+}
+
+/* A life of a model: weights from a file, groups, one step, an evaluation, archive and weights. */
+static rp_status life(bool eager, rp_error *err)
+{
+    rp_nn_options options = {.model = model_of_images, .batches = {.batch = MODEL_BATCH}, .eager = eager};
+    rp_nn *nn;
+    rp_status status;
+
+    options.run.threads = 1;
+    status = rp_nn_new(&nn, &options, err);
+    if (status != RP_OK)
+        return status;
+    (void)rp_nn_initialise(nn, "mlp.*", rp_nn_constant(0.25), err);
+    (void)rp_nn_add_group(nn, "*.bias", 0.5, 0, err);
+    (void)model_rows(nn, err);
+    (void)rp_nn_load(nn, "nn.json", &(rp_nn_load_options){.torch = true, .partial = true}, err);
+    (void)rp_nn_record(nn, NULL, err);
+    (void)rp_nn_train_step(nn, NULL, err);
+    (void)rp_nn_evaluate(nn, NULL, NULL, 0, 9, NULL, err);
+    (void)rp_nn_archive(nn, "nn.reprise", NULL, NULL, err);
+    status = rp_nn_save(nn, "nn.safetensors", true, err);
+    rp_nn_free(nn);
+    return status;
+}
+
+static void memory_that_runs_out_is_told_and_nothing_leaks(void **state)
+{
+    const rp_allocator counting = {allocate, resize, release, NULL};
+    enum { POINTS = 150 };
+
+    (void)state;
+    write_tensor("nn-a.safetensors", "mlp.1.weight", "F32", "3,5", 15);
+    write_text("nn.json", "{\"weight_map\":{\"mlp.1.weight\":\"nn-a.safetensors\"}}");
+    rp_set_allocator(&counting);
+    for (int eager = 0; eager < 2; eager++) {
+        size_t all, told = 0;
+
+        failing = 0;
+        OK(life(eager, ERR)); /* what is made once in a process is made here */
+        calls = 0;
+        OK(life(eager, ERR));
+        all = calls;
+        for (size_t n = 1; n <= all; n += n < POINTS ? 1 : all / POINTS + 1) {
+            const long before = blocks;
+            rp_error err = {0};
+            rp_status status;
+
+            calls = 0;
+            failing = n;
+            status = life(eager, &err);
+            failing = 0;
+            if ((status != RP_OK && (status != RP_ENOMEM || !*err.text)) || blocks != before)
+                fail_msg("call %zu of %zu failing: %s \"%s\", %ld blocks left", n, all, rp_status_name(status),
+                         err.text, blocks - before);
+            told += status != RP_OK;
+        }
+        assert_true(told > POINTS);
+    }
+    rp_set_allocator(NULL);
+    (void)remove("nn.json");
+    (void)remove("nn-a.safetensors");
+    (void)remove("nn.safetensors");
+    (void)remove("nn.reprise");
+}
+
 static void what_is_not_recorded_has_no_archive(void **state)
 {
     rp_nn *nn = model_new(model_of_images, false, 3);
@@ -223,6 +325,7 @@ int main(void)
         cmocka_unit_test(weights_go_to_a_file_and_come_back),
         cmocka_unit_test(an_index_names_the_files_and_torch_weights_are_turned),
         cmocka_unit_test(files_that_do_not_fit_are_told),
+        cmocka_unit_test(memory_that_runs_out_is_told_and_nothing_leaks),
         cmocka_unit_test(what_is_not_recorded_has_no_archive),
     };
 
