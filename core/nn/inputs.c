@@ -70,6 +70,23 @@ bool rp_nn_training(const rp_nn *nn)
     return nn && nn->step && nn->step->mode <= NN_TRAIN;
 }
 
+bool rp_nn_peek(rp_nn *nn, rp_tensor x, void *bytes, size_t size)
+{
+    memset(bytes, 0, size);
+    if (!nn || !nn->graph)
+        return false;
+    rp_graph_at_work(nn->graph);
+    if (is_eager(nn))
+        return rp_read(nn->run, x, bytes, size, NULL) == RP_OK;
+    if (nn->step->mode != NN_DISCOVER)
+        rp_nn_fail(nn, RP_EARG,
+                   "rp_nn_peek: a compiled step has no values while it is written: set eager in the options");
+    else if (rp_tensor_ok(x) && size != rp_type_bytes(rp_tensor_type(x)))
+        rp_nn_fail(nn, RP_EARG, "rp_nn_peek: expected room for exactly %zu bytes, found %zu",
+                   rp_type_bytes(rp_tensor_type(x)), size);
+    return nn->graph->status == RP_OK;
+}
+
 /* {seed, training steps made}; in a training step itself {seed, its number}. */
 static rp_tensor generator(rp_nn *nn)
 {

@@ -55,7 +55,8 @@ static inline rp_status zoo_run(const zoo *z, rp_nn *nn, const char *path, uint6
     rp_status status = z->prepare(nn, err);
 
     if (status == RP_OK)
-        status = rp_nn_record(nn, path, err); /* goes on where the archive ends, if there is one */
+        status =
+            rp_nn_record(nn, &(rp_nn_recording){.resume = path}, err); /* goes on behind an archive that is there */
     begun = rp_nn_steps(nn);
     if (status == RP_OK)
         status = zoo_train(z, nn, path, die_after, err);

@@ -179,6 +179,10 @@ RP_API rp_tensor rp_nn_parameter(rp_nn *nn, const char *name, int rank, const si
 /* A buffer, which the model changes, in training steps only. */
 RP_API rp_tensor rp_nn_buffer(rp_nn *nn, const char *name, int rank, const size_t *shape, rp_nn_init init);
 RP_API void rp_nn_update(rp_nn *nn, const char *name, rp_tensor value);
+/* The value of x in an eager step (options.eager), recorded as rp_read does, so that C may branch on it. When the model
+ * is built it is zeros: that call names all parameters, whichever way it goes. False, and bytes are zeros, after an
+ * error; in a compiled step, which has no values, it is one. size must be exact. */
+RP_API bool rp_nn_peek(rp_nn *nn, rp_tensor x, void *bytes, size_t size);
 /* For rp_dropout, rp_uniform and rp_normal: the step's generator, and a stream that no other draw of the step has. */
 RP_API rp_tensor rp_nn_rng(rp_nn *nn);
 RP_API int64_t rp_nn_stream(rp_nn *nn);

@@ -21,7 +21,24 @@ static void release(void *recorder)
     rp_recorder_free(recorder);
 }
 
-static rp_status record(rp_nn *nn, const char *resume, rp_error *err)
+static rp_status tell(rp_recorder *recorder, const rp_nn_recording *how, rp_error *err)
+{
+    rp_status status = RP_OK;
+
+    if (how->checkpoint_every)
+        status = rp_recorder_set_checkpoint_period(recorder, how->checkpoint_every, err);
+    if (status == RP_OK && how->state_period)
+        status = rp_recorder_set_state_period(recorder, how->state_period, err);
+    if (status == RP_OK && how->parent)
+        status = rp_recorder_set_parent(recorder, how->parent, how->parent_checkpoint, err);
+    if (status == RP_OK && how->withhold)
+        status = rp_recorder_withhold(recorder, how->withhold, err);
+    if (status == RP_OK && how->resume && rp_file_exists(how->resume))
+        status = go_on(recorder, how->resume, err);
+    return status;
+}
+
+static rp_status record(rp_nn *nn, const rp_nn_recording *how, rp_error *err)
 {
     rp_recorder *recorder;
     rp_status status = rp_nn_companion(nn) ? rp_fail(err, RP_EARG, "rp_nn_record: the model is recorded already")
@@ -32,16 +49,16 @@ static rp_status record(rp_nn *nn, const char *resume, rp_error *err)
     if (status != RP_OK)
         return status;
     rp_nn_set_companion(nn, recorder, release);
-    return resume && rp_file_exists(resume) ? go_on(recorder, resume, err) : RP_OK;
+    return how ? tell(recorder, how, err) : RP_OK;
 }
 
-rp_status rp_nn_record(rp_nn *nn, const char *resume, rp_error *err)
+rp_status rp_nn_record(rp_nn *nn, const rp_nn_recording *recording, rp_error *err)
 {
     if (!nn)
         return rp_no_handle(err, __func__, "nn");
     if (rp_nn_told(nn, err) != RP_OK)
         return rp_nn_told(nn, err);
-    return rp_nn_keep(nn, record(nn, resume, rp_nn_error(nn)), err);
+    return rp_nn_keep(nn, record(nn, recording, rp_nn_error(nn)), err);
 }
 
 rp_recorder *rp_nn_recorder(rp_nn *nn)

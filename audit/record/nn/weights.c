@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A model's parameters from safetensors files, one or those of an index, mapped and read in place; and to one. */
+ * A model's parameters from safetensors files, one or those of an index, mapped and read in place, or from an archive;
+ * and to a file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,7 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "audit/archive/member.h"
 #include "audit/archive/safetensors.h"
+#include "audit/archive/tensor_set.h"
 #include "audit/record/states.h"
 #include "base/file.h"
 #include "base/handle.h"
@@ -147,25 +150,49 @@ static bool ends_in(const char *text, const char *end)
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-static rp_status open_shards(shards *all, const char *path, rp_error *err)
+/* Where weights come from: files, or an archive's set. */
+typedef struct source {
+    shards files;
+    rp_archive *archive;
+    rp_tensor_set *set;
+} source;
+
+static rp_status open_source(source *s, const char *path, rp_error *err)
 {
-    return ends_in(path, ".json") ? read_index(all, path, err) : add_shard(all, rp_strdup(path), err);
+    rp_status status;
+
+    if (ends_in(path, ".json"))
+        return read_index(&s->files, path, err);
+    if (!ends_in(path, ".reprise"))
+        return add_shard(&s->files, rp_strdup(path), err);
+    status = rp_archive_open(&s->archive, path, err);
+    return status == RP_OK ? rp_tensor_set_open(&s->set, s->archive, RP_FINAL_MEMBER, err) : status;
+}
+
+static void close_source(source *s)
+{
+    shards_free(&s->files);
+    rp_tensor_set_free(s->set);
+    rp_archive_close(s->archive);
 }
 
 typedef struct load {
     rp_nn *nn;
     const char *path;
     rp_nn_load_options options;
-    shards files;
+    source from;
     const rp_safetensor **tensor; /* of each parameter; NULL: it stays as initialised */
 } load;
 
-static const rp_safetensor *find(const shards *all, const char *prefix, const char *name)
+static const rp_safetensor *find(const source *from, const char *prefix, const char *name)
 {
+    const shards *all = &from->files;
     char whole[512];
 
     if ((size_t)snprintf(whole, sizeof whole, "%s%s", prefix ? prefix : "", name) >= sizeof whole)
         return NULL;
+    if (from->set)
+        return rp_tensor_set_find(from->set, whole);
     for (size_t i = 0; i < all->n; i++) {
         const rp_safetensor *t = rp_safetensors_find(all->shard[i].file, whole);
 
@@ -201,7 +228,7 @@ static rp_status check(const load *l, size_t i, const char *name, rp_error *err)
                        l->path, l->options.prefix ? l->options.prefix : "", name);
     found = (rp_type){.dtype = t->dtype, .rank = t->rank};
     memcpy(found.shape, t->shape, sizeof found.shape);
-    if (t->dtype == RP_BF16)
+    if (t->dtype == RP_BF16 && !l->from.set)
         wanted.dtype = RP_BF16;
     if (rp_type_equal(&found, &wanted))
         return RP_OK;
@@ -211,6 +238,7 @@ static rp_status check(const load *l, size_t i, const char *name, rp_error *err)
                    l->options.torch ? "" : "; are its weights PyTorch's? then the option torch turns them");
 }
 
+/* Stored elements of a mapped file, as f32. */
 static void widen(float *out, const rp_safetensor *t, size_t count)
 {
     const unsigned char *stored = t->data;
@@ -235,7 +263,12 @@ static rp_status give(const load *l, size_t i, const char *name, rp_error *err)
         status = turned ? RP_OK : rp_no_memory(err);
     }
     if (status == RP_OK) {
-        widen(value, l->tensor[i], count);
+        if (l->from.set)
+            status = rp_tensor_set_read_host(l->from.set, l->tensor[i], value, err);
+        else
+            widen(value, l->tensor[i], count);
+    }
+    if (status == RP_OK) {
         if (turned)
             rp_nn_from_torch(l->nn, i, turned, value);
         status = rp_nn_write(l->nn, name, turned ? turned : value, count * sizeof *value, err);
@@ -249,7 +282,7 @@ static rp_status load_all(load *l, rp_error *err)
 {
     const size_t n = rp_nn_parameters(l->nn);
     rp_nn_parameter_info info;
-    rp_status status = open_shards(&l->files, l->path, err);
+    rp_status status = open_source(&l->from, l->path, err);
 
     if (status != RP_OK)
         return status;
@@ -257,7 +290,7 @@ static rp_status load_all(load *l, rp_error *err)
     if (!l->tensor)
         return rp_no_memory(err);
     for (size_t i = 0; i < n && status == RP_OK && rp_nn_parameter_at(l->nn, i, &info); i++) {
-        l->tensor[i] = find(&l->files, l->options.prefix, info.name);
+        l->tensor[i] = find(&l->from, l->options.prefix, info.name);
         status = check(l, i, info.name, err);
     }
     for (size_t i = 0; i < n && status == RP_OK && rp_nn_parameter_at(l->nn, i, &info); i++)
@@ -279,7 +312,7 @@ rp_status rp_nn_load(rp_nn *nn, const char *path, const rp_nn_load_options *opti
     if (status != RP_OK)
         return status;
     status = rp_nn_keep(nn, load_all(&l, rp_nn_error(nn)), err);
-    shards_free(&l.files);
+    close_source(&l.from);
     rp_free(l.tensor);
     return status;
 }

@@ -52,13 +52,14 @@ static void one_archive_eager_compiled_and_resumed(void **state)
         for (int way = 0; way < 3; way++) { /* compiled; eager; both, in two processes' lives */
             rp_nn *nn = model_new(model[m], way > 0, 3);
 
-            OK(rp_nn_record(nn, "nn-part.reprise", ERR)); /* of no file: from the beginning */
+            OK(rp_nn_record(nn, &(rp_nn_recording){.resume = "nn-part.reprise"},
+                            ERR)); /* of no file: from the beginning */
             train(nn, way == 2 ? 4 : 7);
             if (way == 2) {
                 OK(rp_nn_archive(nn, "nn-part.reprise", NULL, NULL, ERR));
                 rp_nn_free(nn);
                 nn = model_new(model[m], false, 3);
-                OK(rp_nn_record(nn, "nn-part.reprise", ERR));
+                OK(rp_nn_record(nn, &(rp_nn_recording){.resume = "nn-part.reprise"}, ERR));
                 assert_int_equal(rp_nn_steps(nn), 4);
                 train(nn, 7);
             }
@@ -76,14 +77,12 @@ static void an_archive_of_another_training_is_refused(void **state)
     rp_error err = {0};
 
     (void)state;
-    assert_int_equal(rp_nn_record(nn, "nn-part.reprise", &err), RP_EARG);
+    assert_int_equal(rp_nn_record(nn, &(rp_nn_recording){.resume = "nn.reprise"}, &err), RP_EARG);
     assert_non_null(strstr(err.text, "not an archive of this run"));
     rp_nn_free(nn);
     (void)remove("nn.reprise");
     (void)remove("nn-part.reprise");
 }
-
-/* ---- weights ---- */
 
 static void assert_same(rp_nn *a, rp_nn *b)
 {
@@ -105,6 +104,51 @@ static void assert_same(rp_nn *a, rp_nn *b)
         free(y);
     }
 }
+
+/* Periods come before the resumption, which asks for the same ones; a child takes over its parent's final weights. */
+static void checkpoints_parents_and_parts(void **state)
+{
+    const rp_nn_recording whole = {.checkpoint_every = 2, .state_period = 3};
+    const rp_nn_recording rest = {.checkpoint_every = 2, .state_period = 3, .resume = "nn.reprise"};
+    const rp_replay_choice part = {.mode = RP_REPLAY_RANGE, .first = 3, .last = 4};
+    rp_nn *nn = model_new(model_of_images, false, 3), *child = model_new(model_of_images, false, 5);
+    char parent[RP_DIGEST_HEX], again[RP_DIGEST_HEX];
+    rp_archive *archive = NULL, *of_child = NULL;
+    rp_job *job = NULL;
+
+    (void)state;
+    OK(rp_nn_record(nn, &whole, ERR));
+    train(nn, 3);
+    OK(rp_nn_archive(nn, "nn.reprise", NULL, NULL, ERR));
+    train(nn, 5);
+    OK(rp_nn_archive(nn, "nn-part.reprise", NULL, parent, ERR));
+    rp_nn_free(nn);
+    nn = model_new(model_of_images, true, 3);
+    OK(rp_nn_record(nn, &rest, ERR));
+    train(nn, 5);
+    OK(rp_nn_archive(nn, "nn.reprise", NULL, again, ERR));
+    assert_string_equal(parent, again);
+    OK(rp_archive_open(&archive, "nn.reprise", ERR));
+    OK(rp_replay(archive, &(rp_job_options){.choice = &part, .threads = 1}, &job, ERR));
+    assert_true(job->steps >= 2 && job->steps <= 3);
+    OK(rp_nn_load(child, "nn.reprise", NULL, ERR));
+    assert_same(nn, child);
+    rp_nn_free(child);
+    child = model_new(model_of_images, false, 5);
+    OK(rp_nn_load(child, "nn.reprise", NULL, ERR));
+    OK(rp_nn_record(child, &(rp_nn_recording){.parent = "nn.reprise"}, ERR));
+    train(child, 2);
+    OK(rp_nn_archive(child, "nn-part.reprise", NULL, NULL, ERR));
+    OK(rp_archive_open(&of_child, "nn-part.reprise", ERR));
+    OK(rp_check_parent(of_child, archive, ERR));
+    rp_job_free(job);
+    rp_archive_close(archive);
+    rp_archive_close(of_child);
+    rp_nn_free(child);
+    rp_nn_free(nn);
+}
+
+/* ---- weights ---- */
 
 static void weights_go_to_a_file_and_come_back(void **state)
 {
@@ -321,6 +365,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_archive_eager_compiled_and_resumed),
+        cmocka_unit_test(checkpoints_parents_and_parts),
         cmocka_unit_test(an_archive_of_another_training_is_refused),
         cmocka_unit_test(weights_go_to_a_file_and_come_back),
         cmocka_unit_test(an_index_names_the_files_and_torch_weights_are_turned),

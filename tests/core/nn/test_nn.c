@@ -323,6 +323,44 @@ static void evaluation_changes_nothing_and_draws_nothing(void **state)
     rp_nn_free(nn);
 }
 
+/* Where the mean of the hidden values is above a bound there is a penalty on it: the two programs of examples/branch.c.
+ */
+static rp_tensor branching(rp_nn *nn, const rp_tensor *batch, void *self)
+{
+    rp_tensor hidden = rp_relu(rp_nn_linear(nn, "in", batch[0], MODEL_WIDTH)), mean, loss;
+    float value;
+
+    mean = rp_mean(hidden, NULL, 0, false);
+    loss = rp_mse(rp_nn_linear(nn, "out", hidden, 5), batch[0]);
+    if (rp_nn_peek(nn, mean, &value, sizeof value) && value > 0.05f) {
+        ++*(int *)self;
+        loss = rp_add(loss, mean);
+    }
+    return loss;
+}
+
+static void eager_steps_may_branch_on_values_and_compiled_ones_say_so(void **state)
+{
+    int taken = 0;
+    rp_error err = {0};
+
+    (void)state;
+    for (int eager = 1; eager >= 0; eager--) {
+        rp_nn *nn = model_new((rp_nn_options){
+            .model = branching, .self = &taken, .eager = eager != 0, .optimizer = rp_nn_adam(0.1), .seed = 1});
+
+        OK(model_rows(nn, ERR));
+        for (int i = 0; i < 12 && eager; i++)
+            OK(rp_nn_train_step(nn, NULL, ERR));
+        if (!eager) {
+            assert_int_equal(rp_nn_train_step(nn, NULL, &err), RP_EARG);
+            assert_non_null(strstr(err.text, "a compiled step has no values"));
+        }
+        rp_nn_free(nn);
+    }
+    assert_true(taken > 0 && taken < 12);
+}
+
 /* ---- rows in files ---- */
 
 static void write_file(const char *path, const void *bytes, size_t size)
@@ -557,6 +595,7 @@ int main(void)
         cmocka_unit_test(eager_and_compiled_steps_have_the_same_bits),
         cmocka_unit_test(groups_have_their_own_rate_and_rate_zero_freezes),
         cmocka_unit_test(evaluation_changes_nothing_and_draws_nothing),
+        cmocka_unit_test(eager_steps_may_branch_on_values_and_compiled_ones_say_so),
         cmocka_unit_test(mapped_rows_give_the_bits_of_rows_in_memory),
         cmocka_unit_test(rates_are_pure_functions_of_the_step),
         cmocka_unit_test(mistakes_are_told_in_words_with_their_line),
