@@ -89,6 +89,9 @@ bool rp_compiled_feed(const rp_compiled *compiled, const char *name, rp_device_t
 /* A result, to be read after a step, until the next of this program. False when there is no such result. */
 bool rp_compiled_result(const rp_compiled *compiled, const char *name, rp_device_tensor *out);
 
+/* A result of the eager step that was ended last, until the next one begins; size must be exact. Errors: RP_EARG. */
+rp_status rp_step_read_result(rp_run *run, const char *name, void *bytes, size_t size, rp_error *err);
+
 /* A symbolic graph for a run: rp_state and rp_data work on it through these. The graph is freed by rp_graph_free or
  * given up by rp_graph_take_program. */
 rp_tensor rp_graph_state(rp_graph *graph, const rp_run *run, const char *name);

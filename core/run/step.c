@@ -121,6 +121,20 @@ rp_status rp_read(rp_run *run, rp_tensor x, void *bytes, size_t size, rp_error *
     return rp_read_out(run->device, bytes, graph->view[own.value].data, rp_tensor_type(own), err);
 }
 
+rp_status rp_step_read_result(rp_run *run, const char *name, void *bytes, size_t size, rp_error *err)
+{
+    const rp_graph *graph = run->graph;
+    const rp_output *result = rp_program_find_output(graph->program, RP_OUTPUT_RESULT, name);
+    const rp_type *type = result ? &graph->program->value[result->value] : NULL;
+
+    if (!result || run->in_step)
+        return rp_fail(err, RP_EARG, "the last step has no result %.96s", name);
+    if (size != rp_type_bytes(type))
+        return rp_fail(err, RP_EARG, "result %s: expected room for exactly %zu bytes, found %zu", name,
+                       rp_type_bytes(type), size);
+    return rp_read_out(run->device, bytes, graph->view[result->value].data, type, err);
+}
+
 static void *eager_memory(const void *arg, size_t index, bool output)
 {
     const rp_graph *graph = arg;

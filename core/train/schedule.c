@@ -3,6 +3,7 @@
 #include "core/train/schedule.h"
 
 #include "determinism/math.h"
+#include "rp/nn.h"
 
 int64_t rp_batch_rows(const rp_recipe *recipe, int64_t n)
 {
@@ -31,24 +32,16 @@ int64_t rp_epochs_by_rows(const rp_recipe *recipe, int64_t n)
 
 double rp_learning_rate(const rp_recipe *recipe, int64_t t, int64_t total)
 {
-    double lr = recipe->train.optimizer.lr;
-    int64_t warmup = recipe->train.schedule.warmup_steps;
-    int64_t after = t - 1 - warmup; /* steps since the end of the warm-up */
+    rp_nn_schedule s = {.warmup = (uint64_t)recipe->train.schedule.warmup_steps,
+                        .total = (uint64_t)total,
+                        .every = (uint64_t)recipe->train.schedule.step_every,
+                        .gamma = recipe->train.schedule.gamma,
+                        .low = recipe->train.schedule.min_lr};
 
-    if (t <= warmup)
-        return lr * ((double)t / (double)warmup);
-    switch (recipe->train.schedule.kind) {
-    case RP_SCHED_STEP:
-        return lr * rp_powi_f64(recipe->train.schedule.gamma, after / recipe->train.schedule.step_every);
-    case RP_SCHED_COSINE: {
-        double low = recipe->train.schedule.min_lr;
-        double part = (double)after / (double)(total - warmup);
-
-        return low + 0.5 * (lr - low) * (1.0 + rp_cospi_f64(part));
-    }
-    default:
-        return lr;
-    }
+    s.curve = recipe->train.schedule.kind == RP_SCHED_STEP     ? RP_NN_STEPS
+              : recipe->train.schedule.kind == RP_SCHED_COSINE ? RP_NN_COSINE
+                                                               : RP_NN_FLAT;
+    return rp_nn_rate(&s, recipe->train.optimizer.lr, (uint64_t)t);
 }
 
 double rp_bias_correction(double beta, int64_t t)

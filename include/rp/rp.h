@@ -15,6 +15,8 @@
 #include "rp/log.h"
 #include "rp/loss.h"
 #include "rp/memory.h"
+#include "rp/nn.h"
+#include "rp/nn_files.h"
 #include "rp/optimizer.h"
 #include "rp/policy.h"
 #include "rp/predict.h"

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # What the documentation shows works: README.md's sh blocks run in order as one session (all but ./demo and ./check),
-# and the C programs of docs/api.md compile, run, and their archives replay. Usage: docs.sh SOURCE_DIR BUILD_DIR CC
+# and the C programs of docs/api.md and docs/nn.md compile, run, and their
+# archives replay. Usage: docs.sh SOURCE_DIR BUILD_DIR CC
 set -euo pipefail
 source=$1
 build=$2
@@ -18,10 +19,11 @@ grep -q 'reprise golden check' "$work/tour.sh"
 (cd "$source" && sh -eu "$work/tour.sh") >"$work/said" 2>&1 || { cat "$work/said"; exit 1; }
 
 cd "$work"
-# docs/api.md: the blocks of C that are whole programs; the others are fragments of one
-awk '/^```c$/ { file = "block" ++n ".c"; next } /^```/ { file = "" } file { print > file }' "$source/docs/api.md"
+# the blocks of C that are whole programs; the others are fragments of one
+awk '/^```c$/ { file = "block" ++n ".c"; next } /^```/ { file = "" } file { print > file }' "$source/docs/api.md" \
+    "$source/docs/nn.md"
 programs=$(grep -l '^int main' block*.c)
-[ "$(echo "$programs" | wc -l)" -ge 3 ] # eager, images, symbolic
+[ "$(echo "$programs" | wc -l)" -ge 4 ] # eager, images, symbolic, layers
 for program in $programs; do
     program=${program%.c}
     "$cc" -std=c11 -Wall -Wextra -Werror -I"$source/include" "$program.c" -o "$program" -L"$build" -lreprise

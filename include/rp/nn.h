@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Models from layers, trained in few lines: named parameters with initialisers, layers, optimizers that keep their own
+ * moments, schedules, and batches drawn from the seed. docs/nn.md is the guide, examples/zoo/ has twelve models.
+ *
+ * A model is a C function that gets a batch and returns a loss. It is called whenever a program of it is needed: once a
+ * shape of batch, or at each step when steps are eager; both have the same bits and the same archive. A parameter is
+ * there from the first call that names it, with the shape that this call gave it. What a step does is written in
+ * CONTRACT 16, to the bit.
+ *
+ * Errors: the first one of a model is kept, later calls do nothing and return it; so a program may ask once, after the
+ * last of several calls. Inside the model's function they are sticky as in rp/tensor.h and name the caller's line.
+ * A model belongs to one thread at a time. Numbers are binary32. Files and archives: rp/nn_files.h. */
+#ifndef RP_NN_H
+#define RP_NN_H
+
+#include "rp/image.h"
+#include "rp/run.h"
+
+typedef struct rp_nn rp_nn;
+
+/* ---- batches ---- */
+
+typedef struct rp_nn_batches {
+    size_t batch;   /* rows of a batch; 0: 32. Not more than there are. */
+    size_t first;   /* the training rows: from this one on, */
+    size_t rows;    /* so many; 0: to the last */
+    bool in_order;  /* else each epoch has an order of its own: the permutation of (seed, epoch), CONTRACT 6.6 */
+    bool drop_last; /* a last batch that would be shorter */
+} rp_nn_batches;
+/* ---- optimizers and schedules (CONTRACT 8, 16.3) ---- */
+
+typedef enum rp_nn_rule { RP_NN_SGD, RP_NN_ADAM, RP_NN_ADAMW, RP_NN_RMSPROP } rp_nn_rule;
+typedef enum rp_nn_curve { RP_NN_FLAT, RP_NN_STEPS, RP_NN_COSINE, RP_NN_LINEAR } rp_nn_curve;
+
+typedef struct rp_nn_schedule {
+    rp_nn_curve curve;
+    uint64_t warmup; /* steps in which the rate rises to lr */
+    uint64_t total;  /* training steps in all, for COSINE and LINEAR, which go to low and stay there */
+    uint64_t every;  /* STEPS: after so many steps the rate is multiplied by gamma */
+    double gamma, low;
+} rp_nn_schedule;
+
+typedef struct rp_nn_optimizer {
+    rp_nn_rule rule;
+    double lr, weight_decay;
+    double momentum; /* SGD, RMSPROP */
+    bool nesterov;
+    double beta1, beta2, eps; /* ADAM, ADAMW; eps RMSPROP too */
+    double alpha;             /* RMSPROP */
+    double clip_value;        /* each element of a gradient to at most this in magnitude; 0: not */
+    double clip_norm;         /* then all gradients together to at most this norm; 0: not */
+    rp_nn_schedule schedule;
+} rp_nn_optimizer;
+
+/* With PyTorch's defaults; change what should differ. */
+RP_API rp_nn_optimizer rp_nn_sgd(double lr, double momentum);
+RP_API rp_nn_optimizer rp_nn_adam(double lr);
+RP_API rp_nn_optimizer rp_nn_adamw(double lr);
+RP_API rp_nn_optimizer rp_nn_rmsprop(double lr);
+
+/* The rate of training step t, from 1: what the step is fed, before it is rounded to binary32. A pure function. */
+RP_API double rp_nn_rate(const rp_nn_schedule *schedule, double lr, uint64_t t);
+
+/* ---- a model ---- */
+
+/* Returns the loss, one element: for rp_nn_predict and rp_nn_apply any tensor. self is what was given with it. */
+typedef rp_tensor rp_nn_forward(rp_nn *nn, const rp_tensor *batch, void *self);
+
+typedef struct rp_nn_options {
+    rp_nn_forward *model;      /* what training steps train */
+    void *self;                /* for it; borrowed */
+    rp_nn_optimizer optimizer; /* {0}: rp_nn_adam(0.001) */
+    rp_nn_batches batches;
+    uint64_t seed; /* of initial values, orders of rows, dropout and all other draws */
+    bool eager;    /* steps are written anew each time, for models whose C looks at values. Never changes a bit. */
+    rp_run_options run;
+} rp_nn_options;
+
+/* options are copied. The model is freed by rp_nn_free. Errors: RP_EARG (no model; numbers of the optimizer), those of
+ * rp_run_new. */
+RP_API rp_status rp_nn_new(rp_nn **out, const rp_nn_options *options, rp_error *err);
+RP_API void rp_nn_free(rp_nn *nn); /* NULL is fine */
+/* RP_OK, or the first error. */
+RP_API rp_status rp_nn_status(const rp_nn *nn, rp_error *err);
+/* The run that it steps, borrowed: for observers, and for states by name. NULL for NULL. */
+RP_API rp_run *rp_nn_run(rp_nn *nn);
+
+/* ---- rows, and how they come in batches ---- */
+
+/* All fields have the same number of rows, and are added before the first step. A row of a field is what lies behind
+ * its first axis; batch[i] of the model's function are a batch's rows of the i-th field that was added. */
+
+/* An array in memory, copied: data of the run, in its archive once. shape[0] is the number of rows, at least 1.
+ * Errors: RP_EARG (a name twice; another number of rows), RP_ENOMEM. */
+RP_API rp_status rp_nn_array(rp_nn *nn, const char *name, rp_dtype dtype, int rank, const size_t *shape,
+                             const void *bytes, rp_error *err);
+/* Rows in a file, little-endian, one behind another from the byte `offset` to its end; rank and shape are a row's. The
+ * file stays mapped and is not read at once; each batch is a feed, in the archive where it was used. Errors: RP_EIO;
+ * RP_EDATA when rows do not end where the file does. */
+RP_API rp_status rp_nn_file(rp_nn *nn, const char *name, rp_dtype dtype, int rank, const size_t *shape,
+                            const char *path, uint64_t offset, rp_error *err);
+/* Tokens one behind another, unsigned and little-endian; row i is those from i * stride on, as i32 [length]. */
+typedef struct rp_nn_tokens {
+    const char *path;  /* a file, mapped as above; or NULL and */
+    const void *bytes; /* tokens in memory, copied */
+    size_t size;       /* their bytes */
+    unsigned width;    /* bytes of a token: 1, 2 or 4; 0: 1 */
+    size_t length;     /* tokens of a row */
+    size_t stride;     /* 0: length */
+} rp_nn_tokens;
+/* Errors: RP_EDATA for fewer tokens than a row has, or a token beyond 2^31 - 1 (when it is met). */
+RP_API rp_status rp_nn_text(rp_nn *nn, const char *name, const rp_nn_tokens *tokens, rp_error *err);
+
+/* ---- initial values (CONTRACT 16.1) ---- */
+
+typedef enum rp_nn_init_kind {
+    RP_NN_CONSTANT,
+    RP_NN_UNIFORM,
+    RP_NN_NORMAL,
+    RP_NN_TRUNCATED,
+    RP_NN_XAVIER_UNIFORM,
+    RP_NN_XAVIER_NORMAL,
+    RP_NN_KAIMING_UNIFORM,
+    RP_NN_KAIMING_NORMAL,
+    RP_NN_ORTHOGONAL
+} rp_nn_init_kind;
+
+typedef struct rp_nn_init {
+    rp_nn_init_kind kind;
+    double a, b;
+} rp_nn_init; /* {0}: zeros */
+
+RP_API rp_nn_init rp_nn_constant(double value);
+RP_API rp_nn_init rp_nn_uniform(double low, double high);
+RP_API rp_nn_init rp_nn_normal(double mean, double deviation);
+RP_API rp_nn_init rp_nn_truncated(double mean, double deviation); /* a normal within two deviations */
+/* fan in: the product of all axes but the last; fan out: the last, times all axes before the last two. */
+RP_API rp_nn_init rp_nn_xavier_uniform(double gain);
+RP_API rp_nn_init rp_nn_xavier_normal(double gain);
+RP_API rp_nn_init rp_nn_kaiming_uniform(double gain); /* sqrt(2) before a ReLU */
+RP_API rp_nn_init rp_nn_kaiming_normal(double gain);
+RP_API rp_nn_init rp_nn_orthogonal(double gain); /* of the matrix [all axes but the last, the last] */
+
+/* Parameters whose whole name is `pattern`, in which * stands for any characters, begin so instead of as their layer
+ * says; of several the last given counts. Errors: a pattern that no parameter has, when the model is built. */
+RP_API rp_status rp_nn_initialise(rp_nn *nn, const char *pattern, rp_nn_init init, rp_error *err);
+
+/* Parameters whose names are so have their own rate, scheduled as the others, and
+ * decay; of several groups the last given counts. lr 0: frozen, without gradient. At most 16. */
+RP_API rp_status rp_nn_add_group(rp_nn *nn, const char *pattern, double lr, double weight_decay, rp_error *err);
+/* ---- parameters ---- */
+
+/* Calls the model once, without computing, so that its parameters are known; the first step does so where nobody did.
+ * Fields, initial values and groups are fixed from here on. Errors: those of the model. */
+RP_API rp_status rp_nn_build(rp_nn *nn, rp_error *err);
+
+typedef struct rp_nn_parameter_info {
+    const char *name; /* as long as nn */
+    int rank;
+    size_t shape[RP_MAX_RANK];
+    bool trained; /* false: a buffer, as a running mean, or frozen */
+} rp_nn_parameter_info;
+/* The number of parameters, and the index-th in the order of their making; 0 and false before rp_nn_build. */
+RP_API size_t rp_nn_parameters(const rp_nn *nn);
+RP_API bool rp_nn_parameter_at(const rp_nn *nn, size_t index, rp_nn_parameter_info *info);
+/* Values of a parameter or buffer, in full; size must be exact. Initial ones before the first step. */
+RP_API rp_status rp_nn_read(rp_nn *nn, const char *name, void *bytes, size_t size, rp_error *err);
+/* Values it begins with instead of the initialiser's; after rp_nn_build, before the first step and the recorder. */
+RP_API rp_status rp_nn_write(rp_nn *nn, const char *name, const void *bytes, size_t size, rp_error *err);
+
+/* Inside the model's function. Names are put behind those of the scopes that are open: "encoder.0." + "weight". */
+RP_API void rp_nn_scope(rp_nn *nn, const char *format, ...) RP_PRINTF(2, 3);
+RP_API void rp_nn_leave(rp_nn *nn);
+RP_API rp_graph *rp_nn_graph(rp_nn *nn); /* for operations without an input tensor, such as rp_fill */
+/* True in training steps; dropout and batch norm ask this. */
+RP_API bool rp_nn_training(const rp_nn *nn);
+/* A parameter, which the optimizer changes; the same name again, in other layers too, is the same parameter. */
+RP_API rp_tensor rp_nn_parameter(rp_nn *nn, const char *name, int rank, const size_t *shape, rp_nn_init init);
+/* A buffer, which the model changes, in training steps only. */
+RP_API rp_tensor rp_nn_buffer(rp_nn *nn, const char *name, int rank, const size_t *shape, rp_nn_init init);
+RP_API void rp_nn_update(rp_nn *nn, const char *name, rp_tensor value);
+/* The value of x in an eager step (options.eager), recorded as rp_read does, so that C may branch on it. When the model
+ * is built it is zeros: that call names all parameters, whichever way it goes. False, and bytes are zeros, after an
+ * error; in a compiled step, which has no values, it is one. size must be exact. */
+RP_API bool rp_nn_peek(rp_nn *nn, rp_tensor x, void *bytes, size_t size);
+/* For rp_dropout, rp_uniform and rp_normal: the step's generator, and a stream that no other draw of the step has. */
+RP_API rp_tensor rp_nn_rng(rp_nn *nn);
+RP_API int64_t rp_nn_stream(rp_nn *nn);
+
+/* ---- layers ---- */
+
+/* Each makes its parameters under NAME. with the names and the initial values of torch.nn, but weights lie as the
+ * operations take them: [in, out], [r, s, in, out] (rp_nn_load can turn those of PyTorch). Shapes that do not fit are
+ * RP_ESHAPE. What has options takes NULL for none. */
+
+/* x [.., in] -> [.., out]: weight [in, out], bias [out]; rp_nn_project: without a bias. */
+RP_API rp_tensor rp_nn_linear(rp_nn *nn, const char *name, rp_tensor x, size_t out);
+RP_API rp_tensor rp_nn_project(rp_nn *nn, const char *name, rp_tensor x, size_t out);
+/* n linear layers of these widths, ReLU between them: NAME.0, NAME.1, .. */
+RP_API rp_tensor rp_nn_mlp(rp_nn *nn, const char *name, rp_tensor x, const size_t *width, size_t n);
+
+typedef struct rp_nn_conv {
+    size_t kernel[2]; /* height, width; 0: 3. Of rp_nn_conv1d the width counts. */
+    size_t groups;    /* 0: 1 */
+    bool valid;       /* no padding; else, where place says none, half of what a kernel covers on each side */
+    bool no_bias;
+    rp_placement place;
+} rp_nn_conv;
+/* x [n, h, w, c] -> [n, oh, ow, filters]; of rp_nn_conv1d x [n, w, c]. */
+RP_API rp_tensor rp_nn_conv2d(rp_nn *nn, const char *name, rp_tensor x, size_t filters, const rp_nn_conv *options);
+RP_API rp_tensor rp_nn_conv1d(rp_nn *nn, const char *name, rp_tensor x, size_t filters, const rp_nn_conv *options);
+/* index [..] i32 or i64 below `rows` -> [.., width]: weight [rows, width]. */
+RP_API rp_tensor rp_nn_embedding(rp_nn *nn, const char *name, rp_tensor index, size_t rows, size_t width);
+/* Along the last axis, eps 1e-5: weight, bias. */
+RP_API rp_tensor rp_nn_layer_norm(rp_nn *nn, const char *name, rp_tensor x);
+/* Over all axes but the last, eps 1e-5: weight, bias; running_mean and running_var follow by a tenth in training steps
+ * and take the batch's place in others. */
+RP_API rp_tensor rp_nn_batch_norm(rp_nn *nn, const char *name, rp_tensor x);
+/* x itself where the step trains nothing, or rate is 0. */
+RP_API rp_tensor rp_nn_dropout(rp_nn *nn, rp_tensor x, double rate);
+
+/* x [n, times, in] -> [n, times, hidden], a scan from zeros; *last (NULL: not wanted) is the last, [n, hidden]. The
+ * gates are PyTorch's: weight_ih_l0 [in, gates hidden], weight_hh_l0, bias_ih_l0, bias_hh_l0. rp_nn_rnn has tanh. */
+RP_API rp_tensor rp_nn_lstm(rp_nn *nn, const char *name, rp_tensor x, size_t hidden, rp_tensor *last);
+RP_API rp_tensor rp_nn_gru(rp_nn *nn, const char *name, rp_tensor x, size_t hidden, rp_tensor *last);
+RP_API rp_tensor rp_nn_rnn(rp_nn *nn, const char *name, rp_tensor x, size_t hidden, rp_tensor *last);
+
+typedef struct rp_nn_attention {
+    bool causal;             /* each time sees itself and those before it */
+    rp_tensor mask;          /* added to the scores [n, heads, times, times], broadcast; graph NULL: none */
+    double dropout;          /* of the weights */
+    size_t hidden;           /* rp_nn_transformer: width of its middle layer; 0: 4 times the width */
+    double residual_dropout; /* rp_nn_transformer: of what is added to x */
+} rp_nn_attention;
+/* Self-attention of x [n, times, width]: in_proj_weight [width, 3 width], in_proj_bias, out_proj. heads divide width.
+ */
+RP_API rp_tensor rp_nn_self_attention(rp_nn *nn, const char *name, rp_tensor x, size_t heads,
+                                      const rp_nn_attention *options);
+/* A block, norms first: x + self_attn(norm1(x)), then that + linear2(gelu(linear1(norm2(that)))). */
+RP_API rp_tensor rp_nn_transformer(rp_nn *nn, const char *name, rp_tensor x, size_t heads,
+                                   const rp_nn_attention *options);
+
+/* ---- steps ---- */
+
+/* The next training step; *loss (NULL: not wanted) is the batch's loss before it. The first call makes a step more
+ * before it, which sets the initial values. Errors: RP_EDATA when the loss is not finite; those of the model. */
+RP_API rp_status rp_nn_train_step(rp_nn *nn, float *loss, rp_error *err);
+/* Training steps up to the end of an epoch: so many rows as there are to train on. */
+RP_API rp_status rp_nn_train_epoch(rp_nn *nn, float *loss, rp_error *err);
+/* Training steps made; after a resumption those before it count. */
+RP_API uint64_t rp_nn_steps(rp_nn *nn);
+RP_API uint64_t rp_nn_steps_per_epoch(rp_nn *nn); /* 0: not built yet */
+/* The mean over rows first .. first + rows - 1 of what forward (NULL: the model) gives in evaluation, batch by batch in
+ * order, each times its rows, added in binary64. Each batch is a step of the run. */
+RP_API rp_status rp_nn_evaluate(rp_nn *nn, rp_nn_forward *forward, void *self, size_t first, size_t rows, double *mean,
+                                rp_error *err);
+/* What forward gives for these rows, whose first axis is the batch's: all of it in order. size must be exact. */
+RP_API rp_status rp_nn_predict(rp_nn *nn, rp_nn_forward *forward, void *self, size_t first, size_t rows, void *out,
+                               size_t size, rp_error *err);
+
+/* A tensor that the caller has instead of a field. */
+typedef struct rp_nn_input {
+    const char *name;
+    rp_dtype dtype;
+    int rank;
+    size_t shape[RP_MAX_RANK];
+    const void *bytes;
+} rp_nn_input;
+/* What forward gives in evaluation for these inputs, which are its batch. size must be exact. */
+RP_API rp_status rp_nn_apply(rp_nn *nn, rp_nn_forward *forward, void *self, const rp_nn_input *input, size_t n,
+                             void *out, size_t size, rp_error *err);
+
+/* Calls say where they stand: see rp_site. Written by scripts/sites.py. */
+#if !defined(RP_BUILDING) && !defined(RP_NO_SITES)
+#define rp_nn_scope(...) RP_SITE(rp_nn_scope, __VA_ARGS__)
+#define rp_nn_leave(...) RP_SITE(rp_nn_leave, __VA_ARGS__)
+#define rp_nn_parameter(...) RP_SITED(rp_nn_parameter, __VA_ARGS__)
+#define rp_nn_buffer(...) RP_SITED(rp_nn_buffer, __VA_ARGS__)
+#define rp_nn_update(...) RP_SITE(rp_nn_update, __VA_ARGS__)
+#define rp_nn_rng(...) RP_SITED(rp_nn_rng, __VA_ARGS__)
+#define rp_nn_linear(...) RP_SITED(rp_nn_linear, __VA_ARGS__)
+#define rp_nn_project(...) RP_SITED(rp_nn_project, __VA_ARGS__)
+#define rp_nn_mlp(...) RP_SITED(rp_nn_mlp, __VA_ARGS__)
+#define rp_nn_conv2d(...) RP_SITED(rp_nn_conv2d, __VA_ARGS__)
+#define rp_nn_conv1d(...) RP_SITED(rp_nn_conv1d, __VA_ARGS__)
+#define rp_nn_embedding(...) RP_SITED(rp_nn_embedding, __VA_ARGS__)
+#define rp_nn_layer_norm(...) RP_SITED(rp_nn_layer_norm, __VA_ARGS__)
+#define rp_nn_batch_norm(...) RP_SITED(rp_nn_batch_norm, __VA_ARGS__)
+#define rp_nn_dropout(...) RP_SITED(rp_nn_dropout, __VA_ARGS__)
+#define rp_nn_lstm(...) RP_SITED(rp_nn_lstm, __VA_ARGS__)
+#define rp_nn_gru(...) RP_SITED(rp_nn_gru, __VA_ARGS__)
+#define rp_nn_rnn(...) RP_SITED(rp_nn_rnn, __VA_ARGS__)
+#define rp_nn_self_attention(...) RP_SITED(rp_nn_self_attention, __VA_ARGS__)
+#define rp_nn_transformer(...) RP_SITED(rp_nn_transformer, __VA_ARGS__)
+#endif
+
+#endif
