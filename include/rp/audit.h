@@ -172,7 +172,8 @@ RP_API double rp_sample_catches(uint64_t segments, uint64_t drawn, uint64_t forg
 /* That parent is the child's parent: its id is the one that the child's manifest and recipe record, and the states that
  * the child holds (weights/start.safetensors; of a run of the C API those that it says it has taken over) are the
  * parent's, byte for byte; moments after its last step, which are in no member, by the digest in its journal or
- * manifest. Both archives are open, so each is in itself consistent; who signed them is not looked at: the child's
+ * manifest; and what the child says of a pinned run before it (rp_archive_pinned_to) is what the parent says. Both
+ * archives are open, so each is in itself consistent; who signed them is not looked at: the child's
  * signature binds the parent's id, and the id all of the parent. Errors: RP_EHASH. */
 RP_API rp_status rp_check_parent(const rp_archive *child, const rp_archive *parent, rp_error *err);
 

@@ -18,7 +18,7 @@ holds 'nothing was written' test ! -e w.reprise
 works '^archive' "$wrong" run a.yaml -o unsigned.reprise
 works '^archive' "$wrong" run a.yaml -o w.reprise --key me.pem --allow-nonconforming
 works 'does not say that its kernels conformed' "$reprise" verify w.reprise --trust me.pub.pem
-works '"conforms":false,"key_id"' "$reprise" verify w.reprise --trust me.pub.pem --json
+works '"conforms":false,"device":null,"key_id"' "$reprise" verify w.reprise --trust me.pub.pem --json
 gives 4 '^unmet +conformant: .*does not say so' "$reprise" verify w.reprise --policy p.yaml
 works '^archive' "$reprise" run a.yaml -o a.reprise --key me.pem
 gives 4 '^met +conformant: .*says so' "$reprise" verify a.reprise --policy p.yaml

@@ -82,7 +82,7 @@ works '^archive' "$reprise" run c.yaml -o c.reprise
 for child in b c; do
     works "^parent +$id: started from its states" "$reprise" verify $child.reprise --allow-unsigned --parent a.reprise
     works "^parent +$id, not checked here" "$reprise" verify $child.reprise --allow-unsigned
-    works "\"parent\":\\{\"archive_id\":\"$id\",\"checked\":true,\"replayed\":0\\}" \
+    works "\"parent\":\\{\"archive_id\":\"$id\",\"checked\":true,\"pinned_to\":null,\"replayed\":0\\}" \
         "$reprise" verify $child.reprise --allow-unsigned --parent a.reprise --json
     works "^parent +$id" "$reprise" inspect $child.reprise
     works '^identical' "$reprise" replay $child.reprise --parent a.reprise

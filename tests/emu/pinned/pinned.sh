@@ -49,9 +49,11 @@ run="$reprise run pinned.yaml $emulated"
 # what it makes
 expect 0 '' "$reprise" run portable.yaml -o portable.reprise
 expect 0 '' "$reprise" run pinned.yaml --device emulated -o pinned.reprise
-expect 0 '' env RP_EMULATED_ORDER=1 $run -o again.reprise --threads 3 --isa ref
+to='stand-in 130000 on Emulated (4 multiprocessors)'
+expect 0 "pinned      to $to: replayed there alone" \
+    env RP_EMULATED_ORDER=1 $run -o again.reprise --threads 3 --isa ref
 cmp pinned.reprise again.reprise || { echo "FAIL: threads or levels changed a pinned run"; failed=$((failed + 1)); }
-expect 0 '' "$reprise" run tf32.yaml $emulated -o tf32.reprise
+expect 0 "\"pinned_to\":\"$to\"" "$reprise" run tf32.yaml $emulated -o tf32.reprise --json
 differ portable.reprise pinned.reprise || { echo "FAIL: the library computed nothing"; failed=$((failed + 1)); }
 differ tf32.reprise pinned.reprise || { echo "FAIL: tf32 is f32"; failed=$((failed + 1)); }
 expect 0 'f32 products by stand-in 130000' "$reprise" inspect pinned.reprise
@@ -75,8 +77,8 @@ expect 0 '' "$reprise" run child.yaml -o child.reprise $emulated
 
 # where it is repeated, and where not
 replay="$reprise replay pinned.reprise"
-expect 0 '' $replay $emulated
-expect 0 '' $replay $emulated --steps 6:9
+expect 0 "pinned      to $to: replayed there alone" $replay $emulated
+expect 0 "\"pinned_to\":\"$to\"" $replay $emulated --steps 6:9 --json
 expect 0 '' $replay $emulated --sample 50% --parallel 2
 expect 5 'pinned to Emulated (4 multiprocessors) and stand-in 130000' $replay
 expect 5 'device cpu has no library' $replay --steps 6:9
@@ -180,7 +182,6 @@ sed 's/pinned.reprise/washed.reprise/' washed.yaml >again.yaml
 expect 0 '' "$reprise" run washed.yaml -o washed.reprise
 expect 0 '' "$reprise" run washed.yaml -o child.signed.reprise --key me.pem
 expect 0 '' "$reprise" run again.yaml -o twice.reprise
-to='stand-in 130000 on Emulated (4 multiprocessors)'
 for file in washed twice; do
     expect 0 "what it started from is, to $to (archive " "$verify" verify $file.reprise --allow-unsigned
     expect 0 "what it started from is, to $to (archive " "$reprise" inspect $file.reprise
@@ -190,6 +191,8 @@ for file in washed twice; do
 done
 expect 0 "what it started from is, to $to" "$reprise" verify washed.reprise --allow-unsigned --parent pinned.reprise
 expect 0 '' "$reprise" verify twice.reprise --allow-unsigned --parent washed.reprise
+expect 0 "pinned_to         $to" "$reprise" inventory pinned.reprise
+expect 0 "parent_pinned_to  $to" "$reprise" inventory twice.reprise
 expect 0 '' "$reprise" report washed.reprise --parent pinned.reprise -o washed.html
 expect 0 '<strong>pinned</strong>: made again by' cat washed.html
 edited line washed.reprise
