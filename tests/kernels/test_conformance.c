@@ -20,9 +20,13 @@ static void levels_together_say_what_each_says_alone(void **state)
 {
     static const unsigned threads[] = {1, 3};
     const char *const *name;
-    size_t levels = rp_kernel_levels(&name), alone;
+    size_t levels = rp_kernel_levels(&name), alone[RP_CONFORMANCE_LEVELS];
 
     (void)state;
+    for (size_t i = 0; i < levels; i++) {
+        assert_int_equal(rp_conformance_run(name[i], &alone[i], &err), RP_OK);
+        assert_true(alone[i] > 200);
+    }
     for (size_t t = 0; t < 2; t++) {
         rp_conformance result[RP_CONFORMANCE_LEVELS] = {{.level = "no such level"}};
 
@@ -31,14 +35,12 @@ static void levels_together_say_what_each_says_alone(void **state)
         assert_int_equal(rp_conformance_run_many(result, levels + 1, threads[t], &err), RP_OK);
         assert_int_equal(result[0].status, RP_EARG);
         for (size_t i = 0; i < levels; i++) {
-            assert_int_equal(rp_conformance_run(name[i], &alone, &err), RP_OK);
             assert_int_equal(result[i + 1].status, RP_OK);
-            assert_int_equal(result[i + 1].checked, alone);
-            assert_true(alone > 200);
+            assert_int_equal(result[i + 1].checked, alone[i]);
         }
     }
     assert_int_equal(rp_conformance_run_many(NULL, RP_CONFORMANCE_LEVELS + 1, 1, &err), RP_EARG);
-    assert_int_equal(rp_conformance_run("no such level", &alone, &err), RP_EARG);
+    assert_int_equal(rp_conformance_run("no such level", &alone[0], &err), RP_EARG);
 }
 
 /* Shorter, longer, again; another seed and kind of data in between; more blocks than the cache keeps. */
