@@ -5,7 +5,7 @@
 time over that of PyTorch's fastest way: eager with NCHW or channels last, torch.compile where a C++ compiler is there.
 
     python3 bench/peers/models_torch.py BUILD_FOLDER [--rounds 7] [--threads 1,2] [--models gpt,lstm] [--compile]
-        [--recorded]
+        [--recorded] [--ratios FILE]
 
 Prints a table, losses of both sides after the same number of steps beside it, and ends with 1 where those are apart."""
 import argparse
@@ -311,6 +311,7 @@ def main():
     parser.add_argument("--models", default=",".join(NETWORKS))
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--recorded", action="store_true")
+    parser.add_argument("--ratios", help="a file for lines NETWORK|THREADS|RATIO")
     options = parser.parse_args()
     middle, apart, ratios = statistics.median, False, {}
     print("| network | threads | compiled, ms | PyTorch, ms | ours over theirs | eager over compiled | loss, ours and theirs |\n|---|---|---|---|---|---|---|")
@@ -321,6 +322,9 @@ def main():
             best = min(theirs, key=lambda mode: middle(times[mode]))
             ratio = middle(a / b for a, b in zip(times["compiled"], times[best]))
             ratios.setdefault(threads, []).append(ratio)
+            if options.ratios:
+                with open(options.ratios, "a") as lines:
+                    lines.write("%s|%s|%.4f\n" % (name, threads, ratio))
             apart = apart or abs(loss["compiled"] - loss[best]) > 2e-3 * abs(loss[best]) + 1e-4
             recorded = ", recorded %.2f, rolling %.2f" % tuple(middle(a / b for a, b in zip(times[m], times["compiled"])) for m in (
                 "recorded", "rolling")) if options.recorded else ""

@@ -115,6 +115,18 @@ def steps():
                 "steps.sh, one thread")
 
 
+def networks():
+    import torch
+    with tempfile.TemporaryDirectory() as folder:
+        found_at = Path(folder) / "ratios"
+        run(sys.executable, PEERS / "models_torch.py", BUILD, "--rounds", ROUNDS, "--ratios", found_at)
+        lines = [line.split("|") for line in found_at.read_text().splitlines()]
+    for threads in ("1", "2"):
+        of = [(name, 1 / float(ratio)) for name, count, ratio in lines if count == threads]
+        row("training steps, threads: %s; %s" % (threads, ", ".join("%s %.2f" % pair for pair in of)),
+            "PyTorch %s, its fastest eager" % torch.__version__, mean(ratio for _, ratio in of), "models_torch.py")
+
+
 def reductions():
     import numpy
     import torch
@@ -157,7 +169,7 @@ def bits():
         sys.exit("peers: archives differ between threads or instruction sets")
 
 
-for part in (products, convolutions, functions, verifying, steps, reductions, bits):
+for part in (products, convolutions, functions, verifying, steps, networks, reductions, bits):
     part()
 print("| what | peer | peer's time over ours | command |\n|---|---|---|---|")
 for entry in rows:

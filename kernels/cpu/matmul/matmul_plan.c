@@ -4,6 +4,20 @@
 #include "kernels/cpu/matmul/matmul_plan.h"
 
 enum { THIN_COLUMNS = 4 }; /* up to here the transposed product fills the vectors better */
+/* Rows of a that meet a transposed b: more than a kernel of few rows takes, and few enough to be turned, with what
+ * comes out, in the place of all of b. */
+enum { TURNED_LEAST = 5, TURNED_MOST = 32, TURNED_TIMES = 4 };
+
+static bool turning_a_pays(const rp_matmul_plan *plan)
+{
+    const rp_view *a = &plan->in[0], *b = &plan->in[1], *y = &plan->out;
+    const int r = y->rank - 2;
+    const size_t rows = y->shape[r];
+
+    return rows >= TURNED_LEAST && rows <= TURNED_MOST && y->shape[r + 1] >= TURNED_TIMES * rows && b->stride[r] == 1 &&
+           b->stride[r + 1] != 1 && a->stride[r + 1] == 1 && y->stride[r + 1] == 1 && y->dtype != RP_BF16 &&
+           a->dtype != RP_BF16;
+}
 
 /* With b the same for the whole innermost batch axis, and the rows of a and y going on at one step from batch to batch,
  * the batch is one product with more rows. */
@@ -64,7 +78,7 @@ rp_matmul_plan rp_matmul_plan_make(const rp_kernel_args *args, size_t panel, siz
     while (merge_batch(&plan))
         ;
     r = y->rank - 2;
-    if (y->shape[r + 1] < y->shape[r] && y->shape[r + 1] <= THIN_COLUMNS)
+    if ((y->shape[r + 1] < y->shape[r] && y->shape[r + 1] <= THIN_COLUMNS) || turning_a_pays(&plan))
         swap(&plan);
     for (int d = 0; d < r; d++)
         plan.batches *= y->shape[d];
