@@ -148,6 +148,17 @@ def reductions():
                 mean(times[side, n] / own[n] for n in names), "bandwidth --mib 4, reductions.py")
 
 
+def norms():
+    import torch
+    ratios = {}
+    for line in run(sys.executable, PEERS / "norms_torch.py", BUILD, "7", "1").splitlines():
+        name, what, _, _, _, ratio = line.split("|")
+        ratios.setdefault((name.split()[0], what), []).append(1 / float(ratio))
+    for (kind, what), both in ratios.items():
+        row("%s norm, %s%s" % (kind, what, ", %d shapes" % len(both) if len(both) > 1 else ""),
+            "PyTorch " + torch.__version__, mean(both), "norms_torch.py, one thread")
+
+
 def bits():
     """How many different results the same training has over threads and instruction sets."""
     import torch
@@ -169,7 +180,7 @@ def bits():
         sys.exit("peers: archives differ between threads or instruction sets")
 
 
-for part in (products, convolutions, functions, verifying, steps, networks, reductions, bits):
+for part in (products, convolutions, functions, verifying, steps, networks, reductions, norms, bits):
     part()
 print("| what | peer | peer's time over ours | command |\n|---|---|---|---|")
 for entry in rows:

@@ -462,10 +462,10 @@ rp_status infer_norm_lanes(const rp_op *op, const rp_attr *attr, const rp_type *
     const size_t n = in[1].rank > 0 ? in[1].shape[in[1].rank - 1] : 0, rows = n > 0 ? rp_type_count(&in[1]) / n : 0;
 
     for (int i = 1; i < op->n_out; i++)
-        out[i] = (rp_type){.dtype = in[1].dtype,
-                           .rank = 3,
-                           .shape = {rows > RP_CHUNK ? (rows + RP_CHUNK - 1) / RP_CHUNK : 1,
-                                     rows < RP_LANES ? rows : RP_LANES, n}};
+        out[i] = (rp_type){
+            .dtype = in[1].dtype,
+            .rank = 3,
+            .shape = {rows > RP_CHUNK ? (rows + RP_CHUNK - 1) / RP_CHUNK : 1, rows < RP_LANES ? rows : RP_LANES, n}};
     return status;
 }
 

@@ -137,8 +137,8 @@ RP_API rp_tensor rp_batch_norm_train(rp_tensor x, rp_tensor gamma, rp_tensor bet
                                      rp_tensor *var);
 
 /* (x - mean) / sqrt(var + eps) * gamma + beta for x [n, .., c], where each sample has a mean and a biased variance for
- * each of `groups` groups of neighbouring channels, over all its positions; gamma and beta are [c]. groups divides c;
- * instance norm has a group a channel. No sample's result depends on another. */
+ * each of `groups` groups of neighbouring channels, over all its positions; gamma and beta are [c]. groups divides c,
+ * and there is a position; instance norm has a group a channel. No sample's result depends on another. */
 RP_API rp_tensor rp_group_norm(rp_tensor x, rp_tensor gamma, rp_tensor beta, size_t groups, double eps);
 RP_API rp_tensor rp_instance_norm(rp_tensor x, rp_tensor gamma, rp_tensor beta, double eps);
 

@@ -90,12 +90,20 @@ static void FN(batch_norm_train)(const rp_kernel_args *args, const rows *r, size
     }
 }
 
-/* dx = ((g - a) - ((x - mean) r) b) (gamma r); k->gamma holds gamma r. */
+/* dx = ((g - a) - ((x - mean) r) b) (gamma r); k->gamma holds gamma r. From the last chunk of rows back to the first,
+ * as the sums read the last one last. */
 RP_INLINE void FN(grad_rows)(const FN(channels) * k, const T *a, const T *b, T *dx, const T *g, const T *x,
                              const rows *r, size_t n)
 {
-    for (size_t i = 0; i < r[0].n; i++, dx += r[0].step, g += r[1].step, x += r[2].step)
-        RP_EACH(j, n) dx[j] = ((g[j] - a[j]) - ((x[j] - k->mean[j]) * k->r[j]) * b[j]) * k->gamma[j];
+    for (size_t end = r[0].n, begin; end > 0; end = begin) {
+        begin = (end - 1) / RP_CHUNK * RP_CHUNK;
+        for (size_t i = begin; i < end; i++) {
+            const T *gi = g + (ptrdiff_t)i * r[1].step, *xi = x + (ptrdiff_t)i * r[2].step;
+            T *to = dx + (ptrdiff_t)i * r[0].step;
+
+            RP_EACH(j, n) to[j] = ((gi[j] - a[j]) - ((xi[j] - k->mean[j]) * k->r[j]) * b[j]) * k->gamma[j];
+        }
+    }
 }
 
 /* in: g, x, gamma, mean, var of training; out: dx, dgamma, dbeta */

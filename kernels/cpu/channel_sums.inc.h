@@ -108,7 +108,8 @@ RP_INLINE void FN(sum_rows)(T *sum, T *second, const FN(channel_rows) * s, FN(te
         FN(fold_rows)(second, other, used, width);
 }
 
-/* Over all rows, at most a chunk of chunks: the chunk sums are rows of the next level. */
+/* Over all rows, at most a chunk of chunks: the chunk sums are rows of the next level. The squares go backwards where
+ * each chunk has a lane of its own: what the sum before them read last is still in a cache. */
 RP_INLINE void FN(sum_all)(T *sum, T *second, const FN(channel_rows) * s, FN(term) term, size_t width)
 {
     const size_t chunks = (s->n + RP_CHUNK - 1) / RP_CHUNK, used = chunks < RP_LANES ? chunks : RP_LANES;
@@ -120,7 +121,8 @@ RP_INLINE void FN(sum_all)(T *sum, T *second, const FN(channel_rows) * s, FN(ter
     }
     for (size_t l = 0; l < used; l++)
         RP_EACH(j, width) lane[l][j] = other[l][j] = 0;
-    for (size_t k = 0; k < chunks; k++) {
+    for (size_t i = 0; i < chunks; i++) {
+        const size_t k = term == FN(SQUARE) && chunks <= RP_LANES ? chunks - 1 - i : i;
         const size_t begin = k * RP_CHUNK, n = s->n - begin < RP_CHUNK ? s->n - begin : RP_CHUNK;
 
         FN(sum_rows)(sum, second, s, term, begin, n, width);

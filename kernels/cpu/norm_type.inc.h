@@ -18,7 +18,7 @@ typedef struct FN(few) {
 /* Of rows that `tensors` tensors have, 1 to FEW. */
 static size_t FN(rows_together)(size_t n, size_t tensors)
 {
-    const size_t fit = ROWS_HELD / (tensors * n * sizeof(T) + 1);
+    const size_t fit = n > 0 ? ROWS_HELD / (tensors * n * sizeof(T)) : 0;
 
     return fit < 1 ? 1 : fit < FN(FEW) ? fit : FN(FEW);
 }
@@ -77,11 +77,12 @@ RP_INLINE void FN(few_normalised)(const FN(few) * f, bool rms)
 /* Rows [begin, end) of the forward pass. */
 RP_INLINE void FN(norm_rows)(const rp_kernel_args *args, const row_views *r, size_t begin, size_t end, bool rms)
 {
-    FN(few) f = {.n = rp_view_last(&args->in[0]),
-                 .gamma = args->in[1].data,
-                 .beta = rms ? NULL : args->in[2].data,
-                 .x_step = r[1].step,
-                 .y_step = r[0].step};
+    FN(few)
+    f = {.n = rp_view_last(&args->in[0]),
+         .gamma = args->in[1].data,
+         .beta = rms ? NULL : args->in[2].data,
+         .x_step = r[1].step,
+         .y_step = r[0].step};
     const size_t bytes = f.n * sizeof(T);
 
     f.stream = stream_pays(&args->out[0]) && (bytes >= 1024 || bytes % STREAM_LINE == 0);
@@ -147,8 +148,9 @@ RP_INLINE void FN(few_backward)(FN(few) * f, T *q, ptrdiff_t q_step, T *p, ptrdi
     FN(few_slopes)(f, q, q_step, p, p_step, rms);
 }
 
-/* Lanes [lane, lane + few) of a chunk of rows [first, last). A turn is the rows of one step of 64. */
-RP_INLINE void FN(norm_turns)(const rp_kernel_args *args, const row_views *r, FN(few) * f, size_t first, size_t last,
+/* Lanes [lane, lane + few) of a chunk of rows [first, last), in the rows' order: memory is read as it lies, and the
+ * lanes stay in the second cache. */
+RP_INLINE void FN(norm_chunk)(const rp_kernel_args *args, const row_views *r, FN(few) * f, size_t first, size_t last,
                               size_t lane, size_t few, T *const *lanes, const ptrdiff_t *step, bool rms)
 {
     for (size_t base = first + lane; base < last; base += RP_LANES) {
@@ -169,36 +171,34 @@ RP_INLINE void FN(norm_turns)(const rp_kernel_args *args, const row_views *r, FN
     }
 }
 
-/* Items [begin, end), the lanes of all chunks: as many at a time as stay in the first cache with their rows. */
+/* Items [begin, end), the lanes of all chunks. */
 RP_INLINE void FN(norm_lanes)(const rp_kernel_args *args, const row_views *r, size_t begin, size_t end, bool rms)
 {
     const size_t lanes = args->out[1].shape[1], all = r[1].n;
-    FN(few) f = {.n = rp_view_last(&args->in[0]),
-                 .gamma = args->in[2].data,
-                 .g_step = r[1].step,
-                 .x_step = r[2].step,
-                 .y_step = r[0].step};
-    const size_t bytes = f.n * sizeof(T), held = LANES_HELD / ((rms ? 1 : 2) * bytes + 1);
-    size_t few;
+    FN(few)
+    f = {.n = rp_view_last(&args->in[0]),
+         .gamma = args->in[2].data,
+         .g_step = r[1].step,
+         .x_step = r[2].step,
+         .y_step = r[0].step};
+    const size_t bytes = f.n * sizeof(T);
 
     f.stream = stream_pays(&args->out[0]) && (bytes >= 1024 || bytes % STREAM_LINE == 0);
     f.most = FN(rows_together)(f.n, 2);
-    for (size_t i = begin; i < end; i += few) {
+    for (size_t i = begin, few; i < end; i += few) {
         const size_t chunk = i / lanes, lane = i % lanes, first = chunk * RP_CHUNK;
         const size_t last = all - first < RP_CHUNK ? all : first + RP_CHUNK;
         const ptrdiff_t step[2] = {args->out[1].stride[1], rms ? 0 : args->out[2].stride[1]};
         T *to[2] = {0};
 
-        few = held < 1 ? 1 : held;
-        few = lanes - lane < few ? lanes - lane : few;
-        few = end - i < few ? end - i : few;
+        few = lanes - lane < end - i ? lanes - lane : end - i;
         for (int v = 0; v < (rms ? 1 : 2); v++) {
-            to[v] = (T *)args->out[1 + v].data + (ptrdiff_t)chunk * args->out[1 + v].stride[0] +
-                    (ptrdiff_t)lane * step[v];
+            to[v] =
+                (T *)args->out[1 + v].data + (ptrdiff_t)chunk * args->out[1 + v].stride[0] + (ptrdiff_t)lane * step[v];
             for (size_t k = 0; k < few; k++)
                 memset(to[v] + (ptrdiff_t)k * step[v], 0, bytes);
         }
-        FN(norm_turns)(args, r, &f, first, last, lane, few, to, step, rms);
+        FN(norm_chunk)(args, r, &f, first, last, lane, few, to, step, rms);
     }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Softmax, cross-entropy, layer norm and RMS norm for one instruction set, where rows are contiguous; other rows go to the
- * reference. */
+ * Softmax, cross-entropy, layer norm and RMS norm for one instruction set, where rows are contiguous; other rows go to
+ * the reference. */
 #include "kernels/cpu/functions/inline_math.h"
 
 #include "determinism/bits.h"
@@ -13,8 +13,8 @@
 /* Elements written at a time; bytes of exponentials kept on the stack, to be divided by their sum. */
 enum { ROW_BLOCK = 256, ROW_HELD = 64 << 10 };
 
-/* Bytes of lanes of gradients that stay in the first cache beside the rows that are added to them. */
-enum { LANES_HELD = 12 << 10, ROWS_HELD = 8 << 10 };
+/* Bytes of rows of norms that stay in the first cache with what is made of them. */
+enum { ROWS_HELD = 8 << 10 };
 
 /* Whether the output is large, and whole lines of it are written. */
 static bool row_streams(const rp_row *row, size_t size)

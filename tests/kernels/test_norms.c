@@ -89,7 +89,8 @@ static void the_contracts_example_of_group_norm_holds(void **state)
     }
 }
 
-/* More rows than a chunk of 4.1 has. What the lanes fold to is the sum over the rows, by the library's own summation. */
+/* More rows than a chunk of 4.1 has. What the lanes fold to is the sum over the rows, by the library's own summation.
+ */
 static void lanes_fold_to_the_sums_over_the_rows(void **state)
 {
     enum { ROWS = 4096 + 77, N = 19, CHUNKS = 2 };

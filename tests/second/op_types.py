@@ -349,9 +349,9 @@ def infer_rms_norm(at, types, shapes):
 def infer_lanes(results):
     """dx, then the lanes of 7.5 for each sum over the rows."""
     def infer(at, types, shapes):
+        found = infer_layer_norm_grad(at, types, shapes)
         n, count = shapes[0][-1], math.prod(shapes[0][:-1])
-        lanes = (types[0][0], (max(1, -(-count // 4096)), min(count, 64), n))
-        return infer_layer_norm_grad(at, types, shapes) + [lanes] * (results - 1)
+        return found + [(types[0][0], (max(1, -(-count // 4096)), min(count, 64), n))] * (results - 1)
 
     return infer
 

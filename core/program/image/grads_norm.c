@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Gradient rules of the norms along the last axis and of group norm (CONTRACT 11.4; batch norm's are in grads_image.c). No
- * argument list has two calls that append. */
+ * Gradient rules of the norms along the last axis and of group norm (CONTRACT 11.4; batch norm's are in grads_image.c).
+ * No argument list has two calls that append. */
 #include <string.h>
 
 #include "core/program/grads.h"

@@ -313,9 +313,12 @@ rp_status infer_batch_norm_grad(const rp_op *op, const rp_attr *attr, const rp_t
 static rp_status check_groups(const rp_op *op, const rp_attr *attr, const rp_type *x, rp_type *moments, rp_error *err)
 {
     const int64_t groups = RP_AT(attr, group_norm, groups).i;
+    bool some = x->rank >= 2;
 
-    if (x->rank < 2 || x->shape[x->rank - 1] == 0)
-        return refuse(op, x, NULL, "rank 2 or more and a last axis of at least one channel", err);
+    for (int d = 1; d < x->rank; d++)
+        some = some && x->shape[d] > 0;
+    if (!some)
+        return refuse(op, x, NULL, "[n, .., c] of at least one position and one channel", err);
     if (groups < 1 || (uint64_t)groups > x->shape[x->rank - 1] || x->shape[x->rank - 1] % (uint64_t)groups != 0)
         return rp_fail(err, RP_ESHAPE, "%s: found groups %lld, expected a divisor of the %zu channels", op->name,
                        (long long)groups, x->shape[x->rank - 1]);

@@ -72,8 +72,8 @@ static void run(rp_gpu_queue *queue, rp_gpu_rows *p, rp_kernel_id kernel, rp_dty
     char name[48];
 
     snprintf(name, sizeof name, "rp_gpu_%s_%s", rp_kernel_name(kernel), dtype == RP_F32 ? "f32" : "f64");
-    rp_gpu_run(queue, name,
-               (rp_gpu_grid){p->block ? p->count : rp_gpu_blocks(p->count, WARPS), 1, 1, WARPS * WARP, 0}, p, sizeof *p);
+    rp_gpu_run(queue, name, (rp_gpu_grid){p->block ? p->count : rp_gpu_blocks(p->count, WARPS), 1, 1, WARPS * WARP, 0},
+               p, sizeof *p);
 }
 
 bool rp_gpu_launch_rows(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_kernel_args *args)

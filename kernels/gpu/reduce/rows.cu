@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Kernels whose item is a row along the last axis (CONTRACT 7.3 to 7.5, 7.10): softmax and log-softmax, cross-entropy, layer norm,
- * RMS norm and their gradients. A team, which is a warp or a block, takes a row; sums are those of 4.1: each warp makes the sums of
- * some of the row's chunks, two of the 64 lanes a thread, and one warp adds these. */
+ * Kernels whose item is a row along the last axis (CONTRACT 7.3 to 7.5, 7.10): softmax and log-softmax, cross-entropy,
+ * layer norm, RMS norm and their gradients. A team, which is a warp or a block, takes a row; sums are those of 4.1:
+ * each warp makes the sums of some of the row's chunks, two of the 64 lanes a thread, and one warp adds these. */
 #include "kernels/gpu/contract.h"
 #include "kernels/gpu/reduce/rows_args.h"
 #include "kernels/gpu/reduce/strided.h"

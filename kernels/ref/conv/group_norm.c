@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Group norm of x [n, .., c], whose channels lie in groups of neighbours, and its gradient (CONTRACT 7.11). An item is a
- * group of a sample: each of its channels is summed over the positions, and these sums over the channels. */
+ * Group norm of x [n, .., c], whose channels lie in groups of neighbours, and its gradient (CONTRACT 7.11). An item is
+ * a group of a sample: each of its channels is summed over the positions, and these sums over the channels. */
 #include "determinism/math.h"
 #include "determinism/sum.h"
 #include "kernels/level.h"

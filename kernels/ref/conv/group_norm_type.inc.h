@@ -122,8 +122,8 @@ static void FN(group_norm_grad)(const rp_kernel_args *args, size_t sample, size_
 {
     const rp_view *const views[] = {&args->out[0], &args->in[0], &args->in[1]};
     const T n = FN(group_count)(&args->in[1], width), mean = *FN(of_sample)(&args->in[3], sample, group);
-    const T r = FN(inverse_deviation)(*FN(of_sample)(&args->in[4], sample, group),
-                                      &RP_AT(args->attr, group_norm_grad, eps));
+    const T r =
+        FN(inverse_deviation)(*FN(of_sample)(&args->in[4], sample, group), &RP_AT(args->attr, group_norm_grad, eps));
     const size_t first = group * width;
     FN(lanes) a_sum, b_sum;
     T a, b;

@@ -188,12 +188,12 @@ static void b_layer_norm(rp_run *run, rp_tensor x, rp_tensor i)
 static void b_rms_norm(rp_run *run, rp_tensor x, rp_tensor i)
 {
     (void)i;
-    rp_rms_norm(x, put_f32(run, SHAPE(3), NULL), 0.1);
+    rp_rms_norm(x, put_f32(run, SHAPE(2), NULL), 0.1);
 }
 static void b_instance_norm(rp_run *run, rp_tensor x, rp_tensor i)
 {
     (void)i;
-    rp_instance_norm(x, put_f32(run, SHAPE(3), NULL), put_f32(run, SHAPE(3), NULL), 0.1);
+    rp_instance_norm(x, put_f32(run, SHAPE(3), NULL), put_f32(run, SHAPE(2), NULL), 0.1);
 }
 static void b_dropout_rate(rp_run *run, rp_tensor x, rp_tensor i)
 {

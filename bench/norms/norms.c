@@ -4,8 +4,8 @@
  *
  *   build/release/bench/norms layer|rms|batch|group|instance SHAPE GROUPS forward|both THREADS
  *
- * SHAPE is that of x, channels last: 8x64x64x64. For every line read it executes a round of steps and prints the seconds
- * of one; at the end of its input it ends. */
+ * SHAPE is that of x, channels last: 8x64x64x64. For every line read it executes a round of steps and prints the
+ * seconds of one; at the end of its input it ends. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
