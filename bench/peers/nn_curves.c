@@ -114,7 +114,7 @@ static rp_status train(rp_nn *nn, char **argv, rp_error *err)
     rp_status status = argv[1][0] == 'm' ? table(nn, argv[3], err) : text(nn, argv[3], err);
 
     if (status == RP_OK)
-        status = rp_nn_save(nn, argv[2], true, err);
+        status = rp_nn_save(nn, argv[2], &(rp_nn_save_options){.force = true}, err);
     (void)clock_gettime(CLOCK_MONOTONIC, &a);
     for (int i = 0; i < STEPS && status == RP_OK; i++) {
         status = rp_nn_train_step(nn, &loss, err);

@@ -8,25 +8,25 @@ typedef struct heads {
     size_t n, times, width, heads, each;
 } heads;
 
-/* [times, times]: 0 where the row's time may see the column's, -inf where that is later. */
-static rp_tensor causal_mask(rp_graph *g, size_t times)
+/* Scores [.., times, times], -inf where the row's time is before the column's. */
+static rp_tensor only_before(rp_graph *g, rp_tensor score, size_t times)
 {
     rp_tensor time = rp_iota(g, RP_I32, times), row = rp_reshape(time, 2, (size_t[]){times, 1});
-    rp_tensor sees = rp_ge(row, time), zero = rp_fill(g, RP_F32, 0, NULL, 0);
+    rp_tensor sees = rp_ge(row, time);
 
-    return rp_where(sees, zero, rp_fill(g, RP_F32, 0, NULL, -INFINITY));
+    return rp_where(sees, score, rp_fill(g, RP_F32, 0, NULL, -INFINITY));
 }
 
-/* q, k and v [n, heads, times, each]: softmax(q k' / sqrt(each) + masks) v. The one place where a fused operation with
+/* q, k and v [n, heads, times, each]: softmax(q k' / sqrt(each) + mask) v. The one place where a fused operation with
  * the same bits belongs. */
 static rp_tensor attend(rp_nn *nn, const heads *h, rp_tensor q, rp_tensor k, rp_tensor v, const rp_nn_attention *o)
 {
     rp_tensor score = rp_scale(rp_matmul(q, rp_transpose(k, NULL)), 1 / sqrt((double)h->each));
 
-    if (o->causal)
-        score = rp_add(score, causal_mask(nn->graph, h->times));
     if (o->mask.graph)
         score = rp_add(score, o->mask);
+    if (o->causal)
+        score = only_before(nn->graph, score, h->times);
     score = rp_nn_dropout(nn, rp_softmax(score), o->dropout);
     return rp_matmul(score, v);
 }

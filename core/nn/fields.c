@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "core/nn/nn_private.h"
 #include "core/run/slots.h"
+#include "determinism/bits.h"
 
 /* Room for one more field of that name. */
 static rp_status next_field(rp_nn *nn, nn_field **out, const char *name, const char *call, rp_error *err)
@@ -249,7 +250,7 @@ static rp_status copy_row(const nn_field *f, unsigned char *to, uint64_t row, rp
     const size_t bytes = rp_type_bytes(&f->row);
 
     if (!f->tokens) {
-        memcpy(to, f->bytes + row * bytes, bytes);
+        rp_to_host(to, f->bytes + row * bytes, f->row.dtype, rp_type_count(&f->row));
         return RP_OK;
     }
     for (size_t i = 0; i < f->row.shape[0]; i++) {

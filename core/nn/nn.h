@@ -19,8 +19,9 @@ void *rp_nn_companion(rp_nn *nn);
 rp_status rp_nn_start(rp_nn *nn, rp_error *err);
 /* The same, and makes the step that initialises, if no step was made yet. */
 rp_status rp_nn_begin(rp_nn *nn, rp_error *err);
-/* The parameter's shape in PyTorch, and its elements from that order of axes to ours. */
+/* The parameter's shape in PyTorch, and its elements from that order of axes to ours, and back. */
 rp_type rp_nn_torch_type(const rp_nn *nn, size_t parameter);
 void rp_nn_from_torch(const rp_nn *nn, size_t parameter, float *here, const float *there);
+void rp_nn_to_torch(const rp_nn *nn, size_t parameter, float *there, const float *here);
 
 #endif

@@ -272,20 +272,34 @@ rp_type rp_nn_torch_type(const rp_nn *nn, size_t parameter)
     return there;
 }
 
+/* Position in PyTorch's order of element i of ours. */
+static size_t there_of(const nn_parameter *p, size_t i)
+{
+    const int rank = p->type.rank;
+    size_t in, out, taps;
+
+    if (p->layout == NN_AS_HERE)
+        return i;
+    in = p->type.shape[rank - 2];
+    out = p->type.shape[rank - 1];
+    taps = rp_type_count(&p->type) / (in * out);
+    return (i % out * in + i / out % in) * taps + i / (in * out);
+}
+
 void rp_nn_from_torch(const rp_nn *nn, size_t parameter, float *here, const float *there)
 {
     const nn_parameter *p = &nn->parameter[parameter];
     const size_t count = rp_type_count(&p->type);
-    size_t in, out;
 
-    if (p->layout == NN_AS_HERE || count == 0) {
-        memcpy(here, there, count * sizeof *here);
-        return;
-    }
-    in = p->type.shape[p->type.rank - 2];
-    out = p->type.shape[p->type.rank - 1];
-    for (size_t t = 0; t < count / (in * out); t++)
-        for (size_t i = 0; i < in; i++)
-            for (size_t o = 0; o < out; o++)
-                here[(t * in + i) * out + o] = there[(o * in + i) * (count / (in * out)) + t];
+    for (size_t i = 0; i < count; i++)
+        here[i] = there[there_of(p, i)];
+}
+
+void rp_nn_to_torch(const rp_nn *nn, size_t parameter, float *there, const float *here)
+{
+    const nn_parameter *p = &nn->parameter[parameter];
+    const size_t count = rp_type_count(&p->type);
+
+    for (size_t i = 0; i < count; i++)
+        there[there_of(p, i)] = here[i];
 }

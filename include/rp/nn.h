@@ -27,6 +27,7 @@ typedef struct rp_nn_batches {
     bool in_order;  /* else each epoch has an order of its own: the permutation of (seed, epoch), CONTRACT 6.6 */
     bool drop_last; /* a last batch that would be shorter */
 } rp_nn_batches;
+
 /* ---- optimizers and schedules (CONTRACT 8, 16.3) ---- */
 
 typedef enum rp_nn_rule { RP_NN_SGD, RP_NN_ADAM, RP_NN_ADAMW, RP_NN_RMSPROP } rp_nn_rule;
@@ -82,10 +83,10 @@ RP_API rp_status rp_nn_new(rp_nn **out, const rp_nn_options *options, rp_error *
 RP_API void rp_nn_free(rp_nn *nn); /* NULL is fine */
 /* RP_OK, or the first error. */
 RP_API rp_status rp_nn_status(const rp_nn *nn, rp_error *err);
-/* The run that it steps, borrowed: for observers, and for states by name. NULL for NULL. */
+/* The run that it steps, borrowed: its states, by name, are there from the first step or the recorder on. */
 RP_API rp_run *rp_nn_run(rp_nn *nn);
 
-/* ---- rows, and how they come in batches ---- */
+/* ---- rows ---- */
 
 /* All fields have the same number of rows, and are added before the first step. A row of a field is what lies behind
  * its first axis; batch[i] of the model's function are a batch's rows of the i-th field that was added. */
@@ -111,7 +112,7 @@ typedef struct rp_nn_tokens {
 /* Errors: RP_EDATA for fewer tokens than a row has, or a token beyond 2^31 - 1 (when it is met). */
 RP_API rp_status rp_nn_text(rp_nn *nn, const char *name, const rp_nn_tokens *tokens, rp_error *err);
 
-/* ---- initial values (CONTRACT 16.1) ---- */
+/* ---- initial values (CONTRACT 16.1), and groups of parameters ---- */
 
 typedef enum rp_nn_init_kind {
     RP_NN_CONSTANT,
@@ -145,9 +146,10 @@ RP_API rp_nn_init rp_nn_orthogonal(double gain); /* of the matrix [all axes but 
  * says; of several the last given counts. Errors: a pattern that no parameter has, when the model is built. */
 RP_API rp_status rp_nn_initialise(rp_nn *nn, const char *pattern, rp_nn_init init, rp_error *err);
 
-/* Parameters whose names are so have their own rate, scheduled as the others, and
- * decay; of several groups the last given counts. lr 0: frozen, without gradient. At most 16. */
+/* Parameters whose names are so have their own rate, scheduled as the others, and decay; of several groups the last
+ * given counts. lr 0: frozen, without gradient. At most 16. Errors: as above. */
 RP_API rp_status rp_nn_add_group(rp_nn *nn, const char *pattern, double lr, double weight_decay, rp_error *err);
+
 /* ---- parameters ---- */
 
 /* Calls the model once, without computing, so that its parameters are known; the first step does so where nobody did.

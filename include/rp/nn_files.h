@@ -39,7 +39,12 @@ typedef struct rp_nn_load_options {
  * recorder and first step. options may be NULL. Errors: RP_EIO; RP_EDATA for a file that is none, or another shape or
  * type, with both; nothing is loaded then. */
 RP_API rp_status rp_nn_load(rp_nn *nn, const char *path, const rp_nn_load_options *options, rp_error *err);
-/* All parameters and buffers as they are now, as f32, as the layers have them. Errors: RP_EEXIST without force. */
-RP_API rp_status rp_nn_save(rp_nn *nn, const char *path, bool force, rp_error *err);
+typedef struct rp_nn_save_options {
+    bool force; /* in the place of a file that is there */
+    bool torch; /* as PyTorch has them: what rp_nn_load with torch turns is turned back */
+} rp_nn_save_options;
+/* All parameters and buffers as they are now, f32, into one safetensors file; one tensor at a time is held. options may
+ * be NULL. Errors: RP_EEXIST without force; RP_EIO. */
+RP_API rp_status rp_nn_save(rp_nn *nn, const char *path, const rp_nn_save_options *options, rp_error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A model's parameters from safetensors files, one or those of an index, mapped and read in place, or from an archive;
- * and to a file. */
+ * A model's parameters from safetensors files, one or those of an index, mapped and read in place, or from an archive.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,7 +12,6 @@
 #include "audit/archive/member.h"
 #include "audit/archive/safetensors.h"
 #include "audit/archive/tensor_set.h"
-#include "audit/record/states.h"
 #include "base/file.h"
 #include "base/handle.h"
 #include "base/json.h"
@@ -315,61 +314,4 @@ rp_status rp_nn_load(rp_nn *nn, const char *path, const rp_nn_load_options *opti
     close_source(&l.from);
     rp_free(l.tensor);
     return status;
-}
-
-static rp_status put(void *self, const void *bytes, size_t size, rp_error *err)
-{
-    return rp_file_write(self, bytes, size, err);
-}
-
-static bool is_parameter(const rp_nn *nn, const char *name)
-{
-    rp_nn_parameter_info info;
-
-    for (size_t i = 0; rp_nn_parameter_at(nn, i, &info); i++)
-        if (strcmp(info.name, name) == 0)
-            return true;
-    return false;
-}
-
-static rp_status save_states(const rp_nn *nn, const rp_run *run, rp_file_writer *file, rp_error *err)
-{
-    size_t n, kept = 0;
-    const rp_device_tensor *state = rp_run_states(run, &n);
-    rp_device_tensor *list = rp_calloc(n ? n : 1, sizeof *list);
-    rp_status status;
-
-    if (!list)
-        return rp_no_memory(err);
-    for (size_t i = 0; i < n; i++)
-        if (is_parameter(nn, state[i].name))
-            list[kept++] = state[i];
-    status = rp_tensors_stream(&(rp_byte_sink){put, file}, list, kept, err);
-    rp_free(list);
-    return status;
-}
-
-static rp_status save(rp_nn *nn, const char *path, bool force, rp_error *err)
-{
-    rp_file_writer *file;
-    rp_status status = rp_nn_begin(nn, err);
-
-    if (status == RP_OK)
-        status = rp_file_create(&file, path, force, 0644, err);
-    if (status != RP_OK)
-        return status;
-    status = save_states(nn, rp_nn_run(nn), file, err);
-    if (status == RP_OK)
-        return rp_file_commit(file, err);
-    rp_file_abort(file);
-    return status;
-}
-
-rp_status rp_nn_save(rp_nn *nn, const char *path, bool force, rp_error *err)
-{
-    if (!nn)
-        return rp_no_handle(err, __func__, "nn");
-    if (rp_nn_told(nn, err) != RP_OK)
-        return rp_nn_told(nn, err);
-    return rp_nn_keep(nn, save(nn, path, force, rp_nn_error(nn)), err);
 }

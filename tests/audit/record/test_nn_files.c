@@ -157,12 +157,32 @@ static void weights_go_to_a_file_and_come_back(void **state)
 
     (void)state;
     train(trained, 3);
-    OK(rp_nn_save(trained, "nn.safetensors", true, ERR));
+    OK(rp_nn_save(trained, "nn.safetensors", &(rp_nn_save_options){.force = true}, ERR));
     OK(rp_nn_load(loaded, "nn.safetensors", NULL, ERR));
     assert_same(trained, loaded);
     assert_int_equal(rp_run_steps(rp_nn_run(loaded)), 0); /* nothing was left to initialise */
     OK(rp_nn_train_step(loaded, NULL, ERR));
-    assert_int_equal(rp_nn_save(trained, "nn.safetensors", false, &err), RP_EEXIST);
+    assert_int_equal(rp_nn_save(trained, "nn.safetensors", NULL, &err), RP_EEXIST);
+    rp_nn_free(trained);
+    rp_nn_free(loaded);
+}
+
+/* Turned and turned back; without being told, a file of turned weights does not fit. */
+static void weights_for_torch_come_back_too(void **state)
+{
+    const rp_nn_save_options torch = {.force = true, .torch = true};
+    rp_nn *trained = model_new(model_of_times, false, 3), *loaded = model_new(model_of_times, false, 8);
+    rp_error err = {0};
+
+    (void)state;
+    train(trained, 2);
+    OK(rp_nn_save(trained, "nn.safetensors", &torch, ERR));
+    OK(rp_nn_load(loaded, "nn.safetensors", &(rp_nn_load_options){.torch = true}, ERR));
+    assert_same(trained, loaded);
+    rp_nn_free(loaded);
+    loaded = model_new(model_of_times, false, 8);
+    assert_int_equal(rp_nn_load(loaded, "nn.safetensors", NULL, &err), RP_EDATA);
+    assert_non_null(strstr(err.text, "in.weight: expected f32[5,6], found f32[6,5]"));
     rp_nn_free(trained);
     rp_nn_free(loaded);
 }
@@ -304,7 +324,7 @@ static rp_status life(bool eager, rp_error *err)
     (void)rp_nn_train_step(nn, NULL, err);
     (void)rp_nn_evaluate(nn, NULL, NULL, 0, 9, NULL, err);
     (void)rp_nn_archive(nn, "nn.reprise", NULL, NULL, err);
-    status = rp_nn_save(nn, "nn.safetensors", true, err);
+    status = rp_nn_save(nn, "nn.safetensors", &(rp_nn_save_options){.force = true, .torch = true}, err);
     rp_nn_free(nn);
     return status;
 }
@@ -368,6 +388,7 @@ int main(void)
         cmocka_unit_test(checkpoints_parents_and_parts),
         cmocka_unit_test(an_archive_of_another_training_is_refused),
         cmocka_unit_test(weights_go_to_a_file_and_come_back),
+        cmocka_unit_test(weights_for_torch_come_back_too),
         cmocka_unit_test(an_index_names_the_files_and_torch_weights_are_turned),
         cmocka_unit_test(files_that_do_not_fit_are_told),
         cmocka_unit_test(memory_that_runs_out_is_told_and_nothing_leaks),

@@ -323,6 +323,36 @@ static void evaluation_changes_nothing_and_draws_nothing(void **state)
     rp_nn_free(nn);
 }
 
+/* Dropout is off and batch norm uses its running values, whoever asks: the loss over all rows in one batch, and the
+ * same function's output for these rows as inputs. */
+static void evaluation_is_that_of_outputs(void **state)
+{
+    rp_nn_forward *const model[] = {model_of_times, model_of_images};
+
+    (void)state;
+    for (size_t m = 0; m < 2; m++) {
+        rp_nn *nn = model_new((rp_nn_options){.model = model[m], .batches = {.batch = MODEL_ROWS}, .seed = 3});
+        float x[MODEL_ROWS][MODEL_TIMES][5], loss, trained;
+        int label[MODEL_ROWS];
+        const rp_nn_input input[] = {{"x", RP_F32, 3, {MODEL_ROWS, MODEL_TIMES, 5}, x},
+                                     {"label", RP_I32, 1, {MODEL_ROWS}, label}};
+        uint32_t seed = 1;
+        double mean;
+
+        for (int i = 0; i < MODEL_ROWS * MODEL_TIMES * 5; i++)
+            (&x[0][0][0])[i] = model_number(&seed);
+        for (int i = 0; i < MODEL_ROWS; i++)
+            label[i] = i % 3;
+        train(nn, 1, &trained);
+        OK(rp_nn_evaluate(nn, NULL, NULL, 0, MODEL_ROWS, &mean, ERR));
+        OK(rp_nn_apply(nn, model[m], NULL, input, 2, &loss, sizeof loss, ERR));
+        assert_true((float)mean == loss);
+        OK(rp_nn_train_step(nn, &trained, ERR)); /* of the same weights, but in training */
+        assert_true(trained != loss);
+        rp_nn_free(nn);
+    }
+}
+
 /* Where the mean of the hidden values is above a bound there is a penalty on it: the two programs of examples/branch.c.
  */
 static rp_tensor branching(rp_nn *nn, const rp_tensor *batch, void *self)
@@ -595,6 +625,7 @@ int main(void)
         cmocka_unit_test(eager_and_compiled_steps_have_the_same_bits),
         cmocka_unit_test(groups_have_their_own_rate_and_rate_zero_freezes),
         cmocka_unit_test(evaluation_changes_nothing_and_draws_nothing),
+        cmocka_unit_test(evaluation_is_that_of_outputs),
         cmocka_unit_test(eager_steps_may_branch_on_values_and_compiled_ones_say_so),
         cmocka_unit_test(mapped_rows_give_the_bits_of_rows_in_memory),
         cmocka_unit_test(rates_are_pure_functions_of_the_step),
