@@ -1,34 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Attention over several heads and the block of a transformer (CONTRACT 16.4). */
-#include <math.h>
-
 #include "core/nn/nn_private.h"
 
 typedef struct heads {
     size_t n, times, width, heads, each;
 } heads;
 
-/* Scores [.., times, times], -inf where the row's time is before the column's. */
-static rp_tensor only_before(rp_graph *g, rp_tensor score, size_t times)
+/* q, k and v [n, heads, times, each] */
+static rp_tensor attend(rp_nn *nn, rp_tensor q, rp_tensor k, rp_tensor v, const rp_nn_attention *o)
 {
-    rp_tensor time = rp_iota(g, RP_I32, times), row = rp_reshape(time, 2, (size_t[]){times, 1});
-    rp_tensor sees = rp_ge(row, time);
+    rp_attention_options a = {.causal = o->causal, .mask = o->mask};
 
-    return rp_where(sees, score, rp_fill(g, RP_F32, 0, NULL, -INFINITY));
-}
-
-/* q, k and v [n, heads, times, each]: softmax(q k' / sqrt(each) + mask) v. The one place where a fused operation with
- * the same bits belongs. */
-static rp_tensor attend(rp_nn *nn, const heads *h, rp_tensor q, rp_tensor k, rp_tensor v, const rp_nn_attention *o)
-{
-    rp_tensor score = rp_scale(rp_matmul(q, rp_transpose(k, NULL)), 1 / sqrt((double)h->each));
-
-    if (o->mask.graph)
-        score = rp_add(score, o->mask);
-    if (o->causal)
-        score = only_before(nn->graph, score, h->times);
-    score = rp_nn_dropout(nn, rp_softmax(score), o->dropout);
-    return rp_matmul(score, v);
+    if (o->dropout != 0 && rp_nn_training(nn)) {
+        a.rate = o->dropout;
+        a.rng = rp_nn_rng(nn);
+        a.stream = rp_nn_stream(nn);
+    }
+    return rp_attention(q, k, v, &a);
 }
 
 /* The part-th third of [n, times, 3 width], by heads: [n, heads, times, each]. */
@@ -87,7 +75,7 @@ rp_tensor rp_nn_self_attention(rp_nn *nn, const char *name, rp_tensor x, size_t 
     q = split(&h, all, 0);
     k = split(&h, all, 1);
     v = split(&h, all, 2);
-    x = rp_transpose(attend(nn, &h, q, k, v, &o), (int[]){0, 2, 1, 3});
+    x = rp_transpose(attend(nn, q, k, v, &o), (int[]){0, 2, 1, 3});
     x = rp_reshape(x, 3, (size_t[]){h.n, h.times, h.width});
     x = rp_nn_linear(nn, "out_proj", x, h.width);
     rp_nn_leave(nn);
