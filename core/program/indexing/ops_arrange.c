@@ -123,8 +123,8 @@ rp_tensor rp_stack(const rp_tensor *x, size_t n, int axis)
     rank = rp_tensor_type(x[0])->rank;
     at = axis < 0 ? axis + rank + 1 : axis;
     if (at < 0 || at > rank) {
-        rp_graph_fail(x[0].graph, RP_ESHAPE, "stack: found axis %d for operands of rank %d, expected %d to %d", axis, rank,
-                      -rank - 1, rank);
+        rp_graph_fail(x[0].graph, RP_ESHAPE, "stack: found axis %d for operands of rank %d, expected %d to %d", axis,
+                      rank, -rank - 1, rank);
         return rp_no_tensor();
     }
     part = rp_reallocarray(NULL, n, sizeof *part);
@@ -367,8 +367,8 @@ static bool padding_fits(rp_tensor x, int axis, size_t count, rp_padding how)
 
     if (count <= most)
         return true;
-    rp_graph_fail(x.graph, RP_ESHAPE, "pad_with: found %zu elements at axis %d of length %zu, expected %s", count, axis, n,
-                  how == RP_PAD_CONSTANT ? "up to 2^40" : expected[how]);
+    rp_graph_fail(x.graph, RP_ESHAPE, "pad_with: found %zu elements at axis %d of length %zu, expected %s", count, axis,
+                  n, how == RP_PAD_CONSTANT ? "up to 2^40" : expected[how]);
     return false;
 }
 
