@@ -82,10 +82,10 @@ RP_API rp_tensor rp_triu(rp_tensor x, int64_t diagonal); /* 0 below it */
 RP_API rp_tensor rp_diagonal(rp_tensor x, int64_t diagonal);           /* [.., r, c] to its elements [..] along it */
 RP_API void rp_meshgrid(const rp_tensor *x, size_t n, rp_tensor *out); /* n of rank 1; out[i] varies along axis i */
 
-typedef enum rp_padding { RP_PAD_CONSTANT, RP_PAD_REFLECT, RP_PAD_EDGE, RP_PAD_CIRCULAR } rp_padding;
+typedef enum rp_pad_mode { RP_PAD_CONSTANT, RP_PAD_REFLECT, RP_PAD_EDGE, RP_PAD_CIRCULAR } rp_pad_mode;
 /* before[d] and after[d] elements along each axis: value, the elements mirrored at the first and last (below the
  * length), the first and last themselves, or those from the other end (up to the length). */
-RP_API rp_tensor rp_pad_with(rp_tensor x, const size_t *before, const size_t *after, rp_padding how, double value);
+RP_API rp_tensor rp_pad_with(rp_tensor x, const size_t *before, const size_t *after, rp_pad_mode how, double value);
 
 /* ---- products over named axes, of f32 or f64 ---- */
 

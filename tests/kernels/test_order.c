@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Lines that the levels of the processor divide before they order them, against the reference: longer than their
- * scratch, with all kinds of keys, and the first few or nearly all of them. Short lines: test_kernels.c. */
+ * scratch, with all kinds of keys, and the first few or nearly all of them; and scattering
+ * into long columns. Short ones: test_kernels.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -114,10 +115,40 @@ static void long_lines_have_the_order_of_the_reference(void **state)
         }
 }
 
+/* Lines side by side that are too long for a tile of them. */
+static void long_columns_have_the_sums_of_the_reference(void **state)
+{
+    enum { LENGTH = 20000, COLUMNS = 3, SOURCES = 30000 };
+    static double x[LENGTH * COLUMNS], source[SOURCES * COLUMNS], want[LENGTH * COLUMNS], found[LENGTH * COLUMNS];
+    static int32_t index[SOURCES * COLUMNS];
+    const rp_view in[3] = {view_of(x, RP_F64, LENGTH, COLUMNS, -1), view_of(index, RP_I32, SOURCES, COLUMNS, -1),
+                           view_of(source, RP_F64, SOURCES, COLUMNS, -1)};
+    const rp_view y = view_of(want, RP_F64, LENGTH, COLUMNS, -1), z = view_of(found, RP_F64, LENGTH, COLUMNS, -1);
+    rp_attr attr[RP_MAX_ATTR] = {{0}};
+    const char *const *levels;
+    const size_t n = rp_kernel_levels(&levels);
+
+    (void)state;
+    for (size_t i = 0; i < LENGTH * COLUMNS; i++)
+        x[i] = (double)rp_random_u32(8, 0, 0, i) * 0x1p-20;
+    for (size_t i = 0; i < SOURCES * COLUMNS; i++) {
+        source[i] = (double)rp_random_u32(9, 0, 0, i) * 0x1p-31;
+        index[i] = (int32_t)(rp_random_u32(10, 0, 0, i) % LENGTH);
+    }
+    RP_AT(attr, scatter_along, mode).i = 1;
+    call_kernel("ref", RP_K_scatter_along, &y, 1, in, 3, attr);
+    for (size_t l = 1; l < n; l++) {
+        memset(found, 0xA5, sizeof found);
+        call_kernel(levels[l], RP_K_scatter_along, &z, 1, in, 3, attr);
+        assert_memory_equal(want, found, sizeof want);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(long_lines_have_the_order_of_the_reference),
+        cmocka_unit_test(long_columns_have_the_sums_of_the_reference),
     };
 
     return cmocka_run_group_tests_name("order", tests, NULL, NULL);

@@ -336,7 +336,7 @@ rp_tensor rp_diagonal(rp_tensor x, int64_t diagonal)
 /* ---- padding ---- */
 
 /* What comes before (or after) the axis of x, `count` elements. */
-static rp_tensor edge(rp_tensor x, int axis, size_t count, bool front, rp_padding how, double value)
+static rp_tensor edge(rp_tensor x, int axis, size_t count, bool front, rp_pad_mode how, double value)
 {
     rp_type type = *rp_tensor_type(x);
     const size_t n = type.shape[axis];
@@ -356,7 +356,7 @@ static rp_tensor edge(rp_tensor x, int axis, size_t count, bool front, rp_paddin
     }
 }
 
-static bool padding_fits(rp_tensor x, int axis, size_t count, rp_padding how)
+static bool padding_fits(rp_tensor x, int axis, size_t count, rp_pad_mode how)
 {
     static const char *const expected[] = {"", "below the length", "any of a length of 1 or more", "up to the length"};
     const size_t n = rp_tensor_type(x)->shape[axis];
@@ -372,12 +372,12 @@ static bool padding_fits(rp_tensor x, int axis, size_t count, rp_padding how)
     return false;
 }
 
-rp_tensor rp_pad_with(rp_tensor x, const size_t *before, const size_t *after, rp_padding how, double value)
+rp_tensor rp_pad_with(rp_tensor x, const size_t *before, const size_t *after, rp_pad_mode how, double value)
 {
     const int rank = rp_tensor_ok(x) ? rp_tensor_type(x)->rank : 0;
 
     if (rp_tensor_ok(x) && (how < RP_PAD_CONSTANT || how > RP_PAD_CIRCULAR)) {
-        rp_graph_fail(x.graph, RP_EARG, "pad_with: found way %d, expected one of rp_padding", (int)how);
+        rp_graph_fail(x.graph, RP_EARG, "pad_with: found way %d, expected one of rp_pad_mode", (int)how);
         return rp_no_tensor();
     }
     for (int i = rank - 1; i >= 0 && rp_tensor_ok(x); i--) {

@@ -14,7 +14,7 @@
 extern const rp_kernel rp_kernel_take_along_ref, rp_kernel_scatter_along_ref, rp_kernel_searchsorted_ref;
 
 enum {
-    TILE = 16,   /* lines side by side */
+    TILE = 64,   /* lines side by side */
     SEARCHES = 8 /* side by side */
 };
 
@@ -97,59 +97,63 @@ typedef struct side_by_side {
     ptrdiff_t line, step;
 } side_by_side;
 
-/* A tile [length, TILE] holds `width` lines: every source of them in its order. */
-RP_FLAT static void scatter_tile(int64_t mode, rp_dtype dtype, void *tile, const side_by_side *source,
-                                 const side_by_side *index, bool wide, size_t n, size_t width)
+/* Every source of `width` lines in its order; of a tile [length, TILE] the lines are neighbours. */
+RP_FLAT static void scatter_sources(int64_t mode, rp_dtype dtype, const side_by_side *to, const side_by_side *source,
+                                    const side_by_side *index, bool wide, size_t n, size_t width)
 {
     const ptrdiff_t size = (ptrdiff_t)rp_dtype_size(dtype), index_size = wide ? 8 : 4;
+    const bool close = wide && to->line == 1 && to->step == TILE && source->line == 1 && index->line == 1;
 
     for (ptrdiff_t j = 0; j < (ptrdiff_t)n; j++) {
         const char *from = source->first + j * source->step * size;
-        along_index at = {index->first + j * index->step * index_size, index->line, TILE, wide};
+        along_index at = {index->first + j * index->step * index_size, index->line, to->step, wide};
 
-        if (wide && width == TILE && source->line == 1 && index->line == 1) {
+        if (close) {
             at = (along_index){at.index, 1, TILE, true};
-            along_scatter(mode, dtype, tile, 1, from, 1, &at, TILE);
+            along_scatter(mode, dtype, to->first, 1, from, 1, &at, width);
         } else {
-            along_scatter(mode, dtype, tile, 1, from, source->line, &at, width);
+            along_scatter(mode, dtype, to->first, to->line, from, source->line, &at, width);
         }
     }
 }
 
-/* Between a tile and lines that lie anywhere. */
-static void fill_tile(rp_dtype dtype, char *tile, const side_by_side *lines, size_t length, size_t width, bool back)
+/* The same elements of `width` lines, row by row. */
+static void copy_rows(rp_dtype dtype, const side_by_side *to, const side_by_side *from, size_t length, size_t width)
 {
     const ptrdiff_t size = (ptrdiff_t)rp_dtype_size(dtype);
 
     for (ptrdiff_t j = 0; j < (ptrdiff_t)length; j++) {
-        char *row = tile + j * TILE * size, *there = lines->first + j * lines->step * size;
+        char *y = to->first + j * to->step * size;
+        const char *x = from->first + j * from->step * size;
 
-        if (lines->line == 1)
-            memcpy(back ? there : row, back ? row : there, width * (size_t)size);
-        else if (back)
-            along_copy(dtype, there, lines->line, row, 1, width);
+        if (to->line == 1 && from->line == 1)
+            memcpy(y, x, width * (size_t)size);
         else
-            along_copy(dtype, row, 1, there, lines->line, width);
+            along_copy(dtype, y, to->line, x, from->line, width);
     }
 }
 
-/* Lines of the walk's run through tiles. */
-static void scatter_tiles(const scattering *s, int64_t mode, rp_dtype dtype, const rp_walk *walk, char *tile)
+/* Neighbouring lines of the walk's run, through a tile if there is one. */
+static void scatter_neighbours(const scattering *s, int64_t mode, rp_dtype dtype, const rp_walk *walk, char *tile)
 {
     const ptrdiff_t size = (ptrdiff_t)rp_dtype_size(dtype), index_size = (ptrdiff_t)rp_dtype_size(s->index.dtype);
+    const size_t most = tile != NULL ? TILE : walk->run;
+    const bool wide = s->index.dtype == RP_I64;
 
-    for (size_t i = 0; i < walk->run; i += TILE) {
-        const size_t width = walk->run - i < TILE ? walk->run - i : TILE;
+    for (size_t i = 0; i < walk->run; i += most) {
+        const size_t width = walk->run - i < most ? walk->run - i : most;
         const ptrdiff_t at = (ptrdiff_t)i;
         const side_by_side out = {(char *)walk->at[0] + at * walk->step[0] * size, walk->step[0], s->out_step};
         const side_by_side x = {(char *)walk->at[1] + at * walk->step[1] * size, walk->step[1], s->x_step};
         const side_by_side index = {(char *)walk->at[2] + at * walk->step[2] * index_size, walk->step[2],
                                     s->index_step};
         const side_by_side source = {(char *)walk->at[3] + at * walk->step[3] * size, walk->step[3], s->source_step};
+        const side_by_side there = tile != NULL ? (side_by_side){tile, 1, TILE} : out;
 
-        fill_tile(dtype, tile, &x, s->length, width, false);
-        scatter_tile(mode, dtype, tile, &source, &index, s->index.dtype == RP_I64, s->n, width);
-        fill_tile(dtype, tile, &out, s->length, width, true);
+        copy_rows(dtype, &there, &x, s->length, width);
+        scatter_sources(mode, dtype, &there, &source, &index, wide, s->n, width);
+        if (tile != NULL)
+            copy_rows(dtype, &out, &there, s->length, width);
     }
 }
 
@@ -188,8 +192,8 @@ static void scatter_along_run(const rp_kernel_args *args, size_t begin, size_t e
 
     scattering_walk(&walk, &s, begin, end);
     while (rp_walk_next(&walk))
-        if (tile != NULL && walk.step[0] == 1 && walk.run > 1)
-            scatter_tiles(&s, mode, dtype, &walk, tile);
+        if (s.out_step != 1 && walk.step[0] == 1 && walk.run > 1)
+            scatter_neighbours(&s, mode, dtype, &walk, tile);
         else
             scatter_lines(&s, mode, dtype, &walk);
     rp_scratch_return(tile);

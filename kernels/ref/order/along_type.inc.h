@@ -19,19 +19,20 @@ static void FN(copy)(T *to, ptrdiff_t to_step, const T *from, ptrdiff_t from_ste
 #endif
 
 #ifdef WIDE /* a number */
-/* 2.4; of two zeros that with the sign, as EQUAL_MOST and EQUAL_LEAST have it. */
+/* 2.4; of two zeros that with the sign, as EQUAL_MOST and EQUAL_LEAST have it. Which of two is the greater nobody can
+ * foresee, so it is looked up. */
 static inline T FN(most_of)(T a, T b)
 {
-    const T most = a > b ? a : b;
+    const T both[2] = {b, a};
 
-    return IS_NAN(a) ? a : a == b ? EQUAL_MOST(a, b) : most;
+    return a == b ? EQUAL_MOST(a, b) : both[(a > b) | IS_NAN(a)];
 }
 
 static inline T FN(least_of)(T a, T b)
 {
-    const T least = a < b ? a : b;
+    const T both[2] = {b, a};
 
-    return IS_NAN(a) ? a : a == b ? EQUAL_LEAST(a, b) : least;
+    return a == b ? EQUAL_LEAST(a, b) : both[(a < b) | IS_NAN(a)];
 }
 #endif
 
