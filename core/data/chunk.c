@@ -132,7 +132,7 @@ static bool make_room(rp_chunk_reader *r, size_t rows)
 
 /* ---- cells ---- */
 
-static void count(sink *s, rp_sort sort, size_t row)
+static void count(sink *s, rp_cell_sort sort, size_t row)
 {
     if (s->sort[sort].count++ == 0)
         s->sort[sort].first = row;
@@ -400,7 +400,7 @@ static bool has_trials(rp_chunk_reader *r, const rp_text *cell)
 }
 
 /* Whether the row that was read is kept. */
-static rp_status check_row(rp_chunk_reader *r, rp_chunk *chunk, bool *keep_it)
+static rp_status check_row(rp_chunk_reader *r, rp_table_chunk *chunk, bool *keep_it)
 {
     const rp_filter *f = r->filter;
     rp_status status = RP_OK;
@@ -448,7 +448,7 @@ static void take_row(rp_chunk_reader *r, size_t row, bool look)
             pass_over(&r->sink[col], row);
 }
 
-static rp_status read_rows(rp_chunk_reader *r, rp_chunk *chunk)
+static rp_status read_rows(rp_chunk_reader *r, rp_table_chunk *chunk)
 {
     const size_t bad = rp_csv_bad_text(&r->csv, chunk->begin, chunk->end);
 
@@ -529,7 +529,7 @@ static void hand_over(sink *s, rp_harvest *out)
     rp_dictionary_reset(&s->words);
 }
 
-static rp_status keep(rp_chunk_reader *r, rp_chunk *chunk)
+static rp_status keep(rp_chunk_reader *r, rp_table_chunk *chunk)
 {
     const size_t cols = r->table->cols, rows = chunk->rows;
     size_t bytes = cols * sizeof *chunk->stretch;
@@ -557,7 +557,7 @@ static rp_status keep(rp_chunk_reader *r, rp_chunk *chunk)
 
 /* ---- a chunk ---- */
 
-static void begin(rp_chunk_reader *r, const rp_chunk *chunk)
+static void begin(rp_chunk_reader *r, const rp_table_chunk *chunk)
 {
     r->csv.at = chunk->begin;
     r->csv.end = chunk->end;
@@ -572,7 +572,7 @@ static void begin(rp_chunk_reader *r, const rp_chunk *chunk)
     }
 }
 
-void rp_chunk_read(rp_chunk_reader *r, rp_chunk *chunk)
+void rp_chunk_read(rp_chunk_reader *r, rp_table_chunk *chunk)
 {
     chunk->lines = rp_csv_count(r->csv.in + chunk->begin, chunk->end - chunk->begin, '\n');
     begin(r, chunk);
@@ -592,7 +592,7 @@ void rp_chunk_read(rp_chunk_reader *r, rp_chunk *chunk)
         *chunk->error = r->error;
 }
 
-void rp_chunk_free(rp_chunk *chunk, size_t cols)
+void rp_chunk_free(rp_table_chunk *chunk, size_t cols)
 {
     for (size_t col = 0; chunk->harvest != NULL && col < cols; col++) {
         rp_free(chunk->harvest[col].word);
@@ -602,5 +602,5 @@ void rp_chunk_free(rp_chunk *chunk, size_t cols)
     rp_free(chunk->stretch);
     rp_free(chunk->number);
     rp_free(chunk->error);
-    *chunk = (rp_chunk){.begin = chunk->begin};
+    *chunk = (rp_table_chunk){.begin = chunk->begin};
 }

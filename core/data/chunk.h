@@ -34,7 +34,7 @@ typedef struct rp_harvest {
     rp_strings arena;
 } rp_harvest;
 
-typedef struct rp_chunk {
+typedef struct rp_table_chunk {
     size_t begin, end; /* in the source */
     size_t first_row, rows;
     size_t first_number, numbers; /* the same of all rows, kept or not */
@@ -45,7 +45,7 @@ typedef struct rp_chunk {
     rp_harvest *harvest; /* [cols], until it is taken */
     rp_status status;
     rp_error *error; /* of this chunk, if it has one */
-} rp_chunk;
+} rp_table_chunk;
 
 /* What a thread needs to read chunks, one after another. */
 typedef struct rp_chunk_reader rp_chunk_reader;
@@ -54,8 +54,8 @@ rp_status rp_chunk_reader_new(rp_chunk_reader **out, const rp_table *table, cons
                               const rp_filter *filter, uint64_t seed, rp_error *err);
 void rp_chunk_reader_free(rp_chunk_reader *reader);
 /* Reads the chunk's rows; what goes wrong is in the chunk. */
-void rp_chunk_read(rp_chunk_reader *reader, rp_chunk *chunk);
-void rp_chunk_free(rp_chunk *chunk, size_t cols);
+void rp_chunk_read(rp_chunk_reader *reader, rp_table_chunk *chunk);
+void rp_chunk_free(rp_table_chunk *chunk, size_t cols);
 
 /* ---- packing (core/data/pack.c) ---- */
 

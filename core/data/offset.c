@@ -18,7 +18,7 @@ static rp_status fail_cell(const rp_cells *cells, size_t col, size_t row, rp_off
 
 rp_status rp_offset_check(const rp_cells *cells, size_t col, rp_offset offset)
 {
-    static const rp_sort wrong[] = {RP_SORT_MISSING, RP_SORT_NOT_FINITE, RP_SORT_TEXT};
+    static const rp_cell_sort wrong[] = {RP_SORT_MISSING, RP_SORT_NOT_FINITE, RP_SORT_TEXT};
     const rp_table *table = cells->table;
     size_t row = table->rows;
     double number[RP_ENCODED_ROWS];

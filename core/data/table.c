@@ -223,7 +223,7 @@ static bool merge_column(rp_column *to, rp_harvest *from, uint32_t *code, size_t
     return merge_words(to, from, code, first_row);
 }
 
-static rp_status merge(rp_table *table, rp_chunk *chunk, rp_error *err)
+static rp_status merge(rp_table *table, rp_table_chunk *chunk, rp_error *err)
 {
     if (chunk->status != RP_OK) {
         if (chunk->error == NULL)
@@ -258,7 +258,7 @@ typedef struct loading {
     rp_chunk_reader *reader[CHUNKS_AT_A_TIME];
     size_t readers;
     atomic_size_t taken;
-    rp_chunk *chunk;
+    rp_table_chunk *chunk;
 } loading;
 
 /* At most as many ranges as there are readers. */
@@ -304,7 +304,7 @@ static rp_status cut(rp_table *table, size_t target, rp_error *err)
     table->chunks = rp_csv_cut(&table->csv, target, border, most);
     table->chunk = rp_calloc(table->chunks, sizeof *table->chunk);
     for (size_t i = 0; i < table->chunks && table->chunk != NULL; i++)
-        table->chunk[i] = (rp_chunk){.begin = border[i], .end = border[i + 1]};
+        table->chunk[i] = (rp_table_chunk){.begin = border[i], .end = border[i + 1]};
     rp_free(border);
     if (table->chunk == NULL) {
         table->chunks = 0;
@@ -478,7 +478,7 @@ static size_t find_chunk(const rp_table *table, size_t row)
 
 size_t rp_table_number(const rp_table *table, size_t row)
 {
-    const rp_chunk *chunk = &table->chunk[find_chunk(table, row)];
+    const rp_table_chunk *chunk = &table->chunk[find_chunk(table, row)];
     size_t at = row - chunk->first_row;
 
     return chunk->first_number + (chunk->number != NULL ? chunk->number[at] : at);
@@ -494,7 +494,7 @@ typedef struct walk {
 
 static bool next(walk *w)
 {
-    const rp_chunk *chunk = &w->table->chunk[w->at];
+    const rp_table_chunk *chunk = &w->table->chunk[w->at];
 
     w->row += w->n;
     w->left -= w->n;
@@ -584,7 +584,7 @@ void rp_table_codes_of(const rp_table *table, size_t col, const int64_t *row, si
 void rp_table_release(rp_table *table, size_t row)
 {
     for (size_t i = 0; i < table->chunks; i++) {
-        rp_chunk *chunk = &table->chunk[i];
+        rp_table_chunk *chunk = &table->chunk[i];
 
         if (chunk->first_row + chunk->rows > row)
             return;
@@ -603,7 +603,7 @@ rp_status rp_table_rows(rp_csv *out, const rp_table *table, rp_error *err)
 /* Reads the row again: csv->cell has its cells, and where it begins is returned. */
 static size_t read_again(const rp_table *table, size_t row, rp_csv *csv)
 {
-    const rp_chunk *chunk = &table->chunk[find_chunk(table, row)];
+    const rp_table_chunk *chunk = &table->chunk[find_chunk(table, row)];
     size_t begin = chunk->begin;
 
     if (rp_csv_part(csv, &table->csv, chunk->begin, chunk->end, NULL) != RP_OK)
@@ -619,7 +619,7 @@ static size_t read_again(const rp_table *table, size_t row, rp_csv *csv)
 
 size_t rp_table_line(const rp_table *table, size_t row)
 {
-    const rp_chunk *chunk = &table->chunk[find_chunk(table, row)];
+    const rp_table_chunk *chunk = &table->chunk[find_chunk(table, row)];
     rp_csv csv;
     size_t begin = read_again(table, row, &csv);
     size_t line =

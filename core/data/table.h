@@ -25,7 +25,7 @@ typedef struct rp_tally {
 } rp_tally;
 
 /* Sorts of cells. The first four are all cells; in a column of texts numbers are not looked for, and all are texts. */
-typedef enum rp_sort {
+typedef enum rp_cell_sort {
     RP_SORT_MISSING,
     RP_SORT_NUMBER,
     RP_SORT_NOT_FINITE, /* in a column of dates: a cell that is none */
@@ -36,7 +36,7 @@ typedef enum rp_sort {
     RP_SORT_OTHERWISE, /* numbers with other ones than the first */
     RP_SORT_WORD,      /* missing cells with a word that may be a name */
     RP_SORTS
-} rp_sort;
+} rp_cell_sort;
 
 typedef struct rp_column {
     rp_store store;
@@ -53,10 +53,10 @@ typedef struct rp_column {
 
 typedef struct rp_table {
     size_t rows, cols;
-    size_t own_cols;        /* of the source; behind them stand the parts of dates */
-    const char **names;     /* cols of them; NULL when there is no header */
-    rp_column *column;      /* cols */
-    struct rp_chunk *chunk; /* core/data/chunk.h */
+    size_t own_cols;              /* of the source; behind them stand the parts of dates */
+    const char **names;           /* cols of them; NULL when there is no header */
+    rp_column *column;            /* cols */
+    struct rp_table_chunk *chunk; /* core/data/chunk.h */
     size_t chunks;
     rp_csv csv;        /* the source, from the first data row on */
     rp_buffer decoded; /* the source, where it is not UTF-8 */

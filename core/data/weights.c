@@ -34,7 +34,7 @@ static rp_status fail_cell(const weights *w, size_t row)
 /* Numbers in all rows, of no part too. */
 static rp_status check_column(const weights *w)
 {
-    static const rp_sort wrong[] = {RP_SORT_MISSING, RP_SORT_NOT_FINITE, RP_SORT_TEXT};
+    static const rp_cell_sort wrong[] = {RP_SORT_MISSING, RP_SORT_NOT_FINITE, RP_SORT_TEXT};
     const rp_tally *sort = w->cells->table->column[w->col].sort;
     size_t row = SIZE_MAX;
 

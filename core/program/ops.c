@@ -427,9 +427,29 @@ rp_tensor rp_rms_norm(rp_tensor x, rp_tensor gamma, double eps)
     return apply(RP_OP_rms_norm, attr, (rp_tensor[]){x, gamma}, 2);
 }
 
+/* All rows as those of one matrix, so that the gradient of w is one product too; a row's bits do not depend on how many
+ * there are. */
+static rp_tensor rows_times(rp_tensor x, rp_tensor w)
+{
+    rp_type type;
+    size_t flat[2] = {1, 0};
+    rp_tensor rows, product;
+
+    if (!rp_tensor_ok(x) || !rp_tensor_ok(w) || rp_tensor_type(x)->rank < 3 || rp_tensor_type(w)->rank != 2)
+        return rp_matmul(x, w);
+    type = *rp_tensor_type(x);
+    for (int i = 0; i + 1 < type.rank; i++)
+        flat[0] *= type.shape[i];
+    flat[1] = type.shape[type.rank - 1];
+    rows = rp_reshape(x, 2, flat);
+    product = without(rp_matmul(rows, w), rows);
+    type.shape[type.rank - 1] = rp_tensor_type(w)->shape[1];
+    return without(rp_reshape(product, type.rank, type.shape), product);
+}
+
 rp_tensor rp_linear(rp_tensor x, rp_tensor w, rp_tensor b)
 {
-    rp_tensor y = rp_matmul(x, w);
+    rp_tensor y = rows_times(x, w);
 
     return b.graph ? without(rp_add(y, b), y) : y;
 }

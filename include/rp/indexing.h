@@ -66,25 +66,26 @@ RP_API rp_tensor rp_unique(rp_tensor x, size_t n, rp_tensor *inverse, rp_tensor 
 
 /* ---- rearranging ---- */
 
-/* size[d] elements along each axis from begin[d] on, step[d] apart, which may be negative: a view. rank entries each. */
+/* size[d] elements along each axis from begin[d] on, step[d] apart, which may be negative: a view. rank entries each.
+ */
 RP_API rp_tensor rp_slice_step(rp_tensor x, const size_t *begin, const size_t *size, const int64_t *step);
-RP_API rp_tensor rp_flip(rp_tensor x, const int *axes, int n);            /* n axes turned round */
-RP_API rp_tensor rp_roll(rp_tensor x, int64_t shift, int axis);           /* element i goes to i + shift, round the end */
-RP_API rp_tensor rp_stack(const rp_tensor *x, size_t n, int axis);        /* along a new axis */
-RP_API void rp_unstack(rp_tensor x, int axis, rp_tensor *out, size_t n);  /* n is the axis' length */
+RP_API rp_tensor rp_flip(rp_tensor x, const int *axes, int n);     /* n axes turned round */
+RP_API rp_tensor rp_roll(rp_tensor x, int64_t shift, int axis);    /* element i goes to i + shift, round the end */
+RP_API rp_tensor rp_stack(const rp_tensor *x, size_t n, int axis); /* along a new axis */
+RP_API void rp_unstack(rp_tensor x, int axis, rp_tensor *out, size_t n);                   /* n is the axis' length */
 RP_API void rp_split(rp_tensor x, const size_t *size, size_t n, int axis, rp_tensor *out); /* the sizes add up to it */
 RP_API void rp_chunk(rp_tensor x, size_t n, int axis, rp_tensor *out); /* n parts, the first ones longer by one */
 RP_API rp_tensor rp_tile(rp_tensor x, const size_t *times);            /* rank entries; the whole one after the other */
 RP_API rp_tensor rp_repeat_interleave(rp_tensor x, size_t times, int axis); /* each element so often */
 RP_API rp_tensor rp_tril(rp_tensor x, int64_t diagonal); /* [.., r, c]: 0 above the diagonal, counted upwards from 0 */
 RP_API rp_tensor rp_triu(rp_tensor x, int64_t diagonal); /* 0 below it */
-RP_API rp_tensor rp_diagonal(rp_tensor x, int64_t diagonal); /* [.., r, c] to its elements [..] along it */
+RP_API rp_tensor rp_diagonal(rp_tensor x, int64_t diagonal);           /* [.., r, c] to its elements [..] along it */
 RP_API void rp_meshgrid(const rp_tensor *x, size_t n, rp_tensor *out); /* n of rank 1; out[i] varies along axis i */
 
-typedef enum rp_padding { RP_PAD_CONSTANT, RP_PAD_REFLECT, RP_PAD_EDGE, RP_PAD_CIRCULAR } rp_padding;
+typedef enum rp_pad_mode { RP_PAD_CONSTANT, RP_PAD_REFLECT, RP_PAD_EDGE, RP_PAD_CIRCULAR } rp_pad_mode;
 /* before[d] and after[d] elements along each axis: value, the elements mirrored at the first and last (below the
  * length), the first and last themselves, or those from the other end (up to the length). */
-RP_API rp_tensor rp_pad_with(rp_tensor x, const size_t *before, const size_t *after, rp_padding how, double value);
+RP_API rp_tensor rp_pad_with(rp_tensor x, const size_t *before, const size_t *after, rp_pad_mode how, double value);
 
 /* ---- products over named axes, of f32 or f64 ---- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the calls of rp/indexing.h share. No argument list may hold two calls that append: the program must not depend on
- * the compiler. */
+ * What the calls of rp/indexing.h share. No argument list may hold two calls that append: the program must not depend
+ * on the compiler. */
 #ifndef CORE_PROGRAM_INDEXING_CALLS_H
 #define CORE_PROGRAM_INDEXING_CALLS_H
 

@@ -53,7 +53,8 @@ rp_status infer_searchsorted(const rp_op *op, const rp_attr *attr, const rp_type
         fits = in[0].shape[i] == in[1].shape[i];
     if (in[0].dtype != in[1].dtype || !fits)
         return refuse(op, &in[0], &in[1],
-                      "one dtype (use rp_cast), and a line in order for all, or lines with the same axes in front", err);
+                      "one dtype (use rp_cast), and a line in order for all, or lines with the same axes in front",
+                      err);
     out[0] = in[1];
     out[0].dtype = RP_I64;
     return RP_OK;
@@ -136,12 +137,12 @@ static rp_status refuse_steps(const rp_op *op, const rp_attr *attr, const rp_typ
     char begin[LIST_TEXT], size[LIST_TEXT], step[LIST_TEXT], type[192];
 
     rp_type_text(in, type, sizeof type);
-    return rp_fail(err, RP_ESHAPE,
-                   "%s: begin %s, size %s, step %s do not lie in %s, expected one of each an axis, a step other than 0, "
-                   "and every element of the size inside",
-                   op->name, list_text(&RP_AT(attr, slice_step, begin), begin),
-                   list_text(&RP_AT(attr, slice_step, size), size), list_text(&RP_AT(attr, slice_step, step), step),
-                   type);
+    return rp_fail(
+        err, RP_ESHAPE,
+        "%s: begin %s, size %s, step %s do not lie in %s, expected one of each an axis, a step other than 0, "
+        "and every element of the size inside",
+        op->name, list_text(&RP_AT(attr, slice_step, begin), begin), list_text(&RP_AT(attr, slice_step, size), size),
+        list_text(&RP_AT(attr, slice_step, step), step), type);
 }
 
 rp_status infer_slice_step(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,

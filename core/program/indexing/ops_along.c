@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Places along an axis and along several, and sums by places, made of take_along and scatter_along. Places along several
- * axes become one number each, through a table an axis: so every one of them is held against its own axis. */
+ * Places along an axis and along several, and sums by places, made of take_along and scatter_along. Places along
+ * several axes become one number each, through a table an axis: so every one of them is held against its own axis. */
 #include "core/program/indexing/calls.h"
 
 rp_tensor rp_take_along(rp_tensor x, rp_tensor index, int axis)
@@ -60,7 +60,8 @@ rp_tensor rp_index_put(rp_tensor x, rp_tensor index, rp_tensor source, int axis,
 static rp_tensor numbered(const char *call, rp_tensor x, rp_tensor index, int *axes)
 {
     const rp_type *type = rp_tensor_type(x), places = *rp_tensor_type(index);
-    const int rank = places.rank, r = rank > 0 && places.shape[rank - 1] <= RP_MAX_RANK ? (int)places.shape[rank - 1] : -1;
+    const int rank = places.rank,
+              r = rank > 0 && places.shape[rank - 1] <= RP_MAX_RANK ? (int)places.shape[rank - 1] : -1;
     size_t begin[RP_MAX_RANK] = {0}, end[RP_MAX_RANK], step = 1;
     rp_tensor sum = rp_no_tensor();
 
@@ -70,8 +71,8 @@ static rp_tensor numbered(const char *call, rp_tensor x, rp_tensor index, int *a
 
         rp_type_text(type, a, sizeof a);
         rp_type_text(&places, b, sizeof b);
-        rp_graph_fail(x.graph, RP_ESHAPE, "%s: found %s and places %s, expected [.., r] with r from 1 to the first's rank",
-                      call, a, b);
+        rp_graph_fail(x.graph, RP_ESHAPE,
+                      "%s: found %s and places %s, expected [.., r] with r from 1 to the first's rank", call, a, b);
         return rp_no_tensor();
     }
     for (int i = 0; i < rank; i++)
@@ -166,8 +167,9 @@ rp_tensor rp_histogram(rp_tensor x, size_t n, double low, double high)
         return rp_no_tensor();
     dtype = rp_tensor_type(x)->dtype;
     if (n < 1 || !(low < high) || !(high - low - (high - low) == 0)) {
-        rp_graph_fail(x.graph, RP_ESHAPE, "histogram: found %zu parts of %g to %g, expected at least one, and finite low < high",
-                      n, low, high);
+        rp_graph_fail(x.graph, RP_ESHAPE,
+                      "histogram: found %zu parts of %g to %g, expected at least one, and finite low < high", n, low,
+                      high);
         return rp_no_tensor();
     }
     x = flat(x);

@@ -123,8 +123,8 @@ rp_tensor rp_stack(const rp_tensor *x, size_t n, int axis)
     rank = rp_tensor_type(x[0])->rank;
     at = axis < 0 ? axis + rank + 1 : axis;
     if (at < 0 || at > rank) {
-        rp_graph_fail(x[0].graph, RP_ESHAPE, "stack: found axis %d for operands of rank %d, expected %d to %d", axis, rank,
-                      -rank - 1, rank);
+        rp_graph_fail(x[0].graph, RP_ESHAPE, "stack: found axis %d for operands of rank %d, expected %d to %d", axis,
+                      rank, -rank - 1, rank);
         return rp_no_tensor();
     }
     part = rp_reallocarray(NULL, n, sizeof *part);
@@ -336,7 +336,7 @@ rp_tensor rp_diagonal(rp_tensor x, int64_t diagonal)
 /* ---- padding ---- */
 
 /* What comes before (or after) the axis of x, `count` elements. */
-static rp_tensor edge(rp_tensor x, int axis, size_t count, bool front, rp_padding how, double value)
+static rp_tensor edge(rp_tensor x, int axis, size_t count, bool front, rp_pad_mode how, double value)
 {
     rp_type type = *rp_tensor_type(x);
     const size_t n = type.shape[axis];
@@ -356,7 +356,7 @@ static rp_tensor edge(rp_tensor x, int axis, size_t count, bool front, rp_paddin
     }
 }
 
-static bool padding_fits(rp_tensor x, int axis, size_t count, rp_padding how)
+static bool padding_fits(rp_tensor x, int axis, size_t count, rp_pad_mode how)
 {
     static const char *const expected[] = {"", "below the length", "any of a length of 1 or more", "up to the length"};
     const size_t n = rp_tensor_type(x)->shape[axis];
@@ -367,17 +367,17 @@ static bool padding_fits(rp_tensor x, int axis, size_t count, rp_padding how)
 
     if (count <= most)
         return true;
-    rp_graph_fail(x.graph, RP_ESHAPE, "pad_with: found %zu elements at axis %d of length %zu, expected %s", count, axis, n,
-                  how == RP_PAD_CONSTANT ? "up to 2^40" : expected[how]);
+    rp_graph_fail(x.graph, RP_ESHAPE, "pad_with: found %zu elements at axis %d of length %zu, expected %s", count, axis,
+                  n, how == RP_PAD_CONSTANT ? "up to 2^40" : expected[how]);
     return false;
 }
 
-rp_tensor rp_pad_with(rp_tensor x, const size_t *before, const size_t *after, rp_padding how, double value)
+rp_tensor rp_pad_with(rp_tensor x, const size_t *before, const size_t *after, rp_pad_mode how, double value)
 {
     const int rank = rp_tensor_ok(x) ? rp_tensor_type(x)->rank : 0;
 
     if (rp_tensor_ok(x) && (how < RP_PAD_CONSTANT || how > RP_PAD_CIRCULAR)) {
-        rp_graph_fail(x.graph, RP_EARG, "pad_with: found way %d, expected one of rp_padding", (int)how);
+        rp_graph_fail(x.graph, RP_EARG, "pad_with: found way %d, expected one of rp_pad_mode", (int)how);
         return rp_no_tensor();
     }
     for (int i = rank - 1; i >= 0 && rp_tensor_ok(x); i--) {

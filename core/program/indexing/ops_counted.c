@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is as long as there are elements of a kind. A program is static, so the number is its own, and each step holds it
- * against what it finds: a table of one element is asked for the element that the two are apart. */
+ * What is as long as there are elements of a kind. A program is static, so the number is its own, and each step holds
+ * it against what it finds: a table of one element is asked for the element that the two are apart. */
 #include "core/program/indexing/calls.h"
 
 rp_tensor rp_count_true(rp_tensor mask)

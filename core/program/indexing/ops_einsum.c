@@ -102,7 +102,8 @@ static void contract(lettered *a, lettered *b, const char *wanted)
     n = choose(right, b->letter, a->letter, false, "", false);
     (void)choose(result, b->letter, a->letter, false, "", false);
     if (strlen(result) > RP_MAX_RANK) {
-        rp_graph_fail(a->x.graph, RP_ESHAPE, "einsum: a product has the axes %s, expected at most %d", result, RP_MAX_RANK);
+        rp_graph_fail(a->x.graph, RP_ESHAPE, "einsum: a product has the axes %s, expected at most %d", result,
+                      RP_MAX_RANK);
         return;
     }
     x = in_order(a, left);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Lines in order by the bits of their elements: mapped to integers of the same order, equal where elements are equal,
- * and counted into place digit by digit from the lowest, which keeps equal elements in their order. Long lines are first
- * divided by their highest bits. The order leaves nothing open, so the bits are the reference's however it is found. */
+ * and counted into place digit by digit from the lowest, which keeps equal elements in their order. Long lines are
+ * first divided by their highest bits. The order leaves nothing open, so the bits are the reference's however it is
+ * found. */
 #include <string.h>
 
 #include "kernels/cpu/matmul/matmul_scratch.h"
@@ -11,14 +12,14 @@
 extern const rp_kernel rp_kernel_sort_ref, rp_kernel_topk_ref;
 
 enum {
-    INSERTED = 40,        /* up to so many elements each goes in among those before it */
-    DIVIDED = 1 << 15,    /* lines from so many elements are divided first */
-    DIVISIONS = 1 << 12,  /* into so many parts */
-    DIGIT_MOST = 11,      /* bits counted at once */
-    DIGITS = 8,           /* at most: 64 bits by 8 and more */
-    HEAP_MOST = 1 << 12,  /* first ones that are kept as a heap, */
-    HEAP_SHARE = 8,       /* if they are at most this part of the line */
-    AHEAD = 64            /* elements held against the heap's last at once */
+    INSERTED = 40,       /* up to so many elements each goes in among those before it */
+    DIVIDED = 1 << 15,   /* lines from so many elements are divided first */
+    DIVISIONS = 1 << 12, /* into so many parts */
+    DIGIT_MOST = 11,     /* bits counted at once */
+    DIGITS = 8,          /* at most: 64 bits by 8 and more */
+    HEAP_MOST = 1 << 12, /* first ones that are kept as a heap, */
+    HEAP_SHARE = 16,     /* if they are at most this part of the line */
+    AHEAD = 64           /* elements held against the heap's last at once */
 };
 
 typedef struct wide_item {

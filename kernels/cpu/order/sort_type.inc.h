@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Lines of one type in order. KEY_OF(value) is an unsigned integer KEY of the same order, VALUE_OF(key, again) the value,
- * which is read again where a key has two (the zeros). An ITEM is a key with a place: ITEM_OF, ITEM_KEY, ITEM_PLACE,
- * ITEM_BEFORE; ITEM_KEEP and ITEM_KEPT store it in element i of the outputs. Of a descending line keys are complements,
- * so that it ascends in them. */
+ * Lines of one type in order. KEY_OF(value) is an unsigned integer KEY of the same order, VALUE_OF(key, again) the
+ * value, which is read again where a key has two (the zeros). An ITEM is a key with a place: ITEM_OF, ITEM_KEY,
+ * ITEM_PLACE, ITEM_BEFORE; ITEM_KEEP and ITEM_KEPT store it in element i of the outputs. Of a descending line keys are
+ * complements, so that it ascends in them. */
 
 enum { FN(CAPACITY) = RP_SCRATCH_BYTES / 2 / sizeof(ITEM) }; /* items of half of the scratch */
 
@@ -105,7 +105,8 @@ static void FN(order_items)(const order_line *l, size_t first, ITEM *item, size_
 static void FN(order_range)(const order_line *l, size_t first, size_t n, KEY low, KEY high, ITEM *scratch, KEY turn);
 
 /* Divides them by the highest bits in which low and high differ, moves those of the first k to their part of the
- * outputs, and orders part by part. A part that the first k end in, or that is too long for the scratch, is read again. */
+ * outputs, and orders part by part. A part that the first k end in, or that is too long for the scratch, is read again.
+ */
 static void FN(divide)(const order_line *l, size_t first, KEY low, KEY high, ITEM *scratch, KEY turn)
 {
     const unsigned bits = bits_of((uint64_t)(high - low)), most = bits_of(DIVISIONS) - 1;
@@ -166,7 +167,7 @@ static void FN(order_range)(const order_line *l, size_t first, size_t n, KEY low
         FN(divide)(l, first, low, high, scratch, turn);
         return;
     }
-    for (size_t i = 0; i < l->n && first + at < l->k; i++) {
+    for (size_t i = 0; i < l->n && at < (same ? l->k - first : n); i++) {
         const KEY key = FN(key_at)(l, i, turn);
 
         if (key < low || key > high)
@@ -176,8 +177,6 @@ static void FN(order_range)(const order_line *l, size_t first, size_t n, KEY low
         else
             scratch[at] = ITEM_OF(key - low, i);
         at++;
-        if (!same && at == n)
-            break;
     }
     if (!same)
         FN(order_items)(l, first, scratch, n, bits_of((uint64_t)(high - low)), low, turn);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Taking and scattering along an axis (CONTRACT 3.4 and 7.14). An item of take_along is an element, one of scatter_along
- * a line along the axis, whose sources come one after the other. */
+ * Taking and scattering along an axis (CONTRACT 3.4 and 7.14). An item of take_along is an element, one of
+ * scatter_along a line along the axis, whose sources come one after the other. */
 #include "kernels/ref/order/along.h"
 #include "kernels/level.h"
 #include "kernels/ref/order/along.inc.h"

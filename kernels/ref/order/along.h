@@ -29,7 +29,6 @@ typedef struct scattering {
     size_t length, n; /* of the axis in out, in the index */
 } scattering;
 
-
 static inline scattering scattering_of(const rp_kernel_args *args)
 {
     const size_t axis = (size_t)RP_AT(args->attr, scatter_along, axis).i;

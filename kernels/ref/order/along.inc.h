@@ -2,13 +2,19 @@
  * The functions of every type, and by type: what the reference and the levels of the processor compile. */
 #define NO_MOVES
 #define IS_NAN(x) ((x) != (x))
+#define EQUAL_MOST(a, b) (__builtin_signbit(a) ? (b) : (a))
+#define EQUAL_LEAST(a, b) (__builtin_signbit(a) ? (a) : (b))
 #include "kernels/type_f32.h"
 #include "kernels/ref/order/along_type.inc.h"
 #include "kernels/type_f64.h"
 #include "kernels/ref/order/along_type.inc.h"
 #undef NO_MOVES
 #undef IS_NAN
+#undef EQUAL_MOST
+#undef EQUAL_LEAST
 #define IS_NAN(x) ((void)(x), false)
+#define EQUAL_MOST(a, b) (a)
+#define EQUAL_LEAST(a, b) (a)
 #include "kernels/type_i32.h"
 #include "kernels/ref/order/along_type.inc.h"
 #include "kernels/type_i64.h"
@@ -19,6 +25,8 @@
 #include "kernels/ref/order/along_type.inc.h"
 #include "kernels/type_end.h"
 #undef IS_NAN
+#undef EQUAL_MOST
+#undef EQUAL_LEAST
 
 static inline void along_take(rp_dtype dtype, void *to, ptrdiff_t to_step, const void *from, ptrdiff_t from_step,
                               const along_index *at, size_t n)

@@ -74,7 +74,8 @@ static void searchsorted_run(const rp_kernel_args *args, size_t begin, size_t en
     const bool right = RP_AT(args->attr, searchsorted, right).i != 0;
     const size_t n = rp_view_last(&args->in[0]);
     const ptrdiff_t step = rp_view_last_stride(&args->in[0]);
-    rp_view lines = args->out[0]; /* the line of each element: no step along the last axis, and none at all for one line */
+    rp_view lines =
+        args->out[0]; /* the line of each element: no step along the last axis, and none at all for one line */
     const rp_view *views[3] = {&args->out[0], &args->in[1], &lines};
     rp_walk walk;
 

@@ -31,9 +31,9 @@ static void FN(sink)(const order_line *l, size_t at, size_t count)
 
         if (child >= count)
             break;
-        if (child + 1 < count && FN(precedes)(y[(ptrdiff_t)child * sy], l->place[(ptrdiff_t)child * sp],
-                                              y[(ptrdiff_t)(child + 1) * sy], l->place[(ptrdiff_t)(child + 1) * sp],
-                                              l->descending))
+        if (child + 1 < count &&
+            FN(precedes)(y[(ptrdiff_t)child * sy], l->place[(ptrdiff_t)child * sp], y[(ptrdiff_t)(child + 1) * sy],
+                         l->place[(ptrdiff_t)(child + 1) * sp], l->descending))
             child++;
         if (!FN(precedes)(value, place, y[(ptrdiff_t)child * sy], l->place[(ptrdiff_t)child * sp], l->descending))
             break;

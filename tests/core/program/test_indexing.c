@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Order, places along an axis and rearranging (rp/indexing.h), eagerly: values worked out by hand; and every operation on
- * operands whose steps are negative, against copies of them. */
+ * Order, places along an axis and rearranging (rp/indexing.h), eagerly: values worked out by hand; and every operation
+ * on operands whose steps are negative, against copies of them. */
 #include "tests/core/program/eager_step.h"
 #include "tests/core/program/op_samples.h"
 
@@ -26,7 +26,8 @@ static void order_is_that_of_the_text(void **state)
 {
     rp_run *run = step_new();
     rp_tensor x = put_f32(run, SHAPE(6), (float[]){2, nan_f32, -0.0f, 0, 2, -inf_f32}), i, y;
-    rp_tensor line = put_f32(run, SHAPE(4), (float[]){1, 2, 2, 4}), v = put_f32(run, SHAPE(3), (float[]){2, 0, nan_f32});
+    rp_tensor line = put_f32(run, SHAPE(4), (float[]){1, 2, 2, 4}),
+              v = put_f32(run, SHAPE(3), (float[]){2, 0, nan_f32});
 
     (void)state;
     y = rp_sort(x, 0, false, &i);
@@ -71,21 +72,26 @@ static void places_along_an_axis_are_taken_and_put(void **state)
     assert_f32(run, rp_scatter_along(x, i, put_f32(run, SHAPE(2, 2), (float[]){7, 8, 9, 10}), 1, RP_SCATTER_SET),
                SHAPE(2, 3), (float[]){8, 2, 7, 4, 10, 6});
     assert_f32(run,
-               rp_index_put(x, put_i64(run, SHAPE(2), (int64_t[]){1, 1}), put_f32(run, SHAPE(2, 3), (float[]){1, 2, 3, 4, 5, 6}), 0,
-                            RP_SCATTER_ADD),
+               rp_index_put(x, put_i64(run, SHAPE(2), (int64_t[]){1, 1}),
+                            put_f32(run, SHAPE(2, 3), (float[]){1, 2, 3, 4, 5, 6}), 0, RP_SCATTER_ADD),
                SHAPE(2, 3), (float[]){1, 2, 3, 9, 12, 15});
     assert_f32(run, rp_gather_nd(x, put_i64(run, SHAPE(2, 2), (int64_t[]){1, 2, 0, 1})), SHAPE(2), (float[]){6, 2});
     assert_f32(run, rp_gather_nd(x, put_i64(run, SHAPE(2, 1), (int64_t[]){1, 0})), SHAPE(2, 3),
                (float[]){4, 5, 6, 1, 2, 3});
-    assert_f32(run, rp_scatter_nd(x, put_i64(run, SHAPE(2, 2), (int64_t[]){1, 2, 1, 2}), put_f32(run, SHAPE(2), (float[]){7, 8}), RP_SCATTER_SET),
+    assert_f32(run,
+               rp_scatter_nd(x, put_i64(run, SHAPE(2, 2), (int64_t[]){1, 2, 1, 2}),
+                             put_f32(run, SHAPE(2), (float[]){7, 8}), RP_SCATTER_SET),
                SHAPE(2, 3), (float[]){1, 2, 3, 4, 5, 8});
     assert_i64(run, rp_bincount(i, rp_no_tensor(), 4), SHAPE(4), (int64_t[]){1, 2, 1, 0});
     assert_f32(run, rp_bincount(at, s, 3), SHAPE(3), (float[]){5, 0, 0x1p24f});
-    assert_i64(run, rp_histogram(put_f32(run, SHAPE(7), (float[]){0, 0.5f, 1, 2, -0.1f, 2.1f, nan_f32}), 2, 0, 2), SHAPE(2),
-               (int64_t[]){2, 2});
-    assert_f32(run, rp_embedding_bag(x, put_i64(run, SHAPE(1, 2), (int64_t[]){0, 1}), RP_BAG_SUM), SHAPE(1, 3), (float[]){5, 7, 9});
-    assert_f32(run, rp_embedding_bag(x, put_i64(run, SHAPE(1, 2), (int64_t[]){0, 1}), RP_BAG_MEAN), SHAPE(1, 3), (float[]){2.5f, 3.5f, 4.5f});
-    assert_f32(run, rp_embedding_bag(x, put_i64(run, SHAPE(1, 2), (int64_t[]){0, 1}), RP_BAG_MAX), SHAPE(1, 3), (float[]){4, 5, 6});
+    assert_i64(run, rp_histogram(put_f32(run, SHAPE(7), (float[]){0, 0.5f, 1, 2, -0.1f, 2.1f, nan_f32}), 2, 0, 2),
+               SHAPE(2), (int64_t[]){2, 2});
+    assert_f32(run, rp_embedding_bag(x, put_i64(run, SHAPE(1, 2), (int64_t[]){0, 1}), RP_BAG_SUM), SHAPE(1, 3),
+               (float[]){5, 7, 9});
+    assert_f32(run, rp_embedding_bag(x, put_i64(run, SHAPE(1, 2), (int64_t[]){0, 1}), RP_BAG_MEAN), SHAPE(1, 3),
+               (float[]){2.5f, 3.5f, 4.5f});
+    assert_f32(run, rp_embedding_bag(x, put_i64(run, SHAPE(1, 2), (int64_t[]){0, 1}), RP_BAG_MAX), SHAPE(1, 3),
+               (float[]){4, 5, 6});
     rp_run_free(run);
 }
 
@@ -143,7 +149,8 @@ static void views_and_copies_rearrange(void **state)
 
     (void)state;
     assert_f32(run, rp_slice_step(v, (size_t[]){4}, (size_t[]){3}, (int64_t[]){-2}), SHAPE(3), (float[]){4, 2, 0});
-    assert_f32(run, rp_slice_step(x, (size_t[]){1, 0}, (size_t[]){2, 2}, (int64_t[]){-1, 2}), SHAPE(2, 2), (float[]){4, 6, 1, 3});
+    assert_f32(run, rp_slice_step(x, (size_t[]){1, 0}, (size_t[]){2, 2}, (int64_t[]){-1, 2}), SHAPE(2, 2),
+               (float[]){4, 6, 1, 3});
     assert_f32(run, rp_flip(x, AXES(1)), SHAPE(2, 3), (float[]){3, 2, 1, 6, 5, 4});
     assert_f32(run, rp_flip(x, AXES(0, -1)), SHAPE(2, 3), (float[]){6, 5, 4, 3, 2, 1});
     assert_f32(run, rp_roll(v, 2, 0), SHAPE(5), (float[]){3, 4, 0, 1, 2});
@@ -182,7 +189,8 @@ static void padding_comes_from_where_it_says(void **state)
     assert_f32(run, rp_pad_with(v, two, one, RP_PAD_REFLECT, 0), SHAPE(6), (float[]){3, 2, 1, 2, 3, 2});
     assert_f32(run, rp_pad_with(v, two, one, RP_PAD_EDGE, 0), SHAPE(6), (float[]){1, 1, 1, 2, 3, 3});
     assert_f32(run, rp_pad_with(v, two, one, RP_PAD_CIRCULAR, 0), SHAPE(6), (float[]){2, 3, 1, 2, 3, 1});
-    assert_f32(run, rp_pad_with(six(run), zero, right, RP_PAD_REFLECT, 0), SHAPE(2, 4), (float[]){1, 2, 3, 2, 4, 5, 6, 5});
+    assert_f32(run, rp_pad_with(six(run), zero, right, RP_PAD_REFLECT, 0), SHAPE(2, 4),
+               (float[]){1, 2, 3, 2, 4, 5, 6, 5});
     rp_run_free(run);
 }
 
@@ -198,8 +206,8 @@ static void products_over_named_axes(void **state)
     assert_f32(run, rp_einsum("ij,jk", (rp_tensor[]){x, t}, 2), SHAPE(2, 2), (float[]){14, 32, 32, 77});
     assert_f32(run, rp_einsum("ij , jk -> ki", (rp_tensor[]){square, x}, 2), SHAPE(3, 2),
                (float[]){9, 19, 12, 26, 15, 33});
-    assert_f32(run, rp_einsum("bij,bjk->bik", (rp_tensor[]){two, rp_stack((rp_tensor[]){t, t}, 2, 0)}, 2), SHAPE(2, 2, 2),
-               (float[]){14, 32, 32, 77, 14, 32, 32, 77});
+    assert_f32(run, rp_einsum("bij,bjk->bik", (rp_tensor[]){two, rp_stack((rp_tensor[]){t, t}, 2, 0)}, 2),
+               SHAPE(2, 2, 2), (float[]){14, 32, 32, 77, 14, 32, 32, 77});
     assert_f32(run, rp_einsum("ii", &square, 1), 0, NULL, (float[]){5});
     assert_f32(run, rp_einsum("ii->i", &square, 1), SHAPE(2), (float[]){1, 4});
     assert_f32(run, rp_einsum("ij->ji", &x, 1), SHAPE(3, 2), (float[]){1, 4, 2, 5, 3, 6});
@@ -207,11 +215,89 @@ static void products_over_named_axes(void **state)
     assert_f32(run, rp_einsum("i,j->ij", (rp_tensor[]){v, v}, 2), SHAPE(3, 3),
                (float[]){1, 10, 100, 10, 100, 1000, 100, 1000, 10000});
     assert_f32(run, rp_einsum("ij,ij,j->i", (rp_tensor[]){x, x, v}, 3), SHAPE(2), (float[]){941, 3866});
-    assert_f32(run, rp_einsum("bij,kj->ibk", (rp_tensor[]){two, x}, 2), SHAPE(2, 2, 2), (float[]){14, 32, 14, 32, 32, 77, 32, 77});
+    assert_f32(run, rp_einsum("bij,kj->ibk", (rp_tensor[]){two, x}, 2), SHAPE(2, 2, 2),
+               (float[]){14, 32, 14, 32, 32, 77, 32, 77});
     assert_f32(run, rp_tensordot(two, x, (int[]){1, 2}, (int[]){0, 1}, 2), SHAPE(2), (float[]){91, 91});
     assert_f32(run, rp_tensordot(v, square, NULL, NULL, 0), SHAPE(3, 2, 2),
                (float[]){1, 2, 3, 4, 10, 20, 30, 40, 100, 200, 300, 400});
     rp_run_free(run);
+}
+
+/* ---- mistakes ---- */
+
+typedef void broken(rp_run *run, rp_tensor x, rp_tensor i); /* x f32[2,3], i i64[2,1] = {0, 9} */
+
+#define MISTAKE(name, ...) \
+    static void name(rp_run *run, rp_tensor x, rp_tensor i) \
+    { \
+        (void)run, (void)i; \
+        __VA_ARGS__; \
+    }
+MISTAKE(m_sort_axis, rp_sort(x, 2, false, NULL))
+MISTAKE(m_sort_scalar,
+        rp_emit(x.graph, RP_OP_sort, NULL, (rp_tensor[]){rp_sum(x, NULL, 0, false)}, 1, (rp_tensor[3]){0}))
+MISTAKE(m_topk, rp_topk(x, 4, 1, true, NULL))
+MISTAKE(m_take_shape, rp_take_along(x, rp_transpose(i, NULL), 1))
+MISTAKE(m_take_index, rp_take_along(x, i, 1))
+MISTAKE(m_take_dtype, rp_take_along(x, x, 1))
+MISTAKE(m_scatter_mode, rp_scatter_along(x, i, rp_slice(x, (size_t[]){0, 0}, (size_t[]){2, 1}), 1, (rp_scatter)9))
+MISTAKE(m_scatter_source, rp_scatter_along(x, i, x, 1, RP_SCATTER_SET))
+MISTAKE(m_scatter_bool, rp_tensor m = rp_gt(x, x);
+        rp_scatter_along(m, i, rp_slice(m, (size_t[]){0, 0}, (size_t[]){2, 1}), 1, RP_SCATTER_MAX))
+MISTAKE(m_nd, rp_gather_nd(x, put_i64(run, SHAPE(1, 2), (int64_t[]){0, 4})))
+MISTAKE(m_nd_rank, rp_gather_nd(x, put_i64(run, SHAPE(1, 3), (int64_t[]){0, 0, 0})))
+MISTAKE(m_sorted, rp_searchsorted(x, rp_transpose(x, NULL), false))
+MISTAKE(m_step, rp_slice_step(x, (size_t[]){0, 2}, (size_t[]){1, 3}, (int64_t[]){1, -2}))
+MISTAKE(m_step_none, rp_slice_step(x, (size_t[]){0, 2}, (size_t[]){1, 1}, (int64_t[]){1, 0}))
+MISTAKE(m_split, rp_tensor out[2]; rp_split(x, (size_t[]){1, 1}, 2, 1, out))
+MISTAKE(m_pad, rp_pad_with(x, (size_t[]){0, 3}, (size_t[]){0, 0}, RP_PAD_REFLECT, 0))
+MISTAKE(m_einsum_text, rp_einsum("ij,jk->iq", (rp_tensor[]){x, x}, 2))
+MISTAKE(m_einsum_length, rp_einsum("ij,jk->ik", (rp_tensor[]){x, x}, 2))
+MISTAKE(m_einsum_rank, rp_einsum("ijk->i", &x, 1))
+MISTAKE(m_dot, rp_tensordot(x, x, (int[]){0}, (int[]){1}, 1))
+MISTAKE(m_mask, rp_nonzero(x, 1))
+
+static const struct {
+    broken *call;
+    rp_status status;
+    const char *fragment;
+} mistakes[] = {
+    {m_sort_axis, RP_ESHAPE, "sort: axis 2 is not an axis of f32[2,3], expected -2 to 1"},
+    {m_sort_scalar, RP_ESHAPE, "sort: found f32[], expected rank 1 or more"},
+    {m_topk, RP_ESHAPE, "topk: found k 4 for f32[2,3], expected 0 to the length of the last axis"},
+    {m_take_shape, RP_ESHAPE, "take_along: found f32[2,3] and i64[1,2], expected i32 or i64 indices with the first's"},
+    {m_take_index, RP_EDATA, "take_along: index 9 at position 1 is out of range, expected 0 to 2"},
+    {m_take_dtype, RP_ESHAPE, "take_along: found f32[2,3] and f32[2,3], expected i32 or i64"},
+    {m_scatter_mode, RP_ESHAPE, "scatter_along: found mode 9, expected 0 (set), 1 (add)"},
+    {m_scatter_source, RP_ESHAPE, "scatter_along: found i64[2,1] and f32[2,3], expected a source of the index's shape"},
+    {m_scatter_bool, RP_ESHAPE, "scatter_along: found bool[2,3], expected numbers, or mode 0"},
+    {m_nd, RP_EDATA, "gather: index 4 at position 0 is out of range, expected 0 to 2"},
+    {m_nd_rank, RP_ESHAPE, "gather_nd: found f32[2,3] and places i64[1,3], expected [.., r]"},
+    {m_sorted, RP_ESHAPE, "searchsorted: found f32[2,3] and f32[3,2], expected one dtype"},
+    {m_step, RP_ESHAPE, "slice_step: begin [0,2], size [1,3], step [1,-2] do not lie in f32[2,3]"},
+    {m_step_none, RP_ESHAPE, "slice_step: begin [0,2], size [1,1], step [1,0] do not lie"},
+    {m_split, RP_ESHAPE, "split: the sizes do not add up to 3, the length of axis 1"},
+    {m_pad, RP_ESHAPE, "pad_with: found 3 elements at axis 1 of length 3, expected below the length"},
+    {m_einsum_text, RP_EARG, "einsum: \"ij,jk->iq\": axes of one letter have different lengths"},
+    {m_einsum_length, RP_EARG, "axes of one letter have different lengths"},
+    {m_einsum_rank, RP_EARG, "an operand has another rank than letters"},
+    {m_dot, RP_ESHAPE, "tensordot: axes 0 and 1 are not of one length"},
+    {m_mask, RP_ESHAPE, "nonzero: found a mask of f32, expected bool"},
+};
+
+static void each_mistake_is_one_clear_error(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < COUNT(mistakes); k++) {
+        rp_run *run = step_new();
+        rp_error err = {0};
+
+        mistakes[k].call(run, six(run), put_i64(run, SHAPE(2, 1), (int64_t[]){0, 9}));
+        if (rp_step_end(run, &err) != mistakes[k].status || !strstr(err.text, mistakes[k].fragment))
+            fail_msg("mistake %zu: expected %s with \"%s\", found %s: %s", k, rp_status_name(mistakes[k].status),
+                     mistakes[k].fragment, rp_status_name(err.status), err.text);
+        rp_run_free(run);
+    }
 }
 
 /* ---- operands whose steps are negative ---- */
@@ -282,6 +368,7 @@ int main(void)
         cmocka_unit_test(views_and_copies_rearrange),
         cmocka_unit_test(padding_comes_from_where_it_says),
         cmocka_unit_test(products_over_named_axes),
+        cmocka_unit_test(each_mistake_is_one_clear_error),
         cmocka_unit_test(negative_steps_have_the_bits_of_copies),
     };
 

@@ -90,16 +90,16 @@ static double median_ms(const rp_kernel *kernel, const rp_kernel_args *args, int
 static void measure(const row *r, const rp_kernel_table *kernels, int repeats)
 {
     const size_t n = r->is_line ? line[0] : rows[0] * rows[1], last = r->is_line ? line[0] : rows[1];
-    float *x = room(n * sizeof *x), *y = room(n * sizeof *y), *source = room(n * sizeof *source);
+    float *x = room(n * sizeof *x), *y = room(n * sizeof *y);
     int64_t *index = room(n * sizeof *index), *place = room(n * sizeof *place);
     rp_view in[3] = {view_of(x, RP_F32, r->is_line, last), view_of(index, RP_I64, r->is_line, last),
-                     view_of(source, RP_F32, r->is_line, last)};
+                     view_of(x, RP_F32, r->is_line, last)};
     rp_view out[2] = {view_of(y, RP_F32, r->is_line, last), view_of(place, RP_I64, r->is_line, last)};
     rp_attr attr[RP_MAX_ATTR] = {{0}};
     rp_kernel_args args = {in, 1, out, 1, attr};
 
     for (size_t i = 0; i < n; i++) {
-        x[i] = source[i] = (float)rp_normal_f64(rp_random_block(1, 0, 0, i));
+        x[i] = (float)rp_normal_f64(rp_random_block(1, 0, 0, i));
         index[i] = (int64_t)(rp_random_u32(2, 0, 0, i) % last);
     }
     if (r->id == RP_K_sort || r->id == RP_K_topk) {
@@ -123,7 +123,7 @@ static void measure(const row *r, const rp_kernel_table *kernels, int repeats)
         args.n_in = r->id == RP_K_take_along ? 2 : 3;
     }
     printf("%-34s %9.3f ms\n", r->name, median_ms(kernels->kernel[r->id], &args, repeats));
-    free(x), free(y), free(source), free(index), free(place);
+    free(x), free(y), free(index), free(place);
 }
 
 int main(int argc, char **argv)
