@@ -130,6 +130,5 @@ rp_tensor rp_info_nce_loss(rp_tensor query, rp_tensor key, double temperature, r
         return rp_no_tensor();
     logits = rp_matmul(q, k);
     logits = rp_div(logits, C(logits, temperature));
-    return rp_cross_entropy_loss(logits, rp_iota(query.graph, RP_I64, n),
-                                 &(rp_class_options){.reduction = reduction});
+    return rp_cross_entropy_loss(logits, rp_iota(query.graph, RP_I64, n), &(rp_class_options){.reduction = reduction});
 }
