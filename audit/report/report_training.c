@@ -23,7 +23,7 @@ static void put_optimizer(rp_report_view *r)
     rp_buffer_text(r->out, rp_optimizer_names[kind]);
     put_shortest(r->out, ", learning rate ", recipe->train.optimizer.lr);
     put_shortest(r->out, ", weight decay ", recipe->train.optimizer.weight_decay);
-    if (kind == RP_OPT_ADAM || kind == RP_OPT_ADAMW) {
+    if (kind == RP_OPT_ADAM || kind == RP_OPT_ADAMW || kind == RP_OPT_LION) {
         put_shortest(r->out, ", \xCE\xB2\xE2\x82\x81 ", recipe->train.optimizer.beta1);
         put_shortest(r->out, ", \xCE\xB2\xE2\x82\x82 ", recipe->train.optimizer.beta2);
     }

@@ -33,39 +33,51 @@ static void read_decay(rp_node_reader *reader, const rp_node *map, rp_recipe *ou
     out->train.optimizer.decay_all = decay == 1;
 }
 
+static double default_lr(const rp_recipe *recipe, int kind)
+{
+    const bool adam = kind == RP_OPT_ADAM || kind == RP_OPT_ADAMW;
+
+    if (kind == RP_OPT_LION || kind == RP_OPT_ADAGRAD)
+        return kind == RP_OPT_LION ? 0.0001 : 0.01;
+    return adam && recipe->train.epochs == RP_EPOCHS_BY_ROWS ? 0.003 : 0.001;
+}
+
 static void read_optimizer(rp_node_reader *reader, const rp_node *train, rp_recipe *out)
 {
     static const char *const keys[] = {"kind",     "lr",    "weight_decay", "decay", "momentum",
                                        "nesterov", "beta1", "beta2",        "alpha", "eps"};
     const rp_node *map = rp_node_section(reader, train, "train.optimizer");
     int kind;
-    bool adam;
+    bool betas;
 
     if (map == NULL)
         return;
     rp_recipe_check_keys(reader, map, "train.optimizer", keys, COUNT(keys));
-    rp_node_read_choice(reader, map, "train.optimizer.kind", &kind, RP_OPT_ADAMW, rp_optimizer_names, 4);
+    rp_node_read_choice(reader, map, "train.optimizer.kind", &kind, RP_OPT_ADAMW, rp_optimizer_names, 6);
     out->train.optimizer.kind = (rp_optimizer_kind)kind;
-    adam = kind == RP_OPT_ADAM || kind == RP_OPT_ADAMW;
-    rp_recipe_real(reader, map, "train.optimizer.lr", &out->train.optimizer.lr,
-                   adam && out->train.epochs == RP_EPOCHS_BY_ROWS ? 0.003 : 0.001, &positive_range);
+    betas = kind == RP_OPT_ADAM || kind == RP_OPT_ADAMW || kind == RP_OPT_LION;
+    rp_recipe_real(reader, map, "train.optimizer.lr", &out->train.optimizer.lr, default_lr(out, kind), &positive_range);
     rp_recipe_real(reader, map, "train.optimizer.weight_decay", &out->train.optimizer.weight_decay,
                    kind == RP_OPT_ADAMW ? 0.01 : 0, &non_negative_range);
     read_decay(reader, map, out);
-    if (rp_node_applies(reader, map, "train.optimizer.momentum", !adam, "to sgd and rmsprop"))
+    if (rp_node_applies(reader, map, "train.optimizer.momentum", kind == RP_OPT_SGD || kind == RP_OPT_RMSPROP,
+                        "to sgd and rmsprop"))
         rp_recipe_real(reader, map, "train.optimizer.momentum", &out->train.optimizer.momentum, 0, &fraction_range);
     if (rp_node_applies(reader, map, "train.optimizer.nesterov", kind == RP_OPT_SGD, "to sgd"))
         rp_node_read_bool(reader, map, "train.optimizer.nesterov", &out->train.optimizer.nesterov, false);
     if (out->train.optimizer.nesterov && out->train.optimizer.momentum == 0)
         rp_node_refuse(reader, map, "train.optimizer.nesterov", "needs momentum above 0");
-    if (rp_node_applies(reader, map, "train.optimizer.beta1", adam, "to adam and adamw"))
+    if (rp_node_applies(reader, map, "train.optimizer.beta1", betas, "to adam, adamw and lion"))
         rp_recipe_real(reader, map, "train.optimizer.beta1", &out->train.optimizer.beta1, 0.9, &fraction_range);
-    if (rp_node_applies(reader, map, "train.optimizer.beta2", adam, "to adam and adamw"))
-        rp_recipe_real(reader, map, "train.optimizer.beta2", &out->train.optimizer.beta2, 0.999, &fraction_range);
+    if (rp_node_applies(reader, map, "train.optimizer.beta2", betas, "to adam, adamw and lion"))
+        rp_recipe_real(reader, map, "train.optimizer.beta2", &out->train.optimizer.beta2,
+                       kind == RP_OPT_LION ? 0.99 : 0.999, &fraction_range);
     if (rp_node_applies(reader, map, "train.optimizer.alpha", kind == RP_OPT_RMSPROP, "to rmsprop"))
         rp_recipe_real(reader, map, "train.optimizer.alpha", &out->train.optimizer.alpha, 0.99, &fraction_range);
-    if (rp_node_applies(reader, map, "train.optimizer.eps", kind != RP_OPT_SGD, "to adam, adamw and rmsprop"))
-        rp_recipe_real(reader, map, "train.optimizer.eps", &out->train.optimizer.eps, 1e-8, &positive_range);
+    if (rp_node_applies(reader, map, "train.optimizer.eps", kind != RP_OPT_SGD && kind != RP_OPT_LION,
+                        "to adam, adamw, rmsprop and adagrad"))
+        rp_recipe_real(reader, map, "train.optimizer.eps", &out->train.optimizer.eps,
+                       kind == RP_OPT_ADAGRAD ? 1e-10 : 1e-8, &positive_range);
 }
 
 static void read_schedule(rp_node_reader *reader, const rp_node *train, rp_recipe *out)

@@ -22,7 +22,14 @@ typedef enum rp_loss {
     RP_LOSS_POISSON,
     RP_LOSS_GAMMA
 } rp_loss;
-typedef enum rp_optimizer_kind { RP_OPT_SGD, RP_OPT_ADAM, RP_OPT_ADAMW, RP_OPT_RMSPROP } rp_optimizer_kind;
+typedef enum rp_optimizer_kind {
+    RP_OPT_SGD,
+    RP_OPT_ADAM,
+    RP_OPT_ADAMW,
+    RP_OPT_RMSPROP,
+    RP_OPT_LION,
+    RP_OPT_ADAGRAD
+} rp_optimizer_kind;
 typedef enum rp_schedule_kind { RP_SCHED_CONSTANT, RP_SCHED_STEP, RP_SCHED_COSINE } rp_schedule_kind;
 typedef enum rp_family { RP_FAMILY_GAUSSIAN, RP_FAMILY_POISSON, RP_FAMILY_GAMMA, RP_FAMILY_BINOMIAL } rp_family;
 typedef enum rp_column_kind {
@@ -259,16 +266,17 @@ typedef struct rp_recipe {
         rp_class_weight *class_weight; /* ascending by bytes */
         size_t n_class_weights;
         struct {                    /*   optimizer: mapping */
-            rp_optimizer_kind kind; /*     kind: [adamw] sgd|adam|adamw|rmsprop */
-            double lr;              /*     lr: [0.001; without epochs 0.003 of adam, adamw] > 0 */
+            rp_optimizer_kind kind; /*     kind: [adamw] sgd|adam|adamw|rmsprop|lion|adagrad */
+            double lr;              /*     lr: [0.001; lion 0.0001, adagrad 0.01; without epochs 0.003 of
+                                            adam, adamw] > 0 */
             double weight_decay;    /*     weight_decay: [0.01 for adamw, else 0] */
             bool decay_all;         /*     decay: [weights] weights: biases and norms have none; all. The JSON has it
                                             for weights only, and above 0 */
             double momentum;        /*     momentum: [0] sgd, rmsprop only */
             bool nesterov;          /*     nesterov: [false] sgd only, needs momentum > 0 */
-            double beta1, beta2;    /*     beta1: [0.9] beta2: [0.999] adam, adamw only */
+            double beta1, beta2;    /*     beta1: [0.9] beta2: [0.999; lion 0.99] adam, adamw, lion only */
             double alpha;           /*     alpha: [0.99] rmsprop only */
-            double eps;             /*     eps: [1e-8] not sgd */
+            double eps;             /*     eps: [1e-8; adagrad 1e-10] not sgd, lion */
         } optimizer;
         struct {                   /*   schedule: mapping */
             rp_schedule_kind kind; /*     kind: [constant; without epochs cosine] constant|step|cosine */

@@ -8,7 +8,7 @@
 
 extern const char *const rp_activation_names[4];
 extern const char *const rp_loss_names[6]; /* a recipe takes the first four */
-extern const char *const rp_optimizer_names[4];
+extern const char *const rp_optimizer_names[6];
 extern const char *const rp_schedule_names[3];
 extern const char *const rp_column_kind_names[RP_COLUMN_KINDS];
 extern const char *const rp_missing_rule_names[4];        /* numeric columns take the first three */

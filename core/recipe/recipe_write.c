@@ -9,7 +9,7 @@
 
 const char *const rp_activation_names[4] = {"relu", "gelu", "tanh", "sigmoid"};
 const char *const rp_loss_names[6] = {"auto", "bce", "cross_entropy", "mse", "poisson", "gamma"};
-const char *const rp_optimizer_names[4] = {"sgd", "adam", "adamw", "rmsprop"};
+const char *const rp_optimizer_names[6] = {"sgd", "adam", "adamw", "rmsprop", "lion", "adagrad"};
 const char *const rp_schedule_names[3] = {"constant", "step", "cosine"};
 const char *const rp_column_kind_names[RP_COLUMN_KINDS] = {"auto", "numeric", "categorical", "ignore", "date"};
 const char *const rp_missing_rule_names[4] = {"error", "mean", "median", "category"};
@@ -327,9 +327,9 @@ static void write_optimizer(writer train, const rp_recipe *recipe)
         put_real(w, "momentum", recipe->train.optimizer.momentum);
     if (kind == RP_OPT_SGD)
         put(w, "nesterov", rp_json_boolean(recipe->train.optimizer.nesterov));
-    else
+    else if (kind != RP_OPT_LION)
         put_real(w, "eps", recipe->train.optimizer.eps);
-    if (kind == RP_OPT_ADAM || kind == RP_OPT_ADAMW) {
+    if (kind == RP_OPT_ADAM || kind == RP_OPT_ADAMW || kind == RP_OPT_LION) {
         put_real(w, "beta1", recipe->train.optimizer.beta1);
         put_real(w, "beta2", recipe->train.optimizer.beta2);
     }

@@ -10,8 +10,8 @@
 #include "core/train/schedule.h"
 #include "core/train/trainer.h"
 
-static const char *const moment_of[][2] = {
-    {"optim.m", NULL}, {"optim.m", "optim.v"}, {"optim.m", "optim.v"}, {"optim.v", "optim.m"}};
+static const char *const moment_of[][2] = {{"optim.m", NULL},      {"optim.m", "optim.v"}, {"optim.m", "optim.v"},
+                                           {"optim.v", "optim.m"}, {"optim.m", NULL},      {"optim.s", NULL}};
 
 const char *rp_trainer_moment_name(const rp_trainer *t, size_t parameter, int i, char out[RP_NAME_MAX])
 {
@@ -24,7 +24,7 @@ int rp_trainer_moments(const rp_trainer *t)
 {
     if (t->recipe->train.exact)
         return 0;
-    return t->recipe->train.optimizer.kind == RP_OPT_SGD ? 1 : 2;
+    return moment_of[t->recipe->train.optimizer.kind][1] == NULL ? 1 : 2;
 }
 
 size_t rp_trainer_start_count(const rp_trainer *t)
@@ -119,6 +119,10 @@ static void build_update(const rp_trainer *t, rp_graph *g, rp_tensor *weight, rp
         else if (r->train.optimizer.kind == RP_OPT_RMSPROP)
             p = rp_rmsprop(weight[i], &moment[0], &moment[1], grad[i], lr, r->train.optimizer.alpha,
                            r->train.optimizer.eps, r->train.optimizer.momentum, decay);
+        else if (r->train.optimizer.kind == RP_OPT_LION)
+            p = rp_lion(weight[i], &moment[0], grad[i], lr, r->train.optimizer.beta1, r->train.optimizer.beta2, decay);
+        else if (r->train.optimizer.kind == RP_OPT_ADAGRAD)
+            p = rp_adagrad(weight[i], &moment[0], grad[i], lr, r->train.optimizer.eps, decay);
         else
             p = rp_sgd(weight[i], &moment[0], grad[i], lr, r->train.optimizer.momentum, r->train.optimizer.nesterov,
                        decay);

@@ -10,8 +10,8 @@
 
 /* ---- elementwise ---- */
 
-/* low where x < low, high where x > high: of reals and integers. An infinite bound is left out. The gradient passes where
- * x is not beyond a bound (rp_hardtanh's does not at a bound itself). */
+/* low where x < low, high where x > high: of reals and integers. An infinite bound is left out. The gradient passes
+ * where x is not beyond a bound (rp_hardtanh's does not at a bound itself). */
 RP_API rp_tensor rp_clamp(rp_tensor x, double low, double high);
 RP_API rp_tensor rp_isnan(rp_tensor x); /* bool, as the next two; of integers too, where all are finite */
 RP_API rp_tensor rp_isinf(rp_tensor x);
@@ -19,8 +19,8 @@ RP_API rp_tensor rp_isfinite(rp_tensor x);
 RP_API rp_tensor rp_reciprocal(rp_tensor x); /* 1 / x */
 RP_API rp_tensor rp_square(rp_tensor x);
 RP_API rp_tensor rp_bitwise_not(rp_tensor x); /* of integers */
-/* The quotient rounded down, and toward 0: of reals the whole number beside the rounded a / b, of integers rp_div_floor and
- * rp_div_trunc. */
+/* The quotient rounded down, and toward 0: of reals the whole number beside the rounded a / b, of integers rp_div_floor
+ * and rp_div_trunc. */
 RP_API rp_tensor rp_floor_divide(rp_tensor a, rp_tensor b);
 RP_API rp_tensor rp_trunc_divide(rp_tensor a, rp_tensor b);
 RP_API rp_tensor rp_xlogy(rp_tensor x, rp_tensor y); /* x log(y), 0 where x is 0 and y at most 0 */
@@ -30,20 +30,20 @@ RP_API rp_tensor rp_atanh(rp_tensor x); /* NaN beyond 1 */
 
 /* ---- activations ---- */
 
-RP_API rp_tensor rp_relu6(rp_tensor x);                      /* x between 0 and 6 */
-RP_API rp_tensor rp_hardsigmoid(rp_tensor x);                /* (x + 3) / 6 between 0 and 1 */
-RP_API rp_tensor rp_hardswish(rp_tensor x);                  /* x hardsigmoid(x) */
-RP_API rp_tensor rp_mish(rp_tensor x);                       /* x tanh(softplus(x)) */
-RP_API rp_tensor rp_selu(rp_tensor x);                       /* Klambauer and others 2017 */
-RP_API rp_tensor rp_celu(rp_tensor x, double alpha);         /* x, or alpha (e^(x / alpha) - 1) where x <= 0 */
-RP_API rp_tensor rp_softsign(rp_tensor x);                   /* x / (1 + |x|) */
-RP_API rp_tensor rp_logsigmoid(rp_tensor x);                 /* log of the sigmoid, without cancellation */
-RP_API rp_tensor rp_tanhshrink(rp_tensor x);                 /* x - tanh(x) */
-RP_API rp_tensor rp_softshrink(rp_tensor x, double lambda);  /* x less what of it lies between -lambda and lambda */
-RP_API rp_tensor rp_hardshrink(rp_tensor x, double lambda);  /* x, or 0 where |x| <= lambda */
+RP_API rp_tensor rp_relu6(rp_tensor x);                     /* x between 0 and 6 */
+RP_API rp_tensor rp_hardsigmoid(rp_tensor x);               /* (x + 3) / 6 between 0 and 1 */
+RP_API rp_tensor rp_hardswish(rp_tensor x);                 /* x hardsigmoid(x) */
+RP_API rp_tensor rp_mish(rp_tensor x);                      /* x tanh(softplus(x)) */
+RP_API rp_tensor rp_selu(rp_tensor x);                      /* Klambauer and others 2017 */
+RP_API rp_tensor rp_celu(rp_tensor x, double alpha);        /* x, or alpha (e^(x / alpha) - 1) where x <= 0 */
+RP_API rp_tensor rp_softsign(rp_tensor x);                  /* x / (1 + |x|) */
+RP_API rp_tensor rp_logsigmoid(rp_tensor x);                /* log of the sigmoid, without cancellation */
+RP_API rp_tensor rp_tanhshrink(rp_tensor x);                /* x - tanh(x) */
+RP_API rp_tensor rp_softshrink(rp_tensor x, double lambda); /* x less what of it lies between -lambda and lambda */
+RP_API rp_tensor rp_hardshrink(rp_tensor x, double lambda); /* x, or 0 where |x| <= lambda */
 RP_API rp_tensor rp_threshold(rp_tensor x, double threshold, double value); /* x, or the value where x <= threshold */
-RP_API rp_tensor rp_prelu(rp_tensor x, rp_tensor slope);     /* x, or slope x where x <= 0; slope broadcasts */
-RP_API rp_tensor rp_gelu_tanh(rp_tensor x);                  /* the approximation of gelu by a tanh */
+RP_API rp_tensor rp_prelu(rp_tensor x, rp_tensor slope); /* x, or slope x where x <= 0; slope broadcasts */
+RP_API rp_tensor rp_gelu_tanh(rp_tensor x);              /* the approximation of gelu by a tanh */
 RP_API rp_tensor rp_glu(rp_tensor x, int axis); /* the first half of the axis times the sigmoid of the second */
 
 /* ---- over axes, as the reductions of rp/tensor.h ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Losses, written in operations of rp/tensor.h (CONTRACT 11.2 lists the instructions). A target has the prediction's type
- * and shape, or broadcasts to it; labels are i32 or i64. They mean what PyTorch's of the same name mean: test_losses holds
- * values and gradients against its.
+ * Losses, written in operations of rp/tensor.h (CONTRACT 11.2 lists the instructions). A target has the prediction's
+ * type and shape, or broadcasts to it; labels are i32 or i64. They mean what PyTorch's of the same name mean:
+ * test_losses holds values and gradients against its.
  *
  * rp_mse, rp_bce_with_logits and rp_cross_entropy, all with the mean, are in rp/tensor.h. */
 #ifndef RP_LOSS_H
@@ -19,10 +19,10 @@ typedef enum rp_reduction {
 
 /* {0} is a good start. */
 typedef struct rp_class_options {
-    rp_tensor weight;  /* [classes]; weight.graph NULL: all 1. The mean is over the weights of the rows' classes */
-    bool ignore;       /* rows whose label is ignore_index count for nothing */
+    rp_tensor weight; /* [classes]; weight.graph NULL: all 1. The mean is over the weights of the rows' classes */
+    bool ignore;      /* rows whose label is ignore_index count for nothing */
     int64_t ignore_index;
-    double smoothing;  /* so much of a label is spread over all classes; 0 to 1, of cross entropy */
+    double smoothing; /* so much of a label is spread over all classes; 0 to 1, of cross entropy */
     rp_reduction reduction;
 } rp_class_options;
 
@@ -58,11 +58,12 @@ RP_API rp_tensor rp_margin_ranking_loss(rp_tensor a, rp_tensor b, rp_tensor y, d
 
 /* Rows of embeddings [.., n]. 1 - cos, or max(0, cos - margin) where y is not above 0. */
 RP_API rp_tensor rp_cosine_embedding_loss(rp_tensor a, rp_tensor b, rp_tensor y, double margin, rp_reduction reduction);
-/* max(0, margin + distance to the positive - distance to the negative), Euclidean, with 1e-6 added to each difference. */
+/* max(0, margin + distance to the positive - distance to the negative), Euclidean, with 1e-6 added to each difference.
+ */
 RP_API rp_tensor rp_triplet_margin_loss(rp_tensor anchor, rp_tensor positive, rp_tensor negative, double margin,
                                         rp_reduction reduction);
-/* Contrastive: of query and key [rows, n], scaled to length 1, row i of the one belongs to row i of the other; the cross
- * entropy of their inner products over the temperature (van den Oord and others 2018). */
+/* Contrastive: of query and key [rows, n], scaled to length 1, row i of the one belongs to row i of the other; the
+ * cross entropy of their inner products over the temperature (van den Oord and others 2018). */
 RP_API rp_tensor rp_info_nce_loss(rp_tensor query, rp_tensor key, double temperature, rp_reduction reduction);
 
 /* Calls say where they stand: see rp_site. Written by scripts/sites.py. */

@@ -15,6 +15,9 @@ static void FN(where_map)(const rp_walk *walk)
     const T *a = (const T *)walk->at[2], *b = (const T *)walk->at[3];
     const ptrdiff_t *s = walk->step;
 
+#ifdef RP_WHERE_SCALARS /* what the level brings for them */
+    RP_WHERE_SCALARS(y, c, a, b)
+#endif
     if (s[0] == 1 && s[1] == 1 && s[2] == 1 && s[3] == 1)
         RP_EACH(i, walk->run) y[i] = c[i] ? a[i] : b[i];
     else

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the calls share that are written in other calls (CONTRACT 11.2). In all of them an argument list holds at most one
- * call that appends, and a tensor that is none makes one that is none. */
+ * What the calls share that are written in other calls (CONTRACT 11.2). In all of them an argument list holds at most
+ * one call that appends, and a tensor that is none makes one that is none. */
 #ifndef CORE_PROGRAM_COMPOSED_COMPOSED_H
 #define CORE_PROGRAM_COMPOSED_COMPOSED_H
 

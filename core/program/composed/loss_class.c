@@ -91,10 +91,16 @@ static rp_tensor entropy(rp_tensor logits, rp_tensor labels)
 /* (1 - s) of the label's loss, and s of the mean of all classes'. */
 static rp_tensor smoothed(const rows *r, rp_tensor logits, double smoothing)
 {
-    rp_tensor log_p = rp_log_softmax(logits), own = rp_scale(weighted(r, picked(log_p, r->labels)), 1 - smoothing);
-    rp_tensor all = r->options->weight.graph ? rp_mul(log_p, r->options->weight) : log_p;
-    rp_tensor spread = rp_scale(rp_sum(all, last, 1, false), -smoothing / (double)classes_of(logits));
+    const double n = (double)classes_of(logits);
+    rp_tensor own = rp_scale(weighted(r, entropy(logits, r->labels)), 1 - smoothing), spread;
 
+    if (r->options->weight.graph) {
+        spread = rp_mul(rp_log_softmax(logits), r->options->weight);
+        spread = rp_scale(rp_sum(spread, last, 1, false), -smoothing / n);
+    } else {
+        spread = rp_logsumexp(logits, last, 1, false);
+        spread = rp_scale(rp_sub(spread, rp_mean(logits, last, 1, false)), smoothing);
+    }
     return rp_add(own, spread);
 }
 
@@ -130,6 +136,5 @@ rp_tensor rp_info_nce_loss(rp_tensor query, rp_tensor key, double temperature, r
         return rp_no_tensor();
     logits = rp_matmul(q, k);
     logits = rp_div(logits, C(logits, temperature));
-    return rp_cross_entropy_loss(logits, rp_iota(query.graph, RP_I64, n),
-                                 &(rp_class_options){.reduction = reduction});
+    return rp_cross_entropy_loss(logits, rp_iota(query.graph, RP_I64, n), &(rp_class_options){.reduction = reduction});
 }

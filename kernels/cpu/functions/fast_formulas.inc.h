@@ -46,6 +46,42 @@ static void bce_logits_block(float *y, const float *x, const float *target, size
     RP_EACH(i, n) y[i] = (relu_f32(x[i]) - x[i] * target[i]) + t[i];
 }
 
+/* CONTRACT 3.1 for quotients below 2^28, of which no product nor difference rounds; the rest of them, and infinities,
+ * by the formula. */
+RP_INLINE void rest_block(float *y, const float *a, const float *b, size_t n, bool as_divisor)
+{
+    float some[FORMULA_BLOCK];
+    int rare = 0;
+
+    RP_EACH(i, n)
+    {
+        const double x = __builtin_fabs((double)a[i]), by = __builtin_fabs((double)b[i]), q = x / by;
+        const double near = (q + 0x1p52) - 0x1p52, rest = x - (near > q ? near - 1 : near) * by;
+
+        some[i] = (float)(rest < 0 ? rest + by : rest);
+        rare |= !(q < 0x1p28 && by <= (double)__FLT_MAX__);
+    }
+    RP_EACH(i, n) some[i] = signed_as_f32(some[i], a[i]);
+    for (size_t i = 0; rare && i < n; i++) {
+        const double by = __builtin_fabs((double)b[i]);
+
+        if (!(__builtin_fabs((double)a[i]) / by < 0x1p28 && by <= (double)__FLT_MAX__))
+            some[i] = rest_f32(a[i], b[i]);
+    }
+    RP_EACH(i, n)
+    y[i] = as_divisor && some[i] != 0 && (some[i] < 0) != (b[i] < 0) ? some[i] + b[i] : some[i];
+}
+
+static void fmod_block(float *y, const float *a, const float *b, size_t n)
+{
+    rest_block(y, a, b, n, false);
+}
+
+static void remainder_block(float *y, const float *a, const float *b, size_t n)
+{
+    rest_block(y, a, b, n, true);
+}
+
 RP_INLINE void formula_run(const rp_walk *walk, fast_formula *formula)
 {
     float *y = walk->at[0];
@@ -119,6 +155,7 @@ RP_INLINE void formula_run(const rp_walk *walk, fast_formula *formula)
     const float q = (float)walk->attr[1].r;
 #define MAP2(name, cost, way, ...) BLOCK_ONLY_##way(name, 2)
 #define PAIR2 MAP2
+#define NUM2_BLOCK(name, ...) FAST_FORMULA(name, 2)
 #define BLOCK_ONLY_LOOP NOTHING
 #define BLOCK_ONLY_OWN NOTHING
 #define BLOCK_ONLY_BLOCK FAST_FORMULA

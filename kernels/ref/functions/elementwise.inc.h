@@ -17,8 +17,10 @@
 #ifdef RP_FAST_FORMULAS
 #include RP_FAST_FORMULAS
 #define MAPS_FAST(name) [RP_F32] = name##_fast_f32, [RP_F64] = name##_map_f64
+#define NUMBERS_FAST(name) MAPS_FAST(name), RP_INTEGERS(name)
 #else
 #define MAPS_FAST RP_REALS
+#define NUMBERS_FAST RP_NUMBERS
 #endif
 #define KERNEL_LOOP(name, n_in, cost) RP_ELEMENTWISE(name, n_in, 0, cost, RP_REALS(name));
 #define KERNEL_FAST(name, n_in, cost) RP_ELEMENTWISE(name, n_in, 0, cost, MAPS_FAST(name));
@@ -38,6 +40,7 @@
 #define PAIR2 MAP2
 #define NUM1(name, cost, ...) RP_ELEMENTWISE(name, 1, 0, cost, RP_NUMBERS(name));
 #define NUM2(name, cost, ...) RP_ELEMENTWISE(name, 2, 0, cost, RP_NUMBERS(name));
+#define NUM2_BLOCK(name, cost, ...) RP_ELEMENTWISE(name, 2, 0, cost, NUMBERS_FAST(name));
 #define INT2(name, ...) RP_ELEMENTWISE(name, 2, 0, light, RP_INTEGERS(name));
 #include "kernels/operations.def"
 

@@ -72,7 +72,11 @@ static rp_tensor divisors(rp_run *run)
 
 #define B given(run, 2)
 #define LAST (const int[]){1}, 1
-#define OPTIONS(...) &(rp_class_options){__VA_ARGS__}
+#define OPTIONS(...) \
+    &(rp_class_options) \
+    { \
+        __VA_ARGS__ \
+    }
 #define IGNORE .ignore = true, .ignore_index = -100
 
 typedef struct fact {
@@ -112,9 +116,9 @@ CALL(entropy_weighted, rp_cross_entropy_loss(x, labels(run, 2), OPTIONS(.weight 
 CALL(entropy_ignored, rp_cross_entropy_loss(x, labels(run, -100), OPTIONS(IGNORE)))
 CALL(entropy_smooth, rp_cross_entropy_loss(x, labels(run, 2), OPTIONS(.smoothing = 0.1)))
 CALL(entropy_all, rp_cross_entropy_loss(x, labels(run, -100), OPTIONS(IGNORE, .weight = weight(run), .smoothing = 0.1)))
-CALL(entropy_rows, rp_cross_entropy_loss(x, labels(run, -100),
-                                         OPTIONS(IGNORE, .weight = weight(run), .smoothing = 0.1,
-                                                 .reduction = RP_REDUCE_NONE)))
+CALL(entropy_rows,
+     rp_cross_entropy_loss(x, labels(run, -100),
+                           OPTIONS(IGNORE, .weight = weight(run), .smoothing = 0.1, .reduction = RP_REDUCE_NONE)))
 CALL(clamp, rp_clamp(x, -0.3, 0.5))
 CALL(xlogy, rp_xlogy(x, rp_sigmoid(given(run, 4))))
 CALL(asinh, rp_asinh(x))
@@ -295,8 +299,8 @@ static void lamb_steps_by_the_length_of_the_parameter(void **state)
     rp_run_free(run);
 }
 
-/* The step has singular values near 1 whatever those of the gradient are: here its rows are orthogonal, of lengths 8 and
- * 0.5, and stay so. A tall matrix steps as its transpose does, times sqrt(rows / columns). */
+/* The step has singular values near 1 whatever those of the gradient are: here its rows are orthogonal, of lengths 8
+ * and 0.5, and stay so. A tall matrix steps as its transpose does, times sqrt(rows / columns). */
 static void muon_steps_are_nearly_orthogonal(void **state)
 {
     static const double wide_g[6] = {8, 0, 0, 0, 0.3, 0.4}, tall_g[6] = {8, 0, 0, 0.3, 0, 0.4};

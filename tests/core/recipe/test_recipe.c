@@ -251,6 +251,8 @@ static const char *const accepted[] = {
     LEAST "train: {task: regression}\n",
     LEAST "  train_on_all: true\n",
     LEAST "train: {optimizer: {kind: sgd, momentum: 0.9, nesterov: true}, schedule: {kind: cosine, min_lr: 1e-5}}\n",
+    LEAST "train: {optimizer: {kind: lion, weight_decay: 0.1, beta2: 0.98}}\n",
+    LEAST "train: {optimizer: {kind: adagrad, eps: 1e-9}}\n",
     LEAST "  delimiter: \"\\t\"\n  columns:\nmodel:\ntrain:\n",
     "\xEF\xBB\xBF" LEAST "name: \"caf\xC3\xA9\"\n",
 };

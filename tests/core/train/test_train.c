@@ -342,7 +342,7 @@ static void assert_same_everywhere(const char *yaml, const char *what, int kind)
 
 static void threads_and_levels_change_no_bit_of_a_training(void **state)
 {
-    static const char *const optimizers[] = {"sgd", "adam", "adamw", "rmsprop"};
+    static const char *const optimizers[] = {"sgd", "adam", "adamw", "rmsprop", "lion", "adagrad"};
 
     (void)state;
     for (size_t o = 0; o < COUNT(optimizers); o++) {
