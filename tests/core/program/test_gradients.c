@@ -433,6 +433,32 @@ static void a_seed_that_is_the_operand_is_differentiated_once(void **state)
     rp_run_free(run);
 }
 
+/* 70 rows are more than the 64 lanes of a sum: the gradient of a lane reaches each row that joins it. */
+static void lanes_pass_their_gradients_to_all_rows(void **state)
+{
+    enum { ROWS = 70, N = 3 };
+    rp_run *run = step_new();
+    double values[ROWS * N], found[ROWS * N], z[ROWS * N];
+    rp_tensor x, g, one, zero, seed, d[RP_MAX_OUT], grad;
+
+    (void)state;
+    for (int i = 0; i < ROWS * N; i++)
+        values[i] = i * 37 % 101 / 50.0;
+    x = rp_reshape(feed_f64(run, "x", ROWS * N, values), 2, (size_t[]){ROWS, N});
+    g = rp_reshape(feed_f64(run, "g", ROWS * N, values), 2, (size_t[]){ROWS, N});
+    one = rp_fill(x.graph, RP_F64, 1, (size_t[]){N}, 1);
+    zero = rp_fill(x.graph, RP_F64, 1, (size_t[]){N}, 0);
+    seed = rp_fill(x.graph, RP_F64, 3, (size_t[]){1, 64, N}, 1);
+    rp_emit(x.graph, RP_OP_layer_norm_backward, &(rp_attr[RP_MAX_ATTR]){{.r = 0.1}}[0], (rp_tensor[]){g, x, one}, 3, d);
+    rp_vjp(&d[1], &seed, 1, &g, 1, &grad);
+    assert_int_equal(rp_read(run, grad, found, sizeof found, NULL), RP_OK);
+    assert_int_equal(rp_read(run, rp_layer_norm(x, one, zero, 0.1), z, sizeof z, NULL), RP_OK);
+    for (int i = 0; i < ROWS * N; i++)
+        if (!(__builtin_fabs(found[i] - z[i]) < 1e-12))
+            fail_msg("element %d: %.17g is not %.17g", i, found[i], z[i]);
+    rp_run_free(run);
+}
+
 /* relu and abs at 0, equal operands of maximum, equal maxima, x^0 at 0: where calculus has no answer the contract has.
  */
 static void kinks_and_ties_have_written_gradients(void **state)
@@ -616,6 +642,7 @@ int main(void)
         cmocka_unit_test(the_gradient_of_an_intermediate_value_stops_there),
         cmocka_unit_test(several_outputs_and_seeds_add_up),
         cmocka_unit_test(a_seed_that_is_the_operand_is_differentiated_once),
+        cmocka_unit_test(lanes_pass_their_gradients_to_all_rows),
         cmocka_unit_test(kinks_and_ties_have_written_gradients),
         cmocka_unit_test(a_gradient_passes_casts_between_reals_only),
         cmocka_unit_test(a_stopped_gradient_passes_nothing_and_changes_no_value),
