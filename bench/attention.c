@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Attention and its gradient in binary32, of full and causal rows, as compiled steps: what bench/peers/attention_torch.py
- * runs in PyTorch; with --written the same in products, masks and softmax instead.
+ * Attention and its gradient in binary32, of full and causal rows, as compiled steps: what
+ * bench/peers/attention_torch.py runs in PyTorch; with --written the same in products, masks and softmax instead.
  *
  *   build/release/bench/attention [--threads 1] [--rounds 7] [--written]
  *
