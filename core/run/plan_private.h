@@ -144,6 +144,8 @@ enum { MARK_EARLY = 1, MARK_UPDATE = 2 };
 rp_status rp_plan_outputs(rp_plan *plan, rp_error *err);
 /* Equal scans become one, and what a gradient would compute again is stored. Errors: RP_ENOMEM. */
 rp_status rp_plan_scans(rp_plan *plan, rp_error *err);
+/* Attention written in products and softmax becomes the operation. Errors: RP_ENOMEM. */
+rp_status rp_plan_attention(rp_plan *plan, rp_error *err);
 /* Which values are views, on whose memory, with which strides. */
 void rp_plan_views(rp_plan *plan);
 /* Finds equal instructions. Errors: RP_ENOMEM. */

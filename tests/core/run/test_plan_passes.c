@@ -22,10 +22,10 @@ static unsigned passes_of(uint64_t seed, unsigned i)
 {
     if (i < 2)
         return i ? 0 : RP_PASSES;
-    if (i < 10)
+    if (i < 11)
         return 1u << (i - 2);
-    if (i < 18)
-        return RP_PASSES & ~(1u << (i - 10));
+    if (i < 20)
+        return RP_PASSES & ~(1u << (i - 11));
     return rp_random_u32(seed, 1, 2, i) & RP_PASSES;
 }
 
@@ -39,7 +39,7 @@ static void every_choice_of_passes_gives_the_bits_of_the_eager_tape(void **state
         rp_program *p = seed < PROGRAMS ? random_program_new(seed + 1000, 4 + seed % 2, 6 - seed % 2)
                                         : random_chain_new(seed, 45, 47);
 
-        for (unsigned i = 0; i < 20; i++) {
+        for (unsigned i = 0; i < 22; i++) {
             plan_passes = passes_of(seed, i);
             snprintf(what, sizeof what, "seed %d, passes %u", (int)seed, plan_passes);
             assert_plan_is_eager(p, device, device, what);
