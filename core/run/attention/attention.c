@@ -9,7 +9,7 @@
 #include "core/run/plan_private.h"
 
 enum { NONE = UINT32_MAX };
-enum { SCORES_LEAST = 1 << 16 }; /* elements from which not having them pays */
+enum { SCORES_LEAST = 1 << 18 }; /* elements that leave the second cache: from there on not having them pays */
 
 /* One attention. Instructions, then values of the program. */
 typedef struct found {

@@ -4,7 +4,7 @@
 #include "tests/core/run/plan_steps.h"
 #include "rp/rp.h"
 
-enum { HEADS = 2, ROWS = 200, KEYS = 190, WIDTH = 8 };
+enum { HEADS = 2, ROWS = 400, KEYS = 390, WIDTH = 8 };
 
 typedef struct form {
     const char *name;
