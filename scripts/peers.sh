@@ -21,7 +21,7 @@ if ! cat "${lists[@]}" | cmp -s - build/peers/installed.txt; then
 fi
 cmake --preset release >/dev/null
 cmake --build build/release -j "$(nproc)" \
-    --target gemm conv winograd functions steps models bandwidth verify tables reprise_cli >/dev/null
+    --target gemm conv winograd functions steps models attention bandwidth verify tables reprise_cli >/dev/null
 grep -m1 'model name' /proc/cpuinfo | sed 's/.*: //' | tr -d '\n'
 printf ', %s processors, load %s, %s, %s\n\n' "$(nproc)" "$(cut -d' ' -f1 /proc/loadavg)" "$(date -u +%F)" \
     "$(git describe --always 2>/dev/null || true)"

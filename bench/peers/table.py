@@ -159,6 +159,23 @@ def norms():
             "PyTorch " + torch.__version__, mean(both), "norms_torch.py, one thread")
 
 
+def attention():
+    """Medians of rounds in which both sides take turns."""
+    import torch
+    for threads in ("1", "2"):
+        times = {}
+        for _ in range(int(ROUNDS)):
+            for side, text in (("own", bench("attention", "--threads", threads)),
+                               ("torch", run(sys.executable, PEERS / "attention_torch.py", threads))):
+                for name, took in re.findall(r"^(.* (?:forward|both)) ([\d.]+)", text, re.M):
+                    times.setdefault((side, name), []).append(float(took))
+        for name in [n for side, n in times if side == "own"]:
+            row("attention, %s, %s thread%s" % (name.replace("both", "forward and gradient"), threads, "s" * (threads > "1")),
+                "PyTorch %s, scaled_dot_product_attention" % torch.__version__,
+                statistics.median(times["torch", name]) / statistics.median(times["own", name]),
+                "attention --threads " + threads)
+
+
 def bits():
     """How many different results the same training has over threads and instruction sets."""
     import torch
@@ -180,7 +197,7 @@ def bits():
         sys.exit("peers: archives differ between threads or instruction sets")
 
 
-for part in (products, convolutions, functions, verifying, steps, networks, reductions, norms, bits):
+for part in (products, convolutions, functions, verifying, steps, networks, attention, reductions, norms, bits):
     part()
 print("| what | peer | peer's time over ours | command |\n|---|---|---|---|")
 for entry in rows:

@@ -80,6 +80,8 @@ static rp_status rewrite(rp_plan *plan, rp_error *err)
         status = rp_plan_scans(plan, err);
     if (status == RP_OK && plan->passes & RP_PASS_PADS)
         status = rp_plan_pads(plan, err);
+    if (status == RP_OK)
+        status = rp_plan_attention(plan, err);
     if (status == RP_OK && !plan->function)
         status = rp_plan_outputs(plan, err);
     plan->numbered = plan->top->bodies.numbered;

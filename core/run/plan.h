@@ -20,7 +20,8 @@ enum {
     RP_PASS_WRITE_OUT = 64, /* calls and maps are their frames' instructions: the other passes see through them */
     RP_PASS_SCANS = 128,    /* equal scans are executed once, with their history; gradients' functions may be split */
     RP_PASS_PADS = 256,     /* a sum of pads that meet edge to edge is their operands side by side */
-    RP_PASSES = 511
+    RP_PASS_ATTENTION = 512, /* attention written in products and softmax has no square of scores */
+    RP_PASSES = 1023
 };
 enum { RP_PLAN_WRITTEN_MAX = 32768 }; /* executed instructions of a program whose regions are written out */
 

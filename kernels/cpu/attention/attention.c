@@ -15,6 +15,7 @@
 
 #include "kernels/type_f32.h"
 #define BITS uint32_t
+#include "kernels/cpu/matmul/matmul_pack.inc.h"
 #include "kernels/cpu/attention/attention_tile.inc.h"
 #include "kernels/cpu/attention/attention_rows.inc.h"
 #include "kernels/cpu/attention/attention_type.inc.h"
@@ -22,6 +23,7 @@
 #include "kernels/type_f64.h"
 #undef BITS
 #define BITS uint64_t
+#include "kernels/cpu/matmul/matmul_pack.inc.h"
 #include "kernels/cpu/attention/attention_tile.inc.h"
 #include "kernels/cpu/attention/attention_rows.inc.h"
 #include "kernels/cpu/attention/attention_type.inc.h"

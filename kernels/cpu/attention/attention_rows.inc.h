@@ -4,7 +4,7 @@
  * no order of CONTRACT 4 and 7 is touched.
  *
  * Parameters, from kernels/type_f32.h or type_f64.h: T the type of the elements, FN(name) the name of its variant.
- * Before it: attention_tile.inc.h. Gives FN(block) and what works on it. */
+ * Before it: matmul_pack.inc.h, attention_tile.inc.h. Gives FN(block) and what works on it. */
 #if !defined(T) || !defined(FN)
 #error "a template: include one of kernels/type_f32.h and kernels/type_f64.h before it"
 #endif
@@ -108,26 +108,51 @@ static bool FN(hides)(const FN(block) * w, size_t key, size_t count)
            key + count > rp_attention_end(w->h->a, w->first);
 }
 
+/* The mask's element of query i of the block and key, as a pointer to bytes. */
+static const unsigned char *FN(mask_at)(const FN(block) * w, size_t i, size_t key)
+{
+    const rp_attention_matrix *mask = &w->h->mask;
+    const ptrdiff_t at = (ptrdiff_t)(w->first + i) * mask->row + (ptrdiff_t)key * mask->col;
+
+    return (const unsigned char *)mask->data + at * (w->h->chosen ? 1 : (ptrdiff_t)sizeof(T));
+}
+
+/* Puts `value` where the mask of bool is false. */
+static void FN(choose)(const FN(block) * w, T *x, size_t key, size_t count, T value)
+{
+    const ptrdiff_t col = w->h->mask.col;
+    T rows[KEYS * PANEL], columns[KEYS * PANEL];
+
+    for (size_t i = 0; i < w->count; i++) {
+        const unsigned char *from = FN(mask_at)(w, i, key);
+
+        if (col == 1)
+            RP_EACH(j, count) rows[i * KEYS + (size_t)j] = from[j] != 0;
+        else
+            for (size_t j = 0; j < count; j++)
+                rows[i * KEYS + j] = from[(ptrdiff_t)j * col] != 0;
+    }
+    memset(columns, 0, w->count < PANEL ? sizeof columns : 0);
+    FN(pack)(columns, PANEL, PANEL, rows, KEYS, 1, w->count, count);
+    RP_EACH(i, count * PANEL) x[i] = columns[i] != 0 ? x[i] : value;
+}
+
 /* Puts `value` where a place is hidden: `count` keys from `key` on. */
 static void FN(hide)(const FN(block) * w, T *x, size_t key, size_t count, T value)
 {
-    const rp_attention_head *h = w->h;
+    const rp_attending *a = w->h->a;
 
     if (!FN(hides)(w, key, count))
         return;
-    for (size_t i = 0; h->mask.data && h->chosen && i < w->count; i++) {
-        const unsigned char *mask = (const unsigned char *)h->mask.data + (ptrdiff_t)(w->first + i) * h->mask.row +
-                                    (ptrdiff_t)key * h->mask.col;
-
-        for (size_t j = 0; j < count; j++)
-            x[j * PANEL + i] = mask[(ptrdiff_t)j * h->mask.col] != 0 ? x[j * PANEL + i] : value;
-    }
+    if (w->h->mask.data && w->h->chosen)
+        FN(choose)(w, x, key, count, value);
     for (size_t i = 0; i < w->count; i++) {
-        const size_t begin = rp_attention_begin(h->a, w->first + i), end = rp_attention_end(h->a, w->first + i);
+        const size_t begin = rp_attention_begin(a, w->first + i), end = rp_attention_end(a, w->first + i);
 
-        for (size_t j = 0; j < count; j++)
-            if (key + j < begin || key + j >= end)
-                x[j * PANEL + i] = value;
+        for (size_t j = 0; j < count && key + j < begin; j++)
+            x[j * PANEL + i] = value;
+        for (size_t j = end > key ? end - key : 0; j < count; j++)
+            x[j * PANEL + i] = value;
     }
 }
 
@@ -135,13 +160,13 @@ static void FN(hide)(const FN(block) * w, T *x, size_t key, size_t count, T valu
 static void FN(add_mask)(const FN(block) * w, T *x, size_t key, size_t count)
 {
     const rp_attention_matrix *mask = &w->h->mask;
+    T columns[KEYS * PANEL];
 
-    for (size_t i = 0; i < w->count; i++) {
-        const T *from = (const T *)mask->data + (ptrdiff_t)(w->first + i) * mask->row + (ptrdiff_t)key * mask->col;
-
-        for (size_t j = 0; j < count; j++)
-            x[j * PANEL + i] += from[(ptrdiff_t)j * mask->col];
-    }
+    memset(columns, 0, w->count < PANEL ? sizeof columns : 0);
+    FN(pack)
+    (columns, PANEL, PANEL, (const T *)(const void *)FN(mask_at)(w, 0, key), mask->row, mask->col, w->count, count);
+    for (size_t i = 0; i < count * PANEL; i += WIDTH)
+        FN(vec_store)(x + i, FN(vec_load)(x + i) + FN(vec_load)(columns + i));
 }
 
 /* The masked scores of keys [begin, end), and what of them is the greatest so far. */
@@ -238,13 +263,10 @@ static void FN(join)(FN(block) * w, const T *weights, const T *over, FN(rows_of)
 /* Rows [first, first + count) of x, each of `width` elements, as the columns of a panel; the rest of it is 0. */
 static void FN(pack_panel)(T *to, const rp_attention_matrix *x, size_t first, size_t count, size_t width)
 {
-    const T *from = (const T *)x->data + (ptrdiff_t)first * x->row;
-
     if (count < PANEL)
         memset(to, 0, width * PANEL * sizeof(T));
-    for (size_t i = 0; i < count; i++, from += x->row)
-        for (size_t l = 0; l < width; l++)
-            to[l * PANEL + i] = from[(ptrdiff_t)l * x->col];
+    FN(pack)
+    (to, PANEL, PANEL, (const T *)x->data + (ptrdiff_t)first * x->row, x->row, x->col, count, width);
 }
 
 /* The block's combination as rows of y; whether an element is -0. */

@@ -111,8 +111,8 @@ static void FN(pack)(T *to, size_t to_step, size_t width, const T *from, ptrdiff
 
 /* The same from bf16: widened into rows of T beside, in whichever order they lie, and packed from there. The source has
  * half the bytes, so this costs less than reading it saves. */
-static void FN(pack_bf16)(T *to, size_t to_step, size_t width, const uint16_t *from, ptrdiff_t across, ptrdiff_t along,
-                          size_t count, size_t k)
+static inline void FN(pack_bf16)(T *to, size_t to_step, size_t width, const uint16_t *from, ptrdiff_t across,
+                                 ptrdiff_t along, size_t count, size_t k)
 {
     T rows[PANEL][RP_MATMUL_CHUNK];
 

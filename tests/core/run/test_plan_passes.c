@@ -7,8 +7,8 @@
 #include "tests/core/run/plan_steps.h"
 #include "tests/kernels/random_chain.h"
 
-enum { PROGRAMS = 200, CHAINS = 48, WRONG = 480, WRONG_LEAST = 150, CHOICES = 2 * 9 + 4 };
-_Static_assert(RP_PASSES == (1 << 9) - 1, "CHOICES has each pass alone and each left out");
+enum { PROGRAMS = 200, CHAINS = 48, WRONG = 480, WRONG_LEAST = 150, CHOICES = 2 * 10 + 4 };
+_Static_assert(RP_PASSES == (1 << 10) - 1, "CHOICES has each pass alone and each left out");
 
 static rp_device *device_new(unsigned threads)
 {

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The pass of plans that finds attention written in products and softmax: the bits stay those of the eager tape, the
+ * square of scores is gone where nothing else reads it, and what looks alike and is not stays as it is. */
+#include "tests/core/run/plan_steps.h"
+#include "rp/rp.h"
+
+enum { HEADS = 2, ROWS = 400, KEYS = 390, WIDTH = 8 };
+
+typedef struct form {
+    const char *name;
+    bool scale, mask, both, extra, other; /* extra: the weights are a result; other: their gradient has another reader */
+    int wrt;                              /* with both: bits of q, k, v */
+    bool found;
+} form;
+
+static rp_tensor matrix(rp_graph *g, rp_input_kind kind, const char *name, int rank, size_t rows, size_t cols)
+{
+    rp_type type = {RP_F32, rank, {HEADS, rows, cols}};
+
+    if (rank == 2)
+        type = (rp_type){RP_F32, 2, {rows, cols}};
+    return rp_graph_input(g, kind, name, &type, NULL);
+}
+
+static rp_program *program_of(const form *f)
+{
+    rp_graph *g = rp_graph_new(NULL);
+    rp_tensor in[3], wrt[3], grad[3], z, y;
+    size_t n = 0;
+    char name[3] = "d0";
+    rp_error err = {0};
+    rp_program *p;
+
+    in[0] = matrix(g, RP_INPUT_STATE, "q", 3, ROWS, WIDTH);
+    in[1] = matrix(g, RP_INPUT_DATA, "k", 3, KEYS, WIDTH);
+    in[2] = matrix(g, RP_INPUT_FEED, "v", 3, KEYS, WIDTH);
+    z = rp_matmul(in[0], rp_transpose(in[1], NULL));
+    if (f->scale)
+        z = rp_scale(z, 0.25);
+    if (f->mask)
+        z = rp_add(z, matrix(g, RP_INPUT_DATA, "mask", 2, ROWS, KEYS));
+    z = rp_softmax(z);
+    y = rp_matmul(z, in[2]);
+    rp_graph_set(g, RP_OUTPUT_RESULT, "y", y);
+    if (f->extra)
+        rp_graph_set(g, RP_OUTPUT_RESULT, "weights", z);
+    for (int i = 0; i < 3; i++)
+        if (f->wrt >> i & 1)
+            wrt[n++] = in[i];
+    if (f->other)
+        wrt[n++] = z;
+    if (f->both) {
+        rp_tensor seed = matrix(g, RP_INPUT_FEED, "g", 3, ROWS, WIDTH);
+
+        rp_vjp(&y, &seed, 1, wrt, n, grad);
+        for (size_t i = 0; i < n; i++, name[1]++)
+            rp_graph_set(g, RP_OUTPUT_RESULT, name, grad[i]);
+        rp_graph_set(g, RP_OUTPUT_STATE, "q", rp_add(in[0], grad[0]));
+    }
+    if (rp_graph_status(g, &err) != RP_OK)
+        fail_msg("%s: %s", f->name, err.text);
+    p = rp_graph_take_program(g, &err);
+    assert_non_null(p);
+    return p;
+}
+
+static size_t bytes_of(const rp_program *p, rp_device *device, unsigned passes)
+{
+    store s = store_new(p);
+    rp_plan *plan;
+    size_t bytes;
+
+    plan_passes = passes;
+    plan = plan_new(p, device, &s);
+    bytes = rp_plan_arena_bytes(plan);
+    rp_plan_free(plan);
+    store_free(&s);
+    plan_passes = RP_PASSES;
+    return bytes;
+}
+
+static void attention_is_found_where_nothing_else_reads_its_square(void **state)
+{
+    static const form forms[] = {
+        {.name = "forward", .scale = true, .found = true},
+        {.name = "forward, mask, no scale", .mask = true, .found = true},
+        {.name = "both", .scale = true, .mask = true, .both = true, .wrt = 7, .found = true},
+        {.name = "both, no scale", .both = true, .wrt = 7, .found = true},
+        {.name = "both, of q and v", .scale = true, .both = true, .wrt = 5, .found = true},
+        {.name = "both, of q and k", .scale = true, .both = true, .wrt = 3, .found = true},
+        {.name = "the weights are a result", .scale = true, .extra = true},
+        {.name = "both, the weights are a result", .scale = true, .both = true, .wrt = 7, .extra = true},
+        {.name = "the weights' gradient is asked for", .scale = true, .both = true, .wrt = 1, .other = true}};
+    const size_t square = HEADS * ROWS * KEYS * sizeof(float);
+    rp_device *device;
+
+    (void)state;
+    assert_int_equal(rp_device_cpu_new(&device, NULL, 2, NULL), RP_OK);
+    for (size_t i = 0; i < COUNT(forms); i++) {
+        rp_program *p = program_of(&forms[i]);
+        const size_t without = bytes_of(p, device, RP_PASSES & ~(unsigned)RP_PASS_ATTENTION);
+        const size_t with = bytes_of(p, device, RP_PASSES);
+
+        assert_plan_is_eager(p, device, device, forms[i].name);
+        if (forms[i].found ? with + square > without : with != without)
+            fail_msg("%s: %zu bytes with the pass, %zu without", forms[i].name, with, without);
+        plan_passes = RP_PASS_ATTENTION; /* and where what is dead is executed */
+        assert_plan_is_eager(p, device, device, forms[i].name);
+        plan_passes = RP_PASSES;
+        rp_program_free(p);
+    }
+    rp_device_free(device);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(attention_is_found_where_nothing_else_reads_its_square),
+    };
+
+    return cmocka_run_group_tests_name("attention in plans", tests, NULL, NULL);
+}
