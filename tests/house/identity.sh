@@ -3,8 +3,9 @@
 # One archive id and byte-identical unsigned archives over threads 1, 2, 3, 7, every kernel level of the host, gcc and
 # clang, -O0 (of clang: the sanitized -O1 where that is built), -O3 and gcc's -O1; the build in BUILD_DIR is one of
 # these. What is compiled here is what decides bits and runs: the layers below audit, of their levels the reference and
-# the host's best; the rest of the command is the objects of BUILD_DIR. Recipes: the credit network where the data folder is present, the loans, and the golden recipes (all layers,
-# clipping, shards, images). Usage: identity.sh SOURCE_DIR BUILD_DIR
+# the host's best; the rest of the command is the objects of BUILD_DIR. Recipes: the credit network where the data
+# folder is present, the loans, and the golden recipes (all layers, clipping, shards, images). Usage: identity.sh
+# SOURCE_DIR BUILD_DIR
 set -euo pipefail
 source=$1
 built=$2
@@ -55,7 +56,8 @@ command_of() { # FOLDER COMPILER FLAGS: makes FOLDER/cli/reprise
             -ldl -lm >"$work/log" 2>&1)
 }
 
-here=$(sed -n 's/^CMAKE_C_COMPILER:[A-Z]*=\(.*\/\)*//p' "$built/CMakeCache.txt") # a name where the preset was given again
+# without its folder, which it does not have where the preset was given again
+here=$(sed -n 's/^CMAKE_C_COMPILER:[A-Z]*=\(.*\/\)*//p' "$built/CMakeCache.txt")
 grep -q '^CMAKE_BUILD_TYPE:[A-Z]*=Release' "$built/CMakeCache.txt" || here="$here, not -O3"
 compare "this build ($here)" "$reprise"
 for compiler in gcc clang; do
