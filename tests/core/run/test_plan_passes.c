@@ -7,8 +7,8 @@
 #include "tests/core/run/plan_steps.h"
 #include "tests/kernels/random_chain.h"
 
-enum { PROGRAMS = 200, CHAINS = 48, WRONG = 480, WRONG_LEAST = 150, CHOICES = 2 * 10 + 4 };
-_Static_assert(RP_PASSES == (1 << 10) - 1, "CHOICES has each pass alone and each left out");
+enum { PROGRAMS = 200, CHAINS = 48, WRONG = 480, WRONG_LEAST = 150, PASSES = 10, CHOICES = 2 * PASSES + 4 };
+_Static_assert(RP_PASSES == (1 << PASSES) - 1, "CHOICES has each pass alone and each left out");
 
 static rp_device *device_new(unsigned threads)
 {
@@ -23,10 +23,10 @@ static unsigned passes_of(uint64_t seed, unsigned i)
 {
     if (i < 2)
         return i ? 0 : RP_PASSES;
-    if (i < 11)
+    if (i < 2 + PASSES)
         return 1u << (i - 2);
-    if (i < 20)
-        return RP_PASSES & ~(1u << (i - 11));
+    if (i < 2 + 2 * PASSES)
+        return RP_PASSES & ~(1u << (i - 2 - PASSES));
     return rp_random_u32(seed, 1, 2, i) & RP_PASSES;
 }
 
