@@ -11,15 +11,15 @@ typedef struct rp_plan rp_plan;
 
 /* Passes that may be left out; none changes a bit of an output, or which error a step reports. */
 enum {
-    RP_PASS_COMMON = 1,     /* equal instructions on equal operands are executed once */
-    RP_PASS_DEAD = 2,       /* what no output needs and what cannot fail is not executed */
-    RP_PASS_EARLY = 4,      /* what frees as much as it takes is executed as soon as it can be: updates above all */
-    RP_PASS_FUSE = 8,       /* elementwise chains */
-    RP_PASS_INPLACE = 16,   /* values overwrite operands that nothing reads later */
-    RP_PASS_REUSE = 32,     /* memory is used again by later values */
-    RP_PASS_WRITE_OUT = 64, /* calls and maps are their frames' instructions: the other passes see through them */
-    RP_PASS_SCANS = 128,    /* equal scans are executed once, with their history; gradients' functions may be split */
-    RP_PASS_PADS = 256,     /* a sum of pads that meet edge to edge is their operands side by side */
+    RP_PASS_COMMON = 1,      /* equal instructions on equal operands are executed once */
+    RP_PASS_DEAD = 2,        /* what no output needs and what cannot fail is not executed */
+    RP_PASS_EARLY = 4,       /* what frees as much as it takes is executed as soon as it can be: updates above all */
+    RP_PASS_FUSE = 8,        /* elementwise chains */
+    RP_PASS_INPLACE = 16,    /* values overwrite operands that nothing reads later */
+    RP_PASS_REUSE = 32,      /* memory is used again by later values */
+    RP_PASS_WRITE_OUT = 64,  /* calls and maps are their frames' instructions: the other passes see through them */
+    RP_PASS_SCANS = 128,     /* equal scans are executed once, with their history; gradients' functions may be split */
+    RP_PASS_PADS = 256,      /* a sum of pads that meet edge to edge is their operands side by side */
     RP_PASS_ATTENTION = 512, /* attention written in products and softmax has no square of scores */
     RP_PASSES = 1023
 };
