@@ -357,6 +357,55 @@ static void long_rows_have_the_bits_of_the_reference(void **state)
     row_kernel(RP_K_log_softmax_grad, RP_F32, 1, 12288);
 }
 
+/* Two lines in order, or their first k: values and places. */
+static void order(rp_kernel_id kernel, rp_dtype dtype, size_t n, size_t k, bool first)
+{
+    const size_t size = rp_dtype_size(dtype), count = 2 * k;
+    tensor x = make(dtype, 2, (const size_t[]){2, n}, true, 0, 1),
+           y = make(dtype, 2, (const size_t[]){2, k}, false, 0, 0);
+    int64_t *place = malloc(count * sizeof *place), *found = malloc(count * sizeof *found);
+    const rp_view here = x.view, there = away(&x);
+    rp_view out[2] = {y.view, {place, RP_I64, 2, {2, k}, {(ptrdiff_t)k, 1}}}, far[2] = {away(&y), out[1]};
+    const rp_attr attr[RP_MAX_ATTR] = {{.i = kernel == RP_K_sort ? first : (int64_t)k}, {.i = first}};
+    const rp_kernel_args args = {&here, 1, out, 2, attr}, on_device = {&there, 1, far, 2, attr};
+    unsigned char a[8], b[8], *values = malloc(count * size);
+    const rp_kernel_table *ref;
+    void *memory;
+
+    assert_true(place && found && values);
+    OK(rp_device_allocate(device, &memory, count * sizeof *place, &err));
+    far[1].data = memory;
+    OK(rp_kernel_table_get(&ref, "ref", &err));
+    ref->kernel[kernel]->run(&args, 0, ref->kernel[kernel]->items(&args));
+    OK(rp_device_launch(device, kernel, &on_device, NULL, &err));
+    OK(rp_device_read(device, found, memory, count * sizeof *place, NULL, &err));
+    OK(rp_device_read(device, values, far[0].data, count * size, NULL, &err));
+    for (size_t i = 0; i < count; i++) {
+        rp_to_stored(a, (const char *)out[0].data + i * size, dtype, 1);
+        rp_to_stored(b, values + i * size, dtype, 1);
+        if (place[i] != found[i] || memcmp(a, b, size) != 0)
+            fail_msg("%s of 2 x %zu, data %d: element %zu has place %lld, expected %lld", rp_kernel_name(kernel), n,
+                     kind, i, (long long)found[i], (long long)place[i]);
+    }
+    rp_device_release(device, memory);
+    free(place), free(found), free(values);
+    drop(&x), drop(&y);
+    next_case();
+}
+
+static void lines_in_order_have_the_places_of_the_reference(void **state)
+{
+    static const char *const kernels[] = {"near_f32", "far_f32", "near_f64", "far_f64"};
+
+    (void)state;
+    order(RP_K_sort, RP_F32, 1024, 1024, false);
+    order(RP_K_sort, RP_F32, 5000, 5000, true);
+    order(RP_K_sort, RP_F64, 2049, 2049, false);
+    order(RP_K_topk, RP_F32, 4097, 33, true);
+    order(RP_K_topk, RP_F64, 3000, 2999, false);
+    tiles_ran("rp_gpu_sort_", kernels, sizeof kernels / sizeof *kernels);
+}
+
 static int enter(void **state)
 {
     static rp_fpenv saved;
@@ -385,7 +434,8 @@ int main(void)
                                        TEST(convolutions_have_the_bits_of_the_reference_in_every_tile),
                                        TEST(minimal_filtering_of_no_channels_gives_zeros),
                                        TEST(sums_of_several_levels_have_the_bits_of_the_reference),
-                                       TEST(long_rows_have_the_bits_of_the_reference)};
+                                       TEST(long_rows_have_the_bits_of_the_reference),
+                                       TEST(lines_in_order_have_the_places_of_the_reference)};
 
     return cmocka_run_group_tests(tests, enter, NULL);
 }
