@@ -5,10 +5,11 @@
  *   build/release/bench/norms layer|rms|batch|group|instance SHAPE GROUPS forward|both THREADS
  *
  * SHAPE is that of x, channels last: 8x64x64x64. For every line read it executes a round of steps and prints the
- * seconds of one; at the end of its input it ends. */
+ * seconds of one, of one thread those of the process; at the end of its input it ends. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/run/run.h"
 #include "kernels/limits.h"
@@ -96,15 +97,23 @@ static rp_compiled *compile(rp_run *run, const norm *n)
     return compiled;
 }
 
-static double seconds_of(rp_compiled *compiled, size_t steps)
+static double seconds_now(unsigned threads)
 {
-    const double start = rp_seconds_now();
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return threads > 1 ? rp_seconds_now() : (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static double seconds_of(rp_compiled *compiled, unsigned threads, size_t steps)
+{
+    const double start = seconds_now(threads);
     rp_error err = {0};
 
     for (size_t i = 0; i < steps; i++)
         if (rp_compiled_step(compiled, &err) != RP_OK)
             stop("step", &err);
-    return (rp_seconds_now() - start) / (double)steps;
+    return (seconds_now(threads) - start) / (double)steps;
 }
 
 int main(int argc, char **argv)
@@ -125,10 +134,10 @@ int main(int argc, char **argv)
     add_data(run, "gamma", 1, &n.shape[n.rank - 1], 5);
     add_data(run, "beta", 1, &n.shape[n.rank - 1], 9);
     compiled = compile(run, &n);
-    (void)seconds_of(compiled, 2);
-    steps = 1 + (size_t)(round_seconds / seconds_of(compiled, 2));
+    (void)seconds_of(compiled, n.threads, 2);
+    steps = 1 + (size_t)(round_seconds / seconds_of(compiled, n.threads, 2));
     while (fgets(line, sizeof line, stdin)) {
-        printf("%.9f\n", seconds_of(compiled, steps));
+        printf("%.9f\n", seconds_of(compiled, n.threads, steps));
         fflush(stdout);
     }
     rp_compiled_free(compiled);
