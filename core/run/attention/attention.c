@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Attention that a program writes in products and softmax: scores q t, a scale, an added mask, softmax, the product with
- * v, and what gradients make of it. In the plan its results come from the operations that never hold the square of
- * scores (CONTRACT 7.10 says that their bits are these); what only the square needed is dead then. Programs, their texts
- * and the numbers of their instructions stay as they are. */
+ * Attention that a program writes in products and softmax: scores q t, a scale, an added mask, softmax, the product
+ * with v, and what gradients make of it. In the plan its results come from the operations that never hold the square of
+ * scores (CONTRACT 7.10 says that their bits are these); what only the square needed is dead then. Programs, their
+ * texts and the numbers of their instructions stay as they are. */
 #include <string.h>
 
 #include "base/memory.h"
