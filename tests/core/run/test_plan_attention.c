@@ -8,9 +8,9 @@ enum { HEADS = 2, ROWS = 400, KEYS = 390, WIDTH = 8 };
 
 typedef struct form {
     const char *name;
-    bool scale, mask, both, extra,
-        other; /* extra: the weights are a result; other: their gradient has another reader */
-    int wrt;   /* with both: bits of q, k, v */
+    /* extra: the weights are a result; other: their gradient has another reader */
+    bool scale, mask, both, extra, other;
+    int wrt; /* with both: bits of q, k, v */
     bool found;
 } form;
 

@@ -123,7 +123,7 @@ expect 5 'goldens/pinned.yaml: profile pinned: device cpu has no library' "$repr
 
 # which device an error, and which a figure, is of
 expect 1 'the test of device emulated before anything is computed there: ' \
-    env RP_EMULATED_FAIL=kernel:1:719 "$reprise" run portable.yaml -o none.reprise --device emulated
+    env RP_PROVE=1 RP_EMULATED_FAIL=kernel:1:719 "$reprise" run portable.yaml -o none.reprise --device emulated
 expect 0 '"device":"emulated-' "$reprise" bench --only 'matmul f32 32' --device emulated --json
 expect 0 "of this CPU's fma" "$reprise" bench --only 'matmul f32 32' --device emulated
 
