@@ -105,6 +105,8 @@ static void after_fork_child(void)
         make_locks(pool);
         pool->started = pool->ready = 0;
         atomic_store(&pool->left, 0);
+        for (size_t i = 0; i < (size_t)SHORTER * pool->threads; i++) /* pages are copied one after the other */
+            atomic_store(&pool->taken[i], 0);
         pool->orphaned = true;
     }
     pthread_mutex_unlock(&all.lock);

@@ -18,7 +18,8 @@ typedef void rp_pool_work(void *arg, size_t begin, size_t end);
 rp_status rp_pool_new(rp_pool **out, unsigned threads, rp_status (*on_worker_start)(rp_error *), rp_error *err);
 void rp_pool_free(rp_pool *pool);
 unsigned rp_pool_threads(const rp_pool *pool);
-/* Runs work over [0, items), each range at least grain items; returns when all is done. A NULL pool runs inline.
+/* Runs work over [0, items), each range at least grain items; returns when all is done. There may be several ranges a
+ * thread, but no more are worked on at a time than there are threads. A NULL pool runs inline.
  * Safe from several application threads (one at a time gets the workers; the others run inline) and nested. A child
  * of fork starts workers of its own when first needed. */
 void rp_pool_run(rp_pool *pool, size_t items, size_t grain, rp_pool_work *work, void *arg);

@@ -178,6 +178,10 @@ rp_status rp_recorder_resume(rp_recorder *r, const rp_archive *archive, rp_error
         return rp_fail(err, RP_EARG, "a run goes on before its first step, with a recorder that was just made");
     if (rp_archive_manifest(archive)->kind != RP_RUN_API)
         return another("a recipe made it", err);
+    if (r->pinned || rp_archive_manifest(archive)->pinned) /* which products were computed only its process knows */
+        return rp_fail(err, RP_EUNSUPPORTED,
+                       "a run in the pinned profile does not go on from an archive, nor does another from its archive: "
+                       "start it anew, or name that archive as the parent");
     if (r->salted)
         return rp_fail(err, RP_EUNSUPPORTED, "a run that withholds its data cannot go on from an archive");
     status = check_same_run(r, archive, err);

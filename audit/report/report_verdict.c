@@ -287,7 +287,7 @@ static void put_line_profile(rp_report_view *r)
         rp_html_text(r->out, to.line);
         rp_buffer_text(r->out, " alone.");
     } else {
-        rp_buffer_text(r->out, r->parent ? " That run is portable."
+        rp_buffer_text(r->out, r->parent ? " That run is portable, and names none pinned before it."
                                          : " Its profile is unknown from this archive alone, which names none pinned.");
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Networks on images: ResNet-18 with batch norm, and a U-Net with group norm written out. */
+ * Networks on images: ResNet-18 with batch norm, and a U-Net with group norm. */
 #include <math.h>
 #include <stdio.h>
 
@@ -80,16 +80,10 @@ enum { GROUPS = 8, LEVELS = 3 };
 
 static image group_norm(net *n, const char *name, image in)
 {
-    const size_t pixels = in.size * in.size;
-    rp_tensor gamma, beta, mean, var, x = rp_reshape(in.x, 4, (size_t[]){in.n, pixels, GROUPS, in.channels / GROUPS});
+    rp_tensor gamma, beta;
 
     scale_and_shift(n, name, in.channels, &gamma, &beta);
-    mean = rp_mean(x, (int[]){1, 3}, 2, true);
-    x = rp_sub(x, mean);
-    var = rp_mean(rp_mul(x, x), (int[]){1, 3}, 2, true);
-    x = rp_mul(x, rp_rsqrt(rp_add_scalar(var, 1e-5)));
-    x = rp_reshape(x, 4, (size_t[]){in.n, in.size, in.size, in.channels});
-    in.x = rp_add(rp_mul(x, gamma), beta);
+    in.x = rp_group_norm(in.x, gamma, beta, GROUPS, 1e-5);
     return in;
 }
 
@@ -112,10 +106,8 @@ static image halved(image x)
 /* Each pixel four times, then the channels of the image that it came from. */
 static image doubled(image x, image beside)
 {
-    x.x = rp_reshape(x.x, 6, (size_t[]){x.n, x.size, 1, x.size, 1, x.channels});
-    x.x = rp_broadcast_to(x.x, 6, (size_t[]){x.n, x.size, 2, x.size, 2, x.channels});
     x.size *= 2;
-    x.x = rp_reshape(x.x, 4, (size_t[]){x.n, x.size, x.size, x.channels});
+    x.x = rp_resize2d(x.x, x.size, x.size, &(rp_resizing){.coordinates = RP_RESIZE_ASYMMETRIC});
     x.x = rp_concat((rp_tensor[]){x.x, beside.x}, 2, 3);
     x.channels += beside.channels;
     return x;

@@ -197,8 +197,6 @@ static void *first_values(const net_tensor *t, size_t number)
         unit = (double)(state >> 40) / (double)(1 << 24);
         if (t->fill == NET_INDEX)
             index[i] = (int64_t)(unit * t->bound);
-        else if (t->fill == NET_CAUSAL)
-            x[i] = i % t->shape[1] > i / t->shape[1] ? -INFINITY : 0;
         else
             x[i] = t->fill == NET_SPREAD ? (float)((2 * unit - 1) * t->bound) : t->fill == NET_ONE ? 1.0f : 0.0f;
     }
@@ -208,7 +206,7 @@ static void *first_values(const net_tensor *t, size_t number)
 /* Whether a run has it before its first step. */
 static bool is_data(const net_tensor *t)
 {
-    return t->fill == NET_INDEX || t->fill == NET_CAUSAL || strncmp(t->name, "data.", 5) == 0;
+    return t->fill == NET_INDEX || strncmp(t->name, "data.", 5) == 0;
 }
 
 void net_add(const net *n, rp_run *run)

@@ -16,8 +16,7 @@ typedef enum net_fill {
     NET_ZERO,
     NET_ONE,
     NET_SPREAD, /* evenly over -bound .. bound */
-    NET_INDEX,  /* integers below bound */
-    NET_CAUSAL  /* -inf above the diagonal, 0 elsewhere */
+    NET_INDEX   /* integers below bound */
 } net_fill;
 
 typedef struct net_tensor {

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Networks on sequences: transformers of three kinds, and a recurrent network of two layers over a scan. */
-#include <math.h>
-
 #include "network.h"
 
 typedef struct transformer {
     size_t layers, width, heads, batch, tokens, words;
-    rp_tensor mask; /* graph NULL: none */
+    bool causal;
 } transformer;
 
 /* [batch tokens, width] to [batch, heads, tokens, width / heads]: the part-th third of qkv. */
@@ -23,10 +21,9 @@ static rp_tensor attention(net *n, const transformer *t, rp_tensor x)
 {
     rp_tensor qkv = net_linear(n, "qkv", x, t->width, 3 * t->width);
     rp_tensor q = heads(t, qkv, 0), k = heads(t, qkv, 1), v = heads(t, qkv, 2);
-    rp_tensor score = rp_scale(rp_matmul(q, rp_transpose(k, NULL)), 1 / sqrt((double)t->width / (double)t->heads)), y;
+    rp_tensor y = rp_attention(q, k, v, &(rp_attention_options){.causal = t->causal});
 
-    score = rp_softmax(t->mask.graph ? rp_add(score, t->mask) : score);
-    y = rp_transpose(rp_matmul(score, v), (int[]){0, 2, 1, 3});
+    y = rp_transpose(y, (int[]){0, 2, 1, 3});
     return net_linear(n, "projection", rp_reshape(y, 2, (size_t[]){t->batch * t->tokens, t->width}), t->width,
                       t->width);
 }
@@ -82,7 +79,7 @@ rp_tensor build_gpt(net *n)
     transformer t = {.layers = 4, .width = 256, .heads = 4, .batch = 4, .tokens = 256, .words = 1024};
     rp_tensor x;
 
-    t.mask = net_data(n, "data.mask", RP_F32, NET_CAUSAL, 0, (size_t[]){t.tokens, t.tokens}, 2);
+    t.causal = true;
     x = layers(n, &t, embedded(n, &t), norm_first);
     x = net_norm(n, "norm", x, t.width);
     x = net_linear(n, "head", x, t.width, t.words);

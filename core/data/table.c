@@ -256,22 +256,30 @@ static rp_status merge(rp_table *table, rp_table_chunk *chunk, rp_error *err)
 
 typedef struct loading {
     rp_chunk_reader *reader[CHUNKS_AT_A_TIME];
+    atomic_bool busy[CHUNKS_AT_A_TIME];
     size_t readers;
-    atomic_size_t taken;
     rp_table_chunk *chunk;
 } loading;
 
-/* At most as many ranges as there are readers. */
+/* Of the readers one that no other range has: no more ranges are worked on at a time than there are readers. */
+static size_t take_reader(loading *l)
+{
+    for (size_t k = 0;; k = k + 1 < l->readers ? k + 1 : 0)
+        if (!atomic_exchange(&l->busy[k], true))
+            return k;
+}
+
 static void read_chunks(void *arg, size_t begin, size_t end)
 {
     loading *l = arg;
-    rp_chunk_reader *reader = l->reader[atomic_fetch_add(&l->taken, 1)];
+    const size_t k = take_reader(l);
 
     for (size_t i = begin; i < end; i++) {
-        rp_chunk_read(reader, &l->chunk[i]);
+        rp_chunk_read(l->reader[k], &l->chunk[i]);
         if (l->chunk[i].status != RP_OK)
-            return; /* the chunks behind are not looked at */
+            break; /* the chunks behind are not looked at */
     }
+    atomic_store(&l->busy[k], false);
 }
 
 /* Nobody who makes a table shall know it. What it decides is not seen. */
@@ -328,7 +336,6 @@ static rp_status read_all(rp_table *table, loading *l, const rp_table_options *o
         size_t n = table->chunks - i < CHUNKS_AT_A_TIME ? table->chunks - i : CHUNKS_AT_A_TIME;
 
         l->chunk = table->chunk + i;
-        atomic_store(&l->taken, 0);
         rp_pool_run(options->pool, n, 1, read_chunks, l);
         leave(table, options, table->chunk[i + n - 1].end);
         for (size_t k = i; k < i + n && status == RP_OK; k++) {

@@ -85,6 +85,7 @@ static rp_status over_rows(rp_nn *nn, task *t, const char *call, rp_error *err)
     if (status != RP_OK)
         return status;
     status = batches(nn, t, err);
+    t->sum /= (double)t->rows;
     rp_fpenv_leave(&saved);
     return status;
 }
@@ -94,7 +95,7 @@ static rp_status evaluate(rp_nn *nn, task *t, double *mean, rp_error *err)
     rp_status status = over_rows(nn, t, "rp_nn_evaluate", err);
 
     if (status == RP_OK && mean)
-        *mean = t->sum / (double)t->rows;
+        *mean = t->sum;
     return status;
 }
 

@@ -31,7 +31,8 @@ static rp_status next_field(rp_nn *nn, nn_field **out, const char *name, const c
     for (size_t i = 0; i < nn->fields; i++)
         if (strcmp(nn->field[i].name, name) == 0)
             return rp_fail(err, RP_EARG, "%s: there is a field %s already", call, name);
-    if (strcmp(name, "rows") == 0 || strncmp(name, "lr", 2) == 0 || strcmp(name, "c1") == 0 || strcmp(name, "c2") == 0)
+    if (strcmp(name, "rows") == 0 || strcmp(name, "lr") == 0 || strncmp(name, "lr.", 3) == 0 ||
+        strcmp(name, "c1") == 0 || strcmp(name, "c2") == 0)
         return rp_fail(err, RP_EARG, "%s: %s is the name of something that steps are fed: choose another", call, name);
     *out = f;
     return RP_OK;
@@ -99,7 +100,7 @@ static rp_status map_open(nn_field *f, int fd, const char *path, rp_error *err)
 
 static rp_status map_file(nn_field *f, const char *path, rp_error *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe would wait for its writer */
     rp_status status;
 
     if (fd < 0)
@@ -168,9 +169,10 @@ static uint32_t token_at(const unsigned char *at, unsigned width)
     return width == 1 ? *at : width == 2 ? (uint32_t)at[0] | (uint32_t)at[1] << 8 : rp_load_u32(at);
 }
 
-static rp_status too_large(const char *name, uint64_t token, rp_error *err)
+static rp_status too_large(const char *name, uint64_t position, rp_error *err)
 {
-    return rp_fail(err, RP_EDATA, "%s: token %llu is beyond 2^31 - 1", name, (unsigned long long)token);
+    return rp_fail(err, RP_EDATA, "%s: the token at position %llu is beyond 2^31 - 1", name,
+                   (unsigned long long)position);
 }
 
 /* Tokens as data of the run: i32, one behind another. */

@@ -50,8 +50,13 @@ rp_status rp_nn_check_optimizer(const rp_nn_optimizer *o, rp_error *err)
                            "schedule are finite and 0 or more");
     if ((unsigned)o->rule > RP_NN_RMSPROP || (unsigned)s->curve > RP_NN_LINEAR)
         return rp_fail(err, RP_EARG, "rp_nn_new: optimizer: no such rule or curve");
-    if (o->beta1 > 1 || o->beta2 > 1)
-        return rp_fail(err, RP_EARG, "rp_nn_new: optimizer: beta1 and beta2 are at most 1");
+    if (o->rule == RP_NN_SGD && o->lr == 0 &&
+        (o->momentum != 0 || o->nesterov || o->weight_decay != 0 || o->clip_value != 0 || o->clip_norm != 0))
+        return rp_fail(err, RP_EARG,
+                       "rp_nn_new: optimizer: its lr is 0: give a rate, or leave the whole optimizer out, which is "
+                       "rp_nn_adam(0.001)");
+    if (o->beta1 >= 1 || o->beta2 >= 1)
+        return rp_fail(err, RP_EARG, "rp_nn_new: optimizer: beta1 and beta2 are below 1");
     if ((s->curve == RP_NN_COSINE || s->curve == RP_NN_LINEAR) && s->total <= s->warmup)
         return rp_fail(err, RP_EARG,
                        "rp_nn_new: optimizer: the schedule ends after %llu steps, which its warm-up of "

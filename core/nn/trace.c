@@ -2,6 +2,7 @@
  * Writing a step's program: the model's function is called on a graph, symbolic or a run's eager step, between what the
  * step is fed and what it changes. Both ways append the same instructions. */
 #include "core/nn/nn_private.h"
+#include "determinism/fpenv.h"
 
 static void trace_initial(rp_nn *nn)
 {
@@ -57,9 +58,16 @@ static void trace_train(rp_nn *nn)
     rp_nn_set_state(nn, NN_STEP_STATE, next);
 }
 
+/* In the contract's environment: attributes are computed on the way. */
 void rp_nn_trace(rp_nn *nn, rp_graph *graph, const nn_step *step)
 {
+    rp_fpenv saved;
+    rp_error why = {0};
+    const rp_status status = rp_fpenv_enter(&saved, NULL, &why);
+
     nn->graph = graph;
+    if (status != RP_OK)
+        rp_nn_fail(nn, status, "%s", why.text);
     nn->step = step;
     nn->scope[0] = '\0';
     nn->scopes = 0;
@@ -76,6 +84,8 @@ void rp_nn_trace(rp_nn *nn, rp_graph *graph, const nn_step *step)
         rp_nn_result(nn, "output", call(nn));
     else
         rp_nn_result(nn, "loss", scalar(nn, call(nn)));
+    if (status == RP_OK)
+        rp_fpenv_leave(&saved);
     nn->graph = NULL;
     nn->step = NULL;
 }

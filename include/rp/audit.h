@@ -41,8 +41,8 @@ RP_API rp_status rp_recorder_save(rp_recorder *recorder, const char *path, const
  * periods, and no step: run and recorder go on behind the archive's last step, which rp_recorder_save wrote then.
  * rp_run_steps says how many were made; what the program itself must know to go on from there is its own affair. The
  * archive in the end is that of a run that was never stopped. Errors: RP_EARG: an archive of another run, or too late;
- * RP_EUNSUPPORTED: the run withholds its data; RP_EFORMAT, RP_EHASH, RP_EIO, RP_ENOMEM. After these run and recorder
- * should be given up. */
+ * RP_EUNSUPPORTED: the run withholds its data, or one of the two is pinned; RP_EFORMAT, RP_EHASH, RP_EIO, RP_ENOMEM.
+ * After these run and recorder should be given up. */
 RP_API rp_status rp_recorder_resume(rp_recorder *recorder, const rp_archive *archive, rp_error *err);
 RP_API void rp_recorder_free(rp_recorder *recorder); /* before the run is freed; NULL is fine */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Losses, written in operations of rp/tensor.h (CONTRACT 11.2 lists the instructions). A target has the prediction's
- * type and shape, or broadcasts to it; labels are i32 or i64. They mean what PyTorch's of the same name mean:
- * test_losses holds values and gradients against its.
+ * type and shape, or broadcasts to it; labels are i32 or i64. They mean what PyTorch's of the same name mean (but the
+ * gradient of l1 is 1 where both are equal): test_losses holds values and gradients against its.
  *
  * rp_mse, rp_bce_with_logits and rp_cross_entropy, all with the mean, are in rp/tensor.h. */
 #ifndef RP_LOSS_H

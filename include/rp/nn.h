@@ -83,7 +83,8 @@ RP_API rp_status rp_nn_new(rp_nn **out, const rp_nn_options *options, rp_error *
 RP_API void rp_nn_free(rp_nn *nn); /* NULL is fine */
 /* RP_OK, or the first error. */
 RP_API rp_status rp_nn_status(const rp_nn *nn, rp_error *err);
-/* The run that it steps, borrowed: its states, by name, are there from the first step or the recorder on. */
+/* The run that it steps, borrowed: its states, by name, are there from the first step or the recorder on. Steps of your
+ * own come after the model's first, which draws its parameters: one before it leaves them at 0. */
 RP_API rp_run *rp_nn_run(rp_nn *nn);
 
 /* ---- rows ---- */
@@ -191,9 +192,10 @@ RP_API int64_t rp_nn_stream(rp_nn *nn);
 
 /* ---- layers ---- */
 
-/* Each makes its parameters under NAME. with the names and the initial values of torch.nn, but weights lie as the
- * operations take them: [in, out], [r, s, in, out] (rp_nn_load can turn those of PyTorch). Shapes that do not fit are
- * RP_ESHAPE. What has options takes NULL for none. */
+/* Each makes its parameters under NAME. with the names and the initial values of torch.nn (but attention's
+ * out_proj.bias, which begins as a linear layer's), and weights lie as the operations take them: [in, out], [r, s, in,
+ * out] (rp_nn_load can turn those of PyTorch). Shapes that do not fit are RP_ESHAPE. What has options takes NULL for
+ * none. */
 
 /* x [.., in] -> [.., out]: weight [in, out], bias [out]; rp_nn_project: without a bias. */
 RP_API rp_tensor rp_nn_linear(rp_nn *nn, const char *name, rp_tensor x, size_t out);

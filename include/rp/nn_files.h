@@ -30,14 +30,16 @@ RP_API rp_status rp_nn_archive(rp_nn *nn, const char *path, const rp_key *key, c
 
 typedef struct rp_nn_load_options {
     bool torch;   /* weights lie as in PyTorch: those of linear and recurrent layers and convolutions are turned */
-    bool partial; /* parameters that are not in the file begin as initialised; else RP_EDATA names the first */
+    bool partial; /* parameters that are not in the file begin as initialised, one at least is; else RP_EDATA names the
+                     first */
     const char *prefix; /* of the names in the file: "model." + "encoder.0.weight"; NULL: none */
 } rp_nn_load_options;
 /* Parameters and buffers by name from a safetensors file, from the files that an index (.json, weight_map) names beside
  * it, which are mapped and read in place, or from an archive's final weights (.reprise); f32, and bf16, which is
  * widened exactly. Tensors of other names are passed over. After rp_nn_build, which it does where nobody did, before
- * recorder and first step. options may be NULL. Errors: RP_EIO; RP_EDATA for a file that is none, or another shape or
- * type, with both; nothing is loaded then. */
+ * recorder and first step. A file must not be cut while it is read. An index says which file a tensor is in. options
+ * may be NULL. Errors: RP_EIO; RP_EDATA for a file that is none, or another shape or type, with both; nothing is loaded
+ * then. */
 RP_API rp_status rp_nn_load(rp_nn *nn, const char *path, const rp_nn_load_options *options, rp_error *err);
 typedef struct rp_nn_save_options {
     bool force; /* in the place of a file that is there */

@@ -19,13 +19,14 @@ static inline bool row_views_from(const rp_view *view, int first, row_views *r)
     *r = (row_views){1, 0};
     if (last < first || view->stride[last] != 1)
         return false;
-    if (last == first)
-        return true;
-    r->step = view->stride[last - 1];
-    r->n = view->shape[last - 1];
-    for (int d = last - 2; d >= first; d--) {
-        if (view->shape[d] != 1 && view->stride[d] != view->stride[d + 1] * (ptrdiff_t)view->shape[d + 1])
+    for (int d = last - 1, behind = -1; d >= first; d--) {
+        if (view->shape[d] == 1)
+            continue; /* its stride says nothing */
+        if (behind < 0)
+            r->step = view->stride[d];
+        else if (view->stride[d] != view->stride[behind] * (ptrdiff_t)view->shape[behind])
             return false;
+        behind = d;
         r->n *= view->shape[d];
     }
     return true;

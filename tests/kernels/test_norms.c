@@ -67,6 +67,34 @@ static void the_contracts_examples_of_rows_hold(void **state)
     }
 }
 
+/* Rows that a new axis repeats, with an axis of length 1 between, whose stride says nothing: not rows at one step. */
+static void repeated_rows_are_those_that_they_repeat(void **state)
+{
+    enum { N = 2 * 3 * 4 };
+    static const rp_kernel_id kernels[] = {RP_K_layer_norm, RP_K_rms_norm};
+    float x[12 + 12], copy[N], gamma[4] = {1, 2, 0.5f, 1}, beta[4] = {0, 1, -1, 2}, y[N], want[N];
+    const rp_view v_gamma = view_of(gamma, RP_F32, 4, -1), v_beta = view_of(beta, RP_F32, 4, -1);
+    rp_view repeated = view_of(x, RP_F32, 2, 1, 3, 4, -1), out = view_of(y, RP_F32, 2, 1, 3, 4, -1), apart, wanted;
+
+    (void)state;
+    draw(x, 24, 3); /* what lies behind is not to be read */
+    memcpy(copy, x, sizeof x / 2);
+    memcpy(copy + 12, x, sizeof x / 2);
+    repeated.stride[0] = repeated.stride[1] = 0;
+    apart = view_of(copy, RP_F32, 2, 1, 3, 4, -1);
+    wanted = view_of(want, RP_F32, 2, 1, 3, 4, -1);
+    for (size_t l = 0; l < n_levels; l++)
+        for (size_t k = 0; k < sizeof kernels / sizeof *kernels; k++) {
+            const rp_view in[3] = {repeated, v_gamma, v_beta}, plain[3] = {apart, v_gamma, v_beta};
+            const size_t n = kernels[k] == RP_K_layer_norm ? 3 : 2;
+
+            call_kernel(levels[l], kernels[k], &out, 1, in, n, eps);
+            call_kernel(levels[l], kernels[k], &wanted, 1, plain, n, eps);
+            for (size_t i = 0; i < N; i++)
+                assert_bits("norm of repeated rows", i, y[i], want[i]);
+        }
+}
+
 static void the_contracts_example_of_group_norm_holds(void **state)
 {
     static const uint32_t y[6] = {0x3EACFCDD, 0xBFC8AD3E, 0x3FB5A31B, 0x3D5D1310, 0x3F300000, 0x3F5B0000};
@@ -233,6 +261,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_contracts_examples_of_rows_hold),
+        cmocka_unit_test(repeated_rows_are_those_that_they_repeat),
         cmocka_unit_test(the_contracts_example_of_group_norm_holds),
         cmocka_unit_test(lanes_fold_to_the_sums_over_the_rows),
         cmocka_unit_test(group_norm_follows_the_contracts_text),

@@ -84,7 +84,7 @@ static rp_status add_shard(shards *all, char *path, rp_error *err)
     }
     s = &all->shard[all->n++];
     *s = (shard){.path = path};
-    fd = open(path, O_RDONLY | O_CLOEXEC);
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe would wait for its writer */
     if (fd < 0)
         return rp_fail(err, RP_EIO, "%s: %s", path, strerror(errno));
     status = map_shard(s, fd, err);
@@ -120,7 +120,8 @@ static rp_status add_beside(shards *all, const char *index, const char *name, rp
     return add_shard(all, path, err);
 }
 
-static rp_status read_index(shards *all, const char *path, rp_error *err)
+/* *out: the index, for find. */
+static rp_status read_index(shards *all, rp_json **out, const char *path, rp_error *err)
 {
     rp_buffer bytes = {0};
     rp_json *index = NULL, *map, *name;
@@ -137,7 +138,7 @@ static rp_status read_index(shards *all, const char *path, rp_error *err)
             if (status == RP_OK)
                 status = add_beside(all, path, rp_json_string_value(name), err);
         }
-    rp_json_free(index);
+    *out = index;
     rp_buffer_free(&bytes);
     return status;
 }
@@ -152,6 +153,7 @@ static bool ends_in(const char *text, const char *end)
 /* Where weights come from: files, or an archive's set. */
 typedef struct source {
     shards files;
+    rp_json *index; /* NULL: one file */
     rp_archive *archive;
     rp_tensor_set *set;
 } source;
@@ -161,7 +163,7 @@ static rp_status open_source(source *s, const char *path, rp_error *err)
     rp_status status;
 
     if (ends_in(path, ".json"))
-        return read_index(&s->files, path, err);
+        return read_index(&s->files, &s->index, path, err);
     if (!ends_in(path, ".reprise"))
         return add_shard(&s->files, rp_strdup(path), err);
     status = rp_archive_open(&s->archive, path, err);
@@ -171,6 +173,7 @@ static rp_status open_source(source *s, const char *path, rp_error *err)
 static void close_source(source *s)
 {
     shards_free(&s->files);
+    rp_json_free(s->index);
     rp_tensor_set_free(s->set);
     rp_archive_close(s->archive);
 }
@@ -183,6 +186,20 @@ typedef struct load {
     const rp_safetensor **tensor; /* of each parameter; NULL: it stays as initialised */
 } load;
 
+/* The file that an index names for a tensor; NULL: it names none. */
+static const rp_safetensors *file_of(const source *from, const char *tensor)
+{
+    const char *name = rp_json_string_value(rp_json_object_get(rp_json_object_get(from->index, "weight_map"), tensor));
+
+    for (size_t i = 0; name && i < from->files.n; i++) {
+        const char *slash = strrchr(from->files.shard[i].path, '/');
+
+        if (strcmp(slash ? slash + 1 : from->files.shard[i].path, name) == 0)
+            return from->files.shard[i].file;
+    }
+    return NULL;
+}
+
 static const rp_safetensor *find(const source *from, const char *prefix, const char *name)
 {
     const shards *all = &from->files;
@@ -192,13 +209,12 @@ static const rp_safetensor *find(const source *from, const char *prefix, const c
         return NULL;
     if (from->set)
         return rp_tensor_set_find(from->set, whole);
-    for (size_t i = 0; i < all->n; i++) {
-        const rp_safetensor *t = rp_safetensors_find(all->shard[i].file, whole);
+    if (from->index) {
+        const rp_safetensors *file = file_of(from, whole);
 
-        if (t)
-            return t;
+        return file ? rp_safetensors_find(file, whole) : NULL;
     }
-    return NULL;
+    return all->n ? rp_safetensors_find(all->shard[0].file, whole) : NULL;
 }
 
 static rp_type here_type(const rp_nn *nn, size_t parameter)
@@ -280,6 +296,7 @@ static rp_status give(const load *l, size_t i, const char *name, rp_error *err)
 static rp_status load_all(load *l, rp_error *err)
 {
     const size_t n = rp_nn_parameters(l->nn);
+    size_t taken = 0;
     rp_nn_parameter_info info;
     rp_status status = open_source(&l->from, l->path, err);
 
@@ -291,7 +308,10 @@ static rp_status load_all(load *l, rp_error *err)
     for (size_t i = 0; i < n && status == RP_OK && rp_nn_parameter_at(l->nn, i, &info); i++) {
         l->tensor[i] = find(&l->from, l->options.prefix, info.name);
         status = check(l, i, info.name, err);
+        taken += l->tensor[i] != NULL;
     }
+    if (status == RP_OK && n > 0 && taken == 0)
+        status = rp_fail(err, RP_EDATA, "%s: none of its tensors is one of the model's: is the prefix right?", l->path);
     for (size_t i = 0; i < n && status == RP_OK && rp_nn_parameter_at(l->nn, i, &info); i++)
         if (l->tensor[i])
             status = give(l, i, info.name, err);

@@ -18,7 +18,7 @@ static void put_line(rp_check *c, const rp_pinned_to *to)
     rp_buffer_printf(&c->found, "; it started from archive %s", c->verified->parent);
     if (*to->line == '\0')
         rp_buffer_text(&c->found, c->verified->parent_given
-                                      ? ", which is portable"
+                                      ? ", which is portable and names none pinned before it"
                                       : ", whose profile is unknown from this archive alone: it names none pinned, and "
                                         "verify or replay with --parent shows it");
     else if (strcmp(to->line_id, c->verified->parent) == 0)
@@ -116,6 +116,8 @@ void rp_check_library(rp_check *c, rp_buffer *text)
     }
     hold_library(c, facts->pinned, "it is pinned");
     hold_library(c, facts->line, "what it started from is pinned");
+    if (facts->line != NULL && !c->verified->parent_met)
+        rp_buffer_text(&c->found, "; what lies behind that one its own archive says (parent: met asks)");
     if (c->found.size == 0)
         rp_buffer_text(&c->found, "it is portable: no library computed its products");
 }

@@ -32,7 +32,7 @@ rp_tensor rp_selu(rp_tensor x)
 
 rp_tensor rp_celu(rp_tensor x, double alpha)
 {
-    rp_tensor above = rp_gt(x, C(x, 0)), part = rp_div(x, C(x, alpha));
+    rp_tensor above = rp_gt(x, C(x, 0)), low = rp_where(above, C(x, 0), x), part = rp_div(low, C(x, alpha));
     rp_tensor below = rp_scale(rp_expm1(part), alpha);
 
     return rp_where(above, x, below);

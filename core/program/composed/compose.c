@@ -86,9 +86,9 @@ rp_tensor rp_xlogy(rp_tensor x, rp_tensor y)
 rp_tensor rp_asinh(rp_tensor x)
 {
     rp_tensor a = rp_abs(x), root = rp_hypot(a, C(x, 1)), part = rp_div(a, rp_add_scalar(root, 1));
-    rp_tensor size = rp_log1p(rp_add(a, rp_mul(a, part)));
+    rp_tensor size = rp_log1p(rp_add(a, rp_mul(a, part))), zero = rp_eq(x, C(x, 0));
 
-    return rp_mul(rp_sign(x), size);
+    return rp_where(zero, x, rp_mul(rp_sign(x), size)); /* at 0 the sign passes no gradient */
 }
 
 /* log1p(t + sqrt(t) sqrt(t + 2)), t = x - 1 */
@@ -103,7 +103,7 @@ rp_tensor rp_acosh(rp_tensor x)
 rp_tensor rp_atanh(rp_tensor x)
 {
     rp_tensor a = rp_abs(x), above = rp_scale(a, 2), below = rp_add_scalar(rp_neg(a), 1);
-    rp_tensor size = rp_scale(rp_log1p(rp_div(above, below)), 0.5);
+    rp_tensor size = rp_scale(rp_log1p(rp_div(above, below)), 0.5), zero = rp_eq(x, C(x, 0));
 
-    return rp_mul(rp_sign(x), size);
+    return rp_where(zero, x, rp_mul(rp_sign(x), size));
 }

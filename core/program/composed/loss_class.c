@@ -121,9 +121,9 @@ rp_tensor rp_cross_entropy_loss(rp_tensor logits, rp_tensor labels, const rp_cla
 
 static rp_tensor of_length_one(rp_tensor x)
 {
-    rp_tensor length = rp_norm(x, 2, last, 1, true);
+    rp_tensor square = rp_sum(rp_mul(x, x), last, 1, true);
 
-    return rp_div(x, rp_maximum(length, C(x, 1e-12)));
+    return rp_div(x, rp_sqrt(rp_maximum(square, C(x, 1e-24)))); /* the root of 0 has no slope */
 }
 
 rp_tensor rp_info_nce_loss(rp_tensor query, rp_tensor key, double temperature, rp_reduction reduction)

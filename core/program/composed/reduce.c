@@ -61,9 +61,9 @@ void rp_aminmax(rp_tensor x, const int *axes, int n, bool keep, rp_tensor *least
 
 static rp_tensor length_of(rp_tensor x, int axis, double eps)
 {
-    rp_tensor length = rp_norm(x, 2, &axis, 1, false);
+    rp_tensor square = rp_sum(rp_mul(x, x), &axis, 1, false);
 
-    return rp_maximum(length, C(x, eps));
+    return rp_sqrt(rp_maximum(square, C(x, eps * eps))); /* the root of 0 has no slope */
 }
 
 rp_tensor rp_cosine_similarity(rp_tensor a, rp_tensor b, int axis, double eps)

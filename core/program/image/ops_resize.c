@@ -50,6 +50,8 @@ static rp_tensor turned(rp_tensor x, const size_t *from, const int *order, const
     return rp_reshape(moved, 4, to);
 }
 
+enum { FACTOR_MOST = 1 << 20 }; /* its square is a length */
+
 rp_tensor rp_pixel_shuffle(rp_tensor x, size_t factor)
 {
     const size_t f = factor;
@@ -58,7 +60,7 @@ rp_tensor rp_pixel_shuffle(rp_tensor x, size_t factor)
     if (!is_image(x, "pixel_shuffle"))
         return rp_no_tensor();
     t = *rp_tensor_type(x);
-    if (f == 0 || f > t.shape[3] || t.shape[3] % (f * f)) {
+    if (f == 0 || f > FACTOR_MOST || f > t.shape[3] || t.shape[3] % (f * f)) {
         rp_graph_fail(x.graph, RP_ESHAPE, "pixel_shuffle: found %zu channels, expected a multiple of %zu x %zu",
                       t.shape[3], f, f);
         return rp_no_tensor();
@@ -76,7 +78,7 @@ rp_tensor rp_pixel_unshuffle(rp_tensor x, size_t factor)
     if (!is_image(x, "pixel_unshuffle"))
         return rp_no_tensor();
     t = *rp_tensor_type(x);
-    if (f == 0 || t.shape[1] % f || t.shape[2] % f) {
+    if (f == 0 || f > FACTOR_MOST || t.shape[1] % f || t.shape[2] % f) {
         rp_graph_fail(x.graph, RP_ESHAPE, "pixel_unshuffle: found %zu x %zu pixels, expected multiples of %zu",
                       t.shape[1], t.shape[2], f);
         return rp_no_tensor();

@@ -317,6 +317,9 @@ rp_tensor rp_conv3d_transpose(rp_tensor x, rp_tensor weight, rp_tensor bias, siz
         part = rp_scatter_add(part, places, 1, d.length);
         y = y.graph ? rp_add(y, part) : part;
     }
+    if (!y.graph)
+        rp_graph_fail(x.graph, RP_ESHAPE,
+                      "conv3d_transpose: no tap of any window lies in the result, expected less padding");
     return y.graph && bias.graph ? rp_add(y, bias) : y;
 }
 

@@ -246,7 +246,7 @@ rp_tensor rp_repeat_interleave(rp_tensor x, size_t times, int axis)
 {
     const int at = axis_in("repeat_interleave", x, axis);
 
-    return at < 0 ? rp_no_tensor() : repeated(x, at, times, true);
+    return at < 0 ? rp_no_tensor() : times == 1 ? x : repeated(x, at, times, true);
 }
 
 void rp_meshgrid(const rp_tensor *x, size_t n, rp_tensor *out)

@@ -145,7 +145,9 @@ static void take_diagonals(lettered *l)
         permutation[at] = (int)i;
         permutation[at + 1] = (int)j;
         left[at] = letter;
-        l->x = rp_diagonal(rp_transpose(l->x, permutation), 0);
+        if (i + 2 != n) /* else they are the last ones */
+            l->x = rp_transpose(l->x, permutation);
+        l->x = rp_diagonal(l->x, 0);
         memcpy(l->letter, left, sizeof left);
         i = (size_t)-1; /* from the beginning again */
     }

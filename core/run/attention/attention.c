@@ -184,7 +184,8 @@ static bool find_grads(const search *s, uint32_t p, found *f)
     if (!turned)
         return s->readers[p] == 2;
     dv = product(s, s->left, turned->out[0], &f->dv);
-    return dv && s->readers[turned->out[0]] == 1 && dv->in[1] == f->g && s->readers[p] == 3;
+    /* dv may stand before v is there: of p and g alone */
+    return dv && f->v < dv->out[0] && s->readers[turned->out[0]] == 1 && dv->in[1] == f->g && s->readers[p] == 3;
 }
 
 static void find_at(search *s, const rp_instr *softmax)

@@ -309,8 +309,8 @@ static bool FN(attend_back)(const rp_attention_head *h, const rp_attention_matri
         if (known > bytes / 4)
             return false;
         b.known = FN(take)(&at, 3 * a->m);
-        b.room = FN(keys_of_room)(a->n, left - known, each);
-        b.parts = true;
+        left -= known;
+        b.room = FN(keys_of_room)(a->n, left, each);
     }
     if (b.room * each > left)
         return false;

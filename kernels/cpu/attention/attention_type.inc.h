@@ -51,7 +51,7 @@ static bool FN(rows_ready)(FN(rows_of) * rows, const rp_attention_matrix *x, siz
                            char **at, const char *end)
 {
     const T *from = (const T *)x->data;
-    const bool fits = n * columns * sizeof(T) + 64 <= (size_t)(end - *at);
+    const bool fits = *at <= end && n * columns * sizeof(T) + 64 <= (size_t)(end - *at);
 
     *rows = (FN(rows_of)){from, x->row};
     if (x->col == 1 && !(often && fits && FN(rows_lie_apart)(x, columns)))

@@ -12,6 +12,7 @@
 extern const rp_kernel rp_kernel_sort_ref, rp_kernel_topk_ref;
 
 enum {
+    LONGEST = 1 << 28,   /* dividing reads a line once for each part that its memory does not hold */
     INSERTED = 40,       /* up to so many elements each goes in among those before it */
     DIVIDED = 1 << 15,   /* lines from so many elements are divided first */
     DIVISIONS = 1 << 12, /* into so many parts */
@@ -156,7 +157,7 @@ static void order_line_of(rp_dtype dtype, const order_line *line, void *scratch)
 static void order_run(const rp_kernel *ref, const rp_kernel_args *args, size_t begin, size_t end, bool descending)
 {
     const bool beside = rp_view_last_stride(&args->out[0]) == 1 && rp_view_last_stride(&args->out[1]) == 1;
-    void *scratch = beside && rp_view_last(&args->in[0]) < UINT32_MAX ? rp_scratch_borrow() : NULL;
+    void *scratch = beside && rp_view_last(&args->in[0]) < LONGEST ? rp_scratch_borrow() : NULL;
     rp_walk walk;
 
     if (!scratch) {

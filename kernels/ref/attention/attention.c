@@ -55,7 +55,7 @@ static rp_attention_matrix matrix_of(const rp_view *view, const rp_view *q, size
 
         head /= length;
         if (axis >= lacks && axis - lacks < r)
-            at += (ptrdiff_t)(i * view->shape[axis - lacks] / length) * view->stride[axis - lacks];
+            at += (ptrdiff_t)(i / (length / view->shape[axis - lacks])) * view->stride[axis - lacks];
     }
     return (rp_attention_matrix){rp_view_at(view, at), view->stride[r], view->stride[r + 1]};
 }

@@ -243,6 +243,7 @@ static void long_shapes_have_the_bits_of_the_composition(void **state)
         {.heads = 1, .group = 1, .m = 300, .n = 300, .d = 4, .e = 4, .o = {.window = 40}, .data = 5},
         {.heads = 1, .group = 1, .m = 300, .n = 300, .d = 4, .e = 4, .o = {.window = 40}, .data = 6},
         {.heads = 1, .group = 1, .m = 5, .n = 20000, .d = 8, .e = 8},
+        {.heads = 2, .group = 1, .m = 1000, .n = 520, .d = 600, .e = 600}, /* wide heads, keys in parts */
         {.heads = 1, .group = 1, .m = 5, .n = 20000, .d = 8, .e = 8, .mask = 1, .apart = true, .o = {.rate = 0.5}},
         {.heads = 1, .group = 1, .m = 40, .n = 12000, .d = 8, .e = 8, .o = {.causal = true}},
         {.heads = 1, .group = 1, .m = 33, .n = 70, .d = 520, .e = 513}};
