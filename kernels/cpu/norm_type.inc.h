@@ -117,7 +117,7 @@ RP_INLINE void FN(few_slopes)(const FN(few) * f, T *q, ptrdiff_t q_step, T *p, p
         const T *x = f->x + (ptrdiff_t)k * f->x_step, *g = f->g + (ptrdiff_t)k * f->g_step;
         const T mean = f->mean[k], r = f->r[k], a = f->a[k], b = f->b[k];
         const ptrdiff_t x_next = f->next * f->x_step, g_next = f->next * f->g_step;
-        T *qk = q + (ptrdiff_t)k * q_step, *pk = p + (ptrdiff_t)k * p_step;
+        T *qk = q + (ptrdiff_t)k * q_step, *pk = rms ? p : p + (ptrdiff_t)k * p_step; /* NULL then */
 
         if (rms)
             EACH_BLOCK(f, k, const T gi = g[i]; const T z = x[i] * r; qk[i] += gi * z;

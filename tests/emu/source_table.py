@@ -17,7 +17,7 @@ def main():
             meets = any(module.writers[n].meets for n in module.reached(name))
             rows.append(f"    KERNEL({name}, {writer.function.threads}, {str(meets).lower()}) \\")
     with open(sys.argv[2], encoding="utf-8") as file:
-        rooms = sorted(set(re.findall(r"^namespace (\w+)", file.read(), re.M)))
+        rooms = dict.fromkeys(re.findall(r"^namespace (\w+)", file.read(), re.M))  # one in another comes behind it
     with open(sys.argv[4], "w", encoding="utf-8") as out:
         out.write('/* Made by tests/emu/source_table.py. */\n#define RP_GPU_HOST "tests/emu/source.h"\n')
         out.write(f'#include "{os.path.relpath(sys.argv[2], sys.argv[3])}"\n\n')
