@@ -59,17 +59,17 @@ rp_tensor rp_index_put(rp_tensor x, rp_tensor index, rp_tensor source, int axis,
 /* Places [.., r] as one number each, [..], and in r how many axes they go along; no tensor with the graph in error. */
 static rp_tensor numbered(const char *call, rp_tensor x, rp_tensor index, int *axes)
 {
-    const rp_type *type = rp_tensor_type(x), places = *rp_tensor_type(index);
+    const rp_type type = *rp_tensor_type(x), places = *rp_tensor_type(index); /* the graph's move as it grows */
     const int rank = places.rank,
               r = rank > 0 && places.shape[rank - 1] <= RP_MAX_RANK ? (int)places.shape[rank - 1] : -1;
     size_t begin[RP_MAX_RANK] = {0}, end[RP_MAX_RANK], step = 1;
     rp_tensor sum = rp_no_tensor();
 
     *axes = r;
-    if (r < 1 || r > type->rank) {
+    if (r < 1 || r > type.rank) {
         char a[192], b[192];
 
-        rp_type_text(type, a, sizeof a);
+        rp_type_text(&type, a, sizeof a);
         rp_type_text(&places, b, sizeof b);
         rp_graph_fail(x.graph, RP_ESHAPE,
                       "%s: found %s and places %s, expected [.., r] with r from 1 to the first's rank", call, a, b);
@@ -78,7 +78,7 @@ static rp_tensor numbered(const char *call, rp_tensor x, rp_tensor index, int *a
     for (int i = 0; i < rank; i++)
         end[i] = places.shape[i];
     for (int d = r - 1; d >= 0; d--) {
-        rp_tensor table = rp_iota(x.graph, RP_I64, type->shape[d]), at, one;
+        rp_tensor table = rp_iota(x.graph, RP_I64, type.shape[d]), at, one;
 
         if (step > 1)
             table = rp_scale(table, (double)step);
@@ -88,7 +88,7 @@ static rp_tensor numbered(const char *call, rp_tensor x, rp_tensor index, int *a
         at = rp_reshape(at, rank - 1, places.shape);
         one = rp_gather(table, at, 0);
         sum = sum.graph ? rp_add(sum, one) : one;
-        step *= type->shape[d];
+        step *= type.shape[d];
     }
     return sum;
 }

@@ -58,7 +58,8 @@ static void assert_values(rp_run *run, rp_tensor x, int rank, const size_t *shap
     rp_error err = {0};
     size_t at;
 
-    memcpy(type.shape, shape, (size_t)rank * sizeof *shape);
+    if (rank > 0)
+        memcpy(type.shape, shape, (size_t)rank * sizeof *shape);
     if (!rp_shape_of(x, &found.dtype, &found.rank, found.shape)) {
         (void)rp_graph_status(rp_step_graph(run), &err);
         fail_msg("%s", err.text);
