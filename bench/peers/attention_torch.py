@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scaled_dot_product_attention of PyTorch and its gradient, the peer of bench/attention.c; prints lines as that does.
+"""scaled_dot_product_attention of PyTorch and its gradient, the peer of bench/attention/attention.c; prints lines as that does.
 
     python3 bench/peers/attention_torch.py THREADS [ROUNDS]"""
 import statistics

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The steps of ref/batch_norm_type.inc.h for a block of neighbouring channels at a time. */
 
-#include "kernels/cpu/channel_sums.inc.h"
+#include "kernels/cpu/channels/channel_sums.inc.h"
 
 /* The block's channels [c, c + n): what their elements meet. */
 typedef struct FN(channels) {

@@ -30,9 +30,9 @@ static bool rows_of(const rp_view *view, rows *r)
 }
 
 #include "kernels/type_f32.h"
-#include "kernels/cpu/batch_norm_type.inc.h"
+#include "kernels/cpu/channels/batch_norm_type.inc.h"
 #include "kernels/type_f64.h"
-#include "kernels/cpu/batch_norm_type.inc.h"
+#include "kernels/cpu/channels/batch_norm_type.inc.h"
 
 #define BATCH_NORM(name, inputs) \
     extern const rp_kernel rp_kernel_##name##_ref; \

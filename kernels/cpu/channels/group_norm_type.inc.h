@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The steps of ref/conv/group_norm_type.inc.h for some groups of a sample at once, in blocks of neighbouring channels.
  */
-#include "kernels/cpu/channel_sums.inc.h"
+#include "kernels/cpu/channels/channel_sums.inc.h"
 
 /* What the elements of a sample's channels meet. */
 typedef struct FN(sample) {

@@ -13,9 +13,9 @@
 enum { HELD = 1024, MOST = RP_CHUNK * RP_CHUNK };
 
 #include "kernels/type_f32.h"
-#include "kernels/cpu/group_norm_type.inc.h"
+#include "kernels/cpu/channels/group_norm_type.inc.h"
 #include "kernels/type_f64.h"
-#include "kernels/cpu/group_norm_type.inc.h"
+#include "kernels/cpu/channels/group_norm_type.inc.h"
 
 #define GROUP_NORM(name, big) \
     extern const rp_kernel rp_kernel_##name##_ref; \
