@@ -68,9 +68,9 @@ RP_INLINE void FN(few_normalised)(const FN(few) * f, bool rms)
         const ptrdiff_t next = f->next * f->x_step;
 
         if (rms)
-            EACH_BLOCK(f, k, to[j] = (x[i] * r) * gamma[i], FN(fetch)(x + at, (size_t)next, count))
+            EACH_BLOCK(f, k, to[j] = (x[i] * r) * gamma[i], FN(fetch)(x + at, next, count))
         else
-            EACH_BLOCK(f, k, to[j] = ((x[i] - mean) * r) * gamma[i] + beta[i], FN(fetch)(x + at, (size_t)next, count))
+            EACH_BLOCK(f, k, to[j] = ((x[i] - mean) * r) * gamma[i] + beta[i], FN(fetch)(x + at, next, count))
     }
 }
 
@@ -122,11 +122,11 @@ RP_INLINE void FN(few_slopes)(const FN(few) * f, T *q, ptrdiff_t q_step, T *p, p
         if (rms)
             EACH_BLOCK(f, k, const T gi = g[i]; const T z = x[i] * r; qk[i] += gi * z;
                        to[j] = (gi * gamma[i] - z * b) * r,
-                       (FN(fetch)(x + at, (size_t)x_next, count), FN(fetch)(g + at, (size_t)g_next, count)))
+                       (FN(fetch)(x + at, x_next, count), FN(fetch)(g + at, g_next, count)))
         else
             EACH_BLOCK(f, k, const T gi = g[i]; const T z = (x[i] - mean) * r; qk[i] += gi * z; pk[i] += gi;
                        to[j] = ((gi * gamma[i] - a) - z * b) * r,
-                       (FN(fetch)(x + at, (size_t)x_next, count), FN(fetch)(g + at, (size_t)g_next, count)))
+                       (FN(fetch)(x + at, x_next, count), FN(fetch)(g + at, g_next, count)))
     }
 }
 #undef EACH_BLOCK

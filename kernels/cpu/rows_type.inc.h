@@ -38,10 +38,11 @@ SUM_OF(scaled_slope_sum, (x[i] * y[i]) * (z[i] * c))
 #undef SUM_OF
 
 /* Asks for what lies n elements behind the next `count`: the same place of the next row. */
-RP_INLINE void FN(fetch)(const T *x, size_t n, size_t count)
+RP_INLINE void FN(fetch)(const T *x, ptrdiff_t n, size_t count)
 {
     for (size_t i = 0; i < count; i += 64 / sizeof(T))
-        __builtin_prefetch(x + n + i, 0, 2); /* the second cache: the first could not have as many under way */
+        __builtin_prefetch(x + (n + (ptrdiff_t)i), 0,
+                           2); /* the second cache: the first could not have as many under way */
 }
 
 /* y[i] = value for a whole row, by blocks, past the caches if `stream`. `first` and `and` run for each block, of
