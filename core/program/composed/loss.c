@@ -54,11 +54,12 @@ rp_tensor rp_smooth_l1_loss(rp_tensor x, rp_tensor target, double beta, rp_reduc
 
 rp_tensor rp_bce_loss(rp_tensor p, rp_tensor target, rp_reduction reduction)
 {
+    const double none = (double)__builtin_inf();
     /* where p is 0 or 1 the logarithm's slope is none, and there is no gradient */
     rp_tensor never = rp_eq(p, C(p, 0)), always = rp_eq(p, C(p, 1)), inner = rp_where(never, C(p, 1), p);
-    rp_tensor yes = rp_where(never, C(p, -100), rp_clamp(rp_log(inner), -100, (double)__builtin_inf()));
-    rp_tensor outer = rp_where(always, C(p, 0), p);
-    rp_tensor no = rp_where(always, C(p, -100), rp_clamp(rp_log1p(rp_neg(outer)), -100, (double)__builtin_inf()));
+    rp_tensor least = C(p, -100), log_p = rp_clamp(rp_log(inner), -100, none), yes = rp_where(never, least, log_p);
+    rp_tensor outer = rp_where(always, C(p, 0), p), low = C(p, -100);
+    rp_tensor log_q = rp_clamp(rp_log1p(rp_neg(outer)), -100, none), no = rp_where(always, low, log_q);
     rp_tensor first = rp_mul(target, yes), rest = rp_add_scalar(rp_neg(target), 1);
 
     return composed_reduced(rp_neg(rp_add(first, rp_mul(rest, no))), reduction);
