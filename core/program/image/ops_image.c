@@ -3,7 +3,7 @@
  * convolution what CONTRACT 11.2 says. */
 #include "rp/image.h"
 
-#include "core/program/graph.h"
+#include "core/program/image/flat.h"
 
 /* What no attribute can be stays refused. */
 static int64_t attribute(size_t v)
@@ -50,23 +50,6 @@ rp_tensor rp_conv2d_winograd(rp_tensor x, rp_tensor weight, rp_tensor bias, cons
     rp_tensor y = convolve(RP_OP_conv2d_winograd, x, weight, 1, place);
 
     return bias.graph ? rp_add(y, bias) : y;
-}
-
-/* With an axis of length 1 put in at `at`, or taken away there. */
-static rp_tensor flat(rp_tensor x, int at, bool put)
-{
-    size_t shape[RP_MAX_RANK];
-    int rank = 0;
-
-    if (!rp_tensor_ok(x))
-        return rp_no_tensor();
-    for (int i = 0; i < rp_tensor_type(x)->rank; i++) {
-        if (put && i == at)
-            shape[rank++] = 1;
-        if (put || i != at)
-            shape[rank++] = rp_tensor_type(x)->shape[i];
-    }
-    return rp_reshape(x, rank, shape);
 }
 
 static bool are_rows(rp_tensor x, rp_tensor weight, const rp_placement *place, const char *call, const char *taps)

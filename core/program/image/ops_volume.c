@@ -3,7 +3,7 @@
  * rows as images of height 1, and pools that are told their result's size. All append what CONTRACT 11.2 says. */
 #include "rp/image.h"
 
-#include "core/program/graph.h"
+#include "core/program/image/flat.h"
 
 static bool has_rank(rp_tensor x, int rank, const char *call, const char *expected)
 {
@@ -13,23 +13,6 @@ static bool has_rank(rp_tensor x, int rank, const char *call, const char *expect
         return true;
     rp_graph_fail(x.graph, RP_ESHAPE, "%s: found rank %d, expected %s", call, rp_tensor_type(x)->rank, expected);
     return false;
-}
-
-/* With an axis of length 1 put in at `at`, or, of length 1, taken away there. */
-static rp_tensor flat(rp_tensor x, int at, bool put)
-{
-    size_t shape[RP_MAX_RANK];
-    int rank = 0;
-
-    if (!rp_tensor_ok(x))
-        return rp_no_tensor();
-    for (int i = 0; i < rp_tensor_type(x)->rank; i++) {
-        if (put && i == at)
-            shape[rank++] = 1;
-        if (put || i != at)
-            shape[rank++] = rp_tensor_type(x)->shape[i];
-    }
-    return rp_reshape(x, rank, shape);
 }
 
 /* ---- rows ---- */
