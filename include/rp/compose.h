@@ -48,11 +48,14 @@ RP_API rp_tensor rp_glu(rp_tensor x, int axis); /* the first half of the axis ti
 
 /* ---- over axes, as the reductions of rp/tensor.h ---- */
 
-RP_API rp_tensor rp_any(rp_tensor x, const int *axes, int n, bool keep); /* bool: some element is not 0 */
+/* bool: some element is not 0, and all. As the greatest of none, an axis of length 0 is refused. */
+RP_API rp_tensor rp_any(rp_tensor x, const int *axes, int n, bool keep);
 RP_API rp_tensor rp_all(rp_tensor x, const int *axes, int n, bool keep);
 RP_API rp_tensor rp_count_nonzero(rp_tensor x, const int *axes, int n, bool keep); /* i64 */
+/* The root of rp_var. Where it is 0 it has no gradient; so have norms that are 0. */
 RP_API rp_tensor rp_std(rp_tensor x, const int *axes, int n, int64_t correction, bool keep);
-/* (sum |x|^p)^(1/p); p infinite: the greatest |x|, or the least; p 0: how many are not 0. */
+/* (sum |x|^p)^(1/p), for p = 2 the root of the sum of squares; p infinite: the greatest |x|, or the least; p 0: how
+ * many are not 0. */
 RP_API rp_tensor rp_norm(rp_tensor x, double p, const int *axes, int n, bool keep);
 /* The two at once. */
 RP_API void rp_aminmax(rp_tensor x, const int *axes, int n, bool keep, rp_tensor *least, rp_tensor *most);

@@ -21,7 +21,8 @@ RP_API rp_tensor rp_searchsorted(rp_tensor sorted, rp_tensor x, bool right);
 /* ---- places along an axis ---- */
 
 /* How what is scattered is combined with what is there. Several sources of one place come in their order along the
- * axis, so of those that are set the last stays. */
+ * axis, so of those that are set the last stays. What is
+ * multiplied has the gradient y / x, and y / source: NaN where that is 0 / 0. */
 typedef enum rp_scatter {
     RP_SCATTER_SET,
     RP_SCATTER_ADD,

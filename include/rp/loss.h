@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Losses, written in operations of rp/tensor.h (CONTRACT 11.2 lists the instructions). A target has the prediction's
- * type and shape, or broadcasts to it; labels are i32 or i64. They mean what PyTorch's of the same name mean (but the
- * gradient of l1 is 1 where both are equal): test_losses holds values and gradients against its.
+ * type and shape, or broadcasts to it; labels are i32 or i64. They mean what PyTorch's of the same name mean:
+ * test_losses holds values and gradients against its. But the gradient of l1 is 1 where both are equal; that of bce is
+ * 0 where a logarithm is at its least, -100, and not -1e12; and a variance below eps has none in the Gaussian loss.
  *
  * rp_mse, rp_bce_with_logits and rp_cross_entropy, all with the mean, are in rp/tensor.h. */
 #ifndef RP_LOSS_H

@@ -82,11 +82,23 @@ rp_tensor rp_xlogy(rp_tensor x, rp_tensor y)
     return rp_mul(x, rp_log(of));
 }
 
+/* From here on the inverse hyperbolic functions are log(2 a) to the last bit, and their formulas would overflow. */
+#define FAR 0x1p28
+
+/* log(a) + log(2) where a is far, else `near`. */
+static rp_tensor beyond(rp_tensor far, rp_tensor a, rp_tensor near)
+{
+    rp_tensor v = rp_where(far, a, C(a, 1)), large = rp_add_scalar(rp_log(v), 0.69314718055994529);
+
+    return rp_where(far, large, near);
+}
+
 /* sign(x) log1p(a + a (a / (1 + sqrt(1 + a^2)))), a = |x| */
 rp_tensor rp_asinh(rp_tensor x)
 {
-    rp_tensor a = rp_abs(x), root = rp_hypot(a, C(x, 1)), part = rp_div(a, rp_add_scalar(root, 1));
-    rp_tensor size = rp_log1p(rp_add(a, rp_mul(a, part))), zero = rp_eq(x, C(x, 0));
+    rp_tensor a = rp_abs(x), far = rp_gt(a, C(x, FAR)), u = rp_where(far, C(x, 1), a);
+    rp_tensor root = rp_hypot(u, C(x, 1)), part = rp_div(u, rp_add_scalar(root, 1));
+    rp_tensor near = rp_log1p(rp_add(u, rp_mul(u, part))), size = beyond(far, a, near), zero = rp_eq(x, C(x, 0));
 
     return rp_where(zero, x, rp_mul(rp_sign(x), size)); /* at 0 the sign passes no gradient */
 }
@@ -94,9 +106,10 @@ rp_tensor rp_asinh(rp_tensor x)
 /* log1p(t + sqrt(t) sqrt(t + 2)), t = x - 1 */
 rp_tensor rp_acosh(rp_tensor x)
 {
-    rp_tensor t = rp_add_scalar(x, -1), first = rp_sqrt(t), second = rp_sqrt(rp_add_scalar(t, 2));
+    rp_tensor far = rp_gt(x, C(x, FAR)), u = rp_where(far, C(x, 1), x), t = rp_add_scalar(u, -1), first = rp_sqrt(t),
+              second = rp_sqrt(rp_add_scalar(t, 2));
 
-    return rp_log1p(rp_add(t, rp_mul(first, second)));
+    return beyond(far, x, rp_log1p(rp_add(t, rp_mul(first, second))));
 }
 
 /* sign(x) log1p(2 a / (1 - a)) / 2, a = |x| */

@@ -31,11 +31,24 @@ rp_tensor rp_l1_loss(rp_tensor x, rp_tensor target, rp_reduction reduction)
     return composed_reduced(rp_abs(rp_sub(x, target)), reduction);
 }
 
+/* Integers would make whole numbers of the constants, in silence. */
+static bool real_losses(rp_tensor x, const char *name)
+{
+    if (rp_tensor_ok(x) && !composed_is_real(x))
+        rp_graph_fail(x.graph, RP_ESHAPE, "%s: found %s, expected f32 or f64: rp_cast before", name,
+                      rp_dtype_name(composed_dtype(x)));
+    return composed_is_real(x);
+}
+
 /* d^2 `square` below the distance, d `line` - `less` from there on, of d = |x - target| */
 static rp_tensor bent(rp_tensor x, rp_tensor target, double distance, double square, double line, double less)
 {
-    rp_tensor d = rp_abs(rp_sub(x, target)), near = rp_lt(d, C(d, distance)), curve = rp_scale(rp_square(d), square);
-    rp_tensor straight = rp_add_scalar(rp_scale(d, line), -less);
+    rp_tensor d, near, curve, straight;
+
+    if (!real_losses(x, "huber_loss and smooth_l1_loss"))
+        return rp_no_tensor();
+    d = rp_abs(rp_sub(x, target)), near = rp_lt(d, C(d, distance)), curve = rp_scale(rp_square(d), square);
+    straight = rp_add_scalar(rp_scale(d, line), -less);
 
     return rp_where(near, curve, straight);
 }

@@ -29,9 +29,18 @@ rp_tensor rp_count_nonzero(rp_tensor x, const int *axes, int n, bool keep)
     return rp_sum(rp_cast(truth(x), RP_I64), axes, n, keep);
 }
 
+/* The root of a sum, whose slope at 0 is infinite and passes no gradient: PyTorch's too is 0 there. */
+static rp_tensor root_of(rp_tensor sum, double p)
+{
+    rp_tensor none = rp_eq(sum, C(sum, 0)), inner = rp_where(none, C(sum, 1), sum);
+    rp_tensor root = p == 2 ? rp_sqrt(inner) : rp_pow(inner, C(sum, 1 / p));
+
+    return rp_where(none, C(sum, 0), root);
+}
+
 rp_tensor rp_std(rp_tensor x, const int *axes, int n, int64_t correction, bool keep)
 {
-    return rp_sqrt(rp_var(x, axes, n, correction, keep));
+    return root_of(rp_var(x, axes, n, correction, keep), 2);
 }
 
 rp_tensor rp_norm(rp_tensor x, double p, const int *axes, int n, bool keep)
@@ -39,7 +48,7 @@ rp_tensor rp_norm(rp_tensor x, double p, const int *axes, int n, bool keep)
     rp_tensor size;
 
     if (p == 2)
-        return rp_sqrt(rp_sum(rp_mul(x, x), axes, n, keep));
+        return root_of(rp_sum(rp_mul(x, x), axes, n, keep), 2);
     if (p == 0)
         return rp_sum(rp_cast(truth(x), composed_dtype(x)), axes, n, keep);
     size = rp_abs(x);
@@ -49,8 +58,16 @@ rp_tensor rp_norm(rp_tensor x, double p, const int *axes, int n, bool keep)
         return rp_max(size, axes, n, keep);
     if (p == -INFINITY)
         return rp_min(size, axes, n, keep);
-    size = rp_sum(rp_pow(size, C(x, p)), axes, n, keep);
-    return rp_pow(size, C(x, 1 / p));
+    if (p < 0) /* a 0 makes it 0 */
+        return rp_pow(rp_sum(rp_pow(size, C(x, p)), axes, n, keep), C(x, 1 / p));
+    if (p < 1) {
+        rp_tensor none = rp_eq(size, C(x, 0)), inner = rp_where(none, C(x, 1), size), power = rp_pow(inner, C(x, p));
+
+        size = rp_where(none, C(x, 0), power);
+    } else {
+        size = rp_pow(size, C(x, p));
+    }
+    return root_of(rp_sum(size, axes, n, keep), p);
 }
 
 void rp_aminmax(rp_tensor x, const int *axes, int n, bool keep, rp_tensor *least, rp_tensor *most)

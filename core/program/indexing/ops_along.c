@@ -151,7 +151,9 @@ rp_tensor rp_bincount(rp_tensor index, rp_tensor weights, size_t n)
         weights = flat(weights);
         dtype = rp_tensor_ok(weights) ? rp_tensor_type(weights)->dtype : dtype;
     } else if (rp_tensor_ok(index)) {
-        weights = constant_as(index.graph, RP_I64, 1, rp_tensor_type(index)->shape, 1);
+        const size_t length = rp_tensor_type(index)->shape[0]; /* the graph's types move when it grows */
+
+        weights = constant_as(index.graph, RP_I64, 1, &length, 1);
     }
     none = constant_as(index.graph, dtype, 1, &n, 0);
     return rp_scatter_along(none, index, weights, 0, RP_SCATTER_ADD);
@@ -166,6 +168,11 @@ rp_tensor rp_histogram(rp_tensor x, size_t n, double low, double high)
     if (!rp_tensor_ok(x))
         return rp_no_tensor();
     dtype = rp_tensor_type(x)->dtype;
+    if (dtype != RP_F32 && dtype != RP_F64) {
+        rp_graph_fail(x.graph, RP_ESHAPE, "histogram: found %s, expected f32 or f64: rp_cast before",
+                      rp_dtype_name(dtype));
+        return rp_no_tensor();
+    }
     if (n < 1 || !(low < high) || !(high - low - (high - low) == 0)) {
         rp_graph_fail(x.graph, RP_ESHAPE,
                       "histogram: found %zu parts of %g to %g, expected at least one, and finite low < high", n, low,

@@ -9,7 +9,10 @@
 #include "core/run/plan_private.h"
 
 enum { NONE = UINT32_MAX };
-enum { SCORES_LEAST = 1 << 18 }; /* elements that leave the second cache: from there on not having them pays */
+enum {
+    SCORES_LEAST = 1 << 18, /* elements that leave the second cache: from there on not having them pays */
+    WIDEST = 512 /* a head's columns; of wider ones the products are what takes the time, and blocks win nothing */
+};
 
 /* One attention. Instructions, then values of the program. */
 typedef struct found {
@@ -93,7 +96,15 @@ static bool beside(const rp_type *a, const rp_type *b)
     return memcmp(a->shape, b->shape, (size_t)(a->rank - 2) * sizeof *a->shape) == 0;
 }
 
-/* z is q t, or its product with a constant, and nobody else reads them. */
+static size_t columns_of(const search *s, uint32_t value)
+{
+    const rp_type *type = &s->p->value[value];
+
+    return type->shape[type->rank - 1];
+}
+
+/* z is q t, or its product with a constant, and nobody else reads them; all of z's type, which a product of bf16 is
+ * not. */
 static bool find_scores(const search *s, uint32_t z, found *f)
 {
     const rp_instr *instr = made_by(s, z, RP_OP_mul);
@@ -107,7 +118,8 @@ static bool find_scores(const search *s, uint32_t z, found *f)
         z = instr->in[0];
     }
     instr = made_by(s, z, RP_OP_matmul);
-    if (!instr || !beside(&s->p->value[instr->in[0]], &s->p->value[instr->in[1]]))
+    if (!instr || s->p->value[instr->in[0]].dtype != s->p->value[z].dtype ||
+        !beside(&s->p->value[instr->in[0]], &s->p->value[instr->in[1]]) || columns_of(s, instr->in[0]) > WIDEST)
         return false;
     f->q = instr->in[0];
     f->t = instr->in[1];

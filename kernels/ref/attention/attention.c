@@ -8,6 +8,16 @@
 #include "kernels/level.h"
 #include "kernels/ref/matmul.h"
 
+/* Of shapes alone: a device's host asks before it launches, and cannot read values. */
+static size_t heads_of(const rp_view *q)
+{
+    size_t heads = 1;
+
+    for (int axis = 0; axis < q->rank - 2; axis++)
+        heads *= q->shape[axis];
+    return heads;
+}
+
 RP_KERNEL_FN rp_attending rp_attention_of(const rp_kernel_args *args, size_t first)
 {
     const rp_view *q = &args->in[first];
@@ -15,7 +25,7 @@ RP_KERNEL_FN rp_attending rp_attention_of(const rp_kernel_args *args, size_t fir
     rp_attending a = {.q = q,
                       .k = q + 1,
                       .v = q + 2,
-                      .heads = 1,
+                      .heads = heads_of(q),
                       .m = q->shape[r],
                       .n = q[1].shape[r],
                       .d = q->shape[r + 1],
@@ -25,8 +35,6 @@ RP_KERNEL_FN rp_attending rp_attention_of(const rp_kernel_args *args, size_t fir
                       .window = (size_t)RP_AT(args->attr, attention, window).i,
                       .rate = RP_AT(args->attr, attention, rate).r};
 
-    for (int axis = 0; axis < r; axis++)
-        a.heads *= q->shape[axis];
     for (size_t i = first + 3; i < args->n_in; i++)
         if (args->in[i].dtype == RP_I64)
             a.rng = &args->in[i];
@@ -101,23 +109,28 @@ RP_KERNEL_FN rp_attention_head rp_attention_head_of(const rp_attending *a, size_
 
 RP_KERNEL_FN size_t rp_attention_grad_items(const rp_kernel_args *args)
 {
-    const rp_attending a = rp_attention_of(args, 1);
+    return heads_of(&args->in[1]);
+}
 
-    return a.heads;
+/* Of a row of queries: its keys, times what a score and its part of the output take. */
+static size_t row_cost(const rp_view *q, size_t a_score, size_t a_multiple)
+{
+    const rp_view *k = q + 1, *v = q + 2;
+    const size_t d = q->shape[q->rank - 1], e = v->shape[v->rank - 1];
+
+    return k->shape[k->rank - 2] * (a_score + (d + e) / a_multiple);
 }
 
 RP_KERNEL_FN size_t rp_attention_cost(const rp_kernel_args *args)
 {
-    const rp_attending a = rp_attention_of(args, 0);
-
-    return 1 + a.n * (2 + (a.d + a.e) / 4);
+    return 1 + row_cost(&args->in[0], 2, 4);
 }
 
 RP_KERNEL_FN size_t rp_attention_grad_cost(const rp_kernel_args *args)
 {
-    const rp_attending a = rp_attention_of(args, 1);
+    const rp_view *q = &args->in[1];
 
-    return 1 + a.m * a.n * (4 + (a.d + a.e) / 2);
+    return 1 + q->shape[q->rank - 2] * row_cost(q, 4, 2);
 }
 
 #include "kernels/type_f32.h"

@@ -82,7 +82,8 @@ static void places_along_an_axis_are_taken_and_put(void **state)
                rp_scatter_nd(x, put_i64(run, SHAPE(2, 2), (int64_t[]){1, 2, 1, 2}),
                              put_f32(run, SHAPE(2), (float[]){7, 8}), RP_SCATTER_SET),
                SHAPE(2, 3), (float[]){1, 2, 3, 4, 5, 8});
-    assert_i64(run, rp_bincount(i, rp_no_tensor(), 4), SHAPE(4), (int64_t[]){1, 2, 1, 0});
+    for (int k = 0; k < 70; k++) /* whenever the graph's table of values grows */
+        assert_i64(run, rp_bincount(i, rp_no_tensor(), 4), SHAPE(4), (int64_t[]){1, 2, 1, 0});
     assert_f32(run, rp_bincount(at, s, 3), SHAPE(3), (float[]){5, 0, 0x1p24f});
     assert_i64(run, rp_histogram(put_f32(run, SHAPE(7), (float[]){0, 0.5f, 1, 2, -0.1f, 2.1f, nan_f32}), 2, 0, 2),
                SHAPE(2), (int64_t[]){2, 2});

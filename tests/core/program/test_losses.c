@@ -223,6 +223,59 @@ static void predicates_know_infinities_and_nans(void **state)
     rp_run_free(run);
 }
 
+static void lengths_of_zero_have_no_gradient(void **state)
+{
+    static const double powers[] = {2, 3, 1.5, 0.5, 1};
+
+    (void)state;
+    for (size_t i = 0; i <= COUNT(powers); i++) {
+        rp_run *run = step_new();
+        rp_tensor x = put_f32(run, SHAPE(2, 3), (float[]){0, 0, 0, 0, 0, 4}), y, g;
+
+        y = i == COUNT(powers) ? rp_std(x, LAST, 0, false) : rp_norm(x, powers[i], LAST, false);
+        rp_gradients(rp_sum(y, NULL, 0, false), &x, 1, &g);
+        if (i == COUNT(powers)) { /* of the mean, 4/3, and the deviation, 4 sqrt(2)/3 */
+            g = rp_slice(g, (size_t[]){0, 0}, (size_t[]){1, 3});
+            assert_values(run, g, RP_F32, SHAPE(1, 3), (float[]){0, 0, 0});
+            assert_values(run, rp_slice(y, (size_t[]){0}, (size_t[]){1}), RP_F32, SHAPE(1), (float[]){0});
+        } else {
+            assert_values(run, y, RP_F32, SHAPE(2), (float[]){0, 4});
+            if (powers[i] == 2)
+                assert_values(run, g, RP_F32, SHAPE(2, 3), (float[]){0, 0, 0, 0, 0, 1});
+            g = rp_slice(g, (size_t[]){0, 0}, (size_t[]){1, 3});
+            if (powers[i] != 1)
+                assert_values(run, g, RP_F32, SHAPE(1, 3), (float[]){0, 0, 0});
+        }
+        rp_run_free(run);
+    }
+}
+
+static void inverse_hyperbolic_functions_reach_the_ends(void **state)
+{
+    rp_run *run = step_new();
+    rp_tensor x = put_f32(run, SHAPE(5), (float[]){3e38F, -3e38F, INFINITY, NAN, 0x1p28F}), g;
+
+    (void)state; /* log(6e38), log(2^29) */
+    assert_values(run, rp_asinh(x), RP_F32, SHAPE(5), (float[]){89.28999F, -89.28999F, INFINITY, NAN, 20.101269F});
+    rp_gradients(rp_sum(rp_asinh(x), NULL, 0, false), &x, 1, &g);
+    assert_values(run, rp_slice(g, (size_t[]){2}, (size_t[]){3}), RP_F32, SHAPE(1), (float[]){0});
+    x = put_f32(run, SHAPE(4), (float[]){3e38F, INFINITY, 1, 0.5F});
+    assert_values(run, rp_acosh(x), RP_F32, SHAPE(4), (float[]){89.28999F, INFINITY, 0, NAN});
+    rp_run_free(run);
+}
+
+static void losses_of_integers_are_refused(void **state)
+{
+    rp_run *run = step_new();
+    rp_tensor k = put(run, RP_I32, SHAPE(2), (int32_t[]){0, 3});
+    rp_error err = {0};
+
+    (void)state;
+    assert_int_equal(rp_read(run, rp_huber_loss(k, k, 0.5, RP_REDUCE_SUM), &(int32_t){0}, 4, &err), RP_ESHAPE);
+    assert_non_null(strstr(err.text, "expected f32 or f64"));
+    rp_run_free(run);
+}
+
 static void whole_axes_are_asked(void **state)
 {
     rp_run *run = step_new();
@@ -332,6 +385,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_have_the_values_and_gradients_of_pytorch),
         cmocka_unit_test(predicates_know_infinities_and_nans),
+        cmocka_unit_test(lengths_of_zero_have_no_gradient),
+        cmocka_unit_test(inverse_hyperbolic_functions_reach_the_ends),
+        cmocka_unit_test(losses_of_integers_are_refused),
         cmocka_unit_test(whole_axes_are_asked),
         cmocka_unit_test(reals_are_rounded_and_divided_exactly),
         cmocka_unit_test(integers_divide_and_shift_by_the_rules),

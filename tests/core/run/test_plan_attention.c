@@ -9,8 +9,8 @@ enum { HEADS = 2, ROWS = 400, KEYS = 390, WIDTH = 8 };
 typedef struct form {
     const char *name;
     /* extra: the weights are a result; other: their gradient has another reader */
-    bool scale, mask, both, extra, other;
-    int wrt; /* with both: bits of q, k, v */
+    bool scale, mask, both, extra, other, narrow; /* narrow: q and k in bf16 */
+    int wrt;                                      /* with both: bits of q, k, v */
     bool found;
 } form;
 
@@ -35,7 +35,10 @@ static rp_program *program_of(const form *f)
     in[0] = matrix(g, RP_INPUT_STATE, "q", 3, ROWS, WIDTH);
     in[1] = matrix(g, RP_INPUT_DATA, "k", 3, KEYS, WIDTH);
     in[2] = matrix(g, RP_INPUT_FEED, "v", 3, KEYS, WIDTH);
-    z = rp_matmul(in[0], rp_transpose(in[1], NULL));
+    if (f->narrow)
+        z = rp_matmul(rp_cast(in[0], RP_BF16), rp_transpose(rp_cast(in[1], RP_BF16), NULL));
+    else
+        z = rp_matmul(in[0], rp_transpose(in[1], NULL));
     if (f->scale)
         z = rp_scale(z, 0.25);
     if (f->mask)
@@ -89,6 +92,7 @@ static void attention_is_found_where_nothing_else_reads_its_square(void **state)
         {.name = "both, no scale", .both = true, .wrt = 7, .found = true},
         {.name = "both, of q and v", .scale = true, .both = true, .wrt = 5, .found = true},
         {.name = "both, of q and k", .scale = true, .both = true, .wrt = 3, .found = true},
+        {.name = "scores of bf16", .scale = true, .narrow = true},
         {.name = "the weights are a result", .scale = true, .extra = true},
         {.name = "both, the weights are a result", .scale = true, .both = true, .wrt = 7, .extra = true},
         {.name = "the weights' gradient is asked for", .scale = true, .both = true, .wrt = 1, .other = true}};
