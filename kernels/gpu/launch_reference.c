@@ -9,7 +9,7 @@
 enum { NAME = 96, THREADS = 64 };
 static const u64 items_a_launch = (u64)THREADS << 30; /* blocks along x are below 2^31 */
 
-/* How many items there are is a matter of shapes: a kernel that looks at values, which lie on the device, finds none. */
+/* How many items there are is a matter of shapes: who looks at values, which lie on the device, finds none. */
 static u64 items_of(const rp_kernel *k, const rp_kernel_args *args)
 {
     rp_view in[RP_GPU_IN], out[RP_GPU_OUT];
