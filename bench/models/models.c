@@ -7,8 +7,8 @@
  *
  * Writes the first weights and the data to FILE as safetensors, prints a line, then answers each line "MODE STEPS" of
  * its input by the seconds that a step took, the processor's seconds, and the last loss (of answers: the sum of their
- * elements). Without NAME lists them. Modes are runs of their own, with the same weights. When the input ends, modes that
- * took as many steps must have the same states. */
+ * elements). Without NAME lists them. Modes are runs of their own, with the same weights. When the input ends, modes
+ * that took as many steps must have the same states. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -88,7 +88,8 @@ rp_tensor build_gpt(net *n)
 
 rp_tensor build_bert(net *n)
 {
-    const transformer t = {.layers = 4, .width = 256, .heads = 4, .batch = net_batch(n, 8), .tokens = 128, .words = 1024};
+    const transformer t = {
+        .layers = 4, .width = 256, .heads = 4, .batch = net_batch(n, 8), .tokens = 128, .words = 1024};
     rp_tensor x = net_norm(n, "norm", embedded(n, &t), t.width);
 
     x = rp_gelu(net_linear(n, "transform", layers(n, &t, x, norm_last), t.width, t.width));
