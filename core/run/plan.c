@@ -275,8 +275,7 @@ rp_status rp_plan_new_function(rp_plan **out, const rp_function *function, rp_de
     plan->device = device;
     plan->passes = RP_PASSES;
     plan->stored = stored;
-    plan->number = rp_calloc(function->body->n_instrs, sizeof *plan->number);
-    status = plan->number ? make(plan, NULL, err) : rp_no_memory(err);
+    status = make(plan, NULL, err);
     if (status != RP_OK)
         rp_plan_free(plan);
     else

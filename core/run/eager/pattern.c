@@ -85,9 +85,13 @@ static rp_status wrap(rp_function **out, const rp_program *p, const rp_instr *in
     for (int i = 0; i < instr->n_out && status == RP_OK; i++)
         status = rp_program_add_return(body, made[i], err);
     rp_free(value);
-    if (status == RP_OK)
-        return rp_function_new(out, body, err);
-    rp_program_free(body);
+    if (status != RP_OK) {
+        rp_program_free(body);
+        return status;
+    }
+    status = rp_function_new(out, body, err);
+    if (status == RP_OK && !((*out)->number = rp_calloc(1, sizeof *(*out)->number))) /* told when it is executed */
+        status = rp_no_memory(err);
     return status;
 }
 
