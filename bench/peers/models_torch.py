@@ -83,6 +83,7 @@ class Side:
         self.told = self.process.stdout.readline()
 
     def ask(self, mode, steps):
+        time.sleep(0.02)  # the other side's workers look on for a while before they sleep
         self.process.stdin.write("%s %d\n" % (mode, steps))
         self.process.stdin.flush()
         return [float(x) for x in self.process.stdout.readline().split()]
