@@ -36,9 +36,18 @@ static void scale_and_shift(net *n, const char *name, size_t channels, rp_tensor
 
 static image batch_norm(net *n, const char *name, image in)
 {
-    rp_tensor gamma, beta;
+    rp_tensor gamma, beta, mean, var;
+    char full[NET_NAME];
 
     scale_and_shift(n, name, in.channels, &gamma, &beta);
+    if (n->forward) { /* as before the first step: no mean, a variance of one */
+        (void)snprintf(full, sizeof full, "%.30s.mean", name);
+        mean = net_parameter(n, full, NET_ZERO, 0, &in.channels, 1);
+        (void)snprintf(full, sizeof full, "%.30s.var", name);
+        var = net_parameter(n, full, NET_ONE, 0, &in.channels, 1);
+        in.x = rp_batch_norm(in.x, gamma, beta, mean, var, 1e-5);
+        return in;
+    }
     in.x = rp_batch_norm_train(in.x, gamma, beta, 1e-5, NULL, NULL);
     return in;
 }
@@ -58,7 +67,7 @@ static image block(net *n, image in, size_t stride, size_t channels)
 
 rp_tensor build_resnet(net *n)
 {
-    image x = {.n = 4, .size = 112, .channels = 3};
+    image x = {.n = net_batch(n, 4), .size = 112, .channels = 3};
     rp_tensor y;
 
     x.x = net_data(n, "data.x", RP_F32, NET_SPREAD, 1, (size_t[]){x.n, x.size, x.size, 3}, 4);
@@ -115,7 +124,7 @@ static image doubled(image x, image beside)
 
 rp_tensor build_unet(net *n)
 {
-    image x = {.n = 4, .size = 64, .channels = 3}, kept[LEVELS];
+    image x = {.n = net_batch(n, 4), .size = 64, .channels = 3}, kept[LEVELS];
     rp_tensor target;
 
     x.x = net_data(n, "data.x", RP_F32, NET_SPREAD, 1, (size_t[]){x.n, x.size, x.size, 3}, 4);
@@ -130,6 +139,8 @@ rp_tensor build_unet(net *n)
     }
     n->scope[0] = 0;
     x = conv(n, "head", x, 1, 1, 3);
+    if (n->forward)
+        return x.x;
     target = net_data(n, "data.target", RP_F32, NET_SPREAD, 1, (size_t[]){x.n, x.size, x.size, 3}, 4);
     return rp_mse(x.x, target);
 }

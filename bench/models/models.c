@@ -3,11 +3,12 @@
  * beside them.
  *
  *   build/release/bench/models NAME THREADS FILE [compiled|eager|recorded|rolling ...]
+ *   build/release/bench/models NAME THREADS FILE answer         forward only, batch 1, as a trained network
  *
  * Writes the first weights and the data to FILE as safetensors, prints a line, then answers each line "MODE STEPS" of
- * its input by the seconds that a step took, the processor's seconds, and the last loss. Without NAME lists them. Modes
- * are runs of their own, with the same weights. When the input ends, modes that took as many steps must have the same
- * states. */
+ * its input by the seconds that a step took, the processor's seconds, and the last loss (of answers: the sum of their
+ * elements). Without NAME lists them. Modes are runs of their own, with the same weights. When the input ends, modes
+ * that took as many steps must have the same states. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,6 +86,32 @@ static void eager_step(mode *m, const network *of)
         net_stop("step", &err);
 }
 
+/* The sum of all elements, for one who compares. */
+static float answer_sum(const mode *m)
+{
+    rp_device_tensor y;
+    float *x, sum = 0;
+    rp_error err = {0};
+
+    if (!rp_compiled_result(m->compiled, "answer", &y))
+        net_stop("answer", &err);
+    x = malloc(rp_type_bytes(&y.type) + 1);
+    if (!x || rp_device_tensor_read(&y, x, &err) != RP_OK)
+        net_stop("answer", &err);
+    for (size_t i = 0; i < rp_type_bytes(&y.type) / sizeof *x; i++)
+        sum += x[i];
+    free(x);
+    return sum;
+}
+
+static void forward_step(mode *m)
+{
+    rp_error err = {0};
+
+    if (rp_compiled_step(m->compiled, &err) != RP_OK)
+        net_stop("answer", &err);
+}
+
 static void compiled_step(mode *m)
 {
     const float rate[3] = {net_rate(0, m->steps), net_rate(1, m->steps), net_rate(2, m->steps)};
@@ -104,13 +131,15 @@ static void answer(mode *m, const network *of, size_t steps)
     const double wall = seconds_of(CLOCK_MONOTONIC), cpu = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
 
     for (size_t i = 0; i < steps; i++, m->steps++) {
-        if (m->compiled)
+        if (symbolic.forward)
+            forward_step(m);
+        else if (m->compiled)
             compiled_step(m);
         else
             eager_step(m, of);
     }
     printf("%.9f %.9f %.9g\n", (seconds_of(CLOCK_MONOTONIC) - wall) / (double)steps,
-           (seconds_of(CLOCK_PROCESS_CPUTIME_ID) - cpu) / (double)steps, m->loss);
+           (seconds_of(CLOCK_PROCESS_CPUTIME_ID) - cpu) / (double)steps, symbolic.forward ? answer_sum(m) : m->loss);
     (void)fflush(stdout);
 }
 
@@ -150,6 +179,7 @@ int main(int argc, char **argv)
             printf("%s|%s\n", of->name, of->what);
         return argc > 1;
     }
+    symbolic.forward = strcmp(argv[4], "answer") == 0;
     program = program_of(of);
     net_write(&symbolic, argv[3]);
     for (size_t i = 0; i < n; i++)

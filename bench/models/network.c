@@ -98,8 +98,15 @@ rp_tensor net_norm(net *n, const char *name, rp_tensor x, size_t width)
     return rp_layer_norm(x, gamma, beta, 1e-5);
 }
 
+size_t net_batch(const net *n, size_t training)
+{
+    return n->forward ? 1 : training;
+}
+
 rp_tensor net_cross_entropy(net *n, rp_tensor logits, size_t rows, size_t classes)
 {
+    if (n->forward)
+        return logits;
     return rp_cross_entropy(logits, net_data(n, "data.labels", RP_I64, NET_INDEX, (double)classes, &rows, 1));
 }
 
@@ -146,13 +153,19 @@ float net_rate(int which, size_t taken)
     return which == 0 ? 0.001f : (float)(1 - pow(which == 1 ? 0.9 : 0.999, (double)taken + 1));
 }
 
-void net_step(net *n, const network *of)
+static void result(net *n, const char *name, rp_tensor value)
+{
+    if (n->run)
+        rp_result(n->run, name, value);
+    else
+        rp_graph_result(n->graph, name, value);
+}
+
+static void train(net *n, const network *of)
 {
     rp_tensor p[NET_TENSORS_MAX], grad[NET_TENSORS_MAX], loss, lr, c1, c2, m, v, next;
     size_t at[NET_TENSORS_MAX], trained = 0;
 
-    n->n = 0;
-    n->scope[0] = 0;
     lr = rate(n, "lr", net_rate(0, n->taken));
     c1 = rate(n, "c1", net_rate(1, n->taken));
     c2 = rate(n, "c2", net_rate(2, n->taken));
@@ -173,10 +186,17 @@ void net_step(net *n, const network *of)
         set(n, n->tensor[n->n - 2].name, m);
         set(n, n->tensor[n->n - 1].name, v);
     }
-    if (n->run)
-        rp_result(n->run, "loss", loss);
+    result(n, "loss", loss);
+}
+
+void net_step(net *n, const network *of)
+{
+    n->n = 0;
+    n->scope[0] = 0;
+    if (n->forward)
+        result(n, "answer", of->build(n));
     else
-        rp_graph_result(n->graph, "loss", loss);
+        train(n, of);
 }
 
 /* ---- first values ---- */

@@ -36,11 +36,12 @@ typedef struct net {
     rp_graph *graph;
     net_tensor tensor[NET_TENSORS_MAX];
     size_t n;
+    bool forward;   /* a batch of 1 as a trained network answers it, instead of a training step */
     size_t taken;   /* steps before this one */
     char scope[12]; /* in front of names */
 } net;
 
-/* Builds the forward pass: the loss. */
+/* Builds the forward pass: the loss, or, of a net that goes forward, what the network says. */
 typedef rp_tensor net_build(net *n);
 
 typedef struct network {
@@ -51,7 +52,8 @@ typedef struct network {
 /* Ends with a row whose name is NULL. */
 extern const network networks[];
 
-/* The whole training step: loss, gradients, AdamW of every parameter. */
+/* The whole training step: loss, gradients, AdamW of every parameter. A net that goes forward: its answer, as the
+ * result "answer". */
 void net_step(net *n, const network *of);
 /* The step's feeds lr, c1 and c2. */
 float net_rate(int which, size_t taken);
@@ -69,7 +71,9 @@ rp_tensor net_linear(net *n, const char *name, rp_tensor x, size_t in, size_t ou
 rp_tensor net_norm(net *n, const char *name, rp_tensor x, size_t width);
 /* Names of parameters begin with this until n->scope[0] is 0 again. */
 void net_enter(net *n, const char *what, size_t number);
-/* Labels are data below `classes`. */
+/* Rows of a batch: so many, and 1 of a net that goes forward. */
+size_t net_batch(const net *n, size_t training);
+/* Labels are data below `classes`. A net that goes forward: the logits. */
 rp_tensor net_cross_entropy(net *n, rp_tensor logits, size_t rows, size_t classes);
 rp_tensor net_table(net *n, const char *name, size_t rows, size_t width);
 

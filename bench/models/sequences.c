@@ -76,7 +76,7 @@ static rp_tensor embedded(net *n, const transformer *t)
 
 rp_tensor build_gpt(net *n)
 {
-    transformer t = {.layers = 4, .width = 256, .heads = 4, .batch = 4, .tokens = 256, .words = 1024};
+    transformer t = {.layers = 4, .width = 256, .heads = 4, .batch = net_batch(n, 4), .tokens = 256, .words = 1024};
     rp_tensor x;
 
     t.causal = true;
@@ -88,7 +88,8 @@ rp_tensor build_gpt(net *n)
 
 rp_tensor build_bert(net *n)
 {
-    const transformer t = {.layers = 4, .width = 256, .heads = 4, .batch = 8, .tokens = 128, .words = 1024};
+    const transformer t = {
+        .layers = 4, .width = 256, .heads = 4, .batch = net_batch(n, 8), .tokens = 128, .words = 1024};
     rp_tensor x = net_norm(n, "norm", embedded(n, &t), t.width);
 
     x = rp_gelu(net_linear(n, "transform", layers(n, &t, x, norm_last), t.width, t.width));
@@ -100,7 +101,7 @@ rp_tensor build_bert(net *n)
 /* Patches of 8 x 8 as one convolution, a class token in front. */
 rp_tensor build_vit(net *n)
 {
-    const transformer t = {.layers = 4, .width = 192, .heads = 3, .batch = 16, .tokens = 65};
+    const transformer t = {.layers = 4, .width = 192, .heads = 3, .batch = net_batch(n, 16), .tokens = 65};
     const size_t rows = t.batch * t.tokens;
     rp_tensor x = net_data(n, "data.x", RP_F32, NET_SPREAD, 1, (size_t[]){t.batch, 64, 64, 3}, 4), first, w, b;
 
@@ -120,18 +121,18 @@ rp_tensor build_vit(net *n)
 
 /* ---- the recurrent network ---- */
 
-enum { HIDDEN = 256, STEPS = 64, BATCH = 32, BYTES = 256 };
+enum { HIDDEN = 256, STEPS = 64, BYTES = 256 };
 
-static rp_tensor gate(rp_tensor z, size_t k)
+static rp_tensor gate(rp_tensor z, size_t batch, size_t k)
 {
-    return rp_slice(z, (size_t[]){0, k * HIDDEN}, (size_t[]){BATCH, (k + 1) * HIDDEN});
+    return rp_slice(z, (size_t[]){0, k * HIDDEN}, (size_t[]){batch, (k + 1) * HIDDEN});
 }
 
 /* index, h, c, z = x w + b of this step; u, b of the layer: gates in PyTorch's order. */
-static rp_function *cell(void)
+static rp_function *cell(size_t batch)
 {
-    const rp_type index = {.dtype = RP_I64}, row = {.dtype = RP_F32, .rank = 2, .shape = {BATCH, HIDDEN}};
-    const rp_type wide = {.dtype = RP_F32, .rank = 2, .shape = {BATCH, 4 * HIDDEN}};
+    const rp_type index = {.dtype = RP_I64}, row = {.dtype = RP_F32, .rank = 2, .shape = {batch, HIDDEN}};
+    const rp_type wide = {.dtype = RP_F32, .rank = 2, .shape = {batch, 4 * HIDDEN}};
     const rp_type weight = {.dtype = RP_F32, .rank = 2, .shape = {HIDDEN, 4 * HIDDEN}};
     const rp_type bias = {.dtype = RP_F32, .rank = 1, .shape = {4 * HIDDEN}};
     rp_tensor h, c, z, u, b, in, forget, out, kept;
@@ -148,10 +149,10 @@ static rp_function *cell(void)
     u = rp_function_parameter(g, &weight);
     b = rp_function_parameter(g, &bias);
     z = rp_add(z, rp_linear(h, u, b));
-    in = rp_sigmoid(gate(z, 0));
-    forget = rp_sigmoid(gate(z, 1));
-    out = rp_sigmoid(gate(z, 3));
-    z = rp_tanh(gate(z, 2));
+    in = rp_sigmoid(gate(z, batch, 0));
+    forget = rp_sigmoid(gate(z, batch, 1));
+    out = rp_sigmoid(gate(z, batch, 3));
+    z = rp_tanh(gate(z, batch, 2));
     in = rp_mul(in, z);
     kept = rp_mul(forget, c);
     c = rp_add(kept, in);
@@ -165,16 +166,16 @@ static rp_function *cell(void)
     return f;
 }
 
-/* x [STEPS BATCH, HIDDEN]: the input's product for all steps at once. */
-static rp_tensor recurrent(net *n, rp_tensor x)
+/* x [STEPS batch, HIDDEN]: the input's product for all steps at once. */
+static rp_tensor recurrent(net *n, rp_tensor x, size_t batch)
 {
-    rp_tensor z = rp_reshape(net_linear(n, "in", x, HIDDEN, 4 * HIDDEN), 3, (size_t[]){STEPS, BATCH, 4 * HIDDEN});
+    rp_tensor z = rp_reshape(net_linear(n, "in", x, HIDDEN, 4 * HIDDEN), 3, (size_t[]){STEPS, batch, 4 * HIDDEN});
     rp_tensor u = net_parameter(n, "own.weight", NET_SPREAD, 0.06, (size_t[]){HIDDEN, 4 * HIDDEN}, 2);
     rp_tensor b = net_parameter(n, "own.bias", NET_ZERO, 0, (size_t[]){4 * HIDDEN}, 1), out[3], zero;
     rp_graph *g = n->run ? rp_step_graph(n->run) : n->graph;
-    rp_function *f = cell();
+    rp_function *f = cell(batch);
 
-    zero = rp_fill(g, RP_F32, 2, (size_t[]){BATCH, HIDDEN}, 0);
+    zero = rp_fill(g, RP_F32, 2, (size_t[]){batch, HIDDEN}, 0);
     rp_scan(g,
             &(rp_scan_options){.function = f,
                                .carried = (rp_tensor[]){zero, zero},
@@ -186,19 +187,19 @@ static rp_tensor recurrent(net *n, rp_tensor x)
                                .times = STEPS},
             out);
     rp_function_free(f);
-    return rp_reshape(out[2], 2, (size_t[]){(size_t)STEPS * BATCH, HIDDEN});
+    return rp_reshape(out[2], 2, (size_t[]){STEPS * batch, HIDDEN});
 }
 
 rp_tensor build_lstm(net *n)
 {
-    const size_t rows = (size_t)STEPS * BATCH;
+    const size_t batch = net_batch(n, 32), rows = STEPS * batch;
     rp_tensor tokens = net_data(n, "data.tokens", RP_I64, NET_INDEX, BYTES, &rows, 1);
     rp_tensor x = rp_gather(net_table(n, "words", BYTES, HIDDEN), tokens, 0);
 
     net_enter(n, "layer", 0);
-    x = recurrent(n, x);
+    x = recurrent(n, x, batch);
     net_enter(n, "layer", 1);
-    x = recurrent(n, x);
+    x = recurrent(n, x, batch);
     n->scope[0] = 0;
     x = net_linear(n, "head", x, HIDDEN, BYTES);
     return net_cross_entropy(n, x, rows, BYTES);

@@ -6,7 +6,7 @@
 
 rp_tensor build_mlp(net *n)
 {
-    const size_t batch = 256;
+    const size_t batch = net_batch(n, 256);
     rp_tensor x = net_data(n, "data.x", RP_F32, NET_SPREAD, 1, (size_t[]){batch, 784}, 2);
 
     x = rp_relu(net_linear(n, "l0", x, 784, 1024));
@@ -15,25 +15,25 @@ rp_tensor build_mlp(net *n)
     return net_cross_entropy(n, x, batch, 10);
 }
 
-enum { TABLES = 8, EMBEDDED = 32, NUMBERS = 13, ROWS = 1000, BATCH = 512, FEATURES = TABLES + 1 };
+enum { TABLES = 8, EMBEDDED = 32, NUMBERS = 13, ROWS = 1000, FEATURES = TABLES + 1 };
 
 /* Dot products of each two of the features, a row of them each: all [FEATURES, FEATURES] of them, which leaves nothing
  * to gather. */
-static rp_tensor interactions(const rp_tensor *feature)
+static rp_tensor interactions(const rp_tensor *feature, size_t batch)
 {
     rp_tensor row[FEATURES], all, products;
 
     for (size_t i = 0; i < FEATURES; i++)
-        row[i] = rp_reshape(feature[i], 3, (size_t[]){BATCH, 1, EMBEDDED});
+        row[i] = rp_reshape(feature[i], 3, (size_t[]){batch, 1, EMBEDDED});
     all = rp_concat(row, FEATURES, 1);
     products = rp_matmul(all, rp_transpose(all, NULL));
-    return rp_reshape(products, 2, (size_t[]){BATCH, (size_t)FEATURES * FEATURES});
+    return rp_reshape(products, 2, (size_t[]){batch, (size_t)FEATURES * FEATURES});
 }
 
 rp_tensor build_dlrm(net *n)
 {
-    const size_t rows = BATCH;
-    rp_tensor feature[FEATURES], x = net_data(n, "data.x", RP_F32, NET_SPREAD, 1, (size_t[]){BATCH, NUMBERS}, 2);
+    const size_t rows = net_batch(n, 512);
+    rp_tensor feature[FEATURES], x = net_data(n, "data.x", RP_F32, NET_SPREAD, 1, (size_t[]){rows, NUMBERS}, 2);
     char name[NET_NAME];
 
     x = rp_relu(net_linear(n, "bottom0", x, NUMBERS, 128));
@@ -47,9 +47,11 @@ rp_tensor build_dlrm(net *n)
         table = net_table(n, name, ROWS, EMBEDDED);
         feature[i + 1] = rp_gather(table, index, 0);
     }
-    x = rp_concat((rp_tensor[]){interactions(feature), feature[0]}, 2, 1);
+    x = rp_concat((rp_tensor[]){interactions(feature, rows), feature[0]}, 2, 1);
     x = rp_relu(net_linear(n, "top0", x, (size_t)FEATURES * FEATURES + EMBEDDED, 256));
     x = rp_relu(net_linear(n, "top1", x, 256, 128));
     x = net_linear(n, "top2", x, 128, 1);
-    return rp_bce_with_logits(x, net_data(n, "data.target", RP_F32, NET_ONE, 0, (size_t[]){BATCH, 1}, 2));
+    if (n->forward)
+        return x;
+    return rp_bce_with_logits(x, net_data(n, "data.target", RP_F32, NET_ONE, 0, (size_t[]){rows, 1}, 2));
 }

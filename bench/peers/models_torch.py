@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Training steps of networks that people train, beside PyTorch's: forward, backward, AdamW on the same weights and data
-(bench/models, which writes them). Both sides run in turn in short rounds; a ratio is the median over the rounds of our
-time over that of PyTorch's fastest way: eager with NCHW or channels last, torch.compile where a C++ compiler is there.
+"""Networks that people train, beside PyTorch, XLA and ONNX Runtime, on the same weights and data (bench/models, which
+writes them): training steps (forward, backward, AdamW), or answers to a batch of 1. All sides run in turn in short rounds;
+a ratio is the median over the rounds of our time over that of the fastest peer: eager PyTorch with NCHW or channels last,
+torch.compile (--compile, needs a C++ compiler), jax.jit (--jax, training), ONNX Runtime (--onnx, answers).
 
-    python3 bench/peers/models_torch.py BUILD_FOLDER [--rounds 7] [--threads 1,2] [--models gpt,lstm] [--compile]
+    python3 bench/peers/models_torch.py BUILD_FOLDER [--rounds 7] [--threads 1,2] [--models gpt,lstm] [--compile] [--jax]
         [--recorded] [--ratios FILE]
+    python3 bench/peers/models_torch.py BUILD_FOLDER --answer [--compile] [--onnx] ...
 
-Prints a table, losses of both sides after the same number of steps beside it, and ends with 1 where those are apart."""
+Prints a table, with losses (of answers: the sums of their elements) of both sides after the same number of steps, and ends
+with 1 where those are apart."""
 import argparse
-import json
 import math
 import os
 import statistics
@@ -18,223 +20,15 @@ import sys
 import tempfile
 import time
 
-import numpy as np
-import torch
-import torch.nn.functional as F
-from torch import nn
+NETWORKS = ("mlp", "resnet", "gpt", "lstm", "unet", "bert", "vit", "dlrm")
+HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def read(path):
-    """Tensors of a safetensors file by name."""
-    with open(path, "rb") as file:
-        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
-        data = file.read()
-    types = {"F32": np.float32, "I64": np.int64}
-    return {name: torch.from_numpy(np.frombuffer(data[slice(*t["data_offsets"])], types[t["dtype"]]).reshape(t["shape"]).copy())
-            for name, t in header.items() if name != "__metadata__"}
+def training(name, path, mode):
+    import torch
+    from networks_torch import loaded
 
-
-class Mlp(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.l0, self.l1, self.l2 = nn.Linear(784, 1024), nn.Linear(1024, 1024), nn.Linear(1024, 10)
-
-    def forward(self, d):
-        return F.cross_entropy(self.l2(F.relu(self.l1(F.relu(self.l0(d["x"]))))), d["labels"])
-
-
-class Dlrm(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.bottom0, self.bottom1 = nn.Linear(13, 128), nn.Linear(128, 32)
-        for i in range(8):
-            setattr(self, "table%d" % i, nn.Parameter(torch.empty(1000, 32)))
-        self.top0, self.top1, self.top2 = nn.Linear(113, 256), nn.Linear(256, 128), nn.Linear(128, 1)
-
-    def forward(self, d):
-        x = F.relu(self.bottom1(F.relu(self.bottom0(d["x"]))))
-        features = torch.stack([x] + [F.embedding(d["index%d" % i], getattr(self, "table%d" % i)) for i in range(8)], 1)
-        products = torch.bmm(features, features.transpose(1, 2)).flatten(1)
-        x = F.relu(self.top1(F.relu(self.top0(torch.cat([products, x], 1)))))
-        return F.binary_cross_entropy_with_logits(self.top2(x), d["target"])
-
-
-class Layer(nn.Module):
-    """A transformer's, norm first or last."""
-
-    def __init__(self, width, heads, first, causal):
-        super().__init__()
-        self.heads, self.first, self.causal = heads, first, causal
-        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.qkv, self.projection = nn.Linear(width, 3 * width), nn.Linear(width, width)
-        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
-
-    def attention(self, x):
-        n, tokens, width = x.shape
-        q, k, v = (y.reshape(n, tokens, self.heads, -1).transpose(1, 2) for y in self.qkv(x).chunk(3, -1))
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=self.causal)
-        return self.projection(y.transpose(1, 2).reshape(n, tokens, width))
-
-    def forward(self, x):
-        if self.first:
-            x = x + self.attention(self.norm1(x))
-            return x + self.down(F.gelu(self.up(self.norm2(x))))
-        x = self.norm1(x + self.attention(x))
-        return self.norm2(x + self.down(F.gelu(self.up(x))))
-
-
-class Transformer(nn.Module):
-    def __init__(self, width, heads, first=True, causal=False):
-        super().__init__()
-        for i in range(4):
-            setattr(self, "layer%d" % i, Layer(width, heads, first, causal))
-        self.norm = nn.LayerNorm(width)
-
-    def layers(self, x):
-        for i in range(4):
-            x = getattr(self, "layer%d" % i)(x)
-        return x
-
-
-class Words(Transformer):
-    def __init__(self, tokens, **options):
-        super().__init__(256, 4, **options)
-        self.words, self.places = nn.Parameter(torch.empty(1024, 256)), nn.Parameter(torch.empty(tokens, 256))
-        self.head, self.tokens = nn.Linear(256, 1024), tokens
-
-    def embedded(self, d):
-        return F.embedding(d["tokens"].view(-1, self.tokens), self.words) + self.places
-
-
-class Gpt(Words):
-    def __init__(self):
-        super().__init__(256, causal=True)
-
-    def forward(self, d):
-        return F.cross_entropy(self.head(self.norm(self.layers(self.embedded(d)))).flatten(0, 1), d["labels"])
-
-
-class Bert(Words):
-    def __init__(self):
-        super().__init__(128, first=False)
-        self.transform, self.norm2 = nn.Linear(256, 256), nn.LayerNorm(256)
-
-    def forward(self, d):
-        x = self.norm2(F.gelu(self.transform(self.layers(self.norm(self.embedded(d))))))
-        return F.cross_entropy(self.head(x).flatten(0, 1), d["labels"])
-
-
-class Vit(Transformer):
-    def __init__(self):
-        super().__init__(192, 3)
-        self.patch, self.head = nn.Conv2d(3, 192, 8, 8), nn.Linear(192, 10)
-        self.first, self.places = nn.Parameter(torch.empty(1, 192)), nn.Parameter(torch.empty(65, 192))
-
-    def forward(self, d):
-        x = self.patch(d["x"]).flatten(2).transpose(1, 2)
-        x = torch.cat([self.first.expand(len(x), 1, 192), x], 1) + self.places
-        return F.cross_entropy(self.head(self.norm(self.layers(x)[:, 0])), d["labels"])
-
-
-class Lstm(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.words, self.lstm, self.head = nn.Parameter(torch.empty(256, 256)), nn.LSTM(256, 256, 2), nn.Linear(256, 256)
-
-    def forward(self, d):
-        x = self.lstm(F.embedding(d["tokens"].view(64, 32), self.words))[0]
-        return F.cross_entropy(self.head(x).flatten(0, 1), d["labels"])
-
-
-class Block(nn.Module):
-    def __init__(self, before, channels, stride):
-        super().__init__()
-        self.conv1 = nn.Conv2d(before, channels, 3, stride, 1, bias=False)
-        self.conv2 = nn.Conv2d(channels, channels, 3, 1, 1, bias=False)
-        self.norm1, self.norm2 = nn.BatchNorm2d(channels), nn.BatchNorm2d(channels)
-        if stride != 1:
-            self.beside, self.norm3 = nn.Conv2d(before, channels, 1, stride, bias=False), nn.BatchNorm2d(channels)
-
-    def forward(self, x):
-        y = self.norm2(self.conv2(F.relu(self.norm1(self.conv1(x)))))
-        return F.relu(y + (self.norm3(self.beside(x)) if hasattr(self, "beside") else x))
-
-
-class ResNet(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.stem, self.norm, self.head = nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.Linear(512, 10)
-        before = 64
-        for i in range(8):
-            setattr(self, "block%d" % i, Block(before, 64 << i // 2, 2 if i % 2 == 0 and i else 1))
-            before = 64 << i // 2
-
-    def forward(self, d):
-        x = F.max_pool2d(F.relu(self.norm(self.stem(d["x"]))), 3, 2, 1)
-        for i in range(8):
-            x = getattr(self, "block%d" % i)(x)
-        return F.cross_entropy(self.head(x.mean((2, 3))), d["labels"])
-
-
-class Pair(nn.Module):
-    def __init__(self, before, channels):
-        super().__init__()
-        self.conv1 = nn.Conv2d(before, channels, 3, 1, 1, bias=False)
-        self.conv2 = nn.Conv2d(channels, channels, 3, 1, 1, bias=False)
-        self.norm1, self.norm2 = nn.GroupNorm(8, channels), nn.GroupNorm(8, channels)
-
-    def forward(self, x):
-        return F.silu(self.norm2(self.conv2(F.silu(self.norm1(self.conv1(x))))))
-
-
-class UNet(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.down0, self.down1, self.down2 = Pair(3, 32), Pair(32, 64), Pair(64, 128)
-        self.up1, self.up0, self.head = Pair(192, 64), Pair(96, 32), nn.Conv2d(32, 3, 1, bias=False)
-
-    def forward(self, d):
-        a = self.down0(d["x"])
-        b = self.down1(F.max_pool2d(a, 2))
-        x = self.down2(F.max_pool2d(b, 2))
-        x = self.up1(torch.cat([F.interpolate(x, scale_factor=2), b], 1))
-        x = self.up0(torch.cat([F.interpolate(x, scale_factor=2), a], 1))
-        return F.mse_loss(self.head(x), d["target"])
-
-
-NETWORKS = {"mlp": Mlp, "resnet": ResNet, "gpt": Gpt, "lstm": Lstm, "unet": UNet, "bert": Bert, "vit": Vit, "dlrm": Dlrm}
-LSTM = {"in.weight": "weight_ih", "in.bias": "bias_ih", "own.weight": "weight_hh", "own.bias": "bias_hh"}
-
-
-def load(model, tensors):
-    """Our weights lie with their outputs last, images with their channels last."""
-    theirs = dict(model.named_parameters())
-    linear = {n + ".weight" for n, m in model.named_modules() if isinstance(m, nn.Linear)}
-    for name, x in tensors.items():
-        layer = name.split(".", 1)
-        if name in theirs:
-            if name in linear:
-                x = x.t()
-            elif x.dim() == 4:
-                x = x.permute(3, 2, 0, 1)
-        elif layer[-1] in LSTM:
-            x, name = x.t() if x.dim() == 2 else x, "lstm.%s_l%s" % (LSTM[layer[1]], layer[0][-1])
-        else:
-            continue
-        with torch.no_grad():
-            theirs.pop(name).copy_(x)
-    if theirs:
-        sys.exit("models: not in the file: %s" % ", ".join(theirs))
-
-
-def step_of(name, path, mode):
-    tensors = read(path)
-    model = NETWORKS[name]()
-    load(model, tensors)
-    data = {n[5:]: x.permute(0, 3, 1, 2).contiguous() if x.dim() == 4 else x for n, x in tensors.items() if n.startswith("data.")}
-    if "last" in mode:
-        model = model.to(memory_format=torch.channels_last)
-        data = {n: x.contiguous(memory_format=torch.channels_last) if x.dim() == 4 else x for n, x in data.items()}
+    model, data = loaded(name, path, "last" in mode)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.01, fused=True)
     loss_of = torch.compile(model) if "compile" in mode else model
 
@@ -243,24 +37,44 @@ def step_of(name, path, mode):
         loss = loss_of(data)
         loss.backward()
         optimizer.step()
-        return loss
+        return loss.detach()
 
     return step
 
 
-def worker(name, threads, path, modes):
-    """As bench/models answers, for PyTorch."""
-    torch.set_num_threads(threads)
-    steps = {mode: step_of(name, path, mode) for mode in modes}
+def answering(name, path, mode):
+    import torch
+    from networks_torch import loaded
+
+    model, data = loaded(name, path, "last" in mode)
+    model.eval()
+    answer = torch.compile(model.answer) if "compile" in mode else model.answer
+
+    def step():
+        with torch.inference_mode():
+            return answer(data)
+
+    return step
+
+
+def answer_lines(steps):
+    """As bench/models answers: each line "MODE STEPS" by seconds of a step, the processor's seconds, and the last loss."""
     print("ready", flush=True)
     for line in sys.stdin:
         mode, count = line.split()
         wall, cpu = time.perf_counter(), time.process_time()
         for _ in range(int(count)):
-            loss = steps[mode]()
-        loss = loss.item()
-        print("%.9f %.9f %.9g" % ((time.perf_counter() - wall) / int(count), (time.process_time() - cpu) / int(count), loss),
+            found = steps[mode]()
+        found = float(found.sum())
+        print("%.9f %.9f %.9g" % ((time.perf_counter() - wall) / int(count), (time.process_time() - cpu) / int(count), found),
               flush=True)
+
+
+def worker(name, threads, path, modes):
+    import torch
+
+    torch.set_num_threads(threads)
+    answer_lines({mode: (answering if "answer" in mode else training)(name, path, mode) for mode in modes})
 
 
 class Side:
@@ -269,6 +83,7 @@ class Side:
         self.told = self.process.stdout.readline()
 
     def ask(self, mode, steps):
+        time.sleep(0.02)  # the other side's workers look on for a while before they sleep
         self.process.stdin.write("%s %d\n" % (mode, steps))
         self.process.stdin.flush()
         return [float(x) for x in self.process.stdout.readline().split()]
@@ -283,13 +98,25 @@ class Side:
             sys.exit("models: a side ended with %d" % self.process.returncode)
 
 
+def start(options, name, threads, path):
+    """Our modes and the peers', and the side of each."""
+    ours = ["answer"] if options.answer else ["compiled", "eager"] + (["recorded", "rolling"] if options.recorded else [])
+    what = "torch-answer" if options.answer else "torch"
+    torch = [what] + ([what + "-last"] if name in ("resnet", "unet") else []) + ([what + "-compile"] if options.compile else [])
+    peers = {os.path.join(HERE, "models_torch.py"): torch}
+    if options.jax and not options.answer:
+        peers[os.path.join(HERE, "models_jax.py")] = ["jax"]
+    if options.onnx and options.answer:
+        peers[os.path.join(HERE, "models_onnx.py")] = ["onnxruntime"]
+    sides = dict.fromkeys(ours, Side([os.path.join(options.build, "bench", "models"), name, str(threads), path] + ours))
+    for script, modes in peers.items():
+        sides.update(dict.fromkeys(modes, Side([sys.executable, script, "--worker", name, str(threads), path] + modes)))
+    return ours, [mode for modes in peers.values() for mode in modes], sides
+
+
 def measure(options, name, threads, path):
-    """Medians of seconds by mode, the ratios of each round to our compiled step, losses, peaks of memory."""
-    ours = ["compiled", "eager"] + (["recorded", "rolling"] if options.recorded else [])
-    theirs = ["torch"] + (["torch-last"] if name in ("resnet", "unet") else []) + (["torch-compile"] if options.compile else [])
-    sides = {}
-    sides.update(dict.fromkeys(ours, Side([os.path.join(options.build, "bench", "models"), name, str(threads), path] + ours)))
-    sides.update(dict.fromkeys(theirs, Side([sys.executable, __file__, "--worker", name, str(threads), path] + theirs)))
+    """Seconds by mode and round, losses, peaks of memory in MiB, the peers' modes."""
+    ours, theirs, sides = start(options, name, threads, path)
     loss = {mode: side.ask(mode, 5)[2] for mode, side in sides.items()}
     count = {mode: max(1, int(options.seconds / side.ask(mode, 1)[0])) for mode, side in sides.items()}
     times = {mode: [] for mode in sides}
@@ -302,6 +129,23 @@ def measure(options, name, threads, path):
     return times, loss, peak, theirs
 
 
+def table_row(options, name, threads, found):
+    """Prints it; the ratio to the best peer, and whether losses are apart."""
+    middle = statistics.median
+    times, loss, peak, theirs = found
+    ours = next(iter(times))
+    best = min(theirs, key=lambda mode: middle(times[mode]))
+    over = lambda a, b: middle(x / y for x, y in zip(times[a], times[b]))
+    own = ["%s %.2f" % (mode, over(mode, ours)) for mode in times if mode not in theirs and mode != ours]
+    print("| %s | %s | %.2f | %s | **%.2f** (%s) | %s | %.0f, %.0f | %.6g, %.6g |" % (
+        name, threads, middle(times[ours]) * 1e3, ", ".join("%s %.2f" % (m, middle(times[m]) * 1e3) for m in theirs),
+        over(ours, best), best, ", ".join(own), *peak, loss[ours], loss[best]), flush=True)
+    if options.ratios:
+        with open(options.ratios, "a") as lines:
+            lines.write("%s|%s|%.4f\n" % (name, threads, over(ours, best)))
+    return over(ours, best), abs(loss[ours] - loss[best]) > 2e-3 * abs(loss[best]) + 1e-4
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("build")
@@ -309,28 +153,20 @@ def main():
     parser.add_argument("--seconds", type=float, default=0.2)
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--models", default=",".join(NETWORKS))
-    parser.add_argument("--compile", action="store_true")
-    parser.add_argument("--recorded", action="store_true")
+    for flag in ("answer", "compile", "jax", "onnx", "recorded"):
+        parser.add_argument("--" + flag, action="store_true")
     parser.add_argument("--ratios", help="a file for lines NETWORK|THREADS|RATIO")
     options = parser.parse_args()
-    middle, apart, ratios = statistics.median, False, {}
-    print("| network | threads | compiled, ms | PyTorch, ms | ours over theirs | eager over compiled | loss, ours and theirs |\n|---|---|---|---|---|---|---|")
+    apart, ratios = False, {}
+    print("| network | threads | ours, ms | peers, ms | ours over the best | over compiled | MiB, ours and PyTorch's | loss, ours "
+          "and theirs |\n|---|---|---|---|---|---|---|---|")
     for threads in options.threads.split(","):
         for name in options.models.split(","):
             with tempfile.TemporaryDirectory() as folder:
-                times, loss, peak, theirs = measure(options, name, int(threads), os.path.join(folder, "first.safetensors"))
-            best = min(theirs, key=lambda mode: middle(times[mode]))
-            ratio = middle(a / b for a, b in zip(times["compiled"], times[best]))
+                found = measure(options, name, int(threads), os.path.join(folder, "first.safetensors"))
+            ratio, differ = table_row(options, name, threads, found)
             ratios.setdefault(threads, []).append(ratio)
-            if options.ratios:
-                with open(options.ratios, "a") as lines:
-                    lines.write("%s|%s|%.4f\n" % (name, threads, ratio))
-            apart = apart or abs(loss["compiled"] - loss[best]) > 2e-3 * abs(loss[best]) + 1e-4
-            recorded = ", recorded %.2f, rolling %.2f" % tuple(middle(a / b for a, b in zip(times[m], times["compiled"])) for m in (
-                "recorded", "rolling")) if options.recorded else ""
-            print("| %s | %s | %.2f | %.2f (%s) | **%.2f** | %.2f%s | %.6g, %.6g |" % (
-                name, threads, middle(times["compiled"]) * 1e3, middle(times[best]) * 1e3, best, ratio,
-                middle(a / b for a, b in zip(times["eager"], times["compiled"])), recorded, loss["compiled"], loss[best]), flush=True)
+            apart = apart or differ
     for threads, values in ratios.items():
         print("geometric mean, %s threads: %.2f" % (threads, math.exp(sum(map(math.log, values)) / len(values))))
     return apart

@@ -26,6 +26,13 @@ typedef struct rp_value_memory {
 
 #define RP_NO_OWNER UINT32_MAX
 
+/* Who executes the regions of an eager graph; run NULL: the tape, frame by frame. in may change. Errors are the
+ * graph's. */
+typedef struct rp_graph_regions {
+    rp_status (*run)(void *self, const rp_instr *instr, rp_view *in, const rp_view *out);
+    void *self;
+} rp_graph_regions;
+
 struct rp_graph {
     struct rp_memo *memo; /* while gradients are appended (core/program/sweep.h) */
     rp_program *program;
@@ -38,6 +45,7 @@ struct rp_graph {
     bool swept;     /* gradients were asked for in this step */
     uint32_t *late; /* instructions of the updates, in order; those that were executed meanwhile too */
     size_t n_late, cap_late;
+    rp_graph_regions regions;
     rp_status status; /* the first error; everything after it is skipped */
     rp_error error;
     uint32_t epoch; /* handles of an earlier epoch are refused */
@@ -99,6 +107,8 @@ rp_status rp_graph_make(rp_graph *graph, uint32_t value);
 /* Of a run's graph: the value's memory goes, with that of no other one, unless it is pinned. What reads it nevertheless
  * computes it again, so this never changes a bit. */
 void rp_graph_drop(rp_graph *graph, uint32_t value);
+/* The value, which has a piece of its own, lies in *piece from now on, and *piece is where it lay. */
+void rp_graph_exchange(rp_graph *graph, uint32_t value, rp_cached **piece);
 /* Keeps the value until the step ends, and makes it if it has gone. */
 rp_status rp_graph_pin(rp_graph *graph, uint32_t value);
 /* Executes a region instruction of the graph's program on views, instruction by instruction (core/program/frames.c).

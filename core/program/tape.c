@@ -128,7 +128,8 @@ static rp_status execute_region(rp_graph *graph, const rp_instr *instr)
             out[i] = graph->view[instr->out[i]];
     }
     if (status == RP_OK)
-        status = rp_frames_eager(graph, instr, view, out);
+        status = graph->regions.run ? graph->regions.run(graph->regions.self, instr, view, out)
+                                    : rp_frames_eager(graph, instr, view, out);
     rp_free(view);
     return status;
 }
@@ -306,6 +307,16 @@ void rp_graph_execute_last(rp_graph *graph)
 }
 
 /* ---- values that go ---- */
+
+void rp_graph_exchange(rp_graph *graph, uint32_t value, rp_cached **piece)
+{
+    rp_value_memory *m = &graph->memory[value];
+    rp_cached *before = m->piece;
+
+    m->piece = *piece;
+    graph->view[value] = rp_view_of(&graph->program->value[value], m->piece->memory);
+    *piece = before;
+}
 
 void rp_graph_drop(rp_graph *graph, uint32_t value)
 {

@@ -259,6 +259,30 @@ rp_status rp_plan_new(rp_plan **out, const rp_program *program, rp_device *devic
     return rp_plan_new_in(out, program, device, input_memory, NULL, RP_PASSES, err);
 }
 
+rp_status rp_plan_new_function(rp_plan **out, const rp_function *function, rp_device *device, size_t stored,
+                               rp_error *err)
+{
+    rp_plan *plan = rp_calloc(1, sizeof *plan);
+    rp_status status;
+
+    *out = NULL;
+    if (!plan)
+        return rp_no_memory(err);
+    plan->program = function->body;
+    plan->function = function;
+    plan->top = plan;
+    plan->bodies.budget = RP_PLAN_WRITTEN_MAX;
+    plan->device = device;
+    plan->passes = RP_PASSES;
+    plan->stored = stored;
+    status = make(plan, NULL, err);
+    if (status != RP_OK)
+        rp_plan_free(plan);
+    else
+        *out = plan;
+    return status;
+}
+
 void *rp_plan_feed(const rp_plan *plan, size_t input)
 {
     const block *b = &plan->block[plan->program->input[input].value];

@@ -45,6 +45,13 @@ rp_status rp_plan_new_with(rp_plan **out, const rp_program *program, rp_device *
 /* In an arena and with some passes only. */
 rp_status rp_plan_new_in(rp_plan **out, const rp_program *program, rp_device *device, void *const *input_memory,
                          rp_arena *arena, unsigned passes, rp_error *err);
+/* Of a function alone, which is borrowed: a region as a function of its operands, say. stored: as above. */
+rp_status rp_plan_new_function(rp_plan **out, const rp_function *function, rp_device *device, size_t stored,
+                               rp_error *err);
+/* Executes it: arena is rp_plan_arena_bytes of memory, param and out are as a frame's (rp_frames), contiguous. number:
+ * what errors call the instruction of a function that has one. Waits for the device. */
+rp_status rp_plan_run_function(rp_plan *plan, void *arena, const rp_view *param, const rp_view *out, size_t number,
+                               rp_error *err);
 void rp_plan_free(rp_plan *plan);
 /* Memory of feed input i (program->input[i]) on the device, to be filled before each run. */
 void *rp_plan_feed(const rp_plan *plan, size_t input);

@@ -144,6 +144,9 @@ enum { MARK_EARLY = 1, MARK_UPDATE = 2 };
 rp_status rp_plan_outputs(rp_plan *plan, rp_error *err);
 /* Equal scans become one, and what a gradient would compute again is stored. Errors: RP_ENOMEM. */
 rp_status rp_plan_scans(rp_plan *plan, rp_error *err);
+/* What the pass over scans makes of a program; NULL: it leaves it as it is. stored: bytes that may be. Errors:
+ * RP_ENOMEM. */
+rp_status rp_plan_scans_of(rp_program **out, const rp_program *p, size_t stored, rp_error *err);
 /* Puts concats in the place of sums of pads (core/run/rewrites/pads.c). Errors: RP_ENOMEM. */
 rp_status rp_plan_pads(rp_plan *plan, rp_error *err);
 /* Attention written in products and softmax becomes the operation. Errors: RP_ENOMEM. */

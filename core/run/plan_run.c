@@ -29,20 +29,39 @@ static rp_status wait_for_all(const rp_plan *top, size_t *at, rp_error *err)
 
 static rp_status launch_calls(rp_plan *plan, size_t *i, size_t end, rp_error *err);
 
+static rp_status launch_function(rp_plan *plan, void *arena, const rp_view *param, const rp_view *out, rp_error *err)
+{
+    const size_t params = rp_function_params(plan->function), outs = rp_function_outs(plan->function);
+    size_t i = 0;
+
+    rp_plan_move(plan, BASE_ARENA, arena);
+    for (size_t n = 0; n < params; n++)
+        rp_plan_move(plan, BASE_PARAMETERS + n, param[n].data);
+    for (size_t n = 0; n < outs; n++)
+        rp_plan_move(plan, BASE_PARAMETERS + params + n, out[n].data);
+    return launch_calls(plan, &i, plan->n_calls, err);
+}
+
 static rp_status run_frame(void *self, const rp_region *region, size_t k, const rp_view *param, const rp_view *out,
                            rp_error *err)
 {
     const region_call *c = self;
-    rp_plan *body = c->body[k];
-    const size_t params = rp_function_params(region->function[k]), outs = rp_function_outs(region->function[k]);
-    size_t i = 0;
 
-    rp_plan_move(body, BASE_ARENA, (char *)c->scratch + c->frame);
-    for (size_t n = 0; n < params; n++)
-        rp_plan_move(body, BASE_PARAMETERS + n, param[n].data);
-    for (size_t n = 0; n < outs; n++)
-        rp_plan_move(body, BASE_PARAMETERS + params + n, out[n].data);
-    return launch_calls(body, &i, body->n_calls, err);
+    (void)region;
+    return launch_function(c->body[k], (char *)c->scratch + c->frame, param, out, err);
+}
+
+rp_status rp_plan_run_function(rp_plan *plan, void *arena, const rp_view *param, const rp_view *out, size_t number,
+                               rp_error *err)
+{
+    rp_status status, settled;
+    size_t at;
+
+    if (plan->number && plan->program->n_instrs == 1)
+        plan->number[0] = (uint32_t)number;
+    status = launch_function(plan, arena, param, out, err);
+    settled = wait_for_all(plan, &at, status == RP_OK ? err : NULL);
+    return status == RP_OK ? settled : status;
 }
 
 static rp_status wait_for(void *self, rp_error *err)

@@ -56,8 +56,8 @@ rp_status rp_run_new(rp_run **out, const rp_run_options *options, rp_error *err)
         run->graph = rp_graph_new(run->device);
         if (run->graph)
             run->graph->defers = true;
-        else
-            status = rp_no_memory(err);
+        status = run->graph ? rp_eager_new(&run->eager, run->graph, run->max_memory ? 0 : RP_PLAN_STORED_MAX, err)
+                            : rp_no_memory(err);
     }
     if (status != RP_OK)
         rp_run_free(run);
@@ -70,6 +70,7 @@ void rp_run_free(rp_run *run)
 {
     if (!run)
         return;
+    rp_eager_free(run->eager);
     rp_graph_free(run->graph);
     rp_slots_free(&run->states, run->device);
     rp_slots_free(&run->data, run->device);

@@ -4,6 +4,7 @@
 #ifndef CORE_RUN_RUN_PRIVATE_H
 #define CORE_RUN_RUN_PRIVATE_H
 
+#include "core/run/eager/eager.h"
 #include "core/run/lacks/lacks.h"
 #include "core/run/slots.h"
 
@@ -16,6 +17,7 @@ struct rp_run {
     size_t own;                   /* bytes that compiled programs have beside it */
     uint64_t max_memory;          /* as in rp_run_options */
     rp_graph *graph;
+    rp_eager *eager; /* its regions */
     bool in_step, repaired, quiet;
     bool given_up; /* a step failed when new states were already in place: an observer's error, or half of the states */
     rp_lacks lacks; /* of the compiled programs */

@@ -15,6 +15,7 @@ rp_status rp_step_begin(rp_run *run, rp_error *err)
     if (run->given_up)
         return rp_run_given_up(err);
     rp_slots_clear(&run->feeds, run->device);
+    rp_eager_turn(run->eager);
     rp_graph_reset(run->graph);
     run->in_step = true;
     run->reads = 0;
@@ -167,6 +168,7 @@ rp_status rp_step_end(rp_run *run, rp_error *err)
     status = graph_status(run, err);
     if (status == RP_OK)
         status = rp_run_commit(run, err);
+    rp_eager_turn(run->eager);
     if (status == RP_OK)
         status = rp_run_tell(run, &(rp_step_event){.program = run->graph->program}, eager_memory, run->graph, err);
     if (status == RP_OK)

@@ -350,3 +350,15 @@ rp_status rp_plan_scans(rp_plan *plan, rp_error *err)
     scans_free(&s);
     return status;
 }
+
+rp_status rp_plan_scans_of(rp_program **out, const rp_program *p, size_t stored, rp_error *err)
+{
+    rp_plan plan = {.program = p, .passes = RP_PASS_SCANS, .stored = stored};
+    rp_status status;
+
+    plan.top = &plan;
+    status = rp_plan_scans(&plan, err);
+    *out = plan.written;
+    rp_free(plan.number);
+    return status;
+}

@@ -46,12 +46,16 @@ static void matmul_run(const rp_kernel_args *args, size_t begin, size_t end)
                                                      : block_bf16);
 }
 
+/* A vector of b that is read for one row takes as long as four that are there already. */
+enum { READING = 4 };
+
 static size_t matmul_cost(const rp_kernel_args *args)
 {
     const rp_matmul_plan plan = plan_of(args);
     const size_t columns = 1 + plan.n / (plan.strips > 0 ? plan.strips : 1);
+    const size_t cost = 1 + rp_view_last(&plan.in[0]) * columns * rp_dtype_size(args->out[0].dtype) / VEC_BYTES;
 
-    return 1 + rp_view_last(&plan.in[0]) * columns * rp_dtype_size(args->out[0].dtype) / VEC_BYTES;
+    return plan.m <= THIN_ROWS ? READING * cost : cost;
 }
 
 RP_DEFINE_KERNEL(matmul, matmul_items, matmul_run, matmul_cost);
