@@ -12,6 +12,7 @@
 #include "rp/explain.h"
 #include "rp/image.h"
 #include "rp/indexing.h"
+#include "rp/inspect.h"
 #include "rp/log.h"
 #include "rp/loss.h"
 #include "rp/memory.h"
