@@ -25,7 +25,7 @@ typedef struct rp_inspect_step {
          "with --step: show what it computed; in regions as diff writes places: 12/37/5", \
          &(s)->op, \
          false}, \
-        {0,    "output", RP_OPTION_TEXT, "I", "of an instruction with several values, which (default: 0)", &(s)->output, \
+        {0,    "output", RP_OPTION_TEXT, "I", "which of its values, where it has several (default: 0)", &(s)->output, \
          false}, \
         {0,           "input", RP_OPTION_TEXT, "NAME", "with --step: show this state (before the step), data or feed", \
          &(s)->input, false}, \
