@@ -26,6 +26,13 @@ typedef struct rp_value_memory {
 
 #define RP_NO_OWNER UINT32_MAX
 
+/* Somebody who wants to know when each instruction of an eager graph begins and ends; see rp_plan_watch. */
+typedef struct rp_graph_watch {
+    void *self;
+    void (*begin)(void *self, const rp_graph *graph, const rp_instr *instr);
+    void (*end)(void *self, const rp_graph *graph, const rp_instr *instr);
+} rp_graph_watch;
+
 struct rp_graph {
     struct rp_memo *memo; /* while gradients are appended (core/program/sweep.h) */
     rp_program *program;
@@ -38,7 +45,8 @@ struct rp_graph {
     bool swept;     /* gradients were asked for in this step */
     uint32_t *late; /* instructions of the updates, in order; those that were executed meanwhile too */
     size_t n_late, cap_late;
-    rp_status status; /* the first error; everything after it is skipped */
+    const rp_graph_watch *watch; /* borrowed; NULL: nobody */
+    rp_status status;            /* the first error; everything after it is skipped */
     rp_error error;
     uint32_t epoch; /* handles of an earlier epoch are refused */
     bool placed;    /* the error says where the call stands */

@@ -18,6 +18,7 @@ rp_status rp_step_begin(rp_run *run, rp_error *err)
     rp_graph_reset(run->graph);
     run->in_step = true;
     run->reads = 0;
+    rp_profile_step_begins(run->profile, 0);
     return RP_OK;
 }
 
@@ -169,6 +170,7 @@ rp_status rp_step_end(rp_run *run, rp_error *err)
         status = rp_run_commit(run, err);
     if (status == RP_OK)
         status = rp_run_tell(run, &(rp_step_event){.program = run->graph->program}, eager_memory, run->graph, err);
+    rp_profile_step_ends(run->profile);
     if (status == RP_OK)
         run->steps++;
     run->graph->epoch++; /* tensors live until their step ends */

@@ -4,6 +4,7 @@
 #define RP_INSPECT_H
 
 #include "rp/audit.h"
+#include "rp/profile.h"
 
 /* What is looked at: the step's program, instruction by instruction; one instruction's value; or an input. */
 typedef struct rp_look {
@@ -32,5 +33,17 @@ typedef struct rp_looked {
 RP_API rp_status rp_look_inside(const rp_archive *archive, const rp_look *look, const rp_job_options *options,
                                 rp_looked **out, rp_error *err);
 RP_API void rp_looked_free(rp_looked *looked); /* NULL is fine */
+
+/* Where the time of a recipe's run goes, or of an archive's: steps are made and recorded as by rp_train_recipe, without
+ * a file, or replayed and compared as by rp_replay. `first` steps come before the clock (the first draws weights, and
+ * memory is cold), `steps` are timed, and the rest is not made; 0 steps: all. *out has ended. Of options threads,
+ * level, device, max_work, max_memory, progress and read_table count; progress is told the steps that are made. Errors:
+ * those of the two; RP_EARG: the run has no step behind the first. */
+RP_API rp_status rp_profile_recipe(const char *recipe_path, uint64_t first, uint64_t steps,
+                                   const rp_profile_options *profile, const rp_job_options *options, rp_profile **out,
+                                   rp_error *err);
+RP_API rp_status rp_profile_archive(const rp_archive *archive, uint64_t first, uint64_t steps,
+                                    const rp_profile_options *profile, const rp_job_options *options, rp_profile **out,
+                                    rp_error *err);
 
 #endif

@@ -21,6 +21,7 @@
 #include "rp/optimizer.h"
 #include "rp/policy.h"
 #include "rp/predict.h"
+#include "rp/profile.h"
 #include "rp/program.h"
 #include "rp/retraining.h"
 #include "rp/run.h"
