@@ -12,6 +12,7 @@ const rp_command rp_commands[] = {
     {"diff", "say where two archives part: step, operation, element", rp_command_diff},
     {"compare", "put runs side by side: recipes, rows, figures, coefficients", rp_command_compare},
     {"inspect", "show what an archive holds, or take a member out", rp_command_inspect},
+    {"profile", "say where the time of a run's steps goes, beside the limits of this host", rp_command_profile},
     {"predict", "score the rows of a CSV with an archive's model", rp_command_predict},
     {"validate", "say what a model is worth on rows with outcomes", rp_command_validate},
     {"monitor", "say how far new rows are from the training rows", rp_command_monitor},

@@ -4,6 +4,7 @@
  */
 #include "cli/archive_files.h"
 #include "cli/cli.h"
+#include "cli/inside/step.h"
 #include "cli/second_reader.h"
 
 const rp_command rp_commands[] = {
@@ -39,6 +40,27 @@ rp_status rp_programs_put(rp_session *session, const rp_archive *archive, rp_err
     (void)session;
     (void)archive;
     return rp_fail(err, RP_EUNSUPPORTED, "--programs: reprise-verify computes nothing: use reprise inspect");
+}
+
+/* No options: nothing is ever given. */
+const bool rp_program_computes = false;
+
+rp_status rp_inspect_step_resolve(rp_inspect_step *step, rp_error *err)
+{
+    (void)step;
+    (void)err;
+    return RP_OK;
+}
+
+rp_status rp_inspect_step_put(rp_session *session, const rp_inspect_step *step, rp_archive *archive, const char *path,
+                              bool force, rp_error *err)
+{
+    (void)session;
+    (void)step;
+    (void)archive;
+    (void)path;
+    (void)force;
+    return rp_fail(err, RP_EUNSUPPORTED, "--step: reprise-verify computes nothing: use reprise inspect");
 }
 
 /* Whether a child's states are its parent's may take a replay of the parent's last step. */

@@ -9,12 +9,26 @@
 #include "cli/archive_files.h"
 #include "cli/coefficients.h"
 #include "cli/data/used_rows.h"
+#include "cli/inside/step.h"
 #include "cli/print.h"
 
 typedef struct request {
     const char *archive, *member, *out;
     bool force, programs, coefficients;
+    rp_inspect_step step;
 } request;
+
+#define ABOUT \
+    "Shows the archive's id, versions, recipe, metrics and members. Every hash of the manifest is checked;\n" \
+    "who signed is not: what signatures say of themselves is listed as unchecked, and `reprise verify` checks it.\n" \
+    "Of programs and functions X is the number of instructions that are executed, W of operations on elements,\n" \
+    "M of bytes of values; `reprise replay` has --max-work and --max-memory for W and M (docs/replay.md)."
+#define ABOUT_STEP \
+    "\nWith --step it lists the program of that step; with --op or --input too the run is computed to there, each\n" \
+    "step compared with the journal, and the tensor shown: type, statistics, histogram, first elements, digest\n" \
+    "(docs/inside.md). Exit 3 where the step has other bits here than recorded."
+#define EXAMPLE "  reprise inspect loans.reprise --programs\n  reprise inspect loans.reprise --member run/recipe.json"
+#define EXAMPLE_STEP "\n  reprise inspect loans.reprise --step 12\n  reprise inspect loans.reprise --step 12 --op 0/3/9"
 
 static rp_status parse(rp_session *session, int argc, char **argv, request *r, rp_error *err)
 {
@@ -28,23 +42,22 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
          &r->programs, false},
         {0, "coefficients", RP_OPTION_FLAG, NULL, "also show an exact fit's table of coefficients", &r->coefficients,
          false},
+        RP_OPTION_INSPECT_STEP(&r->step),
     };
     const rp_usage usage = {
-        "inspect ARCHIVE [--programs] [--coefficients]|--member NAME [-o FILE] [options]",
-        "Shows the archive's id, versions, recipe, metrics and members. Every hash of the manifest is checked;\n"
-        "who signed is not: what signatures say of themselves is listed as unchecked, and `reprise verify` checks it.\n"
-        "Of programs and functions X is the number of instructions that are executed, W of operations on elements,\n"
-        "M of bytes of values; `reprise replay` has --max-work and --max-memory for W and M (docs/replay.md).",
-        "  reprise inspect loans.reprise --programs\n  reprise inspect loans.reprise --member run/recipe.json",
+        rp_program_computes ? "inspect ARCHIVE [--programs] [--coefficients]|--member NAME [-o FILE]|--step N [options]"
+                            : "inspect ARCHIVE [--programs] [--coefficients]|--member NAME [-o FILE] [options]",
+        rp_program_computes ? ABOUT ABOUT_STEP : ABOUT,
+        rp_program_computes ? EXAMPLE EXAMPLE_STEP : EXAMPLE,
         names,
         1,
         options,
-        RP_COUNT(options)};
+        RP_COUNT(options) - (rp_program_computes ? 0 : RP_INSPECT_STEP_OPTIONS)};
     rp_status status = rp_options_parse(session, &usage, argc, argv, &r->archive, err);
 
     if (status != RP_OK || session->helped)
         return status;
-    if (!r->member && (r->out || r->force))
+    if (!r->member && (r->out || (r->force && !r->step.npy)))
         return rp_fail(err, RP_EARG, "inspect: --%s belongs to --member NAME; see reprise inspect --help",
                        r->out ? "out" : "force");
     if (r->member && (r->programs || r->coefficients))
@@ -56,7 +69,12 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
     if (r->member && !r->out && session->json)
         return rp_fail(err, RP_EARG,
                        "inspect: --member writes raw bytes to stdout, which --json needs: give -o FILE too");
-    return RP_OK;
+    if (r->step.step && (r->member || r->programs || r->coefficients))
+        return rp_fail(err, RP_EARG, "inspect: --step and --%s exclude each other; see reprise inspect --help",
+                       r->member     ? "member"
+                       : r->programs ? "programs"
+                                     : "coefficients");
+    return rp_inspect_step_resolve(&r->step, err);
 }
 
 static rp_status no_such_member(const request *r, const rp_archive *archive, rp_error *err)
@@ -325,9 +343,11 @@ rp_status rp_command_inspect(rp_session *session, int argc, char **argv, rp_erro
     status = rp_archive_open_confirmed(&archive, r.archive, err);
     if (status == RP_OK && r.member)
         status = take_out(session, &r, archive, err);
+    else if (status == RP_OK && r.step.step)
+        status = rp_inspect_step_put(session, &r.step, archive, r.archive, r.force, err);
     else if (status == RP_OK)
         status = load_summary(archive, &s, err);
-    if (status == RP_OK && !r.member)
+    if (status == RP_OK && !r.member && !r.step.step)
         status = (session->json ? put_json : put_lines)(session, &r, archive, &s, err);
     rp_json_free(s.manifest);
     rp_json_free(s.recipe);

@@ -206,6 +206,12 @@ void rp_put_json(rp_buffer *out, const char *key, const rp_json *value)
         rp_buffer_text(out, "null");
 }
 
+void rp_put_raw(rp_buffer *out, const char *key, const char *json)
+{
+    put_key(out, key);
+    rp_buffer_text(out, json);
+}
+
 void rp_put_text(rp_buffer *out, const char *key, const char *text)
 {
     rp_json *value = text ? rp_json_string(text) : NULL;

@@ -39,6 +39,8 @@ void rp_put_integer(rp_buffer *out, const char *key, uint64_t value);
 void rp_put_bool(rp_buffer *out, const char *key, bool value);
 void rp_put_seconds(rp_buffer *out, const char *key, double value); /* a number with six decimals */
 void rp_put_json(rp_buffer *out, const char *key, const rp_json *value);
+/* A text that is JSON, as it stands. */
+void rp_put_raw(rp_buffer *out, const char *key, const char *json);
 /* outputs/metrics.json, in which reals are strings, with those reals as JSON numbers. */
 void rp_put_metrics(rp_buffer *out, const char *key, const rp_json *metrics);
 

@@ -188,11 +188,22 @@ static uint64_t nearest_checkpoint(const side *s)
     return at && rp_tensor_set_present(s->archive, rp_checkpoint_name(member, at)) ? at : 0;
 }
 
+static rp_status open_driver(side *s, rp_error *err)
+{
+    rp_status status;
+
+    rp_recorder_free(s->recorder);
+    s->recorder = NULL;
+    rp_driver_free(s->driver);
+    status = rp_driver_from_archive(&s->driver, s->archive, &s->options, err);
+    return status == RP_OK && s->opened ? s->opened(s, err) : status;
+}
+
 rp_status rp_diff_open(side *s, rp_budget *budget, const rp_job_options *options, rp_error *err)
 {
     uint64_t at;
     bool vouched = false;
-    rp_status status = rp_driver_from_archive(&s->driver, s->archive, &s->options, err);
+    rp_status status = open_driver(s, err);
 
     if (status != RP_OK)
         return status;
@@ -210,8 +221,7 @@ rp_status rp_diff_open(side *s, rp_budget *budget, const rp_job_options *options
     if (vouched || (status != RP_OK && status != RP_EFORMAT))
         return status;
     /* A checkpoint that is none, or not of what the run computed, leads nowhere. */
-    rp_driver_free(s->driver);
-    status = rp_driver_from_archive(&s->driver, s->archive, &s->options, err);
+    status = open_driver(s, err);
     return status == RP_OK ? afford(budget, s, 0, at, options, err) : status;
 }
 

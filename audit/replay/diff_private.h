@@ -5,6 +5,7 @@
 
 #include "audit/archive/journal.h"
 #include "audit/drive/driver.h"
+#include "audit/record/recorder.h"
 #include "audit/replay/diff_walk.h"
 #include "audit/replay/replay.h"
 #include "base/buffer.h"
@@ -17,7 +18,10 @@ typedef struct side {
     rp_windowed *journal;
     bool bound_apart; /* inputs by another salt than the other side's: digests of feeds tell nothing */
     rp_driver *driver;
-    uint64_t step; /* the step to look into */
+    rp_status (*opened)(struct side *s, rp_error *err); /* of each driver that is opened, before its first step; NULL */
+    rp_recorder *recorder;                              /* what it may make: of that driver; NULL */
+    void *looker;                                       /* whose `opened` is */
+    uint64_t step;                                      /* the step to look into */
     bool shared;   /* both are computed from the checkpoint at base, which they share (0: from the start); else each */
     uint64_t base; /* from its own nearest one */
     rp_program *program; /* of that step */
@@ -62,6 +66,12 @@ rp_status rp_diff_programs(const rp_program *a, const rp_program *b, rp_buffer *
 rp_status rp_diff_put_value(findings *found, const rp_diff_value *value, rp_program *const program[2], rp_error *err);
 /* Of a told value that is an element of a table's features or targets: the cells it was made of, by column and line. */
 rp_status rp_diff_put_cells(const side *a, const side *b, const rp_diff_value *value, findings *found, rp_error *err);
+/* The program of the step as the archive has it. */
+rp_status rp_diff_recorded_program(rp_program **out, const side *s, rp_error *err);
+/* When the step of the side comes, its program and what it reads are kept. */
+rp_status rp_diff_watch(side *s, rp_error *err);
+/* Then computes the run, whose driver is open, up to and including the step. */
+rp_status rp_diff_go_to_step(side *s, rp_error *err);
 void rp_diff_side_free(side *s);
 
 #endif

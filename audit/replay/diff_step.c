@@ -28,6 +28,7 @@ void rp_diff_side_free(side *s)
     rp_program_free(s->program);
     drop(s, s->input, s->n_inputs);
     drop(s, s->before, s->n_states);
+    rp_recorder_free(s->recorder);
     rp_driver_free(s->driver);
     rp_windowed_free(s->journal);
 }
@@ -99,25 +100,35 @@ static rp_status on_step(void *self, const rp_step_event *event, rp_error *err)
     return event->step + 1 == s->step ? keep_states(s, event->state, event->n_states, err) : RP_OK;
 }
 
-/* Computes the side, whose driver is open, up to and including the step. */
-static rp_status go_to_step(side *s, rp_error *err)
+rp_status rp_diff_watch(side *s, rp_error *err)
+{
+    return rp_run_observe(rp_driver_run(s->driver), (rp_observer){on_step, s}, err);
+}
+
+rp_status rp_diff_go_to_step(side *s, rp_error *err)
 {
     size_t n;
     const uint64_t from = rp_run_steps(rp_driver_run(s->driver));
-    const rp_device_tensor *state;
-    rp_status status = rp_run_observe(rp_driver_run(s->driver), (rp_observer){on_step, s}, err);
+    const rp_device_tensor *state = rp_run_states(rp_driver_run(s->driver), &n);
+    rp_status status = RP_OK;
 
-    if (status == RP_OK && s->step >= rp_driver_total(s->driver))
-        status = rp_fail(err, RP_EFORMAT, RP_JOURNAL_MEMBER ": has a record of step %llu, but the run ends before it",
-                         (unsigned long long)s->step);
-    state = rp_run_states(rp_driver_run(s->driver), &n);
-    if (status == RP_OK && s->step == from)
+    if (s->step >= rp_driver_total(s->driver))
+        return rp_fail(err, RP_EFORMAT, RP_JOURNAL_MEMBER ": has a record of step %llu, but the run ends before it",
+                       (unsigned long long)s->step);
+    if (s->step == from)
         status = keep_states(s, state, n, err);
     for (uint64_t i = from; i <= s->step && status == RP_OK; i++) {
         status = rp_driver_step(s->driver, err);
         s->steps_recomputed++;
     }
     return status;
+}
+
+static rp_status go_to_step(side *s, rp_error *err)
+{
+    rp_status status = rp_diff_watch(s, err);
+
+    return status == RP_OK ? rp_diff_go_to_step(s, err) : status;
 }
 
 static rp_status compute(side *a, side *b, const findings *f, rp_error *err)
@@ -133,8 +144,7 @@ static rp_status compute(side *a, side *b, const findings *f, rp_error *err)
     return status;
 }
 
-/* The program of the step as the archive has it. */
-static rp_status recorded_program(rp_program **out, const side *s, rp_error *err)
+rp_status rp_diff_recorded_program(rp_program **out, const side *s, rp_error *err)
 {
     char name[RP_MEMBER_NAME];
     rp_buffer text = {0};
@@ -156,10 +166,10 @@ static rp_status recorded_program(rp_program **out, const side *s, rp_error *err
 static rp_status compare_programs(const side *a, const side *b, findings *f, bool *alike, rp_error *err)
 {
     rp_program *x = NULL, *y = NULL;
-    rp_status status = rp_diff_failed(0, recorded_program(&x, a, err), err);
+    rp_status status = rp_diff_failed(0, rp_diff_recorded_program(&x, a, err), err);
 
     if (status == RP_OK)
-        status = recorded_program(&y, b, err);
+        status = rp_diff_recorded_program(&y, b, err);
     if (status == RP_OK)
         status = rp_diff_programs(x, y, &f->program, alike, err);
     rp_program_free(x);

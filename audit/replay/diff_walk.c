@@ -14,19 +14,13 @@ rp_status rp_diff_failed(int side, rp_status status, rp_error *err)
 
 /* ---- values ---- */
 
-/* A value's bytes, contiguous, for the host. */
-typedef struct shown {
-    rp_mapping mapping;
-    void *copy; /* on the device */
-} shown;
-
-static rp_status show(shown *s, rp_device *device, const rp_view *view, rp_error *err)
+rp_status rp_walk_show(rp_shown *s, rp_device *device, const rp_view *view, rp_error *err)
 {
     size_t bytes = rp_dtype_size(view->dtype);
     rp_view to;
     rp_status status = RP_OK;
 
-    *s = (shown){.copy = NULL};
+    *s = (rp_shown){.copy = NULL};
     for (int i = 0; i < view->rank; i++)
         bytes *= view->shape[i];
     if (!rp_view_contiguous(view)) {
@@ -40,7 +34,7 @@ static rp_status show(shown *s, rp_device *device, const rp_view *view, rp_error
     return status == RP_OK ? rp_device_map(device, &s->mapping, s->copy ? s->copy : view->data, bytes, err) : status;
 }
 
-static void hide(shown *s, rp_device *device)
+void rp_walk_hide(rp_shown *s, rp_device *device)
 {
     rp_device_unmap(device, &s->mapping);
     rp_device_release(device, s->copy);
@@ -65,14 +59,14 @@ static rp_status look(const rp_walk *w, const rp_view view[2], bool *differ, siz
 {
     const size_t size = rp_dtype_size(view[0].dtype);
     size_t count = 1;
-    shown s[2] = {{.copy = NULL}, {.copy = NULL}};
+    rp_shown s[2] = {{.copy = NULL}, {.copy = NULL}};
     rp_status status = RP_OK;
 
     *differ = false;
     for (int i = 0; i < view[0].rank; i++)
         count *= view[0].shape[i];
     for (int i = 0; i < 2 && status == RP_OK; i++)
-        status = rp_diff_failed(i, show(&s[i], w->device[i], &view[i], err), err);
+        status = rp_diff_failed(i, rp_walk_show(&s[i], w->device[i], &view[i], err), err);
     if (status == RP_OK && count) {
         *at = first_difference(s[0].mapping.bytes, s[1].mapping.bytes, view[0].dtype, count);
         *differ = *at < count;
@@ -80,7 +74,7 @@ static rp_status look(const rp_walk *w, const rp_view view[2], bool *differ, siz
             memcpy(bits[i], (const char *)s[i].mapping.bytes + *at * size, size);
     }
     for (int i = 0; i < 2; i++)
-        hide(&s[i], w->device[i]);
+        rp_walk_hide(&s[i], w->device[i]);
     return status;
 }
 

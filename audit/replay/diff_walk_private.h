@@ -32,4 +32,12 @@ rp_status rp_walk_run(rp_walk *walk, rp_walk_body *body, rp_view *const input[2]
 /* Whether the two differ in an element. */
 rp_status rp_walk_compare(const rp_walk *walk, const rp_view view[2], bool *differ, rp_error *err);
 
+/* A value's bytes, contiguous, for the host. Hidden also on failure. */
+typedef struct rp_shown {
+    rp_mapping mapping;
+    void *copy; /* on the device */
+} rp_shown;
+rp_status rp_walk_show(rp_shown *shown, rp_device *device, const rp_view *view, rp_error *err);
+void rp_walk_hide(rp_shown *shown, rp_device *device);
+
 #endif

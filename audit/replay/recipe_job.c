@@ -530,6 +530,8 @@ static rp_status run_recipe(work *w, const recipe_job *job, rp_job **out, rp_err
         status = begin_recording(w, job, err);
     if (status == RP_OK && job->options && job->options->outlook)
         job->options->outlook(job->options->self, rp_driver_total(w->driver), rp_run_memory(rp_driver_run(w->driver)));
+    if (status == RP_OK && job->options && job->options->opened)
+        job->options->opened(job->options->self, rp_driver_run(w->driver));
     if (status == RP_OK)
         status = all_steps(w, err);
     if (status == RP_OK && record)

@@ -181,6 +181,8 @@ static rp_status replay_all(const rp_archive *archive, const rp_job_options *opt
         begin(options, archive, w.driver, &scope);
         status = repeat_trials(w.driver, archive, NULL, scope.trials, options, err);
     }
+    if (status == RP_OK && options && options->opened)
+        options->opened(options->self, rp_driver_run(w.driver));
     if (status == RP_OK)
         status = all_steps(&w, err);
     if (status == RP_OK)
@@ -393,6 +395,8 @@ static rp_status replay_part(const rp_archive *archive, const rp_job_options *op
         status = afford(&part, driver, err);
     if (status == RP_OK)
         status = part_of_trials(driver, &part, &scope, err);
+    if (status == RP_OK && options->opened)
+        options->opened(options->self, rp_driver_run(driver));
     if (status == RP_OK)
         status = rp_part_replay(&part, driver, &nanoseconds, err);
     if (status == RP_OK)

@@ -55,8 +55,7 @@ static rp_status add_programs(rp_recorder *recorder, const rp_archive *archive, 
     return status;
 }
 
-/* A recorder that knows the archive's programs by their numbers, since a segment does not begin with the first one. */
-static rp_status watch(rp_recorder **out, rp_driver *driver, const rp_archive *archive, rp_error *err)
+rp_status rp_part_watch(rp_recorder **out, rp_driver *driver, const rp_archive *archive, rp_error *err)
 {
     rp_status status = rp_recorder_attach(out, rp_driver_run(driver), false, err);
 
@@ -251,7 +250,7 @@ static rp_status start_workers(shared *s, worker *w, size_t count, rp_driver *dr
         if (i > 0)
             status = rp_driver_clone(&w[i].driver, driver, s->part->archive, &run, err);
         if (status == RP_OK)
-            status = watch(&w[i].recorder, w[i].driver, s->part->archive, err);
+            status = rp_part_watch(&w[i].recorder, w[i].driver, s->part->archive, err);
     }
     /* the first worker is the calling thread */
     for (size_t i = 1; i < count && status == RP_OK; i++) {

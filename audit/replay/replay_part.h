@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Replaying some segments of a run. Private to replay.c, which decides what is replayed, and replay_part.c, which does
- * it. */
+ * Replaying some segments of a run. Private to replay.c, which decides what is replayed, replay_part.c, which does
+ * it, and look/, which goes to one step. */
 #ifndef AUDIT_REPLAY_REPLAY_PART_H
 #define AUDIT_REPLAY_REPLAY_PART_H
 
 #include "audit/drive/driver.h"
+#include "audit/record/recorder.h"
 #include "audit/replay/segments.h"
 
 typedef struct rp_part {
@@ -22,5 +23,8 @@ typedef struct rp_part {
  * its last evaluations, be it from the final weights. *nanoseconds: spent comparing. Errors: RP_EBITS at the first
  * difference of the first segment that has one, whatever the number of threads; RP_ECANCELED. */
 rp_status rp_part_replay(const rp_part *part, rp_driver *driver, uint64_t *nanoseconds, rp_error *err);
+/* A recorder that compares the driver's steps with the archive's records, wherever they begin: it knows the archive's
+ * programs by their numbers, since a segment does not begin with the first one. */
+rp_status rp_part_watch(rp_recorder **out, rp_driver *driver, const rp_archive *archive, rp_error *err);
 
 #endif

@@ -76,6 +76,10 @@ struct rp_region {
 /* X of one instruction (audit/FORMAT.md 9): 1, and of a region what its frames execute, saturating. */
 uint64_t rp_instr_executed(const rp_program *p, const rp_instr *instr);
 
+/* Operations on numbers of an instruction that is no region: of products, convolutions, windows and attention their
+ * multiplications and additions, as W counts them; of others one for each element of the largest operand or value. */
+uint64_t rp_instr_arithmetic(const rp_program *p, const rp_instr *instr);
+
 /* A copy that holds its functions; NULL: out of memory. */
 rp_region *rp_region_copy(const rp_region *region);
 void rp_region_free(rp_region *region); /* NULL is fine */

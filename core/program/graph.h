@@ -32,6 +32,12 @@ typedef struct rp_graph_regions {
     rp_status (*run)(void *self, const rp_instr *instr, rp_view *in, const rp_view *out);
     void *self;
 } rp_graph_regions;
+/* Somebody who wants to know when each instruction of an eager graph begins and ends; see rp_plan_watch. */
+typedef struct rp_graph_watch {
+    void *self;
+    void (*begin)(void *self, const rp_graph *graph, const rp_instr *instr);
+    void (*end)(void *self, const rp_graph *graph, const rp_instr *instr);
+} rp_graph_watch;
 
 struct rp_graph {
     struct rp_memo *memo; /* while gradients are appended (core/program/sweep.h) */
@@ -46,7 +52,8 @@ struct rp_graph {
     uint32_t *late; /* instructions of the updates, in order; those that were executed meanwhile too */
     size_t n_late, cap_late;
     rp_graph_regions regions;
-    rp_status status; /* the first error; everything after it is skipped */
+    const rp_graph_watch *watch; /* borrowed; NULL: nobody */
+    rp_status status;            /* the first error; everything after it is skipped */
     rp_error error;
     uint32_t epoch; /* handles of an earlier epoch are refused */
     bool placed;    /* the error says where the call stands */

@@ -110,6 +110,20 @@ static uint64_t work_of(const rp_program *p, const rp_instr *instr)
     }
 }
 
+uint64_t rp_instr_arithmetic(const rp_program *p, const rp_instr *instr)
+{
+    const uint64_t made = elements(p, instr->out, (size_t)instr->n_out);
+    const uint64_t moved = plus(made, elements(p, instr->in, instr->n_in));
+    uint64_t work, largest = made;
+
+    if (instr->region || instr->op->alias)
+        return 0;
+    work = work_of(p, instr);
+    for (size_t i = 0; i < instr->n_in; i++)
+        largest = most(largest, rp_type_count(&p->value[instr->in[i]]));
+    return work > moved ? work - moved : largest;
+}
+
 /* ---- regions ---- */
 
 /* Partial sums of a tree over n: one for each level. */

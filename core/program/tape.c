@@ -134,12 +134,27 @@ static rp_status execute_region(rp_graph *graph, const rp_instr *instr)
     return status;
 }
 
-/* Of an instruction whose operands are there. */
-static rp_status execute_now(rp_graph *graph, const rp_instr *instr)
+static rp_status execute_unwatched(rp_graph *graph, const rp_instr *instr)
 {
     return instr->region      ? execute_region(graph, instr)
            : instr->op->alias ? execute_alias(graph, instr)
                               : execute_kernel(graph, instr);
+}
+
+/* Of an instruction whose operands are there. */
+static rp_status execute_now(rp_graph *graph, const rp_instr *instr)
+{
+    const rp_graph_watch *watch = graph->watch;
+    rp_status status;
+
+    if (!watch)
+        return execute_unwatched(graph, instr);
+    watch->begin(watch->self, graph, instr);
+    status = execute_unwatched(graph, instr);
+    if (status == RP_OK && !rp_device_shares_memory(graph->device))
+        status = rp_device_synchronize(graph->device, NULL, &graph->error);
+    watch->end(watch->self, graph, instr);
+    return status;
 }
 
 rp_status rp_graph_execute(rp_graph *graph, const rp_instr *instr)

@@ -60,7 +60,7 @@ static bool may_overwrite(const updates *u, const rp_instr *instr)
     return true;
 }
 
-static rp_status overwrite(rp_graph *graph, const rp_instr *instr, rp_error *err)
+static rp_status overwrite_unwatched(rp_graph *graph, const rp_instr *instr, rp_error *err)
 {
     rp_view in[UPDATE_OPERANDS], out[RP_MAX_OUT];
 
@@ -72,6 +72,21 @@ static rp_status overwrite(rp_graph *graph, const rp_instr *instr, rp_error *err
     return rp_execute(graph->device, instr->op,
                       &(rp_kernel_args){in, instr->n_in, out, (size_t)instr->n_out, instr->attr},
                       (size_t)(instr - graph->program->instr), err);
+}
+
+static rp_status overwrite(rp_graph *graph, const rp_instr *instr, rp_error *err)
+{
+    const rp_graph_watch *watch = graph->watch;
+    rp_status status;
+
+    if (!watch)
+        return overwrite_unwatched(graph, instr, err);
+    watch->begin(watch->self, graph, instr);
+    status = overwrite_unwatched(graph, instr, err);
+    if (status == RP_OK && !rp_device_shares_memory(graph->device))
+        status = rp_device_synchronize(graph->device, NULL, err);
+    watch->end(watch->self, graph, instr);
+    return status;
 }
 
 /* First what needs memory of its own, and so can fail while all states are the old ones; then what does not. */

@@ -243,6 +243,8 @@ rp_status rp_compiled_step(rp_compiled *c, rp_error *err)
     }
     c->run->stepped = true;
     c->n_written = 0;
+    rp_profile_step_begins(c->run->profile, c->serial);
+    rp_plan_set_watch(c->plan, rp_profile_watch(c->run->profile));
     status = run_plan(c, err);
     c->run->given_up = c->run->given_up || (status != RP_OK && rp_plan_mixed(c->plan));
     if (status == RP_OK)
@@ -251,6 +253,7 @@ rp_status rp_compiled_step(rp_compiled *c, rp_error *err)
             &(rp_step_event){
                 .program = c->program, .compiled = c->serial, .written = c->written, .n_written = c->n_written},
             compiled_memory, c, err);
+    rp_profile_step_ends(c->run->profile);
     if (status == RP_OK)
         c->run->steps++;
     c->stepped = c->stepped || status == RP_OK;

@@ -71,8 +71,10 @@ rp_status rp_run_tell(rp_run *run, const rp_step_event *step, rp_memory_at *at, 
             named[n++] =
                 (rp_device_tensor){p->output[i].name, p->value[p->output[i].value], run->device, at(arg, i, true)};
     event.n_results = n - event.n_feeds;
+    rp_profile_recording_begins(run->profile);
     for (size_t i = 0; i < run->n_observers && status == RP_OK; i++)
         status = run->observer[i].step(run->observer[i].self, &event, err);
+    rp_profile_recording_ends(run->profile);
     run->given_up = run->given_up || status != RP_OK;
     rp_free(named);
     return status;
@@ -82,9 +84,11 @@ rp_status rp_run_settle(rp_run *run, size_t state, rp_error *err)
 {
     rp_status status = RP_OK;
 
+    rp_profile_recording_begins(run->profile);
     for (size_t i = 0; i < run->n_observers && status == RP_OK; i++)
         if (run->settle[i])
             status = run->settle[i](run->observer[i].self, state, err);
+    rp_profile_recording_ends(run->profile);
     run->given_up = run->given_up || status != RP_OK;
     return status;
 }

@@ -62,6 +62,15 @@ rp_status rp_plan_run(rp_plan *plan, rp_error *err);
  * run there. */
 typedef rp_status rp_plan_settle(void *arg, size_t input, rp_error *err);
 rp_status rp_plan_run_settling(rp_plan *plan, rp_plan_settle *settle, void *arg, rp_error *err);
+/* Somebody who wants to know when each call begins and ends, those in bodies too, which stand between begin and end of
+ * their region's. What was launched has ended when end is called; no bit changes by it. */
+typedef struct rp_plan_watch {
+    void *self;
+    void (*begin)(void *self, const rp_plan *plan, size_t call);
+    void (*end)(void *self, const rp_plan *plan, size_t call);
+} rp_plan_watch;
+/* Borrowed until the next one, or NULL. */
+void rp_plan_set_watch(rp_plan *plan, const rp_plan_watch *watch);
 /* Whether the last run failed when some states had their new values already. */
 bool rp_plan_mixed(const rp_plan *plan);
 /* Device memory of the value behind output i, valid until the next run of this plan; for a state output the state's

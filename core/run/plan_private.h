@@ -125,12 +125,13 @@ struct rp_plan {
     size_t n_calls;
     state_write *write; /* in the order of the calls */
     size_t n_writes;
-    bool start;          /* rp_plan_options */
-    bool regions_around; /* stand on both sides of the first of them */
-    bool mixed;          /* the last run failed when a state had been written */
-    rp_repeat *repeat;   /* of a program's: its calls, between regions and what is settled, as sequences */
-    rp_view *operands;   /* all calls' views */
-    void **output;       /* contiguous memory of each output */
+    bool start;                 /* rp_plan_options */
+    bool regions_around;        /* stand on both sides of the first of them */
+    bool mixed;                 /* the last run failed when a state had been written */
+    const rp_plan_watch *watch; /* of `top`; NULL: nobody */
+    rp_repeat *repeat;          /* of a program's: its calls, between regions and what is settled, as sequences */
+    rp_view *operands;          /* all calls' views */
+    void **output;              /* contiguous memory of each output */
 };
 
 enum { BASE_ARENA, BASE_PARAMETERS };

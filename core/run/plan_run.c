@@ -98,11 +98,29 @@ static rp_status launch(const rp_plan *plan, const call *c, rp_error *err)
     return rp_execute(plan->device, c->op, &(rp_kernel_args){c->in, c->n_in, c->out, c->n_out, c->attr}, c->instr, err);
 }
 
+/* One call, alone on the device, so that its end is its own. */
+static rp_status launch_watched(const rp_plan *plan, size_t i, rp_error *err)
+{
+    const rp_plan_watch *watch = plan->top->watch;
+    rp_status status;
+
+    watch->begin(watch->self, plan, i);
+    status = launch(plan, &plan->call[i], err);
+    if (status == RP_OK && !rp_device_shares_memory(plan->device))
+        status = rp_device_synchronize(plan->device, NULL, err);
+    watch->end(watch->self, plan, i);
+    return status;
+}
+
 /* Launches the calls [*i, end); *i: the one that failed. */
 static rp_status launch_calls(rp_plan *plan, size_t *i, size_t end, rp_error *err)
 {
     rp_status status = RP_OK;
 
+    while (plan->top->watch && *i < end && status == RP_OK) {
+        status = launch_watched(plan, *i, err);
+        *i += status == RP_OK;
+    }
     while (*i < end && status == RP_OK) {
         status = launch(plan, &plan->call[*i], err);
         *i += status == RP_OK;
@@ -122,7 +140,7 @@ static rp_status launch_parts(rp_plan *plan, size_t *i, size_t end, rp_error *er
 {
     rp_status status = RP_OK;
 
-    if (!rp_device_repeats(plan->device))
+    if (!rp_device_repeats(plan->device) || plan->watch)
         return launch_calls(plan, i, end, err);
     while (*i < end && status == RP_OK) {
         size_t stop = *i;
@@ -190,6 +208,11 @@ rp_status rp_plan_run_settling(rp_plan *plan, rp_plan_settle *settle, void *arg,
     status = status == RP_OK ? settled : status;
     plan->mixed = status != RP_OK && plan->n_writes && wrong > plan->write[0].call;
     return status;
+}
+
+void rp_plan_set_watch(rp_plan *plan, const rp_plan_watch *watch)
+{
+    plan->watch = watch;
 }
 
 rp_status rp_plan_run(rp_plan *plan, rp_error *err)

@@ -6,6 +6,7 @@
 #include "base/handle.h"
 #include "core/run/run_private.h"
 #include "determinism/fpenv.h"
+#include "core/run/profile/profile.h"
 #include "kernels/device.h"
 
 const char *rp_run_device_name(size_t i)
@@ -71,6 +72,8 @@ void rp_run_free(rp_run *run)
     if (!run)
         return;
     rp_eager_free(run->eager);
+    if (run->profile) /* it was not ended, and has nothing to tell */
+        run->profile->run = NULL;
     rp_graph_free(run->graph);
     rp_slots_free(&run->states, run->device);
     rp_slots_free(&run->data, run->device);

@@ -6,6 +6,7 @@
 
 #include "core/run/eager/eager.h"
 #include "core/run/lacks/lacks.h"
+#include "core/run/profile/clock.h"
 #include "core/run/slots.h"
 
 enum { OBSERVERS_MAX = 4 };
@@ -29,6 +30,7 @@ struct rp_run {
     rp_observer observer[OBSERVERS_MAX];
     rp_settle *settle[OBSERVERS_MAX]; /* NULL: it does not read on */
     size_t n_observers;
+    struct rp_profile *profile; /* whose clock runs; borrowed; NULL: nobody's */
 };
 
 /* The error of a step on a run that was given up. */

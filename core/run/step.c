@@ -19,6 +19,7 @@ rp_status rp_step_begin(rp_run *run, rp_error *err)
     rp_graph_reset(run->graph);
     run->in_step = true;
     run->reads = 0;
+    rp_profile_step_begins(run->profile, 0);
     return RP_OK;
 }
 
@@ -171,6 +172,7 @@ rp_status rp_step_end(rp_run *run, rp_error *err)
     rp_eager_turn(run->eager);
     if (status == RP_OK)
         status = rp_run_tell(run, &(rp_step_event){.program = run->graph->program}, eager_memory, run->graph, err);
+    rp_profile_step_ends(run->profile);
     if (status == RP_OK)
         run->steps++;
     run->graph->epoch++; /* tensors live until their step ends */

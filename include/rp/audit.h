@@ -101,6 +101,9 @@ typedef struct rp_job_options {
     rp_status (*read_table)(const char *path, size_t limit,
                             rp_status (*take)(void *taker, const void *bytes, size_t size, rp_error *err), void *taker,
                             rp_error *err);
+    /* rp_train_recipe, rp_replay: called before the first step with the run that makes the steps, for whoever watches
+     * it (rp_run_profile); of segments side by side the first one's. It ends before the call returns. May be NULL. */
+    void (*opened)(void *self, rp_run *run);
     /* rp_validate, rp_validation_check: the archive that the run started from, that one's own parent and so on, in any
      * order: rows that trained one of them count as seen. rp_retraining_compare, rp_retraining_check: those behind the
      * parent. Without one of them `seen` of a run that has a parent is

@@ -56,6 +56,11 @@ inspect a.reprise --programs
 inspect w.reprise
 inspect l.reprise
 inspect a.reprise --member run/recipe.json -o recipe.json
+profile r.yaml --trace trace.json
+profile c.reprise --steps 0 --skip 0
+inspect a.reprise --step 1
+inspect a.reprise --step 1 --op 3 --npy 3.npy
+inspect c.reprise --step 3 --input train_x
 validate a.reprise --csv data.csv
 validate a.reprise --csv data.csv --attach --key me.pem
 validate a.reprise --csv data.csv -o v.json --by kind --groups kind
@@ -107,6 +112,8 @@ diff l.reprise o.reprise
 predict a.reprise --csv data.csv --compare q.csv
 ! forge a.reprise forged.reprise outputs/predictions.csv 'm[-2] ^= 1'
 replay forged.reprise
+! forge a.reprise unlike.reprise run/journal.bin 'm[128 + 48] ^= 1'
+inspect unlike.reprise --step 1 --op 3
 ! eval 'reprise golden record changed && cp other.csv changed/data.csv'
 golden check changed
 ''', 4: '''
@@ -182,7 +189,7 @@ def name_of(line, document, actions):
     if document is not None and 'error' in document and list(document)[-1] == 'error' and isinstance(document['error'], dict):
         return 'errors'
     name = max((n for n in actions if words[:len(n.split())] == n.split()), key=len, default='errors')
-    return name + ' --member' if '--member' in words else name
+    return next((f'{name} {option}' for option in ('--member', '--step') if name == 'inspect' and option in words), name)
 
 
 def names(reprise):
