@@ -13,6 +13,7 @@ const rp_command rp_commands[] = {
     {"compare", "put runs side by side: recipes, rows, figures, coefficients", rp_command_compare},
     {"inspect", "show what an archive holds, or take a member out", rp_command_inspect},
     {"predict", "score the rows of a CSV with an archive's model", rp_command_predict},
+    {"continue", "go on with a text by an archive's language model", rp_command_continue},
     {"validate", "say what a model is worth on rows with outcomes", rp_command_validate},
     {"monitor", "say how far new rows are from the training rows", rp_command_monitor},
     {"explain", "say which columns a model needs, and how they move its score", rp_command_explain},

@@ -184,8 +184,8 @@ rp_status rp_recipe_load(const char *recipe_path, rp_recipe **recipe, char **csv
     rp_buffer_free(&text);
     if (status != RP_OK)
         return status;
-    *csv_path = rp_recipe_table_path(recipe_path, *recipe,
-                                     (*recipe)->text.path ? (*recipe)->text.path : (*recipe)->data.csv);
+    *csv_path =
+        rp_recipe_table_path(recipe_path, *recipe, (*recipe)->text.path ? (*recipe)->text.path : (*recipe)->data.csv);
     return *csv_path ? RP_OK : rp_no_memory(err);
 }
 

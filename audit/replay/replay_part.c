@@ -273,8 +273,7 @@ static rp_status finish(shared *s, worker *w, size_t count, rp_error *err)
             *err = s->error;
         return s->status;
     }
-    if (rp_driver_kind(w->driver) != RP_RUN_API &&
-        rp_run_steps(rp_driver_run(w->driver)) != rp_driver_total(w->driver))
+    if (rp_driver_kind(w->driver) != RP_RUN_API && rp_run_steps(rp_driver_run(w->driver)) != rp_driver_total(w->driver))
         return evaluate(w, err);
     return RP_OK;
 }

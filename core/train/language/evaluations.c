@@ -45,7 +45,7 @@ rp_status rp_language_feed(rp_trainer *t, int64_t s, rp_error *err)
     t->epoch = epoch;
     for (int64_t i = 0; i < t->batch; i++)
         rp_corpus_window(t->text, &t->text->train, (size_t)t->order[within * t->batch + i],
-                       token + (size_t)i * (length + 1));
+                         token + (size_t)i * (length + 1));
     status = write_tokens(t->full, token, err);
     rp_free(token);
     return status;
@@ -82,7 +82,7 @@ rp_status rp_language_feed_evaluation(rp_trainer *t, uint64_t e, rp_error *err)
         return rp_no_memory(err);
     for (size_t i = 0; i < (size_t)t->batch; i++)
         rp_corpus_window(t->text, part_of(t, b.validation), (b.first + (i < b.count ? i : b.count - 1)) * length,
-                       token + i * (length + 1));
+                         token + i * (length + 1));
     status = write_tokens(t->eval_train, token, err);
     rp_free(token);
     return status;

@@ -98,8 +98,7 @@ static rp_tensor norm(forward *f, rp_tensor x)
 static rp_tensor heads(const forward *f, rp_tensor all, size_t part)
 {
     const size_t width = (size_t)f->recipe->gpt.width, heads = (size_t)f->recipe->gpt.heads;
-    rp_tensor x =
-        rp_slice(all, (size_t[]){0, part * width}, (size_t[]){f->n * f->times, (part + 1) * width});
+    rp_tensor x = rp_slice(all, (size_t[]){0, part * width}, (size_t[]){f->n * f->times, (part + 1) * width});
 
     x = rp_reshape(x, 4, (size_t[]){f->n, f->times, heads, width / heads});
     return rp_transpose(x, (int[]){0, 2, 1, 3});
