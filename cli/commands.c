@@ -14,6 +14,7 @@ const rp_command rp_commands[] = {
     {"inspect", "show what an archive holds, or take a member out", rp_command_inspect},
     {"profile", "say where the time of a run's steps goes, beside the limits of this host", rp_command_profile},
     {"predict", "score the rows of a CSV with an archive's model", rp_command_predict},
+    {"continue", "go on with a text by an archive's language model", rp_command_continue},
     {"validate", "say what a model is worth on rows with outcomes", rp_command_validate},
     {"monitor", "say how far new rows are from the training rows", rp_command_monitor},
     {"explain", "say which columns a model needs, and how they move its score", rp_command_explain},

@@ -299,8 +299,11 @@ static rp_status put_lines(rp_session *session, const request *r, const rp_archi
                 (long long)rp_json_integer_value(rp_json_object_get(s->manifest, "contract")),
                 rp_json_string_value(rp_json_object_get(s->manifest, "profile")));
     put_pinned(session, rp_json_object_get(run, "pinned"));
-    rp_put_line(session, "run", "%s%s%s, %lld steps", s->recipe ? "recipe" : "C API", name && *name ? ": " : "",
-                name ? name : "",
+    rp_put_line(session, "run", "%s%s%s, %lld steps",
+                !s->recipe                                                          ? "C API"
+                : rp_json_object_get(rp_json_object_get(s->recipe, "data"), "text") ? "recipe on a text"
+                                                                                    : "recipe",
+                name && *name ? ": " : "", name ? name : "",
                 (long long)rp_json_integer_value(rp_json_object_get(rp_json_object_get(s->manifest, "run"), "steps")));
     if (period > 1)
         rp_put_line(session, "journal", "rolling state digests: each part of the state once in %lld steps", period);

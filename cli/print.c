@@ -473,6 +473,29 @@ static void put_trial_lines(rp_session *session, const rp_json *trials)
     put_challengers(session, trials);
 }
 
+/* Of a text: what a language model is judged by. */
+static void put_language_line(rp_session *session, const char *name, const rp_json *part)
+{
+    static const char *const figures[][2] = {{"bits_per_byte", "bits per byte"},
+                                             {"perplexity", "perplexity of a token"},
+                                             {"loss", "loss"},
+                                             {"accuracy", "accuracy"}};
+    rp_buffer line = {0};
+
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
+        const char *text = rp_json_string_value(rp_json_object_get(part, figures[i][0]));
+        char number[RP_NUMBER_TEXT];
+
+        if (text)
+            rp_buffer_printf(&line, "%s%s %s", line.size ? ", " : "", figures[i][1], rp_rounded(number, text, 4));
+    }
+    rp_buffer_u8(&line, 0);
+    if (!line.failed)
+        rp_put_line(session, name, "%s (%lld tokens)", (char *)line.data,
+                    (long long)rp_json_integer_value(rp_json_object_get(part, "tokens")));
+    rp_buffer_free(&line);
+}
+
 void rp_put_metric_lines(rp_session *session, const rp_json *metrics)
 {
     static const char *const parts[] = {"training", "validation"};
@@ -483,6 +506,10 @@ void rp_put_metric_lines(rp_session *session, const rp_json *metrics)
         const rp_json *part = rp_json_object_get(metrics, parts[p]), *rows = rp_json_object_get(part, "rows");
         rp_buffer line = {0};
 
+        if (rp_json_object_get(part, "bits_per_byte")) {
+            put_language_line(session, parts[p], part);
+            continue;
+        }
         for (size_t i = 0; i < sizeof metric_names / sizeof *metric_names; i++) {
             const char *text = rp_json_string_value(rp_json_object_get(part, metric_names[i][0]));
             char number[RP_NUMBER_TEXT];

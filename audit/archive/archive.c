@@ -72,7 +72,7 @@ const char *rp_archive_kind(const rp_archive *archive)
 {
     if (!archive)
         return NULL;
-    return rp_archive_manifest(archive)->kind == RP_RUN_RECIPE ? "recipe" : "api";
+    return rp_run_kind_name(rp_archive_manifest(archive)->kind);
 }
 
 const rp_manifest *rp_archive_manifest(const rp_archive *archive)

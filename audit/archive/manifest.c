@@ -15,13 +15,18 @@
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
-static const char *const kind_name[] = {"recipe", "api"};
+static const char *const kind_name[RP_RUN_KINDS] = {"recipe", "api", "text"};
 static const char *const profile_name[] = {"portable", "pinned"};
 static const char *const top_keys[] = {"contract", "format", "kind", "members", "profile", "run"};
 static const char *const withheld_top_keys[] = {"contract", "format", "kind", "members", "profile", "run", "withheld"};
 static const char *const member_keys[] = {"path", "sha256", "size"};
 static const char *const withheld_keys[] = {"path", "salted"};
 static const char *const list_keys[] = {"members", "withheld"};
+
+const char *rp_run_kind_name(rp_run_kind kind)
+{
+    return kind_name[kind];
+}
 
 static rp_json *member_json(const rp_member *member, bool withheld)
 {
@@ -52,7 +57,7 @@ rp_status rp_manifest_write(rp_buffer *out, rp_run_kind kind, const rp_json *run
     rp_status status = RP_OK;
     rp_json *list, *json;
 
-    if ((unsigned)kind > RP_RUN_API || !rp_json_is_object(run))
+    if ((unsigned)kind >= RP_RUN_KINDS || !rp_json_is_object(run))
         return rp_fail(err, RP_EARG, RP_MANIFEST_NAME ": kind %d and a run object are needed", (int)kind);
     list = members_json(member, members, false);
     if (list == NULL)
@@ -117,8 +122,9 @@ static rp_status parse_kind(const rp_json *json, rp_run_kind *kind, bool *pinned
                        RP_MANIFEST_NAME ": profile \"%s\", this build knows \"portable\" and \"pinned\"",
                        rp_printable(shown, sizeof shown, profile, strlen(profile)));
     for (*kind = RP_RUN_RECIPE; strcmp(name, kind_name[*kind]) != 0; ++*kind)
-        if (*kind == RP_RUN_API)
-            return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": kind \"%s\", expected \"recipe\" or \"api\"",
+        if (*kind == RP_RUN_KINDS - 1)
+            return rp_fail(err, RP_EFORMAT,
+                           RP_MANIFEST_NAME ": kind \"%s\", expected \"recipe\", \"api\" or \"text\"",
                            rp_printable(shown, sizeof shown, name, strlen(name)));
     return RP_OK;
 }
@@ -276,8 +282,9 @@ static rp_status check_kind(const rp_manifest *manifest, rp_error *err)
             return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": %s has no place in a run of kind \"%s\"", name,
                            kind_name[manifest->kind]);
     }
-    if (manifest->kind == RP_RUN_RECIPE && !recipe)
-        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": a run of kind \"recipe\" without " RP_RECIPE_MEMBER);
+    if (manifest->kind != RP_RUN_API && !recipe)
+        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": a run of kind \"%s\" without " RP_RECIPE_MEMBER,
+                       kind_name[manifest->kind]);
     return RP_OK;
 }
 

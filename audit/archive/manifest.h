@@ -21,6 +21,8 @@ typedef struct rp_manifest {
     size_t n_withheld;
 } rp_manifest;
 
+/* As the manifest says it. */
+const char *rp_run_kind_name(rp_run_kind kind);
 /* Appends the canonical JSON; the profile is pinned where run has an object pinned. members, and withheld with salted
  * digests, must be in archive order. Errors: RP_EARG, RP_ENOMEM. */
 rp_status rp_manifest_write(rp_buffer *out, rp_run_kind kind, const rp_json *run, const rp_member *member,

@@ -13,6 +13,8 @@
 
 #define RECIPE RP_IN_RECIPE
 #define API RP_IN_API
+#define TEXT RP_IN_TEXT
+#define EITHER (RP_IN_RECIPE | RP_IN_TEXT)
 #define ALL RP_IN_ALL
 #define ANY UINT64_MAX
 #define MEMORY (SIZE_MAX / 2)
@@ -23,14 +25,16 @@
 static const rp_member_kind kinds[] = {
     /* name                 rank                in      needed  input  limit               held */
     {RP_MANIFEST_NAME,      RP_RANK_MANIFEST,   ALL,    0,      false, RP_MANIFEST_LIMIT,  RP_MANIFEST_LIMIT},
-    {RP_RECIPE_MEMBER,      RP_RANK_RECIPE,     RECIPE, 0,      false, MIB(1),             MIB(1)},
+    {RP_RECIPE_MEMBER,      RP_RANK_RECIPE,     EITHER, 0,      false, MIB(1),             MIB(1)},
     {RP_PROGRAMS,           RP_RANK_PROGRAM,    ALL,    0,      false, ANY,                MIB(64)},
     {RP_JOURNAL_MEMBER,     RP_RANK_JOURNAL,    ALL,    0,      false, ANY,                MEMORY},
     {RP_TABLE_MEMBER,       RP_RANK_DATA,       RECIPE, RECIPE, true,  ANY,                MEMORY},
     {RP_TEST_TABLE_MEMBER,  RP_RANK_DATA,       RECIPE, RECIPE, true,  ANY,                MEMORY},
+    {RP_TEXT_MEMBER,        RP_RANK_DATA,       TEXT,   TEXT,   true,  ANY,                MEMORY},
+    {RP_VOCABULARY_MEMBER,  RP_RANK_DATA,       TEXT,   0,      true,  ANY,                MIB(64)},
     {RP_QUALITY_MEMBER,     RP_RANK_DATA,       RECIPE, 0,      true,  ANY,                MIB(64)},
     {RP_SCHEMA_MEMBER,      RP_RANK_DATA,       RECIPE, 0,      true,  ANY,                MIB(64)},
-    {RP_PREPARED_MEMBER,    RP_RANK_DATA,       RECIPE, 0,      true,  ANY,                MEMORY},
+    {RP_PREPARED_MEMBER,    RP_RANK_DATA,       EITHER, 0,      true,  ANY,                MEMORY},
     {RP_TENSORS_MEMBER,     RP_RANK_DATA,       API,    API,    true,  ANY,                MEMORY},
     {RP_FEEDS_MEMBER,       RP_RANK_DATA,       API,    API,    true,  ANY,                MEMORY},
     {RP_FEED_ORDER_MEMBER,  RP_RANK_DATA,       API,    API,    true,  ANY,                MEMORY},
@@ -39,7 +43,7 @@ static const rp_member_kind kinds[] = {
     {RP_WEIGHTS,            RP_RANK_WEIGHTS,    ALL,    0,      false, ANY,                MEMORY},
     {RP_CHECKPOINTS,        RP_RANK_CHECKPOINT, ALL,    0,      false, ANY,                MEMORY},
     {RP_COEFFICIENTS_MEMBER, RP_RANK_OUTPUT,    RECIPE, 0,      true,  ANY,                MIB(64)},
-    {RP_METRICS_MEMBER,     RP_RANK_OUTPUT,     RECIPE, 0,      false, ANY,                MIB(64)},
+    {RP_METRICS_MEMBER,     RP_RANK_OUTPUT,     EITHER, 0,      false, ANY,                MIB(64)},
     {RP_PREDICTIONS_MEMBER, RP_RANK_OUTPUT,     RECIPE, 0,      true,  ANY,                MEMORY},
     {RP_REFERENCE_MEMBER,   RP_RANK_OUTPUT,     RECIPE, 0,      true,  ANY,                MIB(64)},
     {RP_TRIALS_MEMBER,      RP_RANK_OUTPUT,     RECIPE, 0,      false, ANY,                MIB(64)},

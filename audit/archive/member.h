@@ -13,6 +13,8 @@
 #define RP_JOURNAL_MEMBER "run/journal.bin"
 #define RP_TABLE_MEMBER "data/raw.csv"
 #define RP_TEST_TABLE_MEMBER "data/test.csv"
+#define RP_TEXT_MEMBER "data/raw.txt"
+#define RP_VOCABULARY_MEMBER "data/vocabulary.json"
 #define RP_SCHEMA_MEMBER "data/schema.json"
 #define RP_QUALITY_MEMBER "data/quality.json"
 #define RP_PREPARED_MEMBER "data/prepared.json"
@@ -52,8 +54,14 @@ typedef enum rp_member_rank {
     RP_RANK_SIGNATURE
 } rp_member_rank;
 
-typedef enum rp_run_kind { RP_RUN_RECIPE, RP_RUN_API } rp_run_kind;
-enum { RP_IN_RECIPE = 1 << RP_RUN_RECIPE, RP_IN_API = 1 << RP_RUN_API, RP_IN_ALL = RP_IN_RECIPE | RP_IN_API };
+/* A recipe on a table, a program of the API, a recipe on a text. */
+typedef enum rp_run_kind { RP_RUN_RECIPE, RP_RUN_API, RP_RUN_TEXT, RP_RUN_KINDS } rp_run_kind;
+enum {
+    RP_IN_RECIPE = 1 << RP_RUN_RECIPE,
+    RP_IN_API = 1 << RP_RUN_API,
+    RP_IN_TEXT = 1 << RP_RUN_TEXT,
+    RP_IN_ALL = RP_IN_RECIPE | RP_IN_API | RP_IN_TEXT
+};
 
 typedef struct rp_member_kind {
     const char *name; /* whole, or what names begin with when it ends in '/' */

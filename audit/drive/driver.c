@@ -42,6 +42,21 @@ void *rp_driver_recipe_source(const rp_driver *d)
     return d->ops->kind == RP_RUN_RECIPE ? d->source : NULL;
 }
 
+const rp_recipe *rp_driver_recipe(const rp_driver *d)
+{
+    return d->ops->recipe ? d->ops->recipe(d->source) : NULL;
+}
+
+uint64_t rp_driver_evaluates_from(const rp_driver *d)
+{
+    return d->ops->trainer ? rp_trainer_evaluates_from(d->ops->trainer(d->source)) : rp_driver_total(d);
+}
+
+rp_status rp_driver_add_known(const rp_driver *d, rp_archive_writer *writer, bool data, rp_error *err)
+{
+    return d->ops->add_known(d->source, writer, data, err);
+}
+
 rp_status rp_driver_price(rp_driver *d, uint64_t step, rp_price *price, char member[RP_MEMBER_NAME], rp_error *err)
 {
     if (step >= rp_driver_total(d))
@@ -94,6 +109,22 @@ rp_status rp_driver_restore_checkpoint(rp_driver *d, uint64_t step, const rp_arc
         status = rp_driver_restore(d, step, set, name, err);
     rp_tensor_set_free(set);
     return status == RP_EDATA ? rp_fail_at(err, RP_EFORMAT, "%s", name) : status;
+}
+
+rp_status rp_driver_restore_final(rp_driver *d, const rp_archive *archive, rp_error *err)
+{
+    rp_set_values values = {.fresh_moments = true};
+    const rp_value_source from = rp_values_of(&values);
+    rp_tensor_set *set;
+    rp_status status = rp_tensor_set_open(&set, archive, RP_FINAL_MEMBER, err);
+
+    values.set = set;
+    if (status == RP_OK) {
+        status = d->ops->restore(d->source, rp_driver_evaluates_from(d), &from, err);
+        status = status == RP_EDATA ? rp_fail_at(err, RP_EFORMAT, RP_FINAL_MEMBER) : status;
+    }
+    rp_tensor_set_free(set);
+    return status;
 }
 
 float rp_driver_loss(const rp_driver *d)

@@ -28,8 +28,10 @@ rp_status rp_driver_clone(rp_driver **out, const rp_driver *from, const rp_archi
 void rp_driver_free(rp_driver *driver);
 rp_run *rp_driver_run(const rp_driver *driver);
 rp_run_kind rp_driver_kind(const rp_driver *driver);
-const rp_recipe *rp_driver_recipe(const rp_driver *driver); /* these two: NULL for a run of the API */
-const rp_dataset *rp_driver_dataset(const rp_driver *driver);
+const rp_recipe *rp_driver_recipe(const rp_driver *driver);   /* NULL for a run of the API */
+const rp_dataset *rp_driver_dataset(const rp_driver *driver); /* NULL for a run that is not on a table */
+/* The first step that evaluates; the total for a run of the API. */
+uint64_t rp_driver_evaluates_from(const rp_driver *driver);
 /* Of a recipe with a parent, before step 0: the states to start from, taken also on failure, are those of the run's
  * names, of the archive with that id; updates: how many they have seen. A run that retrains leaves moments aside.
  * Errors: RP_EDATA names what does not fit the recipe's model. */

@@ -5,7 +5,7 @@
 #include "audit/drive/driver_private.h"
 #include "audit/pinned/host.h"
 
-static const rp_source_ops *const kinds[] = {&rp_recipe_source, &rp_tape_source};
+static const rp_source_ops *const kinds[] = {&rp_recipe_source, &rp_tape_source, &rp_text_source};
 
 /* The manifest says a checkpoint period only where there are checkpoints; what the source asks for it always says. */
 static rp_status settle_periods(rp_driver *d, const rp_archive *archive, rp_error *err)

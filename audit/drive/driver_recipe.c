@@ -112,7 +112,11 @@ static rp_status check_slices(const recipe_source *s, rp_error *err)
 int rp_recipe_forget_paths(rp_json *recipe)
 {
     rp_json *data = rp_json_object_get(recipe, "data");
-    int failed = rp_json_object_set_new(data, "csv", rp_json_string(RP_TABLE_MEMBER));
+    int failed;
+
+    if (rp_json_object_get(data, "text"))
+        return rp_json_object_set_new(data, "text", rp_json_string(RP_TEXT_MEMBER));
+    failed = rp_json_object_set_new(data, "csv", rp_json_string(RP_TABLE_MEMBER));
 
     if (rp_json_object_get(data, "test_csv"))
         failed |= rp_json_object_set_new(data, "test_csv", rp_json_string(RP_TEST_TABLE_MEMBER));
@@ -122,10 +126,16 @@ int rp_recipe_forget_paths(rp_json *recipe)
 rp_status rp_driver_from_recipe(rp_driver **out, rp_recipe *recipe, const rp_kept_text *text, const rp_kept_text *test,
                                 const rp_run_options *options, rp_error *err)
 {
-    recipe_source *s = rp_calloc(1, sizeof *s);
+    recipe_source *s;
+    void *source = NULL;
     rp_status status;
 
     *out = NULL;
+    if (recipe->text.path) {
+        status = rp_text_source_new(&source, recipe, text, options, err);
+        return status == RP_OK ? rp_driver_make(out, &rp_text_source, source, err) : status;
+    }
+    s = rp_calloc(1, sizeof *s);
     if (!s) {
         rp_recipe_free(recipe);
         return rp_no_memory(err);
@@ -140,13 +150,6 @@ rp_status rp_driver_from_recipe(rp_driver **out, rp_recipe *recipe, const rp_kep
     return status;
 }
 
-const rp_recipe *rp_driver_recipe(const rp_driver *d)
-{
-    const recipe_source *s = rp_driver_recipe_source(d);
-
-    return s ? s->recipe : NULL;
-}
-
 const rp_dataset *rp_driver_dataset(const rp_driver *d)
 {
     const recipe_source *s = rp_driver_recipe_source(d);
@@ -156,7 +159,10 @@ const rp_dataset *rp_driver_dataset(const rp_driver *d)
 
 void rp_driver_withhold(rp_driver *d)
 {
-    ((recipe_source *)rp_driver_recipe_source(d))->withheld = true;
+    recipe_source *s = rp_driver_recipe_source(d);
+
+    if (s) /* of a text nothing that stays quotes it */
+        s->withheld = true;
 }
 
 void rp_driver_take_trials(rp_driver *d, rp_trials *trials)
@@ -301,6 +307,16 @@ static rp_status clone_source(void **out, const void *from, const rp_run_options
 
 /* ---- running ---- */
 
+static rp_trainer *trainer_of(const void *source)
+{
+    return ((const recipe_source *)source)->trainer;
+}
+
+static const rp_recipe *recipe_of(const void *source)
+{
+    return ((const recipe_source *)source)->recipe;
+}
+
 static rp_run *run_of(const void *source)
 {
     return rp_trainer_run(((const recipe_source *)source)->trainer);
@@ -353,24 +369,6 @@ static rp_status restore(void *source, uint64_t to, const rp_value_source *from,
 {
     forget(source);
     return rp_trainer_restore(((recipe_source *)source)->trainer, to, from, err);
-}
-
-rp_status rp_driver_restore_final(rp_driver *d, const rp_archive *archive, rp_error *err)
-{
-    const recipe_source *s = rp_driver_recipe_source(d);
-    rp_set_values values = {.fresh_moments = true};
-    const rp_value_source from = rp_values_of(&values);
-    rp_tensor_set *set;
-    rp_status status = rp_tensor_set_open(&set, archive, RP_FINAL_MEMBER, err);
-
-    values.set = set;
-    forget(rp_driver_recipe_source(d));
-    if (status == RP_OK) {
-        status = rp_trainer_restore(s->trainer, rp_trainer_evaluates_from(s->trainer), &from, err);
-        status = status == RP_EDATA ? rp_fail_at(err, RP_EFORMAT, RP_FINAL_MEMBER) : status;
-    }
-    rp_tensor_set_free(set);
-    return status;
 }
 
 /* ---- members ---- */
@@ -452,8 +450,9 @@ static rp_status add_prepared(const recipe_source *s, rp_archive_writer *writer,
     return status;
 }
 
-static rp_status add_known(const recipe_source *s, rp_archive_writer *writer, bool data, rp_error *err)
+static rp_status add_known(const void *source, rp_archive_writer *writer, bool data, rp_error *err)
 {
+    const recipe_source *s = source;
     rp_status status = add_json(writer, RP_RECIPE_MEMBER, s->recipe->json, err);
 
     if (status == RP_OK)
@@ -468,11 +467,6 @@ static rp_status add_known(const recipe_source *s, rp_archive_writer *writer, bo
         status = s->kept_test ? rp_kept_text_add(s->kept_test, writer, err)
                               : rp_archive_writer_add(writer, RP_TEST_TABLE_MEMBER, s->test.data, s->test.size, err);
     return status == RP_OK && data ? add_prepared(s, writer, err) : status;
-}
-
-rp_status rp_driver_add_known(const rp_driver *d, rp_archive_writer *writer, bool data, rp_error *err)
-{
-    return add_known(rp_driver_recipe_source(d), writer, data, err);
 }
 
 static rp_status tell_table(const recipe_source *s, rp_buffer *out, rp_error *err)
@@ -656,6 +650,8 @@ const rp_source_ops rp_recipe_source = {
     .clone = clone_source,
     .free = free_source,
     .run = run_of,
+    .trainer = trainer_of,
+    .recipe = recipe_of,
     .total = total,
     .step = step,
     .price = price_of,
@@ -663,6 +659,7 @@ const rp_source_ops rp_recipe_source = {
     .loss = loss,
     .periods = periods,
     .add_init = add_init,
+    .add_known = add_known,
     .add_members = add_members,
     .metrics = metrics,
     .check_inputs = check_inputs,

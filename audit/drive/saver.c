@@ -87,7 +87,7 @@ rp_status rp_saver_open(rp_saver *s, const rp_job_options *options, const char *
     if (status == RP_OK && options->withhold)
         status = rp_salt_open(&salt, options->withhold, err);
     if (status == RP_OK && options->withhold)
-        status = rp_salted_member(&identity.data, &salt, RP_TABLE_MEMBER, &identity.data, err);
+        status = rp_salted_member(&identity.data, &salt, table->member, &identity.data, err);
     if (status == RP_OK)
         status = rp_resume_open(&s->resume, path, &identity, options->resume, force, err);
     if (status == RP_OK)

@@ -68,8 +68,9 @@ rp_status rp_lineage_updates(uint64_t *out, const rp_archive *parent, const rp_r
         return RP_OK;
     if (rp_archive_manifest(parent)->kind != RP_RUN_RECIPE)
         return rp_fail(err, RP_EUNSUPPORTED,
-                       "parent.mode: the parent is a run of the C API, which has no optimizer that a "
-                       "recipe could go on with: mode retrain takes its weights alone");
+                       "parent.mode: the parent is a run of kind \"%s\", which has no optimizer that a "
+                       "recipe could go on with: mode retrain takes its weights alone",
+                       rp_archive_kind(parent));
     status = recipe_of(&recipe, parent, err);
     if (status == RP_OK && !rp_json_is_integer(training))
         status = rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": run.training_steps: expected an integer");

@@ -37,6 +37,9 @@ static rp_status load(description *d, const char *path, const rp_job_options *op
     d->by_recipe = ends_with(path, ".yaml") || ends_with(path, ".yml") || ends_with(path, ".json");
     if (d->by_recipe) {
         status = rp_recipe_load(path, &d->recipe, &d->where, err);
+        if (status == RP_OK && d->recipe->text.path)
+            status = rp_fail(err, RP_EUNSUPPORTED,
+                             "%s: key data.text: a text has no columns to tell of: reprise run trains on it", path);
         if (status == RP_OK && options)
             status = rp_recipe_keep(options->parts, path, d->recipe, d->where, err);
         if (status == RP_OK && options && options->parts && strcmp(d->where, "-") == 0)

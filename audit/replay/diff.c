@@ -53,7 +53,7 @@ static rp_status compare(side *a, side *b, findings *f, rp_error *err)
     if (status == RP_OK && equal) {
         status = compare_equal(a, b, f, &look, err);
     } else if (status == RP_OK && rp_archive_manifest(a->archive)->kind != rp_archive_manifest(b->archive)->kind) {
-        rp_buffer_text(&f->text, "kind      one is a run of a recipe, the other of the C API\n");
+        rp_buffer_text(&f->text, "kind      one run is of a table, the other of a text or of the C API\n");
     } else if (status == RP_OK) {
         status = rp_diff_members(a, b, &f->text, err);
         if (status == RP_OK && rp_archive_manifest(a->archive)->kind == RP_RUN_RECIPE)

@@ -82,7 +82,7 @@ rp_status rp_diff_members(const side *a, const side *b, rp_buffer *out, rp_error
 {
     rp_status status = RP_OK;
 
-    if (rp_archive_manifest(a->archive)->kind == RP_RUN_RECIPE && !same_member(a, b, RP_RECIPE_MEMBER))
+    if (rp_archive_manifest(a->archive)->kind != RP_RUN_API && !same_member(a, b, RP_RECIPE_MEMBER))
         status = compare_recipes(a, b, out, err);
     compare_members(a, b, false, out);
     compare_members(b, a, true, out);

@@ -143,10 +143,13 @@ char *rp_recipe_table_path(const char *recipe_path, const rp_recipe *recipe, con
     return NULL;
 }
 
-/* Resolved JSON: the columns' rules are a list, which no recipe in YAML has. */
+/* Resolved JSON: the columns' rules are a list, and of a text a share is a string, which no recipe in YAML has. */
 static bool looks_resolved(const rp_json *json)
 {
-    return rp_json_is_array(rp_json_object_get(rp_json_object_get(json, "data"), "columns"));
+    const rp_json *data = rp_json_object_get(json, "data");
+
+    return rp_json_is_array(rp_json_object_get(data, "columns")) ||
+           (rp_json_object_get(data, "text") && rp_json_is_string(rp_json_object_get(data, "validation")));
 }
 
 /* Nothing where the text is no resolved recipe: YAML has the say then. */
@@ -181,7 +184,8 @@ rp_status rp_recipe_load(const char *recipe_path, rp_recipe **recipe, char **csv
     rp_buffer_free(&text);
     if (status != RP_OK)
         return status;
-    *csv_path = rp_recipe_table_path(recipe_path, *recipe, (*recipe)->data.csv);
+    *csv_path =
+        rp_recipe_table_path(recipe_path, *recipe, (*recipe)->text.path ? (*recipe)->text.path : (*recipe)->data.csv);
     return *csv_path ? RP_OK : rp_no_memory(err);
 }
 
@@ -415,8 +419,8 @@ static rp_status read_inputs(rp_recipe **recipe, work *w, const recipe_job *job,
     if (status == RP_OK && record)
         status = keep_inputs(job, *recipe, again ? again->csv : path, err);
     if (status == RP_OK)
-        status = rp_kept_text_read(&w->text, RP_TABLE_MEMBER, again ? again->csv : path, record ? job->archive : NULL,
-                                   job->options, err);
+        status = rp_kept_text_read(&w->text, !again && (*recipe)->text.path ? RP_TEXT_MEMBER : RP_TABLE_MEMBER,
+                                   again ? again->csv : path, record ? job->archive : NULL, job->options, err);
     rp_free(path);
     if (status == RP_OK && !again && (*recipe)->data.test_csv)
         status = read_test(*recipe, w, job, err);

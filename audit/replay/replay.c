@@ -364,7 +364,7 @@ static rp_status afford(const rp_part *part, rp_driver *driver, rp_error *err)
                                   whole < part->end ? whole : part->end, part->options, err);
     }
     if (status == RP_OK && rp_driver_recipe(driver))
-        status = rp_replay_afford(&budget, driver, total > 2 ? total - 2 : 0, total, part->options, err);
+        status = rp_replay_afford(&budget, driver, rp_driver_evaluates_from(driver), total, part->options, err);
     return status;
 }
 

@@ -135,7 +135,7 @@ static rp_status compare_at(const worker *w, uint64_t steps, rp_error *err)
 {
     const rp_part *part = w->shared->part;
     const rp_run *run = rp_driver_run(w->driver);
-    const bool recipe = rp_driver_kind(w->driver) == RP_RUN_RECIPE;
+    const bool recipe = rp_driver_kind(w->driver) != RP_RUN_API;
     char member[RP_MEMBER_NAME];
     rp_status status = RP_OK;
 
@@ -272,8 +272,7 @@ static rp_status finish(shared *s, worker *w, size_t count, rp_error *err)
             *err = s->error;
         return s->status;
     }
-    if (rp_driver_kind(w->driver) == RP_RUN_RECIPE &&
-        rp_run_steps(rp_driver_run(w->driver)) != rp_driver_total(w->driver))
+    if (rp_driver_kind(w->driver) != RP_RUN_API && rp_run_steps(rp_driver_run(w->driver)) != rp_driver_total(w->driver))
         return evaluate(w, err);
     return RP_OK;
 }

@@ -57,7 +57,7 @@ static bool left_to_trials(const rp_driver *driver, const char *name)
 static rp_status compare_names(const rp_archive *archive, const rp_driver *driver, const rp_archive_writer *writer,
                                rp_error *err)
 {
-    const bool recipe = rp_driver_kind(driver) == RP_RUN_RECIPE;
+    const bool recipe = rp_driver_kind(driver) != RP_RUN_API;
     const size_t members = rp_archive_member_count(archive);
     size_t programs;
     rp_status status = count_programs(&programs, archive, err);

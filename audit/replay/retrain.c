@@ -36,6 +36,8 @@ static rp_status load(parent *p, rp_json **copy, rp_error *err)
     rp_json *json = NULL, *schema = NULL;
     rp_status status;
 
+    if (rp_archive_manifest(p->archive)->kind == RP_RUN_TEXT)
+        return rp_fail(err, RP_EUNSUPPORTED, "retrain: the parent is a run on a text, which has no rows");
     if (rp_archive_manifest(p->archive)->kind != RP_RUN_RECIPE)
         return rp_fail(err, RP_EUNSUPPORTED,
                        "retrain: the parent is a run of the C API, which has no recipe to train again by");

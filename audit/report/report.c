@@ -126,6 +126,8 @@ static size_t epochs_of(const rp_report_view *r)
 {
     const int64_t made = rp_json_integer_value(rp_json_object_get(rp_archive_manifest(r->archive)->run, "epochs"));
 
+    if (r->recipe->train.steps > 0)
+        return 0; /* it counts in steps */
     return made > 0 && made < r->recipe->train.epochs ? (size_t)made : (size_t)r->recipe->train.epochs;
 }
 

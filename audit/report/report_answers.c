@@ -94,6 +94,14 @@ static void answer_model(rp_report_view *r)
 {
     rp_buffer *out = r->out;
 
+    if (r->recipe && r->recipe->text.path) {
+        rp_buffer_printf(out,
+                         "A transformer of %lld %s, %lld wide, over at most %lld tokens; of each place in a text it "
+                         "gives the probability of every token that may come next",
+                         (long long)r->recipe->gpt.layers, r->recipe->gpt.layers == 1 ? "block" : "blocks",
+                         (long long)r->recipe->gpt.width, (long long)r->recipe->text.tokens);
+        return;
+    }
     if (!r->model && r->recipe && rp_report_withheld(r, RP_SCHEMA_MEMBER)) {
         rp_buffer_printf(out, "%s; what its features are was left out of the archive with the data", form_of(r));
         return;
@@ -202,6 +210,20 @@ static void put_held_out(rp_report_view *r)
                      epoch ? "the epoch whose weights it has" : "", search ? " (What was tried)" : "");
 }
 
+/* Of a language model. */
+static void answer_language(rp_report_view *r, const rp_json *part)
+{
+    const int64_t tokens = rp_json_integer_value(rp_json_object_get(part, "tokens"));
+
+    put_figure(r->out, "Bits per byte", rp_json_object_get(part, "bits_per_byte"));
+    put_figure(r->out, ", perplexity of a token", rp_json_object_get(part, "perplexity"));
+    put_figure(r->out, ", the likeliest token right in a share of", rp_json_object_get(part, "accuracy"));
+    rp_buffer_text(r->out, ", on ");
+    rp_html_count(r->out, tokens > 0 ? (uint64_t)tokens : 0);
+    rp_buffer_text(r->out, held_out(r) ? " tokens of the text&#39;s end, which it was not trained on"
+                                       : " tokens that it <strong>was trained on</strong>: no others were kept");
+}
+
 static void answer_good(rp_report_view *r)
 {
     const rp_json *mean, *deviation;
@@ -212,6 +234,10 @@ static void answer_good(rp_report_view *r)
 
     if (!rp_json_is_object(part)) {
         rp_buffer_text(out, "Not known: the archive records no metrics");
+        return;
+    }
+    if (rp_json_object_get(part, "bits_per_byte")) {
+        answer_language(r, part);
         return;
     }
     if (folds)
@@ -347,20 +373,18 @@ static bool any_of(const rp_report_view *r, rp_statement_kind kind)
 
 static void answer_stable(rp_report_view *r)
 {
-    static const char *const keys[] = {"auc", "accuracy", "r2"};
+    static const char *const keys[] = {"auc", "bits_per_byte", "accuracy", "r2"};
+    static const char *const names[] = {"Area under the ROC curve", "Bits per byte", "Accuracy", "R\xC2\xB2"};
     const rp_json *training = rp_json_object_get(r->metrics, "training"), *validation = held_out(r);
     rp_report_drift drift;
     double a, b;
     bool any = false, tried;
 
-    for (size_t k = 0; k < 3 && !any; k++) {
+    for (size_t k = 0; k < sizeof keys / sizeof *keys && !any; k++) {
         if (!rp_report_real(rp_json_object_get(training, keys[k]), &a) ||
             !rp_report_real(rp_json_object_get(validation, keys[k]), &b))
             continue;
-        rp_buffer_printf(r->out, "%s %s ",
-                         k == 0   ? "Area under the ROC curve"
-                         : k == 1 ? "Accuracy"
-                                  : "R\xC2\xB2",
+        rp_buffer_printf(r->out, "%s %s ", names[k],
                          a > b ? "falls from training to validation by" : "rises from training to validation by");
         rp_html_number(r->out, a > b ? a - b : b - a);
         any = true;

@@ -559,6 +559,49 @@ static void put_withheld(rp_report_view *r)
     rp_buffer_text(r->out, ". A replay needs the data and their salt, and compares first what it is given.</p>\n");
 }
 
+static void put_text_part(rp_report_view *r, const rp_json *prepared, const char *part, const char *label)
+{
+    const rp_json *of = rp_json_object_get(prepared, part);
+    const int64_t bytes = rp_json_integer_value(rp_json_object_get(of, "bytes")),
+                  tokens = rp_json_integer_value(rp_json_object_get(of, "tokens"));
+
+    if (!of)
+        return;
+    rp_html_row_open(r->out, label);
+    rp_html_count(r->out, bytes > 0 ? (uint64_t)bytes : 0);
+    rp_buffer_text(r->out, " bytes, ");
+    rp_html_count(r->out, tokens > 0 ? (uint64_t)tokens : 0);
+    rp_buffer_text(r->out, " tokens");
+    rp_html_row_close(r->out);
+}
+
+/* Of a recipe on a text: what the recipe says of it, and what became of it. */
+static void put_text_data(rp_report_view *r)
+{
+    rp_json *prepared = NULL;
+    rp_buffer *out = r->out;
+
+    rp_buffer_text(out,
+                   "<p>The run is on a text: there are no rows and columns.</p>\n<table class=\"facts\">\n<tbody>\n");
+    rp_html_row_open(out, "Vocabulary");
+    if (r->recipe->text.tokens == RP_RECIPE_BYTES)
+        rp_buffer_text(out, "the 256 bytes");
+    else
+        rp_buffer_printf(out, "byte pairs learnt from the training part, at most %lld tokens",
+                         (long long)r->recipe->text.tokens);
+    rp_html_row_close(out);
+    rp_html_row_open(out, "Windows");
+    rp_buffer_printf(out, "%lld tokens", (long long)r->recipe->text.length);
+    rp_html_row_close(out);
+    if (rp_archive_find(r->archive, RP_PREPARED_MEMBER) &&
+        rp_archive_read_json(r->archive, RP_PREPARED_MEMBER, &prepared, NULL) == RP_OK) {
+        put_text_part(r, prepared, "training", "Training part");
+        put_text_part(r, prepared, "validation", "Validation part");
+    }
+    rp_json_free(prepared);
+    rp_buffer_text(out, "</tbody>\n</table>\n");
+}
+
 void rp_report_data_section(rp_report_view *r)
 {
     rp_html_section(r->out, "data", "Data");
@@ -568,6 +611,8 @@ void rp_report_data_section(rp_report_view *r)
     if (!r->schema) {
         if (rp_archive_manifest(r->archive)->kind == RP_RUN_API)
             put_api_data(r);
+        else if (r->recipe && r->recipe->text.path)
+            put_text_data(r);
         else if (r->problem.schema.status == RP_OK && rp_archive_withheld_count(r->archive) == 0)
             rp_buffer_text(r->out, "<p>The archive has no schema.</p>\n");
         return;

@@ -9,8 +9,14 @@ typedef struct metric {
 } metric;
 
 static const metric metrics[] = {
-    {"accuracy", "Accuracy"},      {"auc", "Area under the ROC curve"}, {"loss", "Loss"},
-    {"mse", "Mean squared error"}, {"mae", "Mean absolute error"},      {"r2", "R\xC2\xB2"},
+    {"bits_per_byte", "Bits per byte"},
+    {"perplexity", "Perplexity of a token"},
+    {"accuracy", "Accuracy"},
+    {"auc", "Area under the ROC curve"},
+    {"loss", "Loss"},
+    {"mse", "Mean squared error"},
+    {"mae", "Mean absolute error"},
+    {"r2", "R\xC2\xB2"},
 };
 
 static void put_metric_row(rp_report_view *r, const metric *m, const rp_json *training, const rp_json *validation)
@@ -28,7 +34,8 @@ static void put_metric_row(rp_report_view *r, const metric *m, const rp_json *tr
 
 static void put_rows(rp_buffer *out, const rp_json *part)
 {
-    int64_t rows = rp_json_integer_value(rp_json_object_get(part, "rows"));
+    const rp_json *tokens = rp_json_object_get(part, "tokens");
+    int64_t rows = rp_json_integer_value(tokens ? tokens : rp_json_object_get(part, "rows"));
 
     rp_buffer_text(out, "<td class=\"n\">");
     rp_html_count(out, rows > 0 ? (uint64_t)rows : 0);
@@ -45,7 +52,7 @@ static void put_metrics(rp_report_view *r, const rp_json *training, const rp_jso
                   validation ? "Metric|#Training|#Validation" : "Metric|#Training");
     for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
         put_metric_row(r, &metrics[i], training, validation);
-    rp_buffer_text(out, "<tr><th scope=\"row\">Rows</th>");
+    rp_buffer_printf(out, "<tr><th scope=\"row\">%s</th>", rp_json_object_get(training, "tokens") ? "Tokens" : "Rows");
     put_rows(out, training);
     if (validation)
         put_rows(out, validation);

@@ -139,7 +139,7 @@ static const char *run_name(const rp_report_view *r)
 
 static const char *untitled(const rp_report_view *r)
 {
-    return rp_archive_manifest(r->archive)->kind == RP_RUN_RECIPE ? "Untitled run" : "Run of a program";
+    return rp_archive_manifest(r->archive)->kind != RP_RUN_API ? "Untitled run" : "Run of a program";
 }
 
 void rp_report_head(rp_report_view *r)

@@ -64,8 +64,10 @@ static void put_settings(rp_report_view *r)
     rp_buffer_text(out, "<table class=\"facts\">\n<tbody>\n");
     rp_html_row_open(out, "Steps");
     rp_html_count(out, r->training_steps);
-    rp_buffer_printf(out, " in %lld epochs, batches of %lld rows%s", (long long)r->epochs,
-                     (long long)recipe->train.batch, recipe->train.shuffle ? ", shuffled" : "");
+    if (r->epochs)
+        rp_buffer_printf(out, " in %lld epochs", (long long)r->epochs);
+    rp_buffer_printf(out, ", batches of %lld %s%s", (long long)recipe->train.batch,
+                     recipe->text.path ? "windows" : "rows", recipe->train.shuffle ? ", shuffled" : "");
     rp_html_row_close(out);
     rp_html_row_open(out, "Seed");
     rp_buffer_printf(out, "%llu", (unsigned long long)recipe->seed);

@@ -362,7 +362,13 @@ static void put_main_metric(rp_report_view *r)
     } else if (!rp_json_is_object(part)) {
         part = rp_json_object_get(r->metrics, "training");
     }
-    value = rp_json_object_get(part, "accuracy");
+    value = rp_json_object_get(part, "bits_per_byte");
+    if (value) {
+        label = "Bits per byte";
+        where = where[0] == 'v' ? "validation text" : "training text";
+    } else {
+        value = rp_json_object_get(part, "accuracy");
+    }
     if (!value) {
         value = rp_json_object_get(part, "r2");
         label = "R\xC2\xB2";
@@ -413,6 +419,8 @@ static void put_glance(rp_report_view *r)
     rp_buffer_text(out, "<small>");
     if (r->training_steps && r->recipe->train.exact)
         rp_buffer_text(out, "an exact fit");
+    else if (r->training_steps && r->epochs == 0)
+        rp_buffer_printf(out, "%lld windows each", (long long)r->recipe->train.batch);
     else if (r->training_steps)
         rp_buffer_printf(out, "%zu epochs", r->epochs);
     else

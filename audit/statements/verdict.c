@@ -14,7 +14,7 @@
 
 enum { LIBRARIES = 16, THREADS_MAX = 1 << 20, TRIALS_MAX = 1000 };
 static const uint64_t steps_max = ((uint64_t)1 << 53) - 1;
-static const char *const kinds[] = {"recipe", "api"};
+static const char *const kinds[] = {"recipe", "api", "text"};
 static const char *const modes[] = {"full", "range", "sample"};
 static const char *const decisions[] = {"approve", "reject", "abstain"};
 

@@ -105,7 +105,7 @@ rp_status rp_profile_check(const rp_archive *archive, rp_error *err)
     const rp_manifest *manifest = rp_archive_manifest(archive);
     rp_json *recipe = NULL;
     bool pinned = false;
-    rp_status status = manifest->kind == RP_RUN_RECIPE ? read_recipe(&recipe, archive, err) : RP_OK;
+    rp_status status = manifest->kind != RP_RUN_API ? read_recipe(&recipe, archive, err) : RP_OK;
 
     if (status == RP_OK)
         status = read_profile(&pinned, recipe, err);

@@ -24,8 +24,8 @@ void rp_policy_read_parent(rp_policy_reader *in, const rp_node *node, rp_clause 
 
 void rp_policy_read_run_kind(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
 {
-    static const char *const names[] = {"recipe", "api"};
-    int kind = rp_policy_read_word(in, node, clause->name, names, 2, "recipe or api");
+    static const char *const names[] = {"recipe", "api", "text"};
+    int kind = rp_policy_read_word(in, node, clause->name, names, 3, "recipe, api or text");
 
     (void)snprintf(clause->run_kind, sizeof clause->run_kind, "%s", names[kind]);
 }

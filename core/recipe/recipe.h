@@ -141,6 +141,7 @@ enum { RP_CARD_KEYS = 14, RP_CARD_DAYS = 12 }; /* from RP_CARD_DAYS on the texts
 extern const char *const rp_card_names[RP_CARD_KEYS];
 
 enum { RP_MAX_HIDDEN = 16, RP_MAX_CONV = 16, RP_SLICES_MAX = 16 };
+enum { RP_RECIPE_BYTES = 256, RP_GPT_LAYERS = 64 }; /* tokens of the vocabulary `bytes` */
 
 enum { RP_ALL_FOLDS = -1, RP_TRIALS_MAX = 1000, RP_SEARCH_KEYS = 14, RP_SEARCH_VALUES = 256, RP_SEEDS_MAX = 100 };
 typedef enum rp_search_type {
@@ -232,6 +233,19 @@ typedef struct rp_recipe {
         double test;             /*   test: [0] share of the rows, to 0.9, that no step sees */
         bool train_on_all;       /*   train_on_all: [false] no validation part; folds and fold must be absent */
     } data;
+    struct {               /* data: of a recipe on a text, which has none of the keys above */
+        char *path;        /*   text: path relative to the recipe file (required); NULL: the recipe is on a table */
+        int64_t tokens;    /*   vocabulary: [bytes] bytes: 256, or {bpe: 257 .. 65536}: at most so many */
+        int64_t length;    /*   length: [64] tokens of a window, 1 .. 65536 */
+        double validation; /*   validation: [0.1] the share at the text's end that validates, to 0.9; 0: none */
+    } text;
+    struct {             /* model: gpt: with data.text, which has none of the keys below */
+        int64_t layers;  /*   layers: blocks, 1 .. 64 (required) */
+        int64_t width;   /*   width: (required) a multiple of heads */
+        int64_t heads;   /*   heads: [1] */
+        int64_t context; /*   context: [data.length] at least that: tokens that the model can look at */
+        double dropout;  /*   dropout: [0] 0 <= p <= 0.99, behind the sum of tables and of each half of a block */
+    } gpt;
     struct {              /* model: */
         int64_t image[3]; /* image: [height, width, channels] of the features, in this order; with conv */
         rp_conv_layer conv[RP_MAX_CONV]; /* conv: list of convolution layers, before the hidden ones */
@@ -248,7 +262,8 @@ typedef struct rp_recipe {
                                         is written, with task, family (of a regression), l1, l2 and class_weights */
         rp_family family;   /*   family: [gaussian] gaussian|poisson|gamma, exact regressions */
         double l1, l2;      /*   l1: [0] l2: [1] exact only: the penalty l1 |w| + l2/2 w^2 beside the sum of losses */
-        int64_t epochs;     /*   epochs: [auto] RP_EPOCHS_BY_ROWS until the table is read */
+        int64_t steps;      /*   steps: [absent] with data.text, instead of epochs: so many steps; 0: absent */
+        int64_t epochs;     /*   epochs: [auto; 1 with data.text] RP_EPOCHS_BY_ROWS until the table is read */
         int64_t patience;   /*   patience: [absent] 1 .. epochs: training ends after so many epochs without a smaller
                                         validation loss, and the weights of the smallest are kept; 0: absent */
         int64_t batch;      /*   batch: [32] rows a step */

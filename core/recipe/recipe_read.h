@@ -37,6 +37,13 @@ void rp_recipe_read_table(rp_node_reader *reader, const rp_node *data, rp_recipe
 void rp_recipe_read_class_weights(rp_node_reader *reader, const rp_node *train, rp_recipe *out);
 /* profile and the pinned: section; after the trials, which exclude it. */
 void rp_recipe_read_profile(rp_node_reader *reader, const rp_node *top, rp_recipe *out);
+/* train.optimizer and train.schedule; whether epochs were given is already known. */
+void rp_recipe_read_optimizer(rp_node_reader *reader, const rp_node *train, rp_recipe *out);
+void rp_recipe_read_schedule(rp_node_reader *reader, const rp_node *train, rp_recipe *out);
+/* Whether a recipe trains on a text: its data: section has the key. */
+bool rp_recipe_is_text(const rp_node *top);
+/* The sections of such a recipe that a table's has otherwise: data:, model: and train:. */
+void rp_recipe_read_text(rp_node_reader *reader, const rp_node *top, rp_recipe *out);
 /* The model: section. */
 void rp_recipe_read_model(rp_node_reader *reader, const rp_node *top, rp_recipe *out);
 

@@ -395,6 +395,35 @@ static void write_train(writer top, const rp_recipe *recipe)
     write_schedule(w, recipe);
 }
 
+static void write_text(writer top, const rp_recipe *recipe)
+{
+    writer data = section(top, "data"), gpt = section(section(top, "model"), "gpt"), train;
+
+    put(data, "text", rp_json_string(recipe->text.path));
+    put(data, "vocabulary",
+        recipe->text.tokens == RP_RECIPE_BYTES ? rp_json_string("bytes")
+                                               : rp_json_pack("{s:i}", "bpe", (int)recipe->text.tokens));
+    put(data, "length", rp_json_integer(recipe->text.length));
+    put_real(data, "validation", recipe->text.validation);
+    put(gpt, "layers", rp_json_integer(recipe->gpt.layers));
+    put(gpt, "width", rp_json_integer(recipe->gpt.width));
+    put(gpt, "heads", rp_json_integer(recipe->gpt.heads));
+    put(gpt, "context", rp_json_integer(recipe->gpt.context));
+    put_real(gpt, "dropout", recipe->gpt.dropout);
+    train = section(top, "train");
+    if (recipe->train.steps > 0)
+        put(train, "steps", rp_json_integer(recipe->train.steps));
+    else
+        put(train, "epochs", rp_json_integer(recipe->train.epochs));
+    put(train, "batch", rp_json_integer(recipe->train.batch));
+    put(train, "shards", rp_json_integer(recipe->train.shards));
+    put(train, "accumulate", rp_json_integer(recipe->train.accumulate));
+    put(train, "shuffle", rp_json_boolean(recipe->train.shuffle));
+    put_real(train, "clip_norm", recipe->train.clip_norm);
+    write_optimizer(train, recipe);
+    write_schedule(train, recipe);
+}
+
 /* Only what differs from the default, so that a recipe that says nothing of it resolves as it always did. */
 static void write_record(writer top, const rp_recipe *recipe)
 {
@@ -460,9 +489,13 @@ rp_json *rp_recipe_write(const rp_recipe *recipe)
     put(top, "reprise", rp_json_integer(recipe->reprise));
     put(top, "name", rp_json_string(recipe->name));
     put(top, "seed", rp_json_integer((int64_t)recipe->seed));
-    write_data(top, recipe);
-    write_model(top, recipe);
-    write_train(top, recipe);
+    if (recipe->text.path != NULL) {
+        write_text(top, recipe);
+    } else {
+        write_data(top, recipe);
+        write_model(top, recipe);
+        write_train(top, recipe);
+    }
     write_record(top, recipe);
     write_parent(top, recipe);
     if (recipe->predecessor != NULL)

@@ -107,7 +107,7 @@ static rp_status add_image(rp_model *m, size_t *width, rp_error *err)
     return RP_OK;
 }
 
-static rp_status check_size(const rp_model *m, rp_error *err)
+rp_status rp_model_check_size(const rp_model *m, rp_error *err)
 {
     const double limit = 2147483648.0;
     double total = 0;
@@ -163,7 +163,7 @@ rp_status rp_model_init(rp_model *m, const rp_recipe *recipe, size_t features, s
         add_layer(m, first + i, (size_t[]){width, next}, 2, !last && recipe->model.layer_norm);
         width = next;
     }
-    return status == RP_OK ? check_size(m, err) : status;
+    return status == RP_OK ? rp_model_check_size(m, err) : status;
 }
 
 void rp_model_weights(const rp_model *m, const rp_run *run, rp_graph *g, rp_tensor *weight)

@@ -11,7 +11,8 @@ typedef struct rp_parameter {
     char name[RP_NAME_MAX];
     int rank;
     size_t shape[4];
-    double bound; /* initialised uniformly in [-bound, bound); 0: constant */
+    double bound;     /* initialised uniformly in [-bound, bound); or */
+    double deviation; /* normally about 0; both 0: constant */
     double constant;
 } rp_parameter;
 
@@ -21,7 +22,8 @@ typedef struct rp_conv_shape {
     int64_t in[3], z[3], out[3], padding[4];
 } rp_conv_shape;
 
-enum { RP_MAX_PARAMETERS = 4 * (RP_MAX_CONV + RP_MAX_HIDDEN + 1) };
+/* As many as the largest model of a text has; a table's has at most four a layer. */
+enum { RP_GPT_BLOCK = 12, RP_MAX_PARAMETERS = RP_GPT_BLOCK * RP_GPT_LAYERS + 4 };
 
 typedef struct rp_model {
     const rp_recipe *recipe;
@@ -38,6 +40,8 @@ typedef struct rp_model {
  * fit, groups do not divide, or there are more than 2^31 parameters: a recipe of a few lines must not claim all memory.
  */
 rp_status rp_model_init(rp_model *model, const rp_recipe *recipe, size_t features, size_t classes, rp_error *err);
+/* Errors: RP_EARG: the parameters are too many. */
+rp_status rp_model_check_size(const rp_model *model, rp_error *err);
 /* The parameters as inputs of a graph for a run that has them as states, in order. */
 void rp_model_weights(const rp_model *model, const rp_run *run, rp_graph *graph, rp_tensor *weight);
 /* Logits [rows, outputs] of x [rows, features]. weight: the model's parameters in order. rng without a graph: no

@@ -5,6 +5,8 @@
 
 #include "base/memory.h"
 #include "core/train/evaluate.h"
+#include "core/train/language/gpt.h"
+#include "core/train/language/language.h"
 #include "core/train/schedule.h"
 #include "determinism/fpenv.h"
 #include "determinism/pinned.h"
@@ -21,6 +23,8 @@ void rp_trainer_free(rp_trainer *t)
     rp_compiled_free(t->eval_valid);
     if (!t->lent) /* before the run: features that it has not taken are its device's */
         rp_dataset_free(t->data);
+    if (!t->text_lent)
+        rp_corpus_free(t->text);
     rp_run_free(t->run);
     rp_free(t->order);
     rp_free(t);
@@ -35,9 +39,9 @@ static bool are_made(const rp_trainer *t)
 /* Asked before they are there, since they are written as they come. */
 static rp_status check_room(const rp_trainer *t, rp_error *err)
 {
-    const size_t rows = t->data->train_rows + t->data->valid_rows;
+    const size_t rows = t->text ? 0 : t->data->train_rows + t->data->valid_rows;
     const size_t real = rp_dtype_size(t->model.dtype);
-    size_t bytes = rows * ((are_made(t) ? 0 : t->model.features * real) + sizeof(int64_t));
+    size_t bytes = t->text ? 0 : rows * ((are_made(t) ? 0 : t->model.features * real) + sizeof(int64_t));
 
     for (size_t i = 0; i < t->model.n_parameters; i++) {
         size_t size = real * (size_t)(1 + rp_trainer_moments(t) + rp_trainer_keeps_best(t));
@@ -46,7 +50,8 @@ static rp_status check_room(const rp_trainer *t, rp_error *err)
             size *= t->model.parameter[i].shape[d];
         bytes += size;
     }
-    return rp_device_room(rp_run_device(t->run), bytes, "weights, moments and table take", err);
+    return rp_device_room(rp_run_device(t->run), bytes,
+                          t->text ? "weights and moments take" : "weights, moments and table take", err);
 }
 
 static rp_status add_states(rp_trainer *t, rp_error *err)
@@ -121,6 +126,7 @@ static rp_status add_data(rp_trainer *t, rp_error *err)
 typedef struct origin {
     const rp_recipe *recipe;
     rp_dataset *lent;         /* NULL: the table */
+    rp_corpus *lent_text;       /* NULL: the text, of a recipe on one */
     const rp_recipe *prepare; /* NULL: recipe */
     rp_recipe *settle;        /* recipe, where its epochs may be left to the table */
     rp_dataset **kept;        /* the caller's from then on; may be NULL */
@@ -136,9 +142,28 @@ static rp_status settle(const rp_trainer *t, rp_recipe *recipe, rp_error *err)
     return rp_recipe_set_epochs(recipe, rp_epochs_by_rows(recipe, (int64_t)t->data->train_rows), err);
 }
 
+static rp_status prepare_text(rp_trainer *t, const origin *from, rp_error *err)
+{
+    rp_status status = RP_OK;
+
+    t->text = from->lent_text;
+    t->text_lent = t->text != NULL;
+    if (!t->text)
+        status = rp_corpus_prepare(&t->text, t->recipe, from->text->bytes, from->text->size, from->text->where, err);
+    if (status == RP_OK)
+        status = rp_gpt_init(&t->model, t->recipe, t->text->vocabulary->size, err);
+    if (status != RP_OK)
+        return status;
+    t->order = rp_reallocarray(NULL, rp_corpus_per_epoch(t->text), sizeof *t->order);
+    return t->order ? RP_OK : rp_no_memory(err);
+}
+
 static rp_status prepare(rp_trainer *t, const origin *from, rp_error *err)
 {
     rp_status status = RP_OK;
+
+    if (t->recipe->text.path)
+        return prepare_text(t, from, err);
 
     t->data = t->lent = from->lent;
     if (!from->lent)
@@ -167,6 +192,8 @@ static rp_status fill_run(rp_trainer *t, rp_error *err)
 
     if (status == RP_OK)
         status = add_states(t, err);
+    if (status == RP_OK && t->text)
+        return rp_language_build(t, err);
     if (status == RP_OK)
         status = add_data(t, err);
     return status == RP_OK ? rp_trainer_build(t, err) : status;
@@ -235,7 +262,8 @@ rp_status rp_trainer_try(rp_trainer **out, const rp_recipe *recipe, const rp_tri
 
 rp_status rp_trainer_clone(rp_trainer **out, const rp_trainer *from, const rp_run_options *options, rp_error *err)
 {
-    rp_status status = new_trainer(out, &(origin){.recipe = from->recipe, .lent = from->data}, options, err);
+    rp_status status =
+        new_trainer(out, &(origin){.recipe = from->recipe, .lent = from->data, .lent_text = from->text}, options, err);
 
     if (status != RP_OK)
         return status;
@@ -255,6 +283,11 @@ const rp_dataset *rp_trainer_dataset(const rp_trainer *t)
     return t->data;
 }
 
+const rp_corpus *rp_trainer_text(const rp_trainer *t)
+{
+    return t->text;
+}
+
 const rp_model *rp_trainer_model(const rp_trainer *t)
 {
     return &t->model;
@@ -262,7 +295,8 @@ const rp_model *rp_trainer_model(const rp_trainer *t)
 
 uint64_t rp_trainer_total(const rp_trainer *t)
 {
-    return rp_trainer_evaluates_from(t) + 1 + (t->data->valid_rows > 0);
+    return rp_trainer_evaluates_from(t) +
+           (t->text ? rp_language_evaluations(t) : 1 + (uint64_t)(t->data->valid_rows > 0));
 }
 
 uint64_t rp_trainer_evaluates_from(const rp_trainer *t)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Training by a recipe, step by step (CONTRACT 12). Step 0 initialises, steps 1 .. n train, the last one or two
- * evaluate the training and the validation part. Everything is a pure function of (recipe, CSV bytes). */
+ * evaluate the training and the validation part; of a text several do, in blocks of windows. Everything is a pure
+ * function of (recipe, bytes of the table or text). Unless something else is said, calls are for tables. */
 #ifndef CORE_TRAIN_TRAIN_H
 #define CORE_TRAIN_TRAIN_H
 
 #include "core/data/dataset.h"
+#include "core/text/corpus.h"
 #include "core/train/model.h"
 
 typedef struct rp_trainer rp_trainer;
@@ -52,7 +54,8 @@ rp_status rp_trainer_put(rp_trainer *trainer, const char *name, const rp_type *t
 size_t rp_trainer_start_count(const rp_trainer *trainer);
 void rp_trainer_free(rp_trainer *trainer);
 rp_run *rp_trainer_run(const rp_trainer *trainer); /* to observe; data are train_x, train_y, valid_x, valid_y */
-const rp_dataset *rp_trainer_dataset(const rp_trainer *trainer);
+const rp_dataset *rp_trainer_dataset(const rp_trainer *trainer); /* NULL: the recipe is on a text */
+const rp_corpus *rp_trainer_text(const rp_trainer *trainer);       /* NULL: it is on a table */
 const rp_model *rp_trainer_model(const rp_trainer *trainer);
 /* Of an archive's run, before step 0: how many training steps it says it has. Early stopping is held against it, so
  * that all who read the archive agree on the number of steps. Errors: RP_EFORMAT. */
@@ -80,6 +83,8 @@ rp_status rp_trainer_scores(const rp_trainer *trainer, bool validation, float *l
 /* After the evaluations: rows, loss, and accuracy and area, or errors and R2, of the validation part alone, as
  * outputs/metrics.json has them; new reference. */
 rp_status rp_trainer_brief(const rp_trainer *trainer, rp_json **out, rp_error *err);
+/* Of a text, when done: outputs/metrics.json; new reference. */
+rp_status rp_trainer_language_metrics(const rp_trainer *trainer, rp_json **out, rp_error *err);
 /* When done: outputs/reference.json (canonical JSON; new reference), what the training rows and their scores were like,
  * which later rows, and the metrics, are held against. */
 rp_status rp_trainer_reference(const rp_trainer *trainer, rp_json **out, rp_error *err);

@@ -60,7 +60,7 @@ static void build_start(const rp_trainer *t, rp_graph *g)
         rp_trainer_begin_best(t, g, first);
 }
 
-static rp_status build_init(rp_trainer *t, rp_error *err)
+rp_status rp_trainer_build_init(rp_trainer *t, rp_error *err)
 {
     rp_graph *g = rp_graph_new(NULL);
     rp_tensor rng, first[RP_MAX_PARAMETERS];
@@ -76,7 +76,8 @@ static rp_status build_init(rp_trainer *t, rp_error *err)
     for (size_t i = 0; i < t->model.n_parameters; i++) {
         const rp_parameter *p = &t->model.parameter[i];
         rp_tensor value = p->bound > 0 ? rp_uniform(rng, (int64_t)i, RP_F32, p->rank, p->shape, -p->bound, p->bound)
-                                       : rp_fill(g, t->model.dtype, p->rank, p->shape, p->constant);
+                          : p->deviation > 0 ? rp_normal(rng, (int64_t)i, RP_F32, p->rank, p->shape, 0, p->deviation)
+                                             : rp_fill(g, t->model.dtype, p->rank, p->shape, p->constant);
 
         (void)rp_graph_state(g, t->run, p->name);
         rp_graph_set(g, RP_OUTPUT_STATE, p->name, value);
@@ -93,8 +94,7 @@ static double decay_of(const rp_trainer *t, const rp_parameter *p)
     return p->rank > 1 || t->recipe->train.optimizer.decay_all ? t->recipe->train.optimizer.weight_decay : 0;
 }
 
-/* weight: what they were, and then what they become. */
-static void build_update(const rp_trainer *t, rp_graph *g, rp_tensor *weight, rp_tensor *grad, rp_tensor lr)
+void rp_trainer_build_update(const rp_trainer *t, rp_graph *g, rp_tensor *weight, rp_tensor *grad, rp_tensor lr)
 {
     const rp_recipe *r = t->recipe;
     bool adam = r->train.optimizer.kind == RP_OPT_ADAM || r->train.optimizer.kind == RP_OPT_ADAMW;
@@ -150,7 +150,7 @@ static rp_status build_train(rp_trainer *t, size_t count, bool ends, rp_compiled
     status = rp_parts_gradients(&t->model, t->run, g, weight, rows, rng, count, total, err);
     if (status == RP_OK) {
         rp_graph_set(g, RP_OUTPUT_RESULT, "loss", total[t->model.n_parameters]);
-        build_update(t, g, weight, total, lr);
+        rp_trainer_build_update(t, g, weight, total, lr);
     }
     if (status == RP_OK && ends && rp_trainer_keeps_best(t))
         status = rp_trainer_watch(t, g, weight, err);
@@ -208,7 +208,7 @@ rp_status rp_trainer_build(rp_trainer *t, rp_error *err)
 {
     const rp_dataset *d = t->data;
     int64_t n = (int64_t)d->train_rows, batch = rp_batch_rows(t->recipe, n);
-    rp_status status = build_init(t, err);
+    rp_status status = rp_trainer_build_init(t, err);
 
     t->batch = batch;
     if (t->recipe->train.exact)

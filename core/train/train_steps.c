@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "core/run/slots.h"
 #include "core/train/exact_check.h"
+#include "core/train/language/language.h"
 #include "core/train/schedule.h"
 #include "determinism/bits.h"
 #include "determinism/fpenv.h"
@@ -51,10 +52,11 @@ static rp_status set_feeds(rp_trainer *t, const rp_compiled *c, int64_t s, rp_er
 {
     const rp_recipe *r = t->recipe;
     const int64_t updates = r->parent.updates + s;
-    rp_status status = r->train.exact ? RP_OK : set_rows(t, c, s, err);
+    rp_status status;
 
     if (r->train.exact)
-        return status;
+        return RP_OK;
+    status = t->text ? rp_language_feed(t, s, err) : set_rows(t, c, s, err);
     if (status == RP_OK)
         status = set_rng(t, c, (uint64_t)s, err);
     if (status == RP_OK)
@@ -88,7 +90,7 @@ static rp_compiled *compiled_of(const rp_trainer *t, uint64_t step)
         return ends_epoch ? t->last : t->full;
     if (step < evaluates)
         return t->keep;
-    return step == evaluates ? t->eval_train : t->eval_valid;
+    return t->text || step == evaluates ? t->eval_train : t->eval_valid;
 }
 
 const rp_program *rp_trainer_program(const rp_trainer *t, uint64_t step)
@@ -149,6 +151,16 @@ static rp_status first_step(rp_trainer *t, rp_error *err)
     return status == RP_OK ? rp_compiled_step(t->init, err) : status;
 }
 
+static rp_status evaluate(rp_trainer *t, uint64_t step, rp_error *err)
+{
+    const uint64_t block = step - rp_trainer_evaluates_from(t);
+    rp_status status = t->text ? rp_language_feed_evaluation(t, block, err) : RP_OK;
+
+    if (status == RP_OK)
+        status = rp_compiled_step(compiled_of(t, step), err);
+    return status == RP_OK && t->text ? rp_language_judge(t, block, err) : status;
+}
+
 rp_status rp_trainer_step(rp_trainer *t, rp_error *err)
 {
     uint64_t step = rp_run_steps(t->run);
@@ -165,7 +177,7 @@ rp_status rp_trainer_step(rp_trainer *t, rp_error *err)
     } else if (step <= t->training) {
         status = train_step(t, (int64_t)step, err);
     } else {
-        status = rp_compiled_step(compiled_of(t, step), err);
+        status = evaluate(t, step, err);
     }
     rp_fpenv_leave(&saved);
     return status;

@@ -3,12 +3,22 @@
 #ifndef CORE_TRAIN_TRAINER_H
 #define CORE_TRAIN_TRAINER_H
 
+#include "core/text/corpus.h"
 #include "core/train/evaluate.h"
 #include "core/train/train.h"
 
+/* What evaluations of a part of a text have come to by now. */
+typedef struct rp_language_figures {
+    double loss, hits; /* sums over tokens */
+    uint64_t tokens, bytes;
+} rp_language_figures;
+
 struct rp_trainer {
     const rp_recipe *recipe;
-    rp_dataset *data, *lent; /* lent: data is another trainer's */
+    rp_dataset *data, *lent; /* lent: data is another trainer's; NULL: the recipe is on a text */
+    rp_corpus *text;           /* NULL: it is on a table */
+    bool text_lent;
+    rp_language_figures figures[2]; /* of the training part, and of the validation part */
     rp_model model;
     rp_run *run;
     rp_compiled *init, *full, *last, *keep, *eval_train, *eval_valid; /* keep: the best weights become the model's */
@@ -44,7 +54,10 @@ rp_status rp_trainer_build_keep(rp_trainer *t, rp_error *err);
 /* After training step `step`, which ends an epoch, or behind it: whether the training has ended, by CONTRACT 12.10.
  * Errors: RP_EBITS: the archive says another step. */
 rp_status rp_trainer_ends(rp_trainer *t, uint64_t step, rp_error *err);
-/* Counts the steps and compiles their programs. Errors: RP_ENOMEM. */
+/* The program of step 0, and the end of a training step's: weight, what they were, and then what they become. */
+rp_status rp_trainer_build_init(rp_trainer *t, rp_error *err);
+void rp_trainer_build_update(const rp_trainer *t, rp_graph *g, rp_tensor *weight, rp_tensor *grad, rp_tensor lr);
+/* Of a recipe on a table: counts the steps and compiles their programs. Errors: RP_ENOMEM. */
 rp_status rp_trainer_build(rp_trainer *t, rp_error *err);
 
 #endif

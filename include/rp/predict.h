@@ -57,6 +57,30 @@ RP_API rp_status rp_predict_rows(const rp_archive *archive, const void *csv, siz
                                  rp_error *err);
 RP_API void rp_prediction_free(rp_prediction *prediction); /* NULL is fine */
 
+/* ---- of a run on a text (docs/text.md) ---- */
+
+/* What to go on with, and how: the likeliest token each time, or one drawn by Philox (CONTRACT 17.7). */
+typedef struct rp_continue_options {
+    const void *prompt; /* 1 to 2^20 bytes */
+    size_t prompt_bytes;
+    uint64_t tokens; /* 1 to 1,000,000 more */
+    bool drawn;
+    uint64_t seed;      /* with drawn, as the next */
+    const char *temperature; /* a decimal, 1e-6 to 1e6; NULL: 1; smaller: nearer to the likeliest */
+} rp_continue_options;
+
+typedef struct rp_continuation {
+    char *text; /* what comes behind the prompt; the vocabulary's bytes, whatever they are */
+    size_t length;
+    uint64_t prompt_tokens, tokens;
+} rp_continuation;
+
+/* The same on every host and number of threads. Errors: RP_EUNSUPPORTED for an archive of another kind and for what
+ * costs more than the job's options allow; RP_EARG, RP_EFORMAT. */
+RP_API rp_status rp_continue_text(const rp_archive *archive, const rp_continue_options *options,
+                                  const rp_job_options *job, rp_continuation **out, rp_error *err);
+RP_API void rp_continuation_free(rp_continuation *continuation); /* NULL is fine */
+
 enum { RP_QUOTED_TEXT = 96, RP_NAME_LIST = 256 };
 
 /* The first difference in the order of rows, and in a row of columns; how many there are. */

@@ -18,7 +18,7 @@ import sys
 MOST = 32
 LAYERS = ["base", "determinism", "kernels", "core", "audit"]
 ORDER = {
-    "core": ["program", "run", "nn", "recipe", "stats", "data", "train", "trials"],
+    "core": ["program", "run", "nn", "recipe", "stats", "text", "data", "train", "trials"],
     "audit": ["digest", "sign", "log", "profile", "archive", "statements", "trust", "pinned", "record", "drive", "replay", "validate", "retrain", "explain", "report"],
 }
 VERIFIES = ORDER["audit"][:7]  # rooms that link without kernels and core

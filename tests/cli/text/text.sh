@@ -1,0 +1,108 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# A language model from a recipe on a text: run, verify, replay whole and in part on other kernels and threads, kill and
+# resume, withhold, go on with a text; what is for tables says so; a changed byte is found. Usage: text.sh BUILD_DIR
+# shellcheck source=tests/cli/cli_lib.sh
+. "$(dirname "$0")/../cli_lib.sh"
+
+cp "$source_dir/examples/shakespeare.txt" "$source_dir/examples/shakespeare.yaml" .
+head -c 6000 shakespeare.txt >short.txt
+text_recipe() { # name, more lines
+    {
+        printf '%s\n' 'reprise: 1' 'seed: 3' 'data: {text: short.txt, length: 16, vocabulary: {bpe: 280}}' \
+            'model: {gpt: {layers: 1, width: 16, heads: 2, dropout: 0.1}}'
+        printf '%s\n' "${@:2}"
+    } >"$1.yaml"
+}
+text_recipe r 'train: {steps: 40, batch: 8, shards: 2, optimizer: {lr: 0.01}}' 'record: {checkpoint_every: 20}'
+
+works '^validation  bits per byte [0-9.]+, perplexity of a token' "$reprise" run r.yaml -o r.reprise
+works '^contents +[0-9]+ members' "$reprise" verify r.reprise --allow-unsigned
+works '^identical .*every bit' "$reprise" replay r.reprise --isa ref --threads 1
+works '^identical' "$reprise" replay r.reprise --threads 3
+works '^range +steps 20 to 39' "$reprise" replay r.reprise --steps 20:39
+works 'recipe on a text, 49 steps' "$reprise" inspect r.reprise
+works '"tokens":280' "$reprise" inspect r.reprise --member data/vocabulary.json
+works '"kind":"text"' "$reprise" inspect r.reprise --json
+works '^written' "$reprise" report r.reprise -o r.html
+holds "an independent reading of the contract has vocabulary, tokens and figures" \
+    python3 "$source_dir/tests/second/text.py" r.reprise
+
+# The same run, killed and resumed: the same file.
+"$reprise" run r.yaml -o k.reprise --save-every 0.001 >"$log/out" 2>"$log/err" &
+pid=$!
+for ((i = 0; i < 2000; i++)); do
+    [ -d k.reprise.resume ] && [ -n "$(ls k.reprise.resume)" ] && break
+    sleep 0.005
+done
+kill -9 $pid 2>/dev/null
+wait $pid 2>/dev/null
+if [ -e k.reprise ]; then
+    skip "the run was through before it could be killed"
+else
+    works '^archive' "$reprise" run r.yaml -o k.reprise --resume
+fi
+holds "a killed and resumed run is the same archive" cmp r.reprise k.reprise
+
+works '^written' "$reprise" continue r.reprise --prompt 'First Citizen:' --tokens 40 -o a.txt
+works '^written' "$reprise" continue r.reprise --prompt 'First Citizen:' --tokens 40 -o b.txt --isa ref --threads 1
+holds "the likeliest text is the same on other kernels" cmp a.txt b.txt
+works '^written' "$reprise" continue r.reprise --prompt 'First Citizen:' --tokens 40 --seed 1 -o c.txt
+works '^written' "$reprise" continue r.reprise --prompt-file c.txt --tokens 4 --seed 1 --temperature 0.5 -o d.txt
+works '^First Citizen:' "$reprise" continue r.reprise --prompt 'First Citizen:' --tokens 3
+holds "another seed is another text" sh -c '! cmp -s a.txt c.txt'
+fails 2 'give the text to go on with' "$reprise" continue r.reprise
+fails 2 'temperature: expected a number' "$reprise" continue r.reprise --prompt a --seed 1 --temperature -1
+fails 2 'give --seed N too' "$reprise" continue r.reprise --prompt a --temperature 1
+fails 2 'expected an integer from 1|--tokens' "$reprise" continue r.reprise --prompt a --tokens 0
+fails 5 'expected at most 1000 in all' "$reprise" continue r.reprise --prompt a --max-work 1000
+
+# What is for tables.
+rows 50 >data.csv
+recipe t.yaml data.csv 2
+works '^archive' "$reprise" run t.yaml -o t.reprise
+fails 5 'reprise continue goes on with a text' "$reprise" predict r.reprise --csv data.csv -o p.csv
+fails 5 'text|recipe' "$reprise" validate r.reprise --csv data.csv
+fails 5 'no run on a text' "$reprise" continue t.reprise --prompt a
+fails 5 'has no rows' "$reprise" retrain r.reprise --csv data.csv -o n.reprise
+fails 5 'has no columns to tell of' "$reprise" data r.yaml
+
+# Mistakes in a recipe.
+text_recipe wrong 'train: {steps: 4, epochs: 1}'
+fails 2 'train.epochs: applies only without steps' "$reprise" run wrong.yaml -o n.reprise
+text_recipe wrong 'search: {over: {lr: [1]}}'
+fails 2 'search: applies only to a recipe on a table' "$reprise" run wrong.yaml -o n.reprise
+text_recipe wrong 'train: {task: regression}'
+fails 2 'train.task: unknown key' "$reprise" run wrong.yaml -o n.reprise
+sed 's/heads: 2/heads: 3/' r.yaml >wrong.yaml
+fails 2 '3 heads do not divide the width 16' "$reprise" run wrong.yaml -o n.reprise
+sed 's/length: 16/length: 1000/' r.yaml >wrong.yaml
+fails '[12]' 'smaller data.length' "$reprise" run wrong.yaml -o n.reprise
+sed 's/width: 16/width: 65536/; s/layers: 1/layers: 64/; s/heads: 2/heads: 4/' r.yaml >wrong.yaml
+fails 2 'parameters in all, expected at most 2\^31' "$reprise" run wrong.yaml -o n.reprise
+sed 's/{bpe: 280}/{bpe: 200}/' r.yaml >wrong.yaml
+fails 2 'data.vocabulary.bpe: expected an integer from 257 to 65536' "$reprise" run wrong.yaml -o n.reprise
+printf '%s\n' 'reprise: 1' 'data: {text: short.txt}' >wrong.yaml
+fails 2 'model.gpt: required with data.text' "$reprise" run wrong.yaml -o n.reprise
+
+# A text that stays at home; a byte of one that does not.
+works '^left out' "$reprise" run r.yaml -o w.reprise --withhold home
+works '^contents' "$reprise" verify w.reprise --allow-unsigned
+works '^identical' "$reprise" replay w.reprise --withheld home
+fails 2 'was left out' "$reprise" replay w.reprise
+holds "nothing of the text is in it" sh -c '! grep -qa "Before we proceed" w.reprise'
+python3 - <<'PY'
+b = bytearray(open('r.reprise', 'rb').read())
+b[b.index(b'Before we proceed')] ^= 1
+open('x.reprise', 'wb').write(b)
+PY
+fails 4 'data/raw.txt' "$reprise" verify x.reprise --allow-unsigned
+
+# The resolved recipe is the same run.
+works '^written' "$reprise" inspect r.reprise --member run/recipe.json -o resolved.json
+mkdir -p data && cp short.txt data/raw.txt
+works '^archive' "$reprise" run resolved.json -o again.reprise
+holds "the resolved recipe gives the same archive" cmp r.reprise again.reprise
+
+works '^archive' "$reprise" run shakespeare.yaml -o example.reprise
+finish
