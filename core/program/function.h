@@ -75,6 +75,8 @@ struct rp_region {
 
 /* X of one instruction (audit/FORMAT.md 9): 1, and of a region what its frames execute, saturating. */
 uint64_t rp_instr_executed(const rp_program *p, const rp_instr *instr);
+/* Operations on elements of one that is no region. */
+uint64_t rp_instr_work(const rp_program *p, const rp_instr *instr);
 
 /* A copy that holds its functions; NULL: out of memory. */
 rp_region *rp_region_copy(const rp_region *region);

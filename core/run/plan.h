@@ -38,6 +38,8 @@ typedef struct rp_plan_options {
                        segments of so many; 0, 1: all are kept */
     bool start; /* of a program that only makes feeds states (copies of them): they lie in the states' memory, so that
                    whoever writes a feed writes the state */
+    size_t memory; /* bytes that feeds, results and the arena may take: values are computed again until they do, and
+                      where they cannot the plan is refused. 0: no such limit */
 } rp_plan_options;
 enum { RP_PLAN_STORED_MAX = 1 << 30 }; /* that is stored unless options say otherwise */
 rp_status rp_plan_new_with(rp_plan **out, const rp_program *program, rp_device *device, void *const *input_memory,
