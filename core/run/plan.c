@@ -241,36 +241,65 @@ static rp_status settle(rp_plan *plan, rp_error *err)
     return status == RP_OK ? rp_plan_follow_arena(plan, err) : status;
 }
 
-/* stores: whether the plan stores for gradients, also when it fails. */
-static rp_status plan_new(rp_plan **out, const rp_program *program, rp_device *device, void *const *input_memory,
-                          const rp_plan_options *options, bool *stores, rp_error *err)
+/* The root of the longest scan's iterations: where so many rows are kept, as many lie between them. 0: no scan. */
+static uint64_t rows_kept(const rp_program *p)
 {
-    rp_plan *plan;
-    rp_status status = rp_plan_lay_out(&plan, program, device, input_memory, options, NULL, err);
+    uint64_t times = 0, root = 0;
 
-    *out = NULL;
-    *stores = plan && plan->stores;
-    if (status == RP_OK && options->memory)
-        status = rp_plan_within(&plan, program, input_memory, options, err);
-    if (status == RP_OK)
-        status = settle(plan, err);
-    if (status != RP_OK)
-        rp_plan_free(plan);
-    else
-        *out = plan;
-    return status;
+    for (size_t k = 0; k < p->n_instrs; k++)
+        if (p->instr[k].region && p->instr[k].region->kind == RP_SCAN && p->instr[k].region->times > times)
+            times = p->instr[k].region->times;
+    while (root * root < times)
+        root++;
+    return root;
 }
 
-/* Where there is no room for what gradients read, they compute it again. */
+/* Where there is no room for what gradients of scans read, they compute it again; where that is not enough, from some
+ * rows of the history. */
+rp_status rp_plan_look(rp_plan **out, const rp_program *program, rp_device *device, void *const *input_memory,
+                       const rp_plan_options *options, rp_error *err)
+{
+    rp_plan_options less = *options;
+    rp_status status = rp_plan_lay_out(out, program, device, input_memory, options, NULL, err);
+
+    if (status == RP_OK && options->memory)
+        status = rp_plan_within(out, program, input_memory, options, err);
+    if (status != RP_ENOMEM || !*out)
+        return status;
+    if (options->stored && (*out)->stores)
+        less.stored = 0;
+    else if (options->memory && options->every < 2)
+        less.every = rows_kept(program);
+    if (less.stored == options->stored && less.every == options->every)
+        return status;
+    rp_plan_free(*out);
+    return rp_plan_look(out, program, device, input_memory, &less, err);
+}
+
+static rp_status plan_new(rp_plan **out, const rp_program *program, rp_device *device, void *const *input_memory,
+                          const rp_plan_options *options, rp_error *err)
+{
+    rp_status status = rp_plan_look(out, program, device, input_memory, options, err);
+
+    return status == RP_OK ? settle(*out, err) : status;
+}
+
 rp_status rp_plan_new_with(rp_plan **out, const rp_program *program, rp_device *device, void *const *input_memory,
                            const rp_plan_options *options, rp_error *err)
 {
     rp_plan_options less = *options;
-    bool stores = false;
-    rp_status status = plan_new(out, program, device, input_memory, options, &stores, err);
+    rp_status status = plan_new(out, program, device, input_memory, options, err);
 
     less.stored = 0;
-    return status == RP_ENOMEM && stores ? plan_new(out, program, device, input_memory, &less, &stores, err) : status;
+    if (status == RP_ENOMEM && *out && (*out)->stores && options->stored) {
+        rp_plan_free(*out);
+        status = plan_new(out, program, device, input_memory, &less, err);
+    }
+    if (status != RP_OK) {
+        rp_plan_free(*out);
+        *out = NULL;
+    }
+    return status;
 }
 
 rp_status rp_plan_new_in(rp_plan **out, const rp_program *program, rp_device *device, void *const *input_memory,

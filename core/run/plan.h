@@ -64,6 +64,8 @@ bool rp_plan_mixed(const rp_plan *plan);
 void *rp_plan_output(const rp_plan *plan, size_t output);
 /* Kernels and chains of kernels that a run launches. */
 size_t rp_plan_launches(const rp_plan *plan);
+/* Instructions that it executes again so that it fits into its memory. */
+size_t rp_plan_again(const rp_plan *plan);
 /* Memory that is the plan's own (feeds and results), and what it needs of its arena while it runs. */
 size_t rp_plan_own_bytes(const rp_plan *plan);
 size_t rp_plan_arena_bytes(const rp_plan *plan);

@@ -184,6 +184,10 @@ void rp_plan_unbind(rp_plan *plan);
 rp_status rp_plan_lay_out(rp_plan **out, const rp_program *program, rp_device *device, void *const *input_memory,
                           const rp_plan_options *options, const rp_plan_written *written, rp_error *err);
 void rp_plan_written_free(const rp_plan_written *written); /* NULL is fine */
+/* The same of the caller's program, within options->memory, where that is given: *out is to be freed on failure too.
+ * Errors: RP_ENOMEM, with figures. */
+rp_status rp_plan_look(rp_plan **out, const rp_program *program, rp_device *device, void *const *input_memory,
+                       const rp_plan_options *options, rp_error *err);
 /* The plan that needs no more than options->memory in the place of *plan, which needs more (core/run/recompute). Errors:
  * RP_ENOMEM, with figures. */
 rp_status rp_plan_within(rp_plan **plan, const rp_program *program, void *const *input_memory,

@@ -14,7 +14,7 @@ struct rp_run {
     rp_slots states, data, feeds; /* feeds: of the eager step in progress */
     rp_arena arena;               /* of the compiled steps */
     size_t own;                   /* bytes that compiled programs have beside it */
-    uint64_t max_memory;          /* as in rp_run_options */
+    uint64_t max_memory, memory;  /* as in rp_run_options */
     rp_graph *graph;
     bool in_step, repaired, quiet;
     bool given_up; /* a step failed when new states were already in place: an observer's error, or half of the states */
