@@ -82,7 +82,7 @@ static rp_status find_left(const rp_run *run, size_t *left, rp_error *err)
         return RP_OK;
     if (held >= run->memory)
         return rp_fail(err, RP_ENOMEM,
-                       "memory: states, data, and feeds and results of other steps take %llu bytes, and the budget is "
+                       "states, data, and feeds and results of other steps take %llu bytes, and the budget is "
                        "%llu",
                        (unsigned long long)held, (unsigned long long)run->memory);
     *left = run->memory - held < SIZE_MAX ? (size_t)(run->memory - held) : SIZE_MAX;
@@ -97,7 +97,7 @@ static rp_status check_budget(const rp_run *run, rp_error *err)
     return !run->memory || held <= run->memory
                ? RP_OK
                : rp_fail(err, RP_ENOMEM,
-                         "memory: all steps together take %llu bytes with states and data, and the budget is %llu: "
+                         "all steps together take %llu bytes with states and data, and the budget is %llu: "
                          "what this program takes came after another had all that was left",
                          (unsigned long long)held, (unsigned long long)run->memory);
 }

@@ -71,11 +71,11 @@ rp_status rp_program_memory(const rp_program *program, const rp_run_options *opt
     out->data = inputs(program, RP_INPUT_DATA);
     held = out->states + out->data;
     if (budget && held >= budget)
-        return rp_fail(err, RP_ENOMEM, "memory: states and data take %llu bytes, and the budget is %llu",
+        return rp_fail(err, RP_ENOMEM, "states and data take %llu bytes, and the budget is %llu",
                        (unsigned long long)held, (unsigned long long)budget);
     status = rp_device_open(&device, options ? options->device : NULL, options ? options->level : NULL, 1, err);
     if (status == RP_OK)
         status = look(program, device, out, budget ? (size_t)(budget - held) : 0, err);
     rp_device_free(device);
-    return status;
+    return status == RP_ENOMEM ? rp_fail_at(err, status, "memory of the program") : status;
 }

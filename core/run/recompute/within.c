@@ -67,7 +67,7 @@ static rp_status aim_of(const rp_plan *plan, size_t memory, size_t *aim, rp_erro
 static rp_status refuse(const rp_plan *plan, const rp_plan_options *options, rp_error *err)
 {
     return rp_fail(err, RP_ENOMEM,
-                   "memory: a step's values, feeds and results take %zu bytes at the least, with values computed again, "
+                   "a step's values, feeds and results take %zu bytes at the least, with values computed again, "
                    "and the budget leaves %zu beside states and data",
                    needs(plan), options->memory);
 }

@@ -370,7 +370,7 @@ static void what_cannot_be_met_is_refused_with_the_least(void **state)
     assert_int_equal(err.status, RP_ENOMEM);
     assert_non_null(strstr(err.text, "results take "));
     assert_int_equal(held_by(p, whole.states / 2, &err), 0);
-    assert_non_null(strstr(err.text, "memory: states, data"));
+    assert_non_null(strstr(err.text, "states, data, and feeds"));
     rp_program_free(p);
 }
 
