@@ -131,6 +131,33 @@ bool rp_parse_i64(int64_t *out, const char *text, size_t length)
     return true;
 }
 
+bool rp_parse_bytes(uint64_t *out, const char *text)
+{
+    static const struct {
+        const char *name;
+        uint64_t bytes;
+    } unit[] = {{"", 1},
+                {"kB", 1000},
+                {"MB", 1000000},
+                {"GB", 1000000000},
+                {"TB", 1000000000000},
+                {"KiB", 1 << 10},
+                {"MiB", 1 << 20},
+                {"GiB", 1 << 30},
+                {"TiB", (uint64_t)1 << 40}};
+    const size_t digits = strspn(text, "0123456789");
+    int64_t number;
+
+    if (digits == 0 || !rp_parse_i64(&number, text, digits) || number == 0)
+        return false;
+    for (size_t i = 0; i < sizeof unit / sizeof *unit; i++)
+        if (strcmp(text + digits, unit[i].name) == 0) {
+            *out = (uint64_t)number * unit[i].bytes;
+            return (uint64_t)number <= (uint64_t)INT64_MAX / unit[i].bytes;
+        }
+    return false;
+}
+
 bool rp_is_utf8(const char *text, size_t size)
 {
     const unsigned char *at = (const unsigned char *)text, *const end = at + size;

@@ -29,5 +29,8 @@ int rp_fits(const char *text, size_t most);
 void rp_make_utf8(char *text);
 /* Optional sign, digits only; false on overflow. */
 bool rp_parse_i64(int64_t *out, const char *text, size_t length);
+/* Digits, and maybe a unit right behind them: kB, MB, GB, TB, KiB, MiB, GiB, TiB; bytes, above 0. False on overflow. */
+bool rp_parse_bytes(uint64_t *out, const char *text);
+#define RP_BYTES_WORDS "a number of bytes above 0, such as 512MiB, 2GB or 1000000"
 
 #endif

@@ -212,6 +212,13 @@ void rp_options_actions(rp_session *session, const char *const *names, size_t co
         session->reader->action[i] = names[i];
 }
 
+rp_status rp_memory_option(uint64_t *out, const char *text, const char *command, rp_error *err)
+{
+    return !text || rp_parse_bytes(out, text)
+               ? RP_OK
+               : rp_fail(err, RP_EARG, "%s: --memory: expected " RP_BYTES_WORDS ", found %.40s", command, text);
+}
+
 rp_status rp_number_option(size_t *out, const char *text, const char *command, const char *option, size_t least,
                            size_t most, rp_error *err)
 {

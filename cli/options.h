@@ -77,6 +77,13 @@ extern const size_t rp_options_common_count;
             "bit", \
             where, false \
     }
+#define RP_OPTION_MEMORY(where) \
+    { \
+        0, "memory", RP_OPTION_TEXT, "BYTES", \
+            "what the run may take, such as 512MiB: values are computed again where a step would take more; never " \
+            "changes a bit", \
+            where, false \
+    }
 #define RP_OPTION_WITHHELD(where) \
     { \
         0, "withheld", RP_OPTION_TEXT, "DIR", \
@@ -92,6 +99,9 @@ extern const size_t rp_options_common_count;
 rp_status rp_conforming_option(const char *command, const char *level, const char *device, bool allowed, rp_error *err);
 /* That this build has the device; NULL is fine. Errors: RP_EUNSUPPORTED, naming those that it has. */
 rp_status rp_device_option(const char *command, const char *device, rp_error *err);
+
+/* Bytes with a unit or none; *out stays when there is no text. Errors: RP_EARG, naming --memory. */
+rp_status rp_memory_option(uint64_t *out, const char *text, const char *command, rp_error *err);
 
 /* A whole number from least to most; *out stays when there is no text. Errors: RP_EARG, naming the option. */
 rp_status rp_number_option(size_t *out, const char *text, const char *command, const char *option, size_t least,

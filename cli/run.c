@@ -34,6 +34,8 @@ rp_status rp_run_request_check(rp_session *session, rp_run_request *r, const cha
 {
     rp_status status = parse_seconds(command, r->save_every, &r->save_seconds, err);
 
+    if (status == RP_OK)
+        status = rp_memory_option(&r->memory_bytes, r->memory, command, err);
     if (status != RP_OK)
         return status;
     if (r->no_record && (r->resume || r->save_every))
@@ -220,6 +222,7 @@ rp_status rp_run_train(rp_run_done *out, rp_session *session, const rp_run_reque
     const rp_job_options options = {.threads = r->threads,
                                     .level = r->level,
                                     .device = r->device,
+                                    .memory = r->memory_bytes,
                                     .no_record = r->no_record,
                                     .progress = rp_meter_update,
                                     .outlook = rp_meter_outlook,

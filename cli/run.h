@@ -7,8 +7,9 @@
 #include "cli/options.h"
 
 typedef struct rp_run_request {
-    const char *out, *key, *passphrase, *cert, *level, *device, *withhold, *save_every;
+    const char *out, *key, *passphrase, *cert, *level, *device, *withhold, *save_every, *memory;
     double save_seconds;
+    uint64_t memory_bytes;
     unsigned threads;
     bool force, no_record, resume, nonconforming;
 } rp_run_request;
@@ -31,7 +32,7 @@ typedef struct rp_run_request {
          &(r)->cert, \
          false}, \
         RP_OPTION_THREADS(&(r)->threads), RP_OPTION_ISA(&(r)->level), RP_OPTION_DEVICE(&(r)->device), \
-        RP_OPTION_NONCONFORMING(&(r)->nonconforming), \
+        RP_OPTION_MEMORY(&(r)->memory), RP_OPTION_NONCONFORMING(&(r)->nonconforming), \
         {0, \
          "withhold", \
          RP_OPTION_TEXT, \

@@ -142,9 +142,18 @@ static rp_status end(void *self, const rp_trial *trial, const rp_trainer *t, rp_
     return on->recorded ? compare(on, trial, result, err) : RP_OK;
 }
 
+/* Trials have the run's memory, which their own recipes do not say. */
+static rp_run_options run_options(const rp_recipe *recipe, const rp_job_options *options)
+{
+    rp_run_options run = rp_job_run_options(options);
+
+    run.memory = run.memory ? run.memory : recipe->memory;
+    return run;
+}
+
 static rp_status make(rp_trials *out, const rp_recipe *recipe, const rp_source_text *table, onlooker *on, rp_error *err)
 {
-    const rp_run_options options = rp_job_run_options(on->options);
+    const rp_run_options options = run_options(recipe, on->options);
     const rp_trials_watch watch = {wanted, begin, step, end, on};
 
     *out = (rp_trials){.json = NULL};
@@ -154,7 +163,7 @@ static rp_status make(rp_trials *out, const rp_recipe *recipe, const rp_source_t
 rp_status rp_trials_make(rp_trials *out, rp_recipe *recipe, const rp_source_text *table, const rp_job_options *options,
                          rp_error *err)
 {
-    const rp_run_options run = rp_job_run_options(options);
+    const rp_run_options run = run_options(recipe, options);
     onlooker on = {.options = options};
     rp_status status = RP_OK;
 

@@ -11,7 +11,8 @@ static inline rp_run_options rp_job_run_options(const rp_job_options *options)
     return options ? (rp_run_options){.threads = options->threads,
                                       .level = options->level,
                                       .device = options->device,
-                                      .max_memory = options->max_memory}
+                                      .max_memory = options->max_memory,
+                                      .memory = options->memory}
                    : (rp_run_options){.threads = 0};
 }
 

@@ -469,11 +469,13 @@ static rp_status tell_way(rp_status status, const char *parent, rp_error *err)
 
 static rp_status prepare(work *w, const recipe_job *job, rp_error *err)
 {
-    const rp_run_options options = rp_job_run_options(job->options);
+    rp_run_options options = rp_job_run_options(job->options);
     rp_trials tried = {.json = NULL};
     rp_recipe *recipe = NULL;
     rp_status status = read_inputs(&recipe, w, job, err);
 
+    if (status == RP_OK && !options.memory)
+        options.memory = recipe->memory;
     if (status == RP_OK)
         status = try_first(&tried, &recipe, w, job, err);
     if (status != RP_OK) {

@@ -85,7 +85,7 @@ rp_tensor build_resnet(net *n)
 
 /* ---- U-Net ---- */
 
-enum { GROUPS = 8, LEVELS = 3 };
+enum { GROUPS = 8, LEVELS_MAX = 6 };
 
 static image group_norm(net *n, const char *name, image in)
 {
@@ -122,18 +122,19 @@ static image doubled(image x, image beside)
     return x;
 }
 
-rp_tensor build_unet(net *n)
+/* Pairs of convolutions on the way down, and one fewer on the way up. */
+static rp_tensor unet(net *n, size_t images, size_t size, size_t levels)
 {
-    image x = {.n = net_batch(n, 4), .size = 64, .channels = 3}, kept[LEVELS];
+    image x = {.n = images, .size = size, .channels = 3}, kept[LEVELS_MAX];
     rp_tensor target;
 
     x.x = net_data(n, "data.x", RP_F32, NET_SPREAD, 1, (size_t[]){x.n, x.size, x.size, 3}, 4);
-    for (size_t l = 0; l < LEVELS; l++) {
+    for (size_t l = 0; l < levels; l++) {
         net_enter(n, "down", l);
         kept[l] = pair(n, x, (size_t)32 << l);
-        x = l + 1 < LEVELS ? halved(kept[l]) : kept[l];
+        x = l + 1 < levels ? halved(kept[l]) : kept[l];
     }
-    for (size_t l = LEVELS - 1; l-- > 0;) {
+    for (size_t l = levels - 1; l-- > 0;) {
         net_enter(n, "up", l);
         x = pair(n, doubled(x, kept[l]), (size_t)32 << l);
     }
@@ -143,4 +144,14 @@ rp_tensor build_unet(net *n)
         return x.x;
     target = net_data(n, "data.target", RP_F32, NET_SPREAD, 1, (size_t[]){x.n, x.size, x.size, 3}, 4);
     return rp_mse(x.x, target);
+}
+
+rp_tensor build_unet(net *n)
+{
+    return unet(n, net_batch(n, 4), 64, 3);
+}
+
+rp_tensor build_unet_512(net *n)
+{
+    return unet(n, 1, 512, 4);
 }

@@ -77,7 +77,7 @@ size_t net_batch(const net *n, size_t training);
 rp_tensor net_cross_entropy(net *n, rp_tensor logits, size_t rows, size_t classes);
 rp_tensor net_table(net *n, const char *name, size_t rows, size_t width);
 
-net_build build_mlp, build_dlrm, build_gpt, build_bert, build_vit, build_lstm, build_resnet, build_unet;
+net_build build_mlp, build_dlrm, build_gpt, build_bert, build_vit, build_lstm, build_resnet, build_unet, build_unet_512;
 
 void net_stop(const char *what, const rp_error *err);
 

@@ -13,7 +13,7 @@
 #include <string.h>
 
 typedef struct request {
-    const char *archive, *level, *device, *withheld;
+    const char *archive, *level, *device, *withheld, *memory;
     rp_text_list trust, parents;
     rp_lineage lineage;
     unsigned threads;
@@ -33,6 +33,7 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         RP_OPTION_THREADS(&r->threads),
         RP_OPTION_ISA(&r->level),
         RP_OPTION_DEVICE(&r->device),
+        RP_OPTION_MEMORY(&r->memory),
         RP_OPTION_NONCONFORMING(&r->nonconforming),
         RP_OPTION_PARENTS(&r->parents),
         RP_OPTION_CHOICE(&r->choice),
@@ -150,6 +151,8 @@ rp_status rp_command_replay(rp_session *session, int argc, char **argv, rp_error
     if (status != RP_OK || session->helped)
         return status;
     status = rp_limits_resolve(&r.limits, "replay", &options, err);
+    if (status == RP_OK)
+        status = rp_memory_option(&options.memory, r.memory, "replay", err);
     if (status == RP_OK)
         status = rp_attestation_begin(&r.attest, r.archive, err);
     if (status == RP_OK)

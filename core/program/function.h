@@ -75,6 +75,8 @@ struct rp_region {
 
 /* X of one instruction (audit/FORMAT.md 9): 1, and of a region what its frames execute, saturating. */
 uint64_t rp_instr_executed(const rp_program *p, const rp_instr *instr);
+/* Operations on elements of one that is no region. */
+uint64_t rp_instr_work(const rp_program *p, const rp_instr *instr);
 
 /* Operations on numbers of an instruction that is no region: of products, convolutions, windows and attention their
  * multiplications and additions, as W counts them; of others one for each element of the largest operand or value. */

@@ -75,7 +75,7 @@ static uint64_t attending(const rp_type *q, const rp_type *v, uint64_t of_keys, 
     return times(times(rows, keys), plus(scores, plus(times(2 * of_keys, d), times(2 * of_values, e))));
 }
 
-static uint64_t work_of(const rp_program *p, const rp_instr *instr)
+uint64_t rp_instr_work(const rp_program *p, const rp_instr *instr)
 {
     const uint64_t made = elements(p, instr->out, (size_t)instr->n_out);
     const uint64_t moved = plus(made, elements(p, instr->in, instr->n_in));
@@ -197,7 +197,7 @@ static rp_price price_of(const rp_program *p, const rp_instr *instr)
     rp_price price = {1, times(EACH, 1 + instr->n_in + (uint64_t)instr->n_out), 0}, inner;
 
     if (!r) {
-        price.work = plus(price.work, work_of(p, instr));
+        price.work = plus(price.work, rp_instr_work(p, instr));
         return price;
     }
     inner = frames(p, instr);

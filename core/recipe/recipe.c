@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "core/recipe/recipe_names.h"
 #include "core/recipe/recipe_card.h"
 #include "core/recipe/recipe_validation.h"
@@ -235,6 +236,14 @@ static void read_predecessor(rp_node_reader *reader, const rp_node *top, rp_reci
                        "expected an archive id of 64 hex digits, as reprise verify says it");
 }
 
+static void read_memory(rp_node_reader *reader, const rp_node *top, rp_recipe *out)
+{
+    const rp_node *node = reader->status == RP_OK ? rp_node_find(top, "memory") : NULL;
+
+    if (node && !(node->kind == RP_NODE_SCALAR && rp_parse_bytes(&out->memory, node->text)))
+        rp_node_wrong(reader, node, "memory", RP_BYTES_WORDS, NULL);
+}
+
 rp_status rp_recipe_set_parent(rp_recipe *recipe, const char *archive_id, uint64_t updates, rp_error *err)
 {
     char *id = rp_strdup(archive_id);
@@ -295,7 +304,7 @@ static void read_recipe(rp_node_reader *reader, const rp_node *top, rp_recipe *o
 {
     static const char *const keys[] = {"reprise", "name",   "seed",        "data",       "model",
                                        "train",   "record", "parent",      "card",       "search",
-                                       "profile", "pinned", "challengers", "validation", "predecessor"};
+                                       "profile", "pinned", "challengers", "validation", "predecessor", "memory"};
     const rp_node *train;
     int64_t seed;
 
@@ -325,6 +334,7 @@ static void read_recipe(rp_node_reader *reader, const rp_node *top, rp_recipe *o
     rp_recipe_read_trials(reader, top, out);
     rp_recipe_read_validation(reader, top, out);
     rp_recipe_read_profile(reader, top, out);
+    read_memory(reader, top, out);
 }
 
 static rp_status resolve(rp_recipe **out, rp_node_reader *reader, const rp_node *top)

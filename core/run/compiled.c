@@ -72,11 +72,43 @@ static rp_status look_at(rp_compiled *c, rp_error *err)
     return status == RP_OK ? rp_run_look_at(c->run, c->program, err) : status;
 }
 
+/* What the run's budget leaves for a program's own memory and its part of the arena; 0: there is no budget. */
+static rp_status find_left(const rp_run *run, size_t *left, rp_error *err)
+{
+    const uint64_t held = rp_run_memory(run) - run->arena.bytes;
+
+    *left = 0;
+    if (!run->memory)
+        return RP_OK;
+    if (held >= run->memory)
+        return rp_fail(err, RP_ENOMEM,
+                       "states, data, and feeds and results of other steps take %llu bytes, and the budget is "
+                       "%llu",
+                       (unsigned long long)held, (unsigned long long)run->memory);
+    *left = run->memory - held < SIZE_MAX ? (size_t)(run->memory - held) : SIZE_MAX;
+    return RP_OK;
+}
+
+/* The arena is as large as the largest of all programs needs it, and may have been too large before this one came. */
+static rp_status check_budget(const rp_run *run, rp_error *err)
+{
+    const uint64_t held = rp_run_memory(run);
+
+    return !run->memory || held <= run->memory
+               ? RP_OK
+               : rp_fail(err, RP_ENOMEM,
+                         "all steps together take %llu bytes with states and data, and the budget is %llu: "
+                         "what this program takes came after another had all that was left",
+                         (unsigned long long)held, (unsigned long long)run->memory);
+}
+
 static rp_status compile(rp_compiled **out, rp_run *run, rp_program *program, bool start, rp_error *err)
 {
     static atomic_uint_fast64_t serial;
     rp_compiled *c = rp_calloc(1, sizeof *c);
     void **memory = rp_calloc(program->n_inputs, sizeof *memory);
+    rp_plan_options options = {
+        .arena = &run->arena, .passes = RP_PASSES, .stored = may_store(run, program), .start = start};
     rp_status status = RP_OK;
 
     *out = NULL;
@@ -110,13 +142,13 @@ static rp_status compile(rp_compiled **out, rp_run *run, rp_program *program, bo
     if (status == RP_OK)
         status = look_at(c, err);
     if (status == RP_OK)
-        status = rp_plan_new_with(
-            &c->plan, program, run->device, memory,
-            &(rp_plan_options){
-                .arena = &run->arena, .passes = RP_PASSES, .stored = may_store(run, program), .start = start},
-            err);
+        status = find_left(run, &options.memory, err);
     if (status == RP_OK)
+        status = rp_plan_new_with(&c->plan, program, run->device, memory, &options, err);
+    if (status == RP_OK) {
         run->own += rp_plan_own_bytes(c->plan);
+        status = check_budget(run, err);
+    }
     if (status == RP_ENOMEM)
         status = rp_fail_at(err, status, "memory of the compiled program");
     rp_free(memory);

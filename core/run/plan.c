@@ -36,6 +36,7 @@ void rp_plan_free(rp_plan *plan)
     rp_free(plan->bodies.plan);
     rp_index_free(&plan->bodies.by_function);
     rp_free(plan->number);
+    rp_free(plan->late);
     rp_program_free(plan->written);
     rp_free(plan);
 }
@@ -84,8 +85,6 @@ static rp_status rewrite(rp_plan *plan, rp_error *err)
         status = rp_plan_attention(plan, err);
     if (status == RP_OK && !plan->function)
         status = rp_plan_outputs(plan, err);
-    plan->numbered = plan->top->bodies.numbered;
-    plan->top->bodies.numbered += plan->program->n_instrs;
     return status;
 }
 
@@ -119,7 +118,7 @@ static rp_status run_passes(rp_plan *plan, void *const *input_memory, rp_error *
     rp_status status = RP_OK;
 
     rp_plan_views(plan);
-    if (plan->passes & RP_PASS_COMMON)
+    if (plan->passes & RP_PASS_COMMON && !plan->settled) /* what is made again is equal to what was */
         status = rp_plan_common(plan, err);
     if (plan->start)
         rp_plan_join_copies(plan);
@@ -150,7 +149,7 @@ static rp_status hold_own(rp_plan *plan, rp_error *err)
     return status;
 }
 
-static rp_status make(rp_plan *plan, void *const *input_memory, rp_error *err);
+static rp_status lay_out(rp_plan *plan, void *const *input_memory, rp_error *err);
 
 /* What a function executes is planned before it is: there is no recursion, and calls are at most 32 deep. */
 static rp_status plan_body(rp_plan *top, const rp_function *function, rp_error *err)
@@ -165,7 +164,9 @@ static rp_status plan_body(rp_plan *top, const rp_function *function, rp_error *
     body->device = top->device;
     body->passes = top->passes;
     body->top = top;
-    status = make(body, NULL, err);
+    status = lay_out(body, NULL, err);
+    if (status == RP_OK)
+        status = rp_plan_bind(body, err);
     if (status == RP_OK)
         status = rp_plan_bodies_add(top, body, err);
     if (status != RP_OK)
@@ -189,32 +190,36 @@ static rp_status plan_bodies_of(rp_plan *plan, rp_error *err)
     return status;
 }
 
-static rp_status make(rp_plan *plan, void *const *input_memory, rp_error *err)
+static rp_status lay_out(rp_plan *plan, void *const *input_memory, rp_error *err)
 {
-    rp_status status = rewrite(plan, err);
+    rp_status status = plan->settled ? RP_OK : rewrite(plan, err);
 
+    plan->numbered = plan->top->bodies.numbered;
+    plan->top->bodies.numbered += plan->program->n_instrs;
     if (status == RP_OK)
         status = allocate(plan, err);
     if (status == RP_OK)
         status = plan_bodies_of(plan, err);
-    if (status == RP_OK)
-        status = run_passes(plan, input_memory, err);
-    if (status == RP_OK)
-        status = hold_own(plan, err);
-    return status == RP_OK ? rp_plan_bind(plan, err) : status;
+    return status == RP_OK ? run_passes(plan, input_memory, err) : status;
 }
 
-/* stores: whether the plan stores for gradients, also when it fails. */
-static rp_status plan_new(rp_plan **out, const rp_program *program, rp_device *device, void *const *input_memory,
-                          const rp_plan_options *options, bool *stores, rp_error *err)
+rp_status rp_plan_lay_out(rp_plan **out, const rp_program *program, rp_device *device, void *const *input_memory,
+                          const rp_plan_options *options, const rp_plan_written *written, rp_error *err)
 {
     rp_plan *plan = rp_calloc(1, sizeof *plan);
-    rp_status status;
 
-    *out = NULL;
-    if (!plan)
+    *out = plan;
+    if (!plan) {
+        rp_plan_written_free(written);
         return rp_no_memory(err);
+    }
     plan->program = program;
+    if (written) {
+        plan->program = plan->written = written->program;
+        plan->number = written->number;
+        plan->late = written->late;
+        plan->settled = true;
+    }
     plan->top = plan;
     plan->bodies.budget = RP_PLAN_WRITTEN_MAX;
     plan->device = plan->alone.device = device;
@@ -223,27 +228,78 @@ static rp_status plan_new(rp_plan **out, const rp_program *program, rp_device *d
     plan->stored = options->stored;
     plan->every = options->every;
     plan->start = options->start;
-    status = make(plan, input_memory, err);
-    if (status == RP_OK)
-        status = rp_plan_follow_arena(plan, err);
-    *stores = plan->stores;
-    if (status != RP_OK)
-        rp_plan_free(plan);
-    else
-        *out = plan;
-    return status;
+    return lay_out(plan, input_memory, err);
 }
 
-/* Where there is no room for what gradients read, they compute it again. */
+/* A plan that is laid out gets its memory, and what it needs is bound to it. */
+static rp_status settle(rp_plan *plan, rp_error *err)
+{
+    rp_status status = hold_own(plan, err);
+
+    if (status == RP_OK)
+        status = rp_plan_bind(plan, err);
+    return status == RP_OK ? rp_plan_follow_arena(plan, err) : status;
+}
+
+/* The root of the longest scan's iterations: where so many rows are kept, as many lie between them. 0: no scan. */
+static uint64_t rows_kept(const rp_program *p)
+{
+    uint64_t times = 0, root = 0;
+
+    for (size_t k = 0; k < p->n_instrs; k++)
+        if (p->instr[k].region && p->instr[k].region->kind == RP_SCAN && p->instr[k].region->times > times)
+            times = p->instr[k].region->times;
+    while (root * root < times)
+        root++;
+    return root;
+}
+
+/* Where there is no room for what gradients of scans read, they compute it again; where that is not enough, from some
+ * rows of the history. */
+rp_status rp_plan_look(rp_plan **out, const rp_program *program, rp_device *device, void *const *input_memory,
+                       const rp_plan_options *options, rp_error *err)
+{
+    rp_plan_options less = *options;
+    rp_status status = rp_plan_lay_out(out, program, device, input_memory, options, NULL, err);
+
+    if (status == RP_OK && options->memory)
+        status = rp_plan_within(out, program, input_memory, options, err);
+    if (status != RP_ENOMEM || !*out)
+        return status;
+    if (options->stored && (*out)->stores)
+        less.stored = 0;
+    else if (options->memory && options->every < 2)
+        less.every = rows_kept(program);
+    if (less.stored == options->stored && less.every == options->every)
+        return status;
+    rp_plan_free(*out);
+    return rp_plan_look(out, program, device, input_memory, &less, err);
+}
+
+static rp_status plan_new(rp_plan **out, const rp_program *program, rp_device *device, void *const *input_memory,
+                          const rp_plan_options *options, rp_error *err)
+{
+    rp_status status = rp_plan_look(out, program, device, input_memory, options, err);
+
+    return status == RP_OK ? settle(*out, err) : status;
+}
+
 rp_status rp_plan_new_with(rp_plan **out, const rp_program *program, rp_device *device, void *const *input_memory,
                            const rp_plan_options *options, rp_error *err)
 {
     rp_plan_options less = *options;
-    bool stores = false;
-    rp_status status = plan_new(out, program, device, input_memory, options, &stores, err);
+    rp_status status = plan_new(out, program, device, input_memory, options, err);
 
     less.stored = 0;
-    return status == RP_ENOMEM && stores ? plan_new(out, program, device, input_memory, &less, &stores, err) : status;
+    if (status == RP_ENOMEM && *out && (*out)->stores && options->stored) {
+        rp_plan_free(*out);
+        status = plan_new(out, program, device, input_memory, &less, err);
+    }
+    if (status != RP_OK) {
+        rp_plan_free(*out);
+        *out = NULL;
+    }
+    return status;
 }
 
 rp_status rp_plan_new_in(rp_plan **out, const rp_program *program, rp_device *device, void *const *input_memory,

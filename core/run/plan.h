@@ -38,6 +38,8 @@ typedef struct rp_plan_options {
                        segments of so many; 0, 1: all are kept */
     bool start; /* of a program that only makes feeds states (copies of them): they lie in the states' memory, so that
                    whoever writes a feed writes the state */
+    size_t memory; /* bytes that feeds, results and the arena may take: values are computed again until they do, and
+                      where they cannot the plan is refused. 0: no such limit */
 } rp_plan_options;
 enum { RP_PLAN_STORED_MAX = 1 << 30 }; /* that is stored unless options say otherwise */
 rp_status rp_plan_new_with(rp_plan **out, const rp_program *program, rp_device *device, void *const *input_memory,
@@ -78,6 +80,8 @@ bool rp_plan_mixed(const rp_plan *plan);
 void *rp_plan_output(const rp_plan *plan, size_t output);
 /* Kernels and chains of kernels that a run launches. */
 size_t rp_plan_launches(const rp_plan *plan);
+/* Instructions that it executes again so that it fits into its memory. */
+size_t rp_plan_again(const rp_plan *plan);
 /* Memory that is the plan's own (feeds and results), and what it needs of its arena while it runs. */
 size_t rp_plan_own_bytes(const rp_plan *plan);
 size_t rp_plan_arena_bytes(const rp_plan *plan);

@@ -59,7 +59,7 @@ static bool is_due(const sequence *s, uint32_t k)
 {
     const rp_instr *instr = at(s, k);
 
-    if (s->done[k] || s->missing[k] || rp_plan_can_fail(instr))
+    if (s->done[k] || s->missing[k] || rp_plan_can_fail(instr) || (s->plan->late && s->plan->late[k]))
         return false;
     return taken(s, instr) <= freed(s, instr);
 }

@@ -90,10 +90,19 @@ typedef struct plan_bodies {
     size_t budget;   /* instructions that may still be written out in them */
 } plan_bodies;
 
+/* A program of a plan's own. */
+typedef struct rp_plan_written {
+    rp_program *program;
+    uint32_t *number;
+    bool *late;
+} rp_plan_written;
+
 struct rp_plan {
     const rp_program *program; /* the caller's, or `written` */
     rp_program *written;       /* owned; NULL: nothing was written out */
     uint32_t *number;          /* of each instruction of `written`: what an error calls it */
+    bool *late;                /* of each: made again for a reader, in front of which it stays; NULL: none is */
+    bool settled;              /* written by a plan of the same program: it is not rewritten again */
     rp_device *device;
     unsigned passes;
     size_t stored; /* of `top`: what is left of that of rp_plan_options */
@@ -171,6 +180,22 @@ rp_status rp_plan_place(rp_plan *plan, rp_error *err);
 /* Views on memory, calls in order, final copies, and who follows which base. Errors: RP_ENOMEM. */
 rp_status rp_plan_bind(rp_plan *plan, rp_error *err);
 void rp_plan_unbind(rp_plan *plan);
+
+/* ---- the whole ---- */
+
+/* A plan after all passes but the last, which takes no memory of the device yet. written, number, late: as in rp_plan,
+ * taken, also on failure; NULL: the program is the caller's. Errors: RP_ENOMEM. */
+rp_status rp_plan_lay_out(rp_plan **out, const rp_program *program, rp_device *device, void *const *input_memory,
+                          const rp_plan_options *options, const rp_plan_written *written, rp_error *err);
+void rp_plan_written_free(const rp_plan_written *written); /* NULL is fine */
+/* The same of the caller's program, within options->memory, where that is given: *out is to be freed on failure too.
+ * Errors: RP_ENOMEM, with figures. */
+rp_status rp_plan_look(rp_plan **out, const rp_program *program, rp_device *device, void *const *input_memory,
+                       const rp_plan_options *options, rp_error *err);
+/* The plan that needs no more than options->memory in the place of *plan, which needs more (core/run/recompute). Errors:
+ * RP_ENOMEM, with figures. */
+rp_status rp_plan_within(rp_plan **plan, const rp_program *program, void *const *input_memory,
+                         const rp_plan_options *options, rp_error *err);
 
 /* The plan of a function; NULL: there is none yet. */
 rp_plan *rp_plan_body(const rp_plan *plan, const rp_function *function);

@@ -52,6 +52,7 @@ rp_status rp_run_new(rp_run **out, const rp_run_options *options, rp_error *err)
     if (status == RP_OK && options && options->pinned)
         status = use_profile(run, options, err);
     run->max_memory = options ? options->max_memory : 0;
+    run->memory = options ? options->memory : 0;
     if (status == RP_OK) {
         run->arena.device = run->device;
         run->graph = rp_graph_new(run->device);

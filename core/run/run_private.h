@@ -16,7 +16,7 @@ struct rp_run {
     rp_slots states, data, feeds; /* feeds: of the eager step in progress */
     rp_arena arena;               /* of the compiled steps */
     size_t own;                   /* bytes that compiled programs have beside it */
-    uint64_t max_memory;          /* as in rp_run_options */
+    uint64_t max_memory, memory;  /* as in rp_run_options */
     rp_graph *graph;
     rp_eager *eager; /* its regions */
     bool in_step, repaired, quiet;

@@ -191,6 +191,19 @@ typedef struct rp_price {
 } rp_price;
 RP_API rp_price rp_program_price(const rp_program *program);
 
+/* Bytes of the device that steps of a program take, known before anything is allocated. */
+typedef struct rp_memory_needed {
+    uint64_t states, data; /* that it takes as inputs */
+    uint64_t own;          /* feeds and results */
+    uint64_t values;       /* all else that a step computes, where most of it is alive: programs of a run take turns */
+    uint64_t total;
+    uint64_t work_again; /* operations on elements, as W counts them, of what is computed again to fit into `memory` */
+} rp_memory_needed;
+/* Of options, which may be NULL, device, level and memory count. Errors: RP_ENOMEM, with the least that it could do
+ * with, where it cannot do with options->memory; those of the device. */
+RP_API rp_status rp_program_memory(const rp_program *program, const rp_run_options *options, rp_memory_needed *out,
+                                   rp_error *err);
+
 typedef struct rp_input_info {
     rp_input_kind kind;
     const char *name; /* borrowed from the program, as all texts and lists here */
