@@ -37,6 +37,7 @@ typedef struct net {
     net_tensor tensor[NET_TENSORS_MAX];
     size_t n;
     size_t taken;   /* steps before this one */
+    bool mixed;     /* mixed precision: linear layers take bf16, gradients read it */
     char scope[12]; /* in front of names */
 } net;
 

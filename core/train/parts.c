@@ -23,7 +23,7 @@ static void differentiate(const rp_model *m, const rp_tensor *weight, const rp_t
     rp_tensor losses = rp_model_row_losses(m, logits, row[Y], row[W]);
     rp_tensor loss = rp_model_loss(losses, (double)count);
 
-    rp_gradients_or_zeros(loss, weight, m->n_parameters, grad);
+    (m->recipe->train.mixed ? rp_gradients_mixed_or_zeros : rp_gradients_or_zeros)(loss, weight, m->n_parameters, grad);
     grad[m->n_parameters] = loss;
 }
 
