@@ -5,4 +5,3 @@
 #undef FN
 #undef SQRT
 #undef FABS
-#undef rp_fma_bf16

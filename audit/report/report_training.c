@@ -84,6 +84,8 @@ static void put_settings(rp_report_view *r)
         put_shortest(out, "clipped to norm ", recipe->train.clip_norm);
         rp_html_row_close(out);
     }
+    if (recipe->train.mixed)
+        rp_html_row(out, "Precision", "mixed: what waits for the gradients waits as bf16");
     if (recipe->train.shards > 1 || recipe->train.accumulate > 1) {
         rp_html_row_open(out, "Each batch");
         rp_buffer_printf(out, "in %lld %s", (long long)recipe->train.shards,

@@ -74,6 +74,15 @@ rp_tensor net_data(net *n, const char *name, rp_dtype dtype, net_fill fill, doub
     return note(n, &t, RP_INPUT_DATA);
 }
 
+/* In mixed precision products take what the step made as bf16; data stay as they are. */
+static bool takes_half(const net *n, rp_tensor x)
+{
+    for (size_t i = 0; i < n->n; i++)
+        if (n->tensor[i].value.value == x.value)
+            return false;
+    return n->mixed;
+}
+
 rp_tensor net_linear(net *n, const char *name, rp_tensor x, size_t in, size_t out)
 {
     char weight[NET_NAME], bias[NET_NAME];
@@ -83,7 +92,7 @@ rp_tensor net_linear(net *n, const char *name, rp_tensor x, size_t in, size_t ou
     (void)snprintf(bias, sizeof bias, "%.30s.bias", name);
     w = net_parameter(n, weight, NET_SPREAD, sqrt(3.0 / (double)in), (size_t[]){in, out}, 2);
     b = net_parameter(n, bias, NET_ZERO, 0, &out, 1);
-    return rp_linear(x, w, b);
+    return rp_linear(takes_half(n, x) ? rp_cast(x, RP_BF16) : x, w, b);
 }
 
 rp_tensor net_norm(net *n, const char *name, rp_tensor x, size_t width)
@@ -175,7 +184,7 @@ static void train(net *n, const network *of)
             at[trained] = i;
             p[trained++] = n->tensor[i].value;
         }
-    rp_gradients(loss, p, trained, grad);
+    (n->mixed ? rp_gradients_mixed : rp_gradients)(loss, p, trained, grad);
     for (size_t i = 0; i < trained; i++) {
         const net_tensor t = n->tensor[at[i]];
 

@@ -38,6 +38,7 @@ typedef struct net {
     size_t n;
     bool forward;   /* a batch of 1 as a trained network answers it, instead of a training step */
     size_t taken;   /* steps before this one */
+    bool mixed;     /* mixed precision: linear layers take bf16, gradients read it */
     char scope[12]; /* in front of names */
 } net;
 

@@ -59,7 +59,7 @@ static rp_tensor project_in(rp_nn *nn, const heads *h, rp_tensor x)
         rp_nn_weight(nn, "in_proj_weight", 2, (size_t[]){h->width, width}, rp_nn_xavier_uniform(1), NN_TURNED);
     rp_tensor bias = rp_nn_parameter(nn, "in_proj_bias", 1, &width, rp_nn_constant(0));
 
-    return rp_nn_apply_linear(x, weight, bias);
+    return rp_nn_apply_linear(nn, x, weight, bias);
 }
 
 rp_tensor rp_nn_self_attention(rp_nn *nn, const char *name, rp_tensor x, size_t count, const rp_nn_attention *options)

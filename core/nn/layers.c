@@ -47,15 +47,19 @@ static rp_tensor linear(rp_nn *nn, const char *name, rp_tensor x, size_t out, bo
     if (bias)
         b = rp_nn_parameter(nn, "bias", 1, &out, within(in));
     rp_nn_leave(nn);
-    return rp_nn_apply_linear(x, weight, b);
+    return rp_nn_apply_linear(nn, x, weight, b);
 }
 
-/* One product, whatever axes x has before the last. */
-rp_tensor rp_nn_apply_linear(rp_tensor x, rp_tensor weight, rp_tensor bias)
+/* One product, whatever axes x has before the last. An input of the step stays as it is: a copy would only take room.
+ */
+rp_tensor rp_nn_apply_linear(const rp_nn *nn, rp_tensor x, rp_tensor weight, rp_tensor bias)
 {
     rp_type type;
     size_t rows = 1;
 
+    if (nn->mixed && rp_tensor_ok(x) && rp_tensor_type(x)->dtype == RP_F32 &&
+        x.graph->program->maker[x.value] != RP_NO_INSTR)
+        x = rp_cast(x, RP_BF16);
     if (!rp_tensor_ok(x) || !rp_tensor_ok(weight) || rp_tensor_type(x)->rank <= 2)
         return rp_linear(x, weight, bias);
     type = *rp_tensor_type(x);

@@ -33,6 +33,7 @@ rp_status rp_nn_new(rp_nn **out, const rp_nn_options *options, rp_error *err)
     nn->epoch = UINT64_MAX;
     nn->seed = options->seed;
     nn->eager = options->eager;
+    nn->mixed = options->mixed;
     nn->forward = options->model;
     nn->self = options->self;
     nn->batches = options->batches;

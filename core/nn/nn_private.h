@@ -83,7 +83,7 @@ typedef struct nn_program {
 struct rp_nn {
     rp_run *run;
     uint64_t seed;
-    bool eager;
+    bool eager, mixed;
     rp_status status; /* the first error */
     rp_error error;
 
@@ -171,8 +171,8 @@ void rp_nn_trace(rp_nn *nn, rp_graph *graph, const nn_step *step);
 void rp_nn_fail(rp_nn *nn, rp_status status, const char *format, ...) RP_PRINTF(3, 4);
 
 /* ---- layers.c ---- */
-/* x [.., in] weight [in, out] + bias, as one product. */
-rp_tensor rp_nn_apply_linear(rp_tensor x, rp_tensor weight, rp_tensor bias);
+/* x [.., in] weight [in, out] + bias, as one product; in mixed precision of x as bf16. */
+rp_tensor rp_nn_apply_linear(const rp_nn *nn, rp_tensor x, rp_tensor weight, rp_tensor bias);
 
 /* ---- optimizer.c ---- */
 rp_status rp_nn_check_optimizer(const rp_nn_optimizer *o, rp_error *err);

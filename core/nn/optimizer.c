@@ -201,7 +201,7 @@ static void append(rp_nn *nn, updates *u, rp_tensor loss)
         rp_nn_fail(nn, RP_EARG, "the model has no parameter to train");
         return;
     }
-    rp_gradients(loss, u->value, u->n, u->grad);
+    (nn->mixed ? rp_gradients_mixed : rp_gradients)(loss, u->value, u->n, u->grad);
     clip(nn, u);
     if (is_adam(nn)) {
         u->c1 = rp_nn_feed(nn, "c1");

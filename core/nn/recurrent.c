@@ -133,7 +133,7 @@ static rp_tensor recurrent(rp_nn *nn, const char *name, rp_tensor x, cell c, rp_
     if (!describe(nn, name, x, &c))
         return rp_no_tensor();
     make_parameters(nn, name, &c);
-    x = rp_nn_apply_linear(rp_transpose(x, times_first), c.weight_ih, c.bias_ih); /* [times, n, gates hidden] */
+    x = rp_nn_apply_linear(nn, rp_transpose(x, times_first), c.weight_ih, c.bias_ih); /* [times, n, gates hidden] */
     function = cell_function(nn, &c);
     start = rp_fill(nn->graph, RP_F32, 2, (size_t[]){c.n, c.hidden}, 0);
     carried[0] = carried[1] = start;

@@ -133,7 +133,7 @@ static void visit(rp_sweep *s, size_t k)
     const rp_program *p = s->graph->program;
     rp_instr instr = p->instr[k];
     size_t n = instr.n_in;
-    rp_tensor *in = rp_malloc(2 * n * sizeof *in), *grad_in = in ? in + n : NULL;
+    rp_tensor *in = rp_malloc(3 * n * sizeof *in), *grad_in = in ? in + n : NULL, *read = in ? in + 2 * n : NULL;
     bool *need = rp_malloc(n * sizeof *need);
     rp_tensor out[RP_MAX_OUT], grad_out[RP_MAX_OUT];
     bool any = false;
@@ -146,7 +146,7 @@ static void visit(rp_sweep *s, size_t k)
         rp_graph_fail(s->graph, RP_ENOMEM, "out of memory");
     } else {
         for (size_t i = 0; i < n; i++) {
-            in[i] = rp_graph_tensor(s->graph, instr.in[i]);
+            in[i] = read[i] = rp_graph_tensor(s->graph, instr.in[i]);
             need[i] = s->reaches[instr.in[i]];
             any = any || need[i];
             grad_in[i] = rp_no_tensor();
@@ -154,7 +154,9 @@ static void visit(rp_sweep *s, size_t k)
     }
     /* what is asked for may have been computed itself: the way ends there */
     if (any) {
-        instr.op->vjp(&(rp_vjp_args){instr.attr, in, out, n, grad_out, need, grad_in});
+        if (s->mixed)
+            rp_sweep_halve(instr.op, need, read, out);
+        instr.op->vjp(&(rp_vjp_args){instr.attr, read, out, n, grad_out, need, grad_in});
         for (size_t i = 0; i < n; i++)
             if (need[i] && grad_in[i].graph)
                 rp_sweep_contribute(s, in[i].value, grad_in[i]);
@@ -217,7 +219,7 @@ void rp_sweep_end(rp_sweep *s)
 }
 
 /* Steps 1 to 3: an absent gradient has no graph. */
-static void sweep(rp_graph *graph, size_t first, const rp_tensor *y, const rp_tensor *seed, size_t n_y,
+static void sweep(rp_graph *graph, bool mixed, size_t first, const rp_tensor *y, const rp_tensor *seed, size_t n_y,
                   const rp_tensor *wrt, size_t n, rp_tensor *grad)
 {
     rp_sweep s;
@@ -229,6 +231,7 @@ static void sweep(rp_graph *graph, size_t first, const rp_tensor *y, const rp_te
     for (size_t i = 0; i < n; i++)
         grad[i] = rp_no_tensor();
     if (rp_sweep_begin(&s, graph, first, wrt, n)) {
+        s.mixed = mixed;
         for (size_t i = 0; i < n_y; i++)
             rp_sweep_contribute(&s, y[i].value, seed[i]);
         rp_sweep_run(&s);
@@ -273,13 +276,13 @@ static void refuse_absent(rp_graph *graph, const rp_tensor *wrt, size_t n, rp_te
 void rp_vjp_from(rp_graph *graph, size_t first, const rp_tensor *y, const rp_tensor *seed, size_t n_y,
                  const rp_tensor *wrt, size_t n, rp_tensor *grad)
 {
-    sweep(graph, first, y, seed, n_y, wrt, n, grad);
+    sweep(graph, false, first, y, seed, n_y, wrt, n, grad);
     fill_absent(graph, wrt, n, grad);
 }
 
 /* or_zeros: what to ask for zeros with, where absent gradients are refused; NULL: they are zeros. */
 static void vjp(const rp_tensor *y, const rp_tensor *seed, size_t n_y, const rp_tensor *wrt, size_t n, rp_tensor *grad,
-                const char *or_zeros)
+                bool mixed, const char *or_zeros)
 {
     rp_graph *graph = n_y ? y[0].graph : NULL;
 
@@ -305,7 +308,7 @@ static void vjp(const rp_tensor *y, const rp_tensor *seed, size_t n_y, const rp_
     if (graph->status != RP_OK)
         return;
     graph->swept = true;
-    sweep(graph, 0, y, seed, n_y, wrt, n, grad);
+    sweep(graph, mixed, 0, y, seed, n_y, wrt, n, grad);
     if (or_zeros)
         refuse_absent(graph, wrt, n, grad, or_zeros);
     else
@@ -314,13 +317,13 @@ static void vjp(const rp_tensor *y, const rp_tensor *seed, size_t n_y, const rp_
 
 void rp_vjp(const rp_tensor *y, const rp_tensor *seed, size_t n_y, const rp_tensor *wrt, size_t n, rp_tensor *grad)
 {
-    vjp(y, seed, n_y, wrt, n, grad, "rp_vjp_or_zeros");
+    vjp(y, seed, n_y, wrt, n, grad, false, "rp_vjp_or_zeros");
 }
 
 void rp_vjp_or_zeros(const rp_tensor *y, const rp_tensor *seed, size_t n_y, const rp_tensor *wrt, size_t n,
                      rp_tensor *grad)
 {
-    vjp(y, seed, n_y, wrt, n, grad, NULL);
+    vjp(y, seed, n_y, wrt, n, grad, false, NULL);
 }
 
 static void refuse_loss(rp_tensor y)
@@ -331,7 +334,7 @@ static void refuse_loss(rp_tensor y)
     rp_graph_fail(y.graph, RP_ESHAPE, "gradients: found %s, expected f32 or f64 of one element (a loss)", found);
 }
 
-static void gradients(rp_tensor y, const rp_tensor *wrt, size_t n, rp_tensor *grad, const char *or_zeros)
+static void gradients(rp_tensor y, const rp_tensor *wrt, size_t n, rp_tensor *grad, bool mixed, const char *or_zeros)
 {
     size_t shape[RP_MAX_RANK];
     rp_tensor one;
@@ -346,15 +349,25 @@ static void gradients(rp_tensor y, const rp_tensor *wrt, size_t n, rp_tensor *gr
     }
     memcpy(shape, rp_tensor_type(y)->shape, sizeof shape);
     one = rp_fill(y.graph, rp_tensor_type(y)->dtype, rp_tensor_type(y)->rank, shape, 1);
-    vjp(&y, &one, 1, wrt, n, grad, or_zeros);
+    vjp(&y, &one, 1, wrt, n, grad, mixed, or_zeros);
 }
 
 void rp_gradients(rp_tensor y, const rp_tensor *wrt, size_t n, rp_tensor *grad)
 {
-    gradients(y, wrt, n, grad, "rp_gradients_or_zeros");
+    gradients(y, wrt, n, grad, false, "rp_gradients_or_zeros");
 }
 
 void rp_gradients_or_zeros(rp_tensor y, const rp_tensor *wrt, size_t n, rp_tensor *grad)
 {
-    gradients(y, wrt, n, grad, NULL);
+    gradients(y, wrt, n, grad, false, NULL);
+}
+
+void rp_gradients_mixed(rp_tensor y, const rp_tensor *wrt, size_t n, rp_tensor *grad)
+{
+    gradients(y, wrt, n, grad, true, "rp_gradients_mixed_or_zeros");
+}
+
+void rp_gradients_mixed_or_zeros(rp_tensor y, const rp_tensor *wrt, size_t n, rp_tensor *grad)
+{
+    gradients(y, wrt, n, grad, true, NULL);
 }

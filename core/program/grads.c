@@ -393,7 +393,7 @@ void vjp_cross_entropy_grad(const rp_vjp_args *a)
 void vjp_matmul(const rp_vjp_args *a)
 {
     if (a->need[0])
-        give(a, 0, rp_matmul(G, rp_transpose(as_dtype(a->in[1], rp_tensor_type(G)->dtype), NULL)));
+        give(a, 0, rp_matmul(G, rp_transpose(a->in[1], NULL)));
     if (a->need[1])
-        give(a, 1, rp_matmul(rp_transpose(as_dtype(X, rp_tensor_type(G)->dtype), NULL), G));
+        give(a, 1, rp_matmul(rp_transpose(X, NULL), G));
 }

@@ -496,19 +496,25 @@ rp_status infer_cross_entropy_grad(const rp_op *op, const rp_attr *attr, const r
     return RP_OK;
 }
 
+/* bf16 is multiplied with bf16 and with f32. */
+static bool are_factors(rp_dtype a, rp_dtype b)
+{
+    return a == b || (a == RP_BF16 && b == RP_F32) || (a == RP_F32 && b == RP_BF16);
+}
+
 rp_status infer_matmul(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
                        rp_error *err)
 {
     rp_type a = in[0], b = in[1];
 
     (void)attr, (void)n_in;
-    if (a.dtype != b.dtype || a.rank < 2 || b.rank < 2 || a.shape[a.rank - 1] != b.shape[b.rank - 2])
-        return refuse(op, &a, &b, "[.., m, k] and [.., k, n] of one dtype", err);
+    if (!are_factors(a.dtype, b.dtype) || a.rank < 2 || b.rank < 2 || a.shape[a.rank - 1] != b.shape[b.rank - 2])
+        return refuse(op, &a, &b, "[.., m, k] and [.., k, n] of one dtype, or f32 and bf16", err);
     a.rank -= 2;
     b.rank -= 2;
     if (!broadcast(&out[0], &a, &b))
         return refuse(op, &in[0], &in[1], "leading axes that broadcast", err);
-    out[0].dtype = a.dtype == RP_BF16 ? RP_F32 : a.dtype;
+    out[0].dtype = a.dtype == RP_F64 ? RP_F64 : RP_F32;
     out[0].shape[out[0].rank++] = in[0].shape[in[0].rank - 2];
     out[0].shape[out[0].rank++] = in[1].shape[in[1].rank - 1];
     return bounded(op, out, err);

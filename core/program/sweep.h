@@ -9,6 +9,7 @@ typedef struct rp_sweep {
     rp_graph *graph;
     size_t first, last; /* the instructions to differentiate */
     rp_tensor *grad;    /* of each value before the sweep; graph NULL: none yet */
+    bool mixed;         /* rules read bf16 where that is enough: core/program/mixed.c */
     bool *reaches;      /* the value depends on some wrt through differentiated instructions */
     /* where values may go (core/program/tape.c): gradients of which nothing is left to be read go on the way */
     bool drops;
@@ -22,6 +23,8 @@ bool rp_sweep_begin(rp_sweep *s, rp_graph *graph, size_t first, const rp_tensor 
 void rp_sweep_contribute(rp_sweep *s, uint32_t value, rp_tensor g);
 void rp_sweep_run(rp_sweep *s);
 void rp_sweep_end(rp_sweep *s);
+/* Operands and results of an instruction as its rule reads them in mixed precision, in place of those given. */
+void rp_sweep_halve(const rp_op *op, const bool *need, rp_tensor *in, rp_tensor *out);
 /* Fills value c of the type of x's gradient. */
 rp_tensor rp_gradient_fill(rp_graph *graph, const rp_type *type, double c);
 

@@ -36,8 +36,8 @@ static void read_loss(rp_node_reader *reader, const rp_node *train, rp_recipe *o
 }
 
 /* What only training by gradients has. */
-static const char *const gradient_keys[] = {"epochs",  "patience", "batch",     "drop_last", "shards",  "accumulate",
-                                            "shuffle", "loss",     "clip_norm", "optimizer", "schedule"};
+static const char *const gradient_keys[] = {"epochs",  "patience", "batch",     "drop_last", "shards",   "accumulate",
+                                            "shuffle", "loss",     "clip_norm", "optimizer", "schedule", "precision"};
 
 /* A model without layers is fitted exactly unless something is said that only training by gradients has. */
 static void read_solver(rp_node_reader *reader, const rp_node *top, const rp_node *train, rp_recipe *out)
@@ -138,8 +138,9 @@ static void read_train(rp_node_reader *reader, const rp_node *top, const rp_node
 {
     static const char *const keys[] = {"epochs", "batch", "drop_last", "shards",        "accumulate", "shuffle",
                                        "loss",   "task",  "clip_norm", "optimizer",     "schedule",   "solver",
-                                       "family", "l1",    "l2",        "class_weights", "patience"};
+                                       "family", "l1",    "l2",        "class_weights", "patience",   "precision"};
     int64_t parts;
+    int choice;
 
     if (train == NULL)
         return;
@@ -171,6 +172,8 @@ static void read_train(rp_node_reader *reader, const rp_node *top, const rp_node
     rp_node_read_bool(reader, train, "train.shuffle", &out->train.shuffle, true);
     read_loss(reader, train, out);
     rp_recipe_real(reader, train, "train.clip_norm", &out->train.clip_norm, 0, &non_negative_range);
+    rp_node_read_choice(reader, train, "train.precision", &choice, 0, rp_precision_names, 2);
+    out->train.mixed = choice == 1;
     rp_recipe_read_class_weights(reader, train, out);
     rp_recipe_read_optimizer(reader, train, out);
     rp_recipe_read_schedule(reader, train, out);

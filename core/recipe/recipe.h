@@ -276,6 +276,7 @@ typedef struct rp_recipe {
                                         JSON), mse for a regression, where it is the only one */
         bool regression;    /*   task: [classification] classification|regression */
         double clip_norm;   /*   clip_norm: [0] 0: no clipping */
+        bool mixed;         /*   precision: [f32] f32|mixed: CONTRACT 11.8. The JSON has it where it is mixed */
         bool balanced;      /*   class_weights: [absent] balanced, or a mapping class -> weight above 0 (1 where it
                                         names none); of a classification */
         rp_class_weight *class_weight; /* ascending by bytes */

@@ -23,6 +23,7 @@ extern const char *const rp_pool_names[3];
 extern const char *const rp_algorithm_names[2];
 extern const char *const rp_parent_mode_names[2]; /* continue, retrain */
 extern const char *const rp_decay_names[2];       /* weights, all */
+extern const char *const rp_precision_names[2];   /* f32, mixed */
 
 /* The resolved recipe; keys that do not apply are absent. NULL when out of memory. */
 rp_json *rp_recipe_write(const rp_recipe *recipe);

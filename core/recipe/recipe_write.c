@@ -15,6 +15,7 @@ const char *const rp_column_kind_names[RP_COLUMN_KINDS] = {"auto", "numeric", "c
 const char *const rp_missing_rule_names[4] = {"error", "mean", "median", "category"};
 const char *const rp_missing_categorical_names[2] = {"error", "category"};
 const char *const rp_decay_names[2] = {"weights", "all"};
+const char *const rp_precision_names[2] = {"f32", "mixed"};
 const char *const rp_encoding_names[4] = {"utf-8", "latin-1", "windows-1252", "utf-16"};
 const char *const rp_relation_names[7] = {"=", "!=", "<", "<=", ">", ">=", "present"};
 const char *const rp_task_names[2] = {"classification", "regression"};
@@ -390,6 +391,8 @@ static void write_train(writer top, const rp_recipe *recipe)
     put(w, "loss", rp_json_string(rp_loss_names[recipe->train.loss]));
     put(w, "task", rp_json_string(rp_task_names[recipe->train.regression]));
     put_real(w, "clip_norm", recipe->train.clip_norm);
+    if (recipe->train.mixed)
+        put(w, "precision", rp_json_string(rp_precision_names[1]));
     write_class_weights(w, recipe);
     write_optimizer(w, recipe);
     write_schedule(w, recipe);

@@ -9,7 +9,7 @@
 #include "core/run/plan_private.h"
 
 enum {
-    CHEAP = 4096 /* bytes: a larger constant is sooner made again than kept */
+    CHEAP = 4096 /* bytes: a larger value that costs nothing is sooner made again than kept */
 };
 
 static uint64_t mix(const rp_index *index, uint64_t h, const void *bytes, size_t size)
@@ -88,9 +88,19 @@ void rp_plan_join_copies(rp_plan *plan)
     }
 }
 
+/* What costs no more to make than to read: constants, and bf16 widened. */
+static bool is_made_again(const rp_plan *plan, const rp_instr *instr)
+{
+    const rp_type *made = &plan->program->value[instr->out[0]];
+
+    return (instr->n_in == 0 || (instr->op == rp_op_get(RP_OP_cast) && made->dtype == RP_F32 &&
+                                 plan->program->value[instr->in[0]].dtype == RP_BF16)) &&
+           rp_type_bytes(made) > CHEAP;
+}
+
 static bool is_kept_apart(const rp_plan *plan, const rp_instr *instr)
 {
-    return instr->region || (instr->n_in == 0 && rp_type_bytes(&plan->program->value[instr->out[0]]) > CHEAP);
+    return instr->region || is_made_again(plan, instr);
 }
 
 static rp_status visit(rp_plan *plan, rp_index *index, uint32_t k, rp_error *err)

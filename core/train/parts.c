@@ -11,7 +11,7 @@ static void differentiate(const rp_parts *p, const rp_tensor *weight, const rp_p
 {
     rp_tensor loss = p->loss(p, weight, rows);
 
-    rp_gradients_or_zeros(loss, weight, p->n_parameters, grad);
+    (p->mixed ? rp_gradients_mixed_or_zeros : rp_gradients_or_zeros)(loss, weight, p->n_parameters, grad);
     grad[p->n_parameters] = loss;
 }
 
@@ -182,6 +182,7 @@ rp_status rp_parts_gradients(const rp_model *m, const rp_run *run, rp_graph *g, 
                              rp_tensor rng, size_t count, rp_tensor *total, rp_error *err)
 {
     const rp_parts parts = {.n_parameters = m->n_parameters,
+                            .mixed = m->recipe->train.mixed,
                             .run = run,
                             .data = row_data,
                             .n_data = m->weighted ? RP_PARTS_DATA : W,

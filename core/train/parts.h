@@ -12,6 +12,7 @@ struct rp_part_rows;
 /* A batch of anything: `count` rows, what the run has that they are taken from, and their loss. */
 typedef struct rp_parts {
     size_t n_parameters, count, shards, accumulate;
+    bool mixed; /* gradients in mixed precision (CONTRACT 11.8) */
     const rp_run *run;
     const char *const *data; /* names of the run's data, at most RP_PARTS_DATA */
     size_t n_data;

@@ -222,6 +222,11 @@ RP_API void rp_gradients_or_zeros(rp_tensor y, const rp_tensor *wrt, size_t n, r
 RP_API void rp_vjp_or_zeros(const rp_tensor *y, const rp_tensor *seed, size_t n_y, const rp_tensor *wrt, size_t n,
                             rp_tensor *grad);
 
+/* Mixed precision (CONTRACT 11.8): the same gradients, but what they read of the forward pass waits for them as bf16:
+ * half the memory of activations. Arithmetic, sums and gradients are binary32; values below y change no bit. */
+RP_API void rp_gradients_mixed(rp_tensor y, const rp_tensor *wrt, size_t n, rp_tensor *grad);
+RP_API void rp_gradients_mixed_or_zeros(rp_tensor y, const rp_tensor *wrt, size_t n, rp_tensor *grad);
+
 /* x itself, which no gradient passes: a detached value. */
 RP_API rp_tensor rp_stop_gradient(rp_tensor x);
 
@@ -355,6 +360,8 @@ RP_API rp_tensor rp_clip_by_norm(rp_tensor *grad, size_t n, double limit);
 #define rp_vjp(...) RP_SITE(rp_vjp, __VA_ARGS__)
 #define rp_gradients_or_zeros(...) RP_SITE(rp_gradients_or_zeros, __VA_ARGS__)
 #define rp_vjp_or_zeros(...) RP_SITE(rp_vjp_or_zeros, __VA_ARGS__)
+#define rp_gradients_mixed(...) RP_SITE(rp_gradients_mixed, __VA_ARGS__)
+#define rp_gradients_mixed_or_zeros(...) RP_SITE(rp_gradients_mixed_or_zeros, __VA_ARGS__)
 #define rp_stop_gradient(...) RP_SITED(rp_stop_gradient, __VA_ARGS__)
 #define rp_sgd(...) RP_SITED(rp_sgd, __VA_ARGS__)
 #define rp_adam(...) RP_SITED(rp_adam, __VA_ARGS__)

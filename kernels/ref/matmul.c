@@ -40,6 +40,8 @@ RP_KERNEL_FN rp_matmul rp_matmul_of(const rp_kernel_args *args, size_t batch)
     }
     p.a = rp_view_at(a, at_a);
     p.b = rp_view_at(b, at_b);
+    p.a_half = a->dtype == RP_BF16;
+    p.b_half = b->dtype == RP_BF16;
     p.y = rp_view_at(y, at_y);
     return p;
 }
@@ -58,23 +60,46 @@ RP_KERNEL_FN RP_KERNEL_CALLER void rp_matmul_run(const rp_kernel_args *args, siz
     }
 }
 
+/* FN of the variants with bf16 operands, whose arithmetic is that of binary32. */
+#define rp_fma_bf16 rp_fma_f32
+#define rp_fma_bf16_f32 rp_fma_f32
+#define rp_fma_f32_bf16 rp_fma_f32
+
 #define SOURCE T
 #define OF(x) (x)
-#include "kernels/type_f32.h"
-#include "kernels/ref/matmul_type.inc.h"
 #include "kernels/type_f64.h"
 #include "kernels/ref/matmul_type.inc.h"
-#include "kernels/type_bf16_f32.h"
+#include "kernels/type_f32.h"
 #include "kernels/ref/matmul_type.inc.h"
+#define SOURCE_B uint16_t
+#define OF_B(x) rp_f32_of_bf16(x)
+#undef FN
+#define FN(name) name##_f32_bf16
+#include "kernels/ref/matmul_type.inc.h"
+#undef SOURCE
+#undef OF
+#define SOURCE uint16_t
+#define OF(x) rp_f32_of_bf16(x)
+#undef FN
+#define FN(name) name##_bf16
+#include "kernels/ref/matmul_type.inc.h"
+#define SOURCE_B T
+#define OF_B(x) (x)
+#undef FN
+#define FN(name) name##_bf16_f32
+#include "kernels/ref/matmul_type.inc.h"
+#include "kernels/type_end.h"
 
 static void matmul_run(const rp_kernel_args *args, size_t begin, size_t end)
 {
-    if (args->in[0].dtype == RP_F32)
-        rp_matmul_run(args, begin, end, rows_f32);
-    else if (args->in[0].dtype == RP_F64)
+    const bool a_half = args->in[0].dtype == RP_BF16, b_half = args->in[1].dtype == RP_BF16;
+
+    if (args->out[0].dtype == RP_F64)
         rp_matmul_run(args, begin, end, rows_f64);
+    else if (a_half)
+        rp_matmul_run(args, begin, end, b_half ? rows_bf16 : rows_bf16_f32);
     else
-        rp_matmul_run(args, begin, end, rows_bf16);
+        rp_matmul_run(args, begin, end, b_half ? rows_f32_bf16 : rows_f32);
 }
 
 RP_DEFINE_KERNEL(matmul, rp_matmul_items, matmul_run, rp_matmul_cost);

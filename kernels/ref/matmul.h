@@ -11,6 +11,7 @@ enum { RP_MATMUL_CHUNK = 512 };
 typedef struct rp_matmul {
     size_t m, k, n;
     const void *a, *b;
+    bool a_half, b_half; /* bf16, which counts as the binary32 of the same value; else of the type of y */
     void *y;
     ptrdiff_t a_row, a_col, b_row, b_col, y_row, y_col;
 } rp_matmul;

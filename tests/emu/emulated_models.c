@@ -101,6 +101,13 @@ static rp_tensor attention(rp_graph *graph, rp_tensor x, rp_tensor w, rp_tensor 
     return rp_add(x, rp_reshape(score, 3, shape));
 }
 
+static bool mixed; /* gradients are in mixed precision, and so are the linear layers' operands */
+
+static rp_tensor linear(rp_tensor x, rp_tensor w, rp_tensor b)
+{
+    return rp_linear(mixed ? rp_cast(x, RP_BF16) : x, w, b);
+}
+
 static rp_tensor loss_of(rp_run *run, rp_graph *graph, const rp_tensor *p, rp_tensor tokens, rp_tensor next)
 {
     const size_t rows[] = {BATCH * TOKENS, VOCABULARY}, flat[] = {BATCH * TOKENS};
@@ -110,8 +117,8 @@ static rp_tensor loss_of(rp_run *run, rp_graph *graph, const rp_tensor *p, rp_te
     x = rp_add(x, p[1]);
     x = attention(graph, x, p[2], p[3]);
     h = rp_layer_norm(x, p[4], p[5], 1e-5);
-    h = rp_gelu(rp_linear(h, p[6], p[7]));
-    x = rp_add(x, rp_linear(h, p[8], p[9]));
+    h = rp_gelu(linear(h, p[6], p[7]));
+    x = rp_add(x, linear(h, p[8], p[9]));
     transposed = rp_transpose(p[0], NULL);
     logits = rp_matmul(x, transposed);
     logits = rp_reshape(logits, 2, rows);
@@ -154,7 +161,7 @@ static void one_step(rp_run *run, uint64_t step)
     for (size_t i = 0; i < STATES; i++)
         p[i] = rp_state(run, state[i].name);
     loss = loss_of(run, rp_step_graph(run), p, x, y);
-    rp_gradients(loss, p, STATES, grad);
+    (mixed ? rp_gradients_mixed : rp_gradients)(loss, p, STATES, grad);
     (void)rp_clip_by_norm(grad, STATES, 1.0);
     for (size_t i = 0; i < STATES; i++)
         update(run, i, p[i], grad[i], rate);
@@ -226,6 +233,18 @@ static void a_transformer_block_is_the_processors_in_every_order(void **unused)
     replay("1", "cpu");
 }
 
+static void mixed_precision_is_the_processors(void **unused)
+{
+    (void)unused;
+    (void)setenv("RP_EMULATED_ORDER", "2", 1);
+    mixed = true;
+    train("cpu", "cpu-mixed");
+    train("emulated", "mixed");
+    mixed = false;
+    same("cpu-mixed", "mixed");
+    replay("cpu-mixed", "emulated");
+}
+
 static void *train_beside(void *device)
 {
     train(device, device);
@@ -265,6 +284,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_transformer_block_is_the_processors_in_every_order),
+        cmocka_unit_test(mixed_precision_is_the_processors),
         cmocka_unit_test(two_devices_at_once_do_not_disturb_each_other),
     };
 

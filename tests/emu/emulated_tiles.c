@@ -168,19 +168,24 @@ static void same(rp_kernel_id kernel, tensor *in, tensor *out, const rp_attr *at
     free(found);
 }
 
-static void matmul(rp_dtype dtype, size_t batch, size_t m, size_t n, size_t k, int a_way, int b_way)
+static void product(rp_dtype a, rp_dtype b, size_t batch, size_t m, size_t n, size_t k, int a_way, int b_way)
 {
-    const rp_dtype result = dtype == RP_BF16 ? RP_F32 : dtype;
-    tensor in[2] = {make(dtype, 3, (const size_t[]){batch, m, k}, a_way % 2 == 1, a_way / 2 % 2, a_way / 4),
-                    make(dtype, 3, (const size_t[]){batch, k, n}, b_way % 2 == 1, b_way / 2 % 2, b_way / 4)};
+    const rp_dtype result = a == RP_F64 ? RP_F64 : RP_F32;
+    tensor in[2] = {make(a, 3, (const size_t[]){batch, m, k}, a_way % 2 == 1, a_way / 2 % 2, a_way / 4),
+                    make(b, 3, (const size_t[]){batch, k, n}, b_way % 2 == 1, b_way / 2 % 2, b_way / 4)};
     tensor out = make(result, 3, (const size_t[]){batch, m, n}, b_way == 3, a_way == 2, 0);
     char what[96];
 
-    snprintf(what, sizeof what, "matmul of type %d, %zu of %zu x %zu x %zu, operands lie %d, %d", (int)dtype, batch, m,
-             n, k, a_way, b_way);
+    snprintf(what, sizeof what, "matmul of types %d and %d, %zu of %zu x %zu x %zu, operands lie %d, %d", (int)a,
+             (int)b, batch, m, n, k, a_way, b_way);
     same(RP_K_matmul, in, &out, NULL, what);
     drop(&in[0]), drop(&in[1]), drop(&out);
     next_case();
+}
+
+static void matmul(rp_dtype dtype, size_t batch, size_t m, size_t n, size_t k, int a_way, int b_way)
+{
+    product(dtype, dtype, batch, m, n, k, a_way, b_way);
 }
 
 /* The device has four multiprocessors: so many tiles make a size large. */
@@ -204,6 +209,8 @@ static void matrix_products_have_the_bits_of_the_reference_in_every_tile(void **
             if (way % 3 == (int)i % 3) {
                 matmul(RP_F64, s[0], s[1] / 2 + 1, s[2] / 2 + 1, s[3], way, (way + 1) % 6);
                 matmul(RP_BF16, s[0], s[1], s[2], s[3], way, (way + 3) % 6);
+                product(way % 2 ? RP_BF16 : RP_F32, way % 2 ? RP_F32 : RP_BF16, s[0], s[1], s[2], s[3], (way + 2) % 6,
+                        way);
             }
         }
     matmul(RP_F64, 1, 70, 128, 40, 0, 0); /* wide */

@@ -226,8 +226,9 @@ static void transpose(rp_view *v)
 /* On every level, against the binary32 product of the widened operands by the reference. */
 static void a_product_has_the_bits_of_the_widened_operands(void **state)
 {
-    static const int sizes[][3] = {{1, 700, 90}, {3, 40, 64}, {2, 1030, 1100}, {13, 1030, 33}, {70, 513, 130},
-                                   {100, 61, 1}, {30, 0, 17}, {4, 0, 17},      {25, 512, 32}};
+    static const int sizes[][3] = {{1, 700, 90},   {3, 40, 64},  {2, 1030, 1100}, {13, 1030, 33},
+                                   {70, 513, 130}, {100, 61, 1}, {30, 0, 17},     {4, 0, 17},
+                                   {25, 512, 32},  {200, 70, 3}, {90, 512, 4}};
 
     (void)state;
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
@@ -248,22 +249,23 @@ static void a_product_has_the_bits_of_the_widened_operands(void **state)
                     wide[i][e] = rp_f32_of_bf16(half[i][e]);
                 }
             }
-            for (int pass = 0; pass < 2; pass++) {
-                in[0] = view_of(pass ? (void *)half[0] : wide[0], pass ? RP_BF16 : RP_F32, m, k, -1);
-                in[1] = view_of(pass ? (void *)half[1] : wide[1], pass ? RP_BF16 : RP_F32, k, n, -1);
+            for (unsigned halves = 0; halves < 4; halves++) { /* bit i: operand i is bf16 */
+                in[0] = view_of(halves & 1 ? (void *)half[0] : wide[0], halves & 1 ? RP_BF16 : RP_F32, m, k, -1);
+                in[1] = view_of(halves & 2 ? (void *)half[1] : wide[1], halves & 2 ? RP_BF16 : RP_F32, k, n, -1);
                 if (layout & 1)
                     transpose(&in[0]);
                 if (layout & 2)
                     transpose(&in[1]);
-                if (pass == 0)
+                out.data = want;
+                if (halves == 0)
                     call_kernel("ref", RP_K_matmul, &out, 1, in, 2, NULL);
-            }
-            out.data = found;
-            for (size_t l = 0; l < n_levels; l++) {
-                memset(found, 0xA5, (size_t)m * (size_t)n * 4);
-                call_kernel(levels[l], RP_K_matmul, &out, 1, in, 2, NULL);
-                if (memcmp(found, want, (size_t)m * (size_t)n * 4) != 0)
-                    fail_msg("level %s, m %d k %d n %d, layout %u", levels[l], m, k, n, layout);
+                out.data = found;
+                for (size_t l = 0; l < n_levels && halves; l++) {
+                    memset(found, 0xA5, (size_t)m * (size_t)n * 4);
+                    call_kernel(levels[l], RP_K_matmul, &out, 1, in, 2, NULL);
+                    if (memcmp(found, want, (size_t)m * (size_t)n * 4) != 0)
+                        fail_msg("level %s, m %d k %d n %d, layout %u, bf16 %u", levels[l], m, k, n, layout, halves);
+                }
             }
             for (int i = 0; i < 2; i++) {
                 free(half[i]);

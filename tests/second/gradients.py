@@ -280,18 +280,14 @@ def folded(b, lanes):
     return b.put("reshape", s, shape=list(b.shape(lanes)[-1:]))
 
 
-def brought(b, v, to):
-    return v if b.kind(v)[0] != "bf16" else b.put("cast", v, dtype=to)
-
-
 def rule_matmul(c):
     a, b = c.i.ins
     first = second = None
     if c.reach[0]:
-        t = c.b.transposed(brought(c.b, b, "f32"))
+        t = c.b.transposed(b)
         first = c.b.back(c.b.put("matmul", c.g, t), a)
     if c.reach[1]:
-        t = c.b.transposed(brought(c.b, a, "f32"))
+        t = c.b.transposed(a)
         second = c.b.back(c.b.put("matmul", t, c.g), b)
     return [first, second]
 

@@ -357,10 +357,12 @@ def infer_lanes(results):
 
 
 def infer_matmul(at, types, shapes):
-    dtype = same(types, REALS + ("bf16",))
+    found = {t[0] for t in types}
+    need(found <= {"f32", "bf16"} or found == {"f64"}, "types of operands")
+    dtype = "f64" if found == {"f64"} else "f32"
     a, b = shapes
     need(len(a) >= 2 and len(b) >= 2 and a[-1] == b[-2], "matmul")
-    return [("f32" if dtype == "bf16" else dtype, broadcast([a[:-2], b[:-2]]) + (a[-2], b[-1]))]
+    return [(dtype, broadcast([a[:-2], b[:-2]]) + (a[-2], b[-1]))]
 
 
 def infer_cholesky(at, types, shapes):

@@ -70,6 +70,7 @@ const char *const rp_recipe_paths[] = {
     "train.shuffle",
     "train.loss",
     "train.clip_norm",
+    "train.precision",
     "train.patience",
     "train.optimizer",
     "train.optimizer.kind",

@@ -19,7 +19,8 @@ static bool multiplies(const rp_program *p, rp_dtype operands)
         const rp_instr *instr = &p->instr[k];
 
         if (instr->region == NULL && instr->op->kernel == RP_K_matmul && p->value[instr->in[0]].dtype == operands &&
-            !is_empty(&p->value[instr->in[0]]) && !is_empty(&p->value[instr->in[1]]))
+            p->value[instr->in[1]].dtype == operands && !is_empty(&p->value[instr->in[0]]) &&
+            !is_empty(&p->value[instr->in[1]]))
             return true;
     }
     return false;

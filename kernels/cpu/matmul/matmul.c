@@ -17,11 +17,6 @@
 #include "kernels/cpu/matmul/matmul_type.inc.h"
 #include "kernels/type_end.h"
 
-static void block_bf16(const rp_matmul *p, size_t row, size_t row_end, size_t column, size_t column_end)
-{
-    block_of_f32(p, true, row, row_end, column, column_end);
-}
-
 static rp_matmul_plan plan_of(const rp_kernel_args *args)
 {
     const size_t size = rp_dtype_size(args->out[0].dtype);
@@ -40,10 +35,7 @@ static void matmul_run(const rp_kernel_args *args, size_t begin, size_t end)
 {
     const rp_matmul_plan plan = plan_of(args);
 
-    rp_matmul_plan_run(&plan, begin, end,
-                       args->in[0].dtype == RP_F32   ? block_f32
-                       : args->in[0].dtype == RP_F64 ? block_f64
-                                                     : block_bf16);
+    rp_matmul_plan_run(&plan, begin, end, args->out[0].dtype == RP_F64 ? block_f64 : block_f32);
 }
 
 /* A vector of b that is read for one row takes as long as four that are there already. */
@@ -63,23 +55,14 @@ RP_DEFINE_KERNEL(matmul, matmul_items, matmul_run, matmul_cost);
 #else
 
 #include "kernels/type_f32.h"
-#define SOURCE T
-#define OF(x) (x)
 #include "kernels/cpu/matmul/matmul_columns.inc.h"
 #include "kernels/type_f64.h"
-#define SOURCE T
-#define OF(x) (x)
-#include "kernels/cpu/matmul/matmul_columns.inc.h"
-#include "kernels/type_bf16_f32.h"
 #include "kernels/cpu/matmul/matmul_columns.inc.h"
 #include "kernels/type_end.h"
 
 static void matmul_run(const rp_kernel_args *args, size_t begin, size_t end)
 {
-    rp_matmul_run(args, begin, end,
-                  args->in[0].dtype == RP_F32   ? rows_f32
-                  : args->in[0].dtype == RP_F64 ? rows_f64
-                                                : rows_bf16);
+    rp_matmul_run(args, begin, end, args->out[0].dtype == RP_F64 ? rows_f64 : rows_f32);
 }
 
 RP_DEFINE_KERNEL(matmul, rp_matmul_items, matmul_run, rp_matmul_cost);

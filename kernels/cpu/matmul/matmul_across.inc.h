@@ -17,22 +17,22 @@
 
 enum { FN(ACROSS_AHEAD) = 1024 / sizeof(T) }; /* how far before its use a line is fetched, along k */
 
-/* Chains over the first k of the `left` values that b still has; the last of them may be less than a square. Lines are
- * fetched in the order of reading: behind the end of these rows lie the next ones. */
-RP_INLINE void FN(across_chunk)(size_t rows, FN(vec) * chain, const T *a, ptrdiff_t a_row, ptrdiff_t a_col, const T *b,
-                                ptrdiff_t b_col, size_t k, size_t left)
+/* Chains over the first k of the `left` values that b still has; the last of them may be less than a square. a: rows of
+ * T. Lines are fetched in the order of reading: behind the end of these rows lie the next ones. */
+RP_INLINE void FN(across_chunk)(size_t rows, FN(vec) * chain, const T *a, ptrdiff_t a_row, ptrdiff_t a_col,
+                                const void *b, bool half, ptrdiff_t b_col, size_t k, size_t left)
 {
     size_t l = 0;
 
     for (; l + WIDTH <= k; l += WIDTH) {
         const size_t on = l + FN(ACROSS_AHEAD);
-        const T *ahead = on < left ? b + on : b + (ptrdiff_t)WIDTH * b_col + (ptrdiff_t)(on - left);
+        const ptrdiff_t ahead = on < left ? (ptrdiff_t)on : (ptrdiff_t)WIDTH * b_col + (ptrdiff_t)(on - left);
         FN(vec) square[WIDTH];
 
         RP_UNROLL
         for (size_t c = 0; c < WIDTH; c++) {
-            square[c] = FN(vec_load)(b + (ptrdiff_t)c * b_col + l);
-            __builtin_prefetch(ahead + (ptrdiff_t)c * b_col, 0, 2);
+            square[c] = FN(operand_vec)(b, (ptrdiff_t)c * b_col + (ptrdiff_t)l, half);
+            __builtin_prefetch(FN(operand_from)(b, (ptrdiff_t)c * b_col + ahead, half), 0, 2);
         }
         FN(transpose_square)(square);
         RP_UNROLL
@@ -45,8 +45,12 @@ RP_INLINE void FN(across_chunk)(size_t rows, FN(vec) * chain, const T *a, ptrdif
     }
     if (l < k) {
         T part[WIDTH][WIDTH];
+        const void *rest = FN(operand_from)(b, (ptrdiff_t)l, half);
 
-        FN(transpose)(part[0], WIDTH, b + l, b_col, WIDTH, k - l);
+        if (half)
+            FN(transpose_half)(part[0], WIDTH, rest, b_col, WIDTH, k - l);
+        else
+            FN(transpose)(part[0], WIDTH, rest, b_col, WIDTH, k - l);
         for (size_t s = 0; l < k; l++, s++) {
             RP_UNROLL
             for (size_t i = 0; i < rows; i++)
@@ -56,21 +60,37 @@ RP_INLINE void FN(across_chunk)(size_t rows, FN(vec) * chain, const T *a, ptrdif
     }
 }
 
-/* WIDTH neighbouring outputs of each row. */
-RP_INLINE void FN(across_group)(size_t rows, const rp_matmul *p, const T *a, const T *b, T *y)
+/* k values of each row of a from element `at` on, widened where they are bf16: `wide` has rows of RP_MATMUL_CHUNK. */
+static const T *FN(across_a)(const rp_matmul *p, size_t rows, ptrdiff_t at, size_t k, T *wide)
 {
+    if (!p->a_half)
+        return (const T *)p->a + at;
+    for (size_t i = 0; i < rows; i++)
+        for (size_t l = 0; l < k; l++)
+            wide[i * RP_MATMUL_CHUNK + l] =
+                FN(operand_at)(p->a, at + (ptrdiff_t)i * p->a_row + (ptrdiff_t)l * p->a_col, true);
+    return wide;
+}
+
+/* WIDTH neighbouring outputs of each row; a, b: the elements that they begin with. */
+RP_INLINE void FN(across_group)(size_t rows, bool half, const rp_matmul *p, ptrdiff_t a, ptrdiff_t b, T *y)
+{
+    const ptrdiff_t a_row = p->a_half ? RP_MATMUL_CHUNK : p->a_row, a_col = p->a_half ? 1 : p->a_col;
+    T wide[THIN_ROWS * RP_MATMUL_CHUNK];
     FN(vec) sum[THIN_ROWS];
     size_t start = 0;
 
     do { /* once also for k = 0, which gives the empty chain +0 */
         const size_t k = p->k - start < RP_MATMUL_CHUNK ? p->k - start : RP_MATMUL_CHUNK;
+        const T *rows_of_a = FN(across_a)(p, rows, a + (ptrdiff_t)start * p->a_col, k, wide);
         FN(vec) chain[THIN_ROWS];
 
         RP_UNROLL
         for (size_t i = 0; i < rows; i++)
             chain[i] = FN(vec_all)(0);
         FN(across_chunk)
-        (rows, chain, a + (ptrdiff_t)start * p->a_col, p->a_row, p->a_col, b + start, p->b_col, k, p->k - start);
+        (rows, chain, rows_of_a, a_row, a_col, FN(operand_from)(p->b, b + (ptrdiff_t)start, half), half, p->b_col, k,
+         p->k - start);
         RP_UNROLL
         for (size_t i = 0; i < rows; i++)
             sum[i] = start == 0 ? chain[i] : FN(vec_add)(sum[i], chain[i]);
@@ -86,8 +106,26 @@ RP_INLINE void FN(across_group)(size_t rows, const rp_matmul *p, const T *a, con
     }
 }
 
+RP_INLINE void FN(across_rows)(size_t rows, bool half, const rp_matmul *p, ptrdiff_t a, ptrdiff_t b, T *y)
+{
+    switch (rows) {
+    case 1:
+        FN(across_group)(1, half, p, a, b, y);
+        break;
+    case 2:
+        FN(across_group)(2, half, p, a, b, y);
+        break;
+    case 3:
+        FN(across_group)(3, half, p, a, b, y);
+        break;
+    default:
+        FN(across_group)(4, half, p, a, b, y);
+        break;
+    }
+}
+
 /* One output. */
-static void FN(across_one)(const rp_matmul *p, const T *a, const T *b, T *y)
+static void FN(across_one)(const rp_matmul *p, ptrdiff_t a, ptrdiff_t b, T *y)
 {
     size_t start = 0;
 
@@ -96,7 +134,8 @@ static void FN(across_one)(const rp_matmul *p, const T *a, const T *b, T *y)
         T chain = 0;
 
         for (size_t l = start; l < end; l++)
-            chain = FN(rp_fma)(a[(ptrdiff_t)l * p->a_col], b[l], chain);
+            chain = FN(rp_fma)(FN(operand_at)(p->a, a + (ptrdiff_t)l * p->a_col, p->a_half),
+                               FN(operand_at)(p->b, b + (ptrdiff_t)l, p->b_half), chain);
         *y = start == 0 ? chain : *y + chain;
         start += RP_MATMUL_CHUNK;
     } while (start < p->k);
@@ -105,24 +144,15 @@ static void FN(across_one)(const rp_matmul *p, const T *a, const T *b, T *y)
 /* Needs b_row == 1, and at most THIN_ROWS rows. */
 static void FN(across)(const rp_matmul *p, size_t row, size_t row_end, size_t column, size_t column_end)
 {
-    const T *a = (const T *)p->a + (ptrdiff_t)row * p->a_row, *b = (const T *)p->b + (ptrdiff_t)column * p->b_col;
+    const ptrdiff_t a = (ptrdiff_t)row * p->a_row;
+    ptrdiff_t b = (ptrdiff_t)column * p->b_col;
     T *y = (T *)p->y + (ptrdiff_t)row * p->y_row + (ptrdiff_t)column * p->y_col;
 
     for (; column + WIDTH <= column_end; column += WIDTH) {
-        switch (row_end - row) {
-        case 1:
-            FN(across_group)(1, p, a, b, y);
-            break;
-        case 2:
-            FN(across_group)(2, p, a, b, y);
-            break;
-        case 3:
-            FN(across_group)(3, p, a, b, y);
-            break;
-        default:
-            FN(across_group)(4, p, a, b, y);
-            break;
-        }
+        if (p->b_half)
+            FN(across_rows)(row_end - row, true, p, a, b, y);
+        else
+            FN(across_rows)(row_end - row, false, p, a, b, y);
         b += (ptrdiff_t)WIDTH * p->b_col;
         y += (ptrdiff_t)WIDTH * p->y_col;
     }

@@ -15,8 +15,8 @@ static bool turning_a_pays(const rp_matmul_plan *plan)
     const size_t rows = y->shape[r];
 
     return rows >= TURNED_LEAST && rows <= TURNED_MOST && y->shape[r + 1] >= TURNED_TIMES * rows && b->stride[r] == 1 &&
-           b->stride[r + 1] != 1 && a->stride[r + 1] == 1 && y->stride[r + 1] == 1 && y->dtype != RP_BF16 &&
-           a->dtype != RP_BF16;
+           b->stride[r + 1] != 1 && a->stride[r + 1] == 1 && y->stride[r + 1] == 1 && a->dtype != RP_BF16 &&
+           b->dtype != RP_BF16;
 }
 
 /* With b the same for the whole innermost batch axis, and the rows of a and y going on at one step from batch to batch,

@@ -6,13 +6,13 @@
  * half of memory's speed.
  *
  * Parameters, from kernels/type_f32.h or type_f64.h: T the type of the elements, FN(name) the name of its variant.
- * For levels with vectors. Before it: nothing. Gives FN(thin), FN(thin_bf16). */
+ * For levels with vectors. Before it: nothing. Gives FN(thin). */
 #if !defined(T) || !defined(FN)
 #error "a template: include one of kernels/type_f32.h and kernels/type_f64.h before it"
 #endif
 
-#include "determinism/bits.h"
 #include "kernels/cpu/functions/inline_math.h"
+#include "kernels/cpu/matmul/matmul_operand.h"
 #include "kernels/cpu/matmul/matmul_sizes.h"
 #include "kernels/level.h"
 
@@ -21,27 +21,40 @@
 enum { FN(THIN_SUMS) = 16384 / sizeof(T), FN(THIN_STEPS) = 4 };
 enum { FN(THIN_PANEL) = 8 /* vectors */, FN(THIN_CACHED) = 1 << 22 /* bytes of b */ };
 
+/* Where a chunk of the operands begins: element a of a's, element b of b's; half: what b is, for the compiler. */
+typedef struct FN(thin_at) {
+    const rp_matmul *p;
+    ptrdiff_t a, b;
+} FN(thin_at);
+
 /* sum[i * width + j] goes `steps` (1 or THIN_STEPS) links further in its chain. */
-RP_INLINE void FN(thin_steps)(size_t rows, size_t steps, T *sum, size_t width, const T *a, ptrdiff_t a_row,
-                              ptrdiff_t a_col, const T *b, ptrdiff_t b_row, size_t columns)
+RP_INLINE void FN(thin_steps)(const FN(thin_at) * at, bool half, size_t rows, size_t steps, size_t l, T *sum,
+                              size_t width, size_t columns)
 {
+    const rp_matmul *p = at->p;
+    const ptrdiff_t b_row = p->b_row;
+    const void *b = FN(operand_from)(p->b, at->b + (ptrdiff_t)l * b_row, half);
+    T one[THIN_ROWS][FN(THIN_STEPS)];
     FN(vec) x[THIN_ROWS][FN(THIN_STEPS)];
     size_t j = 0;
 
     RP_UNROLL
     for (size_t i = 0; i < rows; i++) {
         RP_UNROLL
-        for (size_t s = 0; s < steps; s++)
-            x[i][s] = FN(vec_all)(a[(ptrdiff_t)i * a_row + (ptrdiff_t)s * a_col]);
+        for (size_t s = 0; s < steps; s++) {
+            one[i][s] =
+                FN(operand_at)(p->a, at->a + (ptrdiff_t)i * p->a_row + (ptrdiff_t)(l + s) * p->a_col, p->a_half);
+            x[i][s] = FN(vec_all)(one[i][s]);
+        }
     }
     for (; j + WIDTH <= columns; j += WIDTH) {
         FN(vec) value[FN(THIN_STEPS)];
 
         RP_UNROLL
         for (size_t s = 0; s < steps; s++) {
-            value[s] = FN(vec_load)(b + (ptrdiff_t)s * b_row + j);
+            value[s] = FN(operand_vec)(b, (ptrdiff_t)s * b_row + (ptrdiff_t)j, half);
             /* a prefetcher in the processor stops at each page, and rows may be a page apart */
-            __builtin_prefetch(b + (ptrdiff_t)(s + FN(THIN_STEPS)) * b_row + j, 0, 2);
+            __builtin_prefetch(FN(operand_from)(b, (ptrdiff_t)(s + FN(THIN_STEPS)) * b_row + (ptrdiff_t)j, half), 0, 2);
         }
         RP_UNROLL
         for (size_t i = 0; i < rows; i++) {
@@ -56,55 +69,62 @@ RP_INLINE void FN(thin_steps)(size_t rows, size_t steps, T *sum, size_t width, c
     for (; j < columns; j++)
         for (size_t i = 0; i < rows; i++)
             for (size_t s = 0; s < steps; s++)
-                sum[i * width + j] = FN(rp_fma)(a[(ptrdiff_t)i * a_row + (ptrdiff_t)s * a_col],
-                                                b[(ptrdiff_t)s * b_row + j], sum[i * width + j]);
+                sum[i * width + j] = FN(rp_fma)(one[i][s], FN(operand_at)(b, (ptrdiff_t)s * b_row + (ptrdiff_t)j, half),
+                                                sum[i * width + j]);
 }
 
-RP_INLINE void FN(thin_chunk)(size_t rows, T *sum, size_t width, const T *a, ptrdiff_t a_row, ptrdiff_t a_col,
-                              const T *b, ptrdiff_t b_row, size_t k, size_t columns)
+RP_INLINE void FN(thin_chunk)(const FN(thin_at) * at, bool half, size_t rows, T *sum, size_t width, size_t k,
+                              size_t columns)
 {
     size_t l = 0;
 
     for (size_t i = 0; i < rows; i++)
         memset(sum + i * width, 0, columns * sizeof *sum);
     for (; l + FN(THIN_STEPS) <= k; l += FN(THIN_STEPS))
-        FN(thin_steps)
-    (rows, FN(THIN_STEPS), sum, width, a + (ptrdiff_t)l * a_col, a_row, a_col, b + (ptrdiff_t)l * b_row, b_row,
-     columns);
+        FN(thin_steps)(at, half, rows, FN(THIN_STEPS), l, sum, width, columns);
     for (; l < k; l++)
-        FN(thin_steps)
-    (rows, 1, sum, width, a + (ptrdiff_t)l * a_col, a_row, a_col, b + (ptrdiff_t)l * b_row, b_row, columns);
+        FN(thin_steps)(at, half, rows, 1, l, sum, width, columns);
+}
+
+RP_INLINE void FN(thin_rows)(const FN(thin_at) * at, bool half, size_t rows, T *sum, size_t width, size_t k,
+                             size_t columns)
+{
+    switch (rows) {
+    case 1:
+        FN(thin_chunk)(at, half, 1, sum, width, k, columns);
+        break;
+    case 2:
+        FN(thin_chunk)(at, half, 2, sum, width, k, columns);
+        break;
+    case 3:
+        FN(thin_chunk)(at, half, 3, sum, width, k, columns);
+        break;
+    default:
+        FN(thin_chunk)(at, half, 4, sum, width, k, columns);
+        break;
+    }
 }
 
 /* One chunk of k: y = or += its chains. */
 static void FN(thin_part)(const rp_matmul *p, size_t row, size_t rows, size_t column, size_t columns, size_t start,
                           size_t k)
 {
-    const T *a = (const T *)p->a + (ptrdiff_t)row * p->a_row + (ptrdiff_t)start * p->a_col;
-    const T *b = (const T *)p->b + (ptrdiff_t)start * p->b_row + (ptrdiff_t)column;
+    const FN(thin_at) at = {.p = p,
+                            .a = (ptrdiff_t)row * p->a_row + (ptrdiff_t)start * p->a_col,
+                            .b = (ptrdiff_t)start * p->b_row + (ptrdiff_t)column};
     T *y = (T *)p->y + (ptrdiff_t)row * p->y_row + (ptrdiff_t)column * p->y_col;
     T sum[FN(THIN_SUMS)];
     const size_t width = FN(THIN_SUMS) / rows;
 
-    switch (rows) {
-    case 1:
-        FN(thin_chunk)(1, sum, width, a, p->a_row, p->a_col, b, p->b_row, k, columns);
-        break;
-    case 2:
-        FN(thin_chunk)(2, sum, width, a, p->a_row, p->a_col, b, p->b_row, k, columns);
-        break;
-    case 3:
-        FN(thin_chunk)(3, sum, width, a, p->a_row, p->a_col, b, p->b_row, k, columns);
-        break;
-    default:
-        FN(thin_chunk)(4, sum, width, a, p->a_row, p->a_col, b, p->b_row, k, columns);
-        break;
-    }
+    if (p->b_half)
+        FN(thin_rows)(&at, true, rows, sum, width, k, columns);
+    else
+        FN(thin_rows)(&at, false, rows, sum, width, k, columns);
     for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < columns; j++) {
-            T *at = y + (ptrdiff_t)i * p->y_row + (ptrdiff_t)j * p->y_col;
+            T *to = y + (ptrdiff_t)i * p->y_row + (ptrdiff_t)j * p->y_col;
 
-            *at = start == 0 ? sum[i * width + j] : *at + sum[i * width + j];
+            *to = start == 0 ? sum[i * width + j] : *to + sum[i * width + j];
         }
 }
 
@@ -163,53 +183,6 @@ static void FN(thin)(const rp_matmul *p, size_t row, size_t row_end, size_t colu
             start += RP_MATMUL_CHUNK;
         } while (start < p->k);
     }
-}
-
-/* The same for bf16 operands with b_col == 1: a few rows of b at a time are widened beside, in the first cache. */
-static void FN(thin_part_bf16)(const rp_matmul *p, size_t row, size_t rows, size_t column, size_t columns, size_t start,
-                               size_t k)
-{
-    enum { COLUMNS = 4096 / sizeof(T) };
-    const uint16_t *a = (const uint16_t *)p->a + (ptrdiff_t)row * p->a_row + (ptrdiff_t)start * p->a_col;
-    const uint16_t *b = (const uint16_t *)p->b + (ptrdiff_t)start * p->b_row + (ptrdiff_t)column;
-    T sum[THIN_ROWS * COLUMNS] = {0}, wide_b[FN(THIN_STEPS)][COLUMNS], wide_a[THIN_ROWS][FN(THIN_STEPS)];
-
-    for (size_t l = 0; l < k; l += FN(THIN_STEPS)) {
-        const size_t steps = k - l < FN(THIN_STEPS) ? k - l : FN(THIN_STEPS);
-
-        for (size_t s = 0; s < steps; s++) {
-            const uint16_t *from = b + (ptrdiff_t)(l + s) * p->b_row;
-
-            for (size_t j = 0; j < columns; j += 64 / sizeof *from)
-                __builtin_prefetch(from + (ptrdiff_t)FN(THIN_STEPS) * p->b_row + j, 0, 2);
-            RP_EACH(j, columns) wide_b[s][j] = rp_f32_of_bf16(from[j]);
-            for (size_t i = 0; i < rows; i++)
-                wide_a[i][s] = rp_f32_of_bf16(a[(ptrdiff_t)i * p->a_row + (ptrdiff_t)(l + s) * p->a_col]);
-        }
-        for (size_t i = 0; i < rows; i++)
-            if (steps == FN(THIN_STEPS))
-                FN(thin_steps)
-        (1, FN(THIN_STEPS), sum + i * COLUMNS, COLUMNS, wide_a[i], 0, 1, wide_b[0], COLUMNS, columns);
-        else for (size_t s = 0; s < steps; s++)
-            FN(thin_steps)(1, 1, sum + i * COLUMNS, COLUMNS, &wide_a[i][s], 0, 1, wide_b[s], COLUMNS, columns);
-    }
-    for (size_t i = 0; i < rows; i++)
-        for (size_t j = 0; j < columns; j++) {
-            T *at = (T *)p->y + (ptrdiff_t)(row + i) * p->y_row + (ptrdiff_t)(column + j) * p->y_col;
-
-            *at = start == 0 ? sum[i * COLUMNS + j] : *at + sum[i * COLUMNS + j];
-        }
-}
-
-static void FN(thin_bf16)(const rp_matmul *p, size_t row, size_t row_end, size_t column, size_t column_end)
-{
-    const size_t width = 4096 / sizeof(T);
-
-    for (; column < column_end; column += width)
-        for (size_t start = 0; start == 0 || start < p->k; start += RP_MATMUL_CHUNK)
-            FN(thin_part_bf16)
-    (p, row, row_end - row, column, column_end - column < width ? column_end - column : width, start,
-     p->k - start < RP_MATMUL_CHUNK ? p->k - start : RP_MATMUL_CHUNK);
 }
 
 #undef WIDTH

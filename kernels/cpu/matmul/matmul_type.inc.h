@@ -4,7 +4,7 @@
  * blocking along k is the contract's own chunk.
  *
  * Parameters, from kernels/type_f32.h or type_f64.h: T the type of the elements, FN(name) the name of its variant.
- * For levels with vectors. Before it: nothing. Gives FN(block), FN(block_of). */
+ * For levels with vectors. Before it: nothing. Gives FN(block). */
 #if !defined(T) || !defined(FN)
 #error "a template: include one of kernels/type_f32.h and kernels/type_f64.h before it"
 #endif
@@ -141,7 +141,6 @@ typedef struct FN(part) {
     const rp_matmul *p;
     size_t row, tiles, base, extra;
     size_t start, k; /* the chunk */
-    bool bf16;       /* the operands are, and are widened while they are packed */
     T *packed_b, *packed_a;
     size_t room_b, room_a; /* columns; elements */
     bool in_place;         /* rows of a are read where they lie */
@@ -186,22 +185,12 @@ static FN(supply) FN(supply_of)(const FN(part) * w, size_t columns)
 {
     const ptrdiff_t b_row = w->p->b_row;
 
-    if (w->p->b_col != 1 || columns != PANEL || w->bf16)
+    if (w->p->b_col != 1 || columns != PANEL || w->p->b_half)
         return FN(APART);
     if (w->tiles == 1 || b_row == (ptrdiff_t)PANEL)
         return FN(IN_PLACE);
     /* a few tiles over a matrix that the first cache holds */
     return w->tiles <= 4 && b_row > 0 && (size_t)b_row * w->k <= 16384 / sizeof(T) ? FN(IN_PLACE) : FN(FUSED);
-}
-
-/* FN(pack) of an operand, from element `from` on. */
-static void FN(pack_operand)(const FN(part) * w, T *to, size_t to_step, const void *operand, ptrdiff_t from,
-                             ptrdiff_t across, ptrdiff_t along, size_t count)
-{
-    if (w->bf16)
-        FN(pack_bf16)(to, to_step, to_step, (const uint16_t *)operand + from, across, along, count, w->k);
-    else
-        FN(pack)(to, to_step, to_step, (const T *)operand + from, across, along, count, w->k);
 }
 
 /* Tiles [tile, tile_end) of one panel. */
@@ -210,16 +199,16 @@ static void FN(panel)(const FN(part) * w, size_t tile, size_t tile_end, size_t c
     const rp_matmul *p = w->p;
     const FN(supply) supply = FN(supply_of)(w, columns);
     const ptrdiff_t from_b = (ptrdiff_t)w->start * p->b_row + (ptrdiff_t)column * p->b_col;
-    const T *b = w->bf16 ? NULL : (const T *)p->b + from_b, *packed_a = w->packed_a;
+    const T *b = p->b_half ? NULL : (const T *)p->b + from_b, *packed_a = w->packed_a; /* bf16 is packed first */
     const bool aside = columns % WIDTH != 0 || p->y_col != 1;
     bool fuse = supply == FN(FUSED) && tile == 0 && !aside;
 
     if (tile == 0 && !fuse && supply != FN(IN_PLACE))
-        FN(pack_operand)(w, packed, PANEL, p->b, from_b, p->b_col, p->b_row, columns);
+        FN(pack_from)(packed, PANEL, p->b, p->b_half, from_b, p->b_col, p->b_row, columns, w->k);
     for (; tile < tile_end; tile++, fuse = false) {
         const size_t row = FN(tile_start)(w, tile), rows = FN(tile_start)(w, tile + 1) - row;
         const bool as_it_lies = fuse || supply == FN(IN_PLACE);
-        const T *a = w->bf16 ? NULL : (const T *)p->a + (ptrdiff_t)row * p->a_row + (ptrdiff_t)w->start * p->a_col;
+        const T *a = p->a_half ? NULL : (const T *)p->a + (ptrdiff_t)row * p->a_row + (ptrdiff_t)w->start * p->a_col;
         const T *next_panel = packed + PANEL * RP_MATMUL_CHUNK + (tile_end - tile) % 2 * WIDTH * w->k;
         const T *ahead = w->in_place && column == w->column ? a + (ptrdiff_t)rows * p->a_row
                          : supply == FN(IN_PLACE)           ? a + (ptrdiff_t)p->m * p->a_row
@@ -253,8 +242,9 @@ static void FN(pack_rows)(const FN(part) * w, size_t tile, size_t tile_end)
     for (; tile < tile_end; tile++) {
         const size_t row = FN(tile_start)(w, tile), rows = FN(tile_start)(w, tile + 1) - row;
 
-        FN(pack_operand)
-        (w, to, rows, p->a, (ptrdiff_t)row * p->a_row + (ptrdiff_t)w->start * p->a_col, p->a_row, p->a_col, rows);
+        FN(pack_from)
+        (to, rows, p->a, p->a_half, (ptrdiff_t)row * p->a_row + (ptrdiff_t)w->start * p->a_col, p->a_row, p->a_col,
+         rows, w->k);
         to += rows * w->k;
     }
 }
@@ -265,7 +255,7 @@ static bool FN(reads_in_place)(const FN(part) * w, size_t columns)
 {
     const bool apart = w->p->a_row % (ptrdiff_t)(4096 / sizeof(T)) != 0;
 
-    if (w->bf16)
+    if (w->p->a_half)
         return false;
     if (w->p->a_row == 1)
         return columns <= PANEL;
@@ -318,18 +308,20 @@ static void FN(packed_on_stack)(FN(part) * w, size_t column, size_t column_end)
     FN(packed)(w, column, column_end);
 }
 
-static void FN(block_of)(const rp_matmul *p, bool bf16, size_t row, size_t row_end, size_t column, size_t column_end)
+/* Whether the kernels of few rows take the product. */
+static bool FN(is_thin)(const rp_matmul *p, size_t rows)
+{
+    return rows <= THIN_ROWS && (p->b_col == 1 || p->b_row == 1);
+}
+
+static void FN(block)(const rp_matmul *p, size_t row, size_t row_end, size_t column, size_t column_end)
 {
     const size_t rows = row_end - row, tiles = (rows + TILE_ROWS - 1) / TILE_ROWS;
-    FN(part) w = {.p = p, .row = row, .tiles = tiles, .base = rows / tiles, .extra = rows % tiles, .bf16 = bf16};
+    FN(part) w = {.p = p, .row = row, .tiles = tiles, .base = rows / tiles, .extra = rows % tiles};
     T *block;
 
-    if (!bf16 && rows <= THIN_ROWS && (p->b_col == 1 || p->b_row == 1)) {
+    if (FN(is_thin)(p, rows)) {
         (p->b_col == 1 ? FN(thin) : FN(across))(p, row, row_end, column, column_end);
-        return;
-    }
-    if (bf16 && rows <= THIN_ROWS && p->b_col == 1) {
-        FN(thin_bf16)(p, row, row_end, column, column_end);
         return;
     }
     if (rows > THIN_ROWS && (column_end - column) * p->k >= LARGE_B / sizeof(T))
@@ -345,11 +337,6 @@ static void FN(block_of)(const rp_matmul *p, bool bf16, size_t row, size_t row_e
     w.room_a = A_BYTES / sizeof(T) - WIDTH;
     FN(packed)(&w, column, column_end);
     rp_scratch_return(block);
-}
-
-static void FN(block)(const rp_matmul *p, size_t row, size_t row_end, size_t column, size_t column_end)
-{
-    FN(block_of)(p, false, row, row_end, column, column_end);
 }
 
 #undef PANEL

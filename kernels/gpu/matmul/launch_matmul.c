@@ -18,6 +18,7 @@ typedef struct operand {
     int64_t side_stride, k_stride;
     int64_t batch[AXES];
     size_t side;
+    bool half; /* bf16 */
 } operand;
 
 typedef struct product {
@@ -26,7 +27,7 @@ typedef struct product {
     int64_t y_row, y_col, y_batch[AXES];
     uint32_t batch[AXES];
     size_t m, n, k, count; /* count: products of the batch */
-    rp_dtype dtype;        /* of the operands */
+    rp_dtype dtype;        /* of the operands; of bf16 with binary32 that, and the bf16 one is laid out anew as such */
 } product;
 
 typedef struct tile {
@@ -53,8 +54,8 @@ static bool product_of(product *p, const rp_kernel_args *args)
 
     if (r > AXES)
         return false;
-    *p = (product){.a = {a->data, a->stride[r], a->stride[r + 1], {0}, y->shape[r]},
-                   .b = {b->data, b->stride[r + 1], b->stride[r], {0}, y->shape[r + 1]},
+    *p = (product){.a = {a->data, a->stride[r], a->stride[r + 1], {0}, y->shape[r], a->dtype == RP_BF16},
+                   .b = {b->data, b->stride[r + 1], b->stride[r], {0}, y->shape[r + 1], b->dtype == RP_BF16},
                    .y = y->data,
                    .y_row = y->stride[r],
                    .y_col = y->stride[r + 1],
@@ -62,7 +63,7 @@ static bool product_of(product *p, const rp_kernel_args *args)
                    .n = y->shape[r + 1],
                    .k = a->shape[r + 1],
                    .count = 1,
-                   .dtype = a->dtype};
+                   .dtype = a->dtype == b->dtype ? a->dtype : RP_F32};
     for (int d = 0; d < AXES; d++) {
         const int from = d - (AXES - r);
 
@@ -187,7 +188,7 @@ static void pack(rp_gpu_queue *queue, const product *p, operand *o, float *to)
     o->data = to;
     o->side_stride = along_k ? (int64_t)l.pitch : 1;
     o->k_stride = along_k ? 1 : (int64_t)l.pitch;
-    rp_gpu_run(queue, p->dtype == RP_BF16 ? "rp_gpu_matmul_pack_bf16" : "rp_gpu_matmul_pack_f32",
+    rp_gpu_run(queue, o->half ? "rp_gpu_matmul_pack_bf16" : "rp_gpu_matmul_pack_f32",
                (rp_gpu_grid){(uint32_t)(wanted < most ? wanted : most), 1, 1, PACK_THREADS, 0}, &params, sizeof params);
 }
 
@@ -198,10 +199,12 @@ static size_t packed_bytes(const product *p, const operand *o)
     return l.products * l.rows * l.pitch * sizeof(float);
 }
 
-/* Whether a tile that is not free takes the operand as it is. */
-static bool lies_well(const product *p, const operand *o)
+/* Whether the tile takes the operand as it is. */
+static bool lies_well(const product *p, const tile *t, const operand *o)
 {
-    return p->dtype == RP_F32 && (is_wide(o, sizeof(float)) || o->k_stride == 1);
+    if (t->free)
+        return !o->half || p->dtype == RP_BF16;
+    return !o->half && (is_wide(o, sizeof(float)) || o->k_stride == 1);
 }
 
 static bool y_is_wide(const product *p, unsigned vec)
@@ -288,9 +291,9 @@ typedef struct plan {
 } plan;
 
 /* Laid out anew an operand has a stride of its own: its rows' pitch. */
-static bool packs(const product *p, const operand *o)
+static bool packs(const product *p, const tile *t, const operand *o)
 {
-    return lies_well(p, o) || fits((int64_t)layout_of(p, o).pitch);
+    return lies_well(p, t, o) || fits((int64_t)layout_of(p, o).pitch);
 }
 
 /* false: the kernels do not take it. */
@@ -312,12 +315,10 @@ static bool plan_of(const rp_gpu_queue *queue, plan *l, const rp_kernel_args *ar
     if (l->chunks > 1)
         l->bytes_parts = l->chunks * p->count * p->m * p->n * (p->dtype == RP_F64 ? sizeof(double) : sizeof(float));
     l->bytes_parts = blocks(l->bytes_parts, ROW_BYTES) * ROW_BYTES;
-    if (!l->t->free) {
-        if (!packs(p, &p->a) || !packs(p, &p->b))
-            return false;
-        l->bytes_a = lies_well(p, &p->a) ? 0 : packed_bytes(p, &p->a);
-        l->bytes_b = lies_well(p, &p->b) ? 0 : packed_bytes(p, &p->b);
-    }
+    if (!packs(p, l->t, &p->a) || !packs(p, l->t, &p->b))
+        return false;
+    l->bytes_a = lies_well(p, l->t, &p->a) ? 0 : packed_bytes(p, &p->a);
+    l->bytes_b = lies_well(p, l->t, &p->b) ? 0 : packed_bytes(p, &p->b);
     return true;
 }
 

@@ -21,15 +21,20 @@ int __wrap_fsync(int fd)
     return 0;
 }
 
+static bool mixed; /* models are in mixed precision */
+
 static rp_nn *model_new(rp_nn_forward *model, bool eager, uint64_t seed)
 {
     rp_nn *nn = NULL;
 
-    OK(rp_nn_new(
-        &nn,
-        &(rp_nn_options){
-            .model = model, .batches = {.batch = MODEL_BATCH}, .seed = seed, .eager = eager, .run = {.threads = 1}},
-        ERR));
+    OK(rp_nn_new(&nn,
+                 &(rp_nn_options){.model = model,
+                                  .batches = {.batch = MODEL_BATCH},
+                                  .seed = seed,
+                                  .eager = eager,
+                                  .mixed = mixed,
+                                  .run = {.threads = 1}},
+                 ERR));
     OK(model_rows(nn, ERR));
     return nn;
 }
@@ -69,6 +74,30 @@ static void one_archive_eager_compiled_and_resumed(void **state)
         assert_string_equal(id[0], id[1]);
         assert_string_equal(id[0], id[2]);
     }
+}
+
+/* The same archives from eager and compiled steps and over a resumption; replayed by another level and other threads.
+ */
+static void mixed_precision_is_recorded_and_replayed(void **state)
+{
+    char plain[RP_DIGEST_HEX], id[RP_DIGEST_HEX];
+    rp_nn *nn = model_new(model_of_images, false, 3);
+    rp_archive *archive = NULL;
+    rp_job *job = NULL;
+
+    OK(rp_nn_record(nn, NULL, ERR));
+    train(nn, 7);
+    OK(rp_nn_archive(nn, "nn.reprise", NULL, plain, ERR));
+    rp_nn_free(nn);
+    mixed = true;
+    one_archive_eager_compiled_and_resumed(state);
+    OK(rp_archive_open(&archive, "nn.reprise", ERR));
+    OK(rp_replay(archive, &(rp_job_options){.threads = 3, .level = "ref"}, &job, ERR));
+    (void)snprintf(id, sizeof id, "%s", job->archive_id);
+    mixed = false;
+    assert_string_not_equal(id, plain);
+    rp_job_free(job);
+    rp_archive_close(archive);
 }
 
 static void an_archive_of_another_training_is_refused(void **state)
@@ -385,6 +414,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_archive_eager_compiled_and_resumed),
+        cmocka_unit_test(mixed_precision_is_recorded_and_replayed),
         cmocka_unit_test(checkpoints_parents_and_parts),
         cmocka_unit_test(an_archive_of_another_training_is_refused),
         cmocka_unit_test(weights_go_to_a_file_and_come_back),

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Mixed precision (CONTRACT 11.8): what a gradient rule reads of the forward pass is brought to bf16, which is what a
+ * plan keeps until the rule's turn, and widened again for the rule. */
+#include "core/program/grads.h"
+#include "core/program/sweep.h"
+
+/* What made x; NULL: an input of the program. */
+static const rp_instr *maker_of(rp_tensor x)
+{
+    const rp_program *p = x.graph->program;
+    const uint32_t k = p->maker[x.value];
+
+    return k == RP_NO_INSTR ? NULL : &p->instr[k];
+}
+
+/* x in the form that it was made in: chains can join there. */
+static rp_tensor as_made(rp_tensor x)
+{
+    for (const rp_instr *maker = maker_of(x); maker && maker->op == rp_op_get(RP_OP_reshape); maker = maker_of(x))
+        x = rp_graph_tensor(x.graph, maker->in[0]);
+    return x;
+}
+
+/* x as bf16; x itself where there is nothing to gain: inputs, which are kept anyhow, single elements, other types. */
+static rp_tensor halved(rp_tensor x)
+{
+    const rp_instr *maker;
+    rp_tensor made, half;
+    rp_type type;
+
+    if (!rp_tensor_ok(x) || rp_tensor_type(x)->dtype != RP_F32 || rp_type_count(rp_tensor_type(x)) == 1)
+        return x;
+    type = *rp_tensor_type(x);
+    made = as_made(x);
+    maker = maker_of(made);
+    if (!maker)
+        return x;
+    half = maker->op == rp_op_get(RP_OP_cast) ? rp_graph_tensor(x.graph, maker->in[0]) : made;
+    if (rp_tensor_type(half)->dtype != RP_BF16)
+        half = rp_cast(made, RP_BF16);
+    return made.value == x.value ? half : rp_reshape(half, type.rank, type.shape);
+}
+
+static rp_tensor widened(rp_tensor x)
+{
+    rp_tensor half = halved(x);
+
+    return half.value == x.value || !rp_tensor_ok(half) ? x : rp_cast(half, RP_F32);
+}
+
+/* Which large values a rule reads that may wait for it as bf16: where rounding them is as small an error in the
+ * gradient.
+ */
+enum {
+    FIRST = 1, /* operand 0 */
+    PAIR = 2,  /* operands 0 and 1, each for the gradient of the other */
+    THREE = 3, /* operands 0, 1 and 2 */
+    OPERANDS = 3,
+    RESULT = 4
+};
+static const unsigned char halves[RP_OP_COUNT] = {
+    [RP_OP_relu] = FIRST,     [RP_OP_leaky_relu] = FIRST,       [RP_OP_gelu] = FIRST,       [RP_OP_tanh] = RESULT,
+    [RP_OP_sigmoid] = RESULT, [RP_OP_silu] = FIRST | RESULT,    [RP_OP_mul] = PAIR,         [RP_OP_matmul] = PAIR,
+    [RP_OP_conv2d] = PAIR,    [RP_OP_conv2d_winograd] = PAIR,   [RP_OP_attention] = THREE,  [RP_OP_layer_norm] = FIRST,
+    [RP_OP_rms_norm] = FIRST, [RP_OP_batch_norm_train] = FIRST, [RP_OP_group_norm] = FIRST,
+};
+
+/* A product of two matrices reads bf16 as fast as binary32; many small ones do not. */
+static bool takes_halves(const rp_op *op, const rp_tensor *in)
+{
+    return op == rp_op_get(RP_OP_matmul) && rp_tensor_ok(in[0]) && rp_tensor_ok(in[1]) &&
+           rp_tensor_type(in[0])->rank == 2 && rp_tensor_type(in[1])->rank == 2;
+}
+
+void rp_sweep_halve(const rp_op *op, const bool *need, rp_tensor *in, rp_tensor *out)
+{
+    rp_tensor (*brought)(rp_tensor) = takes_halves(op, in) ? halved : widened;
+    const unsigned which = halves[rp_op_index(op)], operands = which & OPERANDS;
+
+    for (size_t i = 0; i < operands; i++)
+        if (operands != PAIR || need[1 - i])
+            in[i] = brought(in[i]);
+    if (which & RESULT)
+        out[0] = brought(out[0]);
+}
