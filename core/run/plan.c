@@ -331,7 +331,9 @@ rp_status rp_plan_new_function(rp_plan **out, const rp_function *function, rp_de
     plan->device = device;
     plan->passes = RP_PASSES;
     plan->stored = stored;
-    status = make(plan, NULL, err);
+    status = lay_out(plan, NULL, err);
+    if (status == RP_OK)
+        status = rp_plan_bind(plan, err);
     if (status != RP_OK)
         rp_plan_free(plan);
     else
