@@ -48,9 +48,32 @@ static rp_tensor widened(rp_tensor x)
     return half.value == x.value || !rp_tensor_ok(half) ? x : rp_cast(half, RP_F32);
 }
 
-/* Which large values a rule reads that may wait for it as bf16: where rounding them is as small an error in the
- * gradient.
- */
+/* The attributes of what turned rows into columns, if x came by that. NULL: it did not. */
+static const rp_attr *turned(rp_tensor x)
+{
+    const rp_instr *maker = rp_tensor_ok(x) ? maker_of(x) : NULL;
+    const rp_attr *permutation;
+
+    if (!maker || maker->op != rp_op_get(RP_OP_transpose))
+        return NULL;
+    permutation = &RP_AT(maker->attr, transpose, permutation);
+    return permutation->n && permutation->list[permutation->n - 1] != permutation->n - 1 ? maker->attr : NULL;
+}
+
+/* What a rule reads in the place of x, as bf16 or widened. Of columns the rows are converted, which lie in order. */
+static rp_tensor brought(rp_tensor x, bool half)
+{
+    const rp_attr *attr = turned(x);
+    rp_tensor rows, other;
+
+    if (!attr)
+        return half ? halved(x) : widened(x);
+    rows = rp_graph_tensor(x.graph, maker_of(x)->in[0]);
+    other = half ? halved(rows) : widened(rows);
+    return other.value == rows.value ? x : grad_emit(RP_OP_transpose, attr, &other, 1);
+}
+
+/* Which values that a rule reads may wait for it as bf16: where rounding them is as small an error in the gradient. */
 enum {
     FIRST = 1, /* operand 0 */
     PAIR = 2,  /* operands 0 and 1, each for the gradient of the other */
@@ -74,12 +97,12 @@ static bool takes_halves(const rp_op *op, const rp_tensor *in)
 
 void rp_sweep_halve(const rp_op *op, const bool *need, rp_tensor *in, rp_tensor *out)
 {
-    rp_tensor (*brought)(rp_tensor) = takes_halves(op, in) ? halved : widened;
+    const bool half = takes_halves(op, in);
     const unsigned which = halves[rp_op_index(op)], operands = which & OPERANDS;
 
     for (size_t i = 0; i < operands; i++)
         if (operands != PAIR || need[1 - i])
-            in[i] = brought(in[i]);
+            in[i] = brought(in[i], half);
     if (which & RESULT)
-        out[0] = brought(out[0]);
+        out[0] = brought(out[0], half);
 }

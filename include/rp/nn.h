@@ -76,9 +76,10 @@ typedef struct rp_nn_options {
     rp_nn_batches batches;
     uint64_t seed; /* of initial values, orders of rows, dropout and all other draws */
     bool eager;    /* steps are written anew each time, for models whose C looks at values. Never changes a bit. */
-    bool mixed;    /* mixed precision (CONTRACT 11.8, 16.5): linear layers round what they are given to bf16, and what
-                      waits    for the gradients waits as bf16: half the memory of activations. Parameters, moments, norms,
-                      losses and    sums are f32. Other bits than without, and as fixed. */
+    /* Mixed precision (CONTRACT 11.8, 16.5): linear layers round what they are given to bf16, and what waits for the
+     * gradients waits as bf16: half the memory of activations. Parameters, moments, norms, losses and sums are f32.
+     * Other bits than without, and as fixed. */
+    bool mixed;
     rp_run_options run;
 } rp_nn_options;
 

@@ -94,12 +94,16 @@ static void matmul_run(const rp_kernel_args *args, size_t begin, size_t end)
 {
     const bool a_half = args->in[0].dtype == RP_BF16, b_half = args->in[1].dtype == RP_BF16;
 
-    if (args->out[0].dtype == RP_F64)
+    if (args->out[0].dtype == RP_F64) /* each call names its function: a GPU has no pointers to them */
         rp_matmul_run(args, begin, end, rows_f64);
+    else if (a_half && b_half)
+        rp_matmul_run(args, begin, end, rows_bf16);
     else if (a_half)
-        rp_matmul_run(args, begin, end, b_half ? rows_bf16 : rows_bf16_f32);
+        rp_matmul_run(args, begin, end, rows_bf16_f32);
+    else if (b_half)
+        rp_matmul_run(args, begin, end, rows_f32_bf16);
     else
-        rp_matmul_run(args, begin, end, b_half ? rows_f32_bf16 : rows_f32);
+        rp_matmul_run(args, begin, end, rows_f32);
 }
 
 RP_DEFINE_KERNEL(matmul, rp_matmul_items, matmul_run, rp_matmul_cost);

@@ -134,6 +134,8 @@ static inline void FN(pack_half)(T *to, size_t to_step, size_t width, const void
         if (across == 1 && count == PANEL) {
             FN(vec_store)(to, FN(operand_vec)(from, 0, true));
             FN(vec_store)(to + WIDTH, FN(operand_vec)(from, WIDTH, true));
+        } else if (across == 1) {
+            RP_EACH(i, count) to[i] = FN(operand_at)(from, (ptrdiff_t)i, true);
         } else {
             for (size_t i = 0; i < count; i++)
                 to[i] = FN(operand_at)(from, (ptrdiff_t)i * across, true);

@@ -45,7 +45,7 @@ static const char *const recipes[] = {
     "reprise: 1\n"
     "data: {" TABLE ", test_csv: b.csv, group: g}\n"
     "model: {image: [8, 8, 1], conv: [{filters: 2, kernel: 3}], hidden: []}\n"
-    "train: {epochs: 2, optimizer: {kind: adam}, schedule: {kind: cosine}, task: classification}\n"
+    "train: {epochs: 2, precision: mixed, optimizer: {kind: adam}, schedule: {kind: cosine}, task: classification}\n"
     "record: {checkpoint_every: 5}\n"
     "parent: {archive: p.reprise}\n",
     "reprise: 1\ndata: {" TABLE ", exposure: e}\ntrain: {task: regression, solver: exact, family: poisson}\n",

@@ -292,6 +292,26 @@ static void writing_of_the_yaml_does_not_change_the_recipe(void **state)
     rp_recipe_free(b);
 }
 
+/* A recipe that says nothing of it resolves as it always did. */
+static void precision_is_written_where_it_is_mixed(void **state)
+{
+    rp_recipe *none = parse(LEAST "train: {solver: gradient}\n"), *wide = parse(LEAST "train: {precision: f32}\n");
+    rp_recipe *mixed = parse(LEAST "train: {precision: mixed}\n");
+    char *a = written(none), *b = written(wide), *c = written(mixed);
+    const char *const told[] = {"train.precision", "mixed"};
+
+    (void)state;
+    assert_string_equal(a, b);
+    assert_true(!wide->train.mixed && mixed->train.mixed && strstr(c, "\"precision\":\"mixed\"") != NULL);
+    assert_refused(LEAST "train: {precision: bf16}\n", strlen(LEAST "train: {precision: bf16}\n"), told, 2);
+    rp_free(a);
+    rp_free(b);
+    rp_free(c);
+    rp_recipe_free(none);
+    rp_recipe_free(wide);
+    rp_recipe_free(mixed);
+}
+
 typedef struct mistake {
     const char *yaml;
     const char *fragments[4]; /* what the error must say */
@@ -596,6 +616,7 @@ int main(void)
         cmocka_unit_test(an_algorithm_is_chosen_for_layers_that_fit),
         cmocka_unit_test(resolved_json_gives_the_same_recipe_back),
         cmocka_unit_test(writing_of_the_yaml_does_not_change_the_recipe),
+        cmocka_unit_test(precision_is_written_where_it_is_mixed),
         cmocka_unit_test(each_mistake_gets_one_clear_error),
         cmocka_unit_test(hostile_sizes_are_refused_within_bounds),
         cmocka_unit_test(json_that_is_not_a_resolved_recipe_is_refused),
