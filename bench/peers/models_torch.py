@@ -14,6 +14,7 @@ with 1 where those are apart."""
 import argparse
 import math
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -83,16 +84,20 @@ class Side:
         self.told = self.process.stdout.readline()
 
     def ask(self, mode, steps):
-        time.sleep(0.02)  # the other side's workers look on for a while before they sleep
+        """Stopped between its turns: ONNX Runtime's workers go on looking for work, on a processor that others measure."""
+        self.process.send_signal(signal.SIGCONT)
         self.process.stdin.write("%s %d\n" % (mode, steps))
         self.process.stdin.flush()
-        return [float(x) for x in self.process.stdout.readline().split()]
+        found = [float(x) for x in self.process.stdout.readline().split()]
+        self.process.send_signal(signal.SIGSTOP)
+        return found
 
     def peak(self):
         with open("/proc/%d/status" % self.process.pid) as status:
             return int(next(line for line in status if line.startswith("VmHWM")).split()[1]) / 1024
 
     def close(self):
+        self.process.send_signal(signal.SIGCONT)
         self.process.stdin.close()
         if self.process.wait():
             sys.exit("models: a side ended with %d" % self.process.returncode)
@@ -102,7 +107,8 @@ def start(options, name, threads, path):
     """Our modes and the peers', and the side of each."""
     ours = ["answer"] if options.answer else ["compiled", "eager"] + (["recorded", "rolling"] if options.recorded else [])
     what = "torch-answer" if options.answer else "torch"
-    torch = [what] + ([what + "-last"] if name in ("resnet", "unet") else []) + ([what + "-compile"] if options.compile else [])
+    torch = [what] + ([what + "-last"] if name in ("resnet", "unet") else [])
+    torch += [mode + "-compile" for mode in torch] if options.compile else []
     peers = {os.path.join(HERE, "models_torch.py"): torch}
     if options.jax and not options.answer:
         peers[os.path.join(HERE, "models_jax.py")] = ["jax"]
