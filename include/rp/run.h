@@ -27,6 +27,9 @@ typedef struct rp_run_options {
      * says by which library, driver and chip, and is replayed by these alone. */
     const char *pinned;
     uint64_t pinned_workspace; /* bytes that the library may have, at most 2^30; 0: 2^25; with pinned alone */
+    /* Takes what rp_print shows, lines with their ends, in the thread that makes the step; NULL: stderr does. */
+    void (*print)(void *self, const char *text);
+    void *print_self;
 } rp_run_options;
 
 /* The names that `device` may be: "cpu", then others; NULL beyond the last. */
