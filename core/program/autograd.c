@@ -198,13 +198,14 @@ bool rp_sweep_begin(rp_sweep *s, rp_graph *graph, size_t first, const rp_tensor 
 void rp_sweep_run(rp_sweep *s)
 {
     for (size_t k = s->last; k-- > s->first && s->graph->status == RP_OK;) {
-        const size_t made = s->graph->program->n_values;
+        const size_t made = s->graph->program->n_values, instrs = s->graph->program->n_instrs;
 
         if (is_visited(s, &s->graph->program->instr[k])) {
             if (s->graph->program->instr[k].region)
                 rp_region_visit(s, k);
             else
                 visit(s, k);
+            rp_program_mark_like(s->graph->program, instrs, s->graph->program->instr[k].mark);
         }
         pass(s, k, made);
     }

@@ -63,6 +63,10 @@ rp_status rp_function_new(rp_function **out, rp_program *body, rp_error *err)
     *out = NULL;
     if (status == RP_OK)
         status = check_outputs(body, err);
+    if (status == RP_OK && body->n_prints)
+        status = rp_fail(err, RP_ESHAPE,
+                         "function: rp_print of %s inside it: return the value, and print what the region gives",
+                         body->print[0].name);
     if (status == RP_OK) {
         f->body = body;
         f->depth = depth_of(body);

@@ -57,6 +57,7 @@ void rp_graph_reset(rp_graph *graph)
     rp_program_clear(graph->program);
     graph->status = RP_OK;
     graph->placed = graph->swept = false;
+    graph->marked = 0;
     graph->epoch++;
 }
 
@@ -67,6 +68,8 @@ void rp_site(const char *file, int line, const char *call)
     rp_error found;
 
     at_work = NULL;
+    if (graph && graph->status == RP_OK)
+        rp_graph_mark(graph, file, line);
     if (!graph || graph->status == RP_OK || graph->placed)
         return;
     found = graph->error;

@@ -39,6 +39,13 @@ typedef struct rp_graph_watch {
     void (*end)(void *self, const rp_graph *graph, const rp_instr *instr);
 } rp_graph_watch;
 
+/* Where what is printed goes, and which step it is of. */
+typedef struct rp_print_to {
+    void (*print)(void *self, const char *text); /* NULL: stderr */
+    void *self;
+    const uint64_t *step;
+} rp_print_to;
+
 struct rp_graph {
     struct rp_memo *memo; /* while gradients are appended (core/program/sweep.h) */
     rp_program *program;
@@ -53,6 +60,8 @@ struct rp_graph {
     size_t n_late, cap_late;
     rp_graph_regions regions;
     const rp_graph_watch *watch; /* borrowed; NULL: nobody */
+    size_t marked;               /* instructions before it have their marks, as far as they get any */
+    rp_print_to print_to;        /* of a run's: where rp_print goes */
     rp_status status;            /* the first error; everything after it is skipped */
     rp_error error;
     uint32_t epoch; /* handles of an earlier epoch are refused */
@@ -61,6 +70,8 @@ struct rp_graph {
 
 rp_graph *rp_graph_new(rp_device *device); /* NULL: out of memory */
 void rp_graph_free(rp_graph *graph);
+/* The caller's call that ended now stands there: a mark for what it appended. */
+void rp_graph_mark(rp_graph *graph, const char *file, int line);
 /* Forgets program and values, and starts a new epoch. */
 void rp_graph_reset(rp_graph *graph);
 /* The graph that this thread works on, for rp_site; every call that may fail says so before it does. */

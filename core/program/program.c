@@ -30,6 +30,7 @@ static void instr_free(rp_instr *instr)
 {
     rp_free((void *)instr->attr);
     rp_region_free(instr->region);
+    rp_mark_release(instr->mark);
 }
 
 void rp_program_clear(rp_program *p)
@@ -38,7 +39,7 @@ void rp_program_clear(rp_program *p)
         instr_free(&p->instr[i]);
     rp_index_clear(&p->input_index);
     rp_index_clear(&p->output_index);
-    p->n_values = p->n_inputs = p->n_instrs = p->n_outputs = 0;
+    p->n_values = p->n_inputs = p->n_instrs = p->n_outputs = p->n_prints = 0;
     p->executed = p->compared = 0;
 }
 
@@ -52,6 +53,7 @@ void rp_program_free(rp_program *p)
     rp_free(p->input);
     rp_free(p->instr);
     rp_free(p->output);
+    rp_free(p->print);
     rp_index_free(&p->input_index);
     rp_index_free(&p->output_index);
     rp_free(p);
@@ -518,14 +520,18 @@ rp_status rp_program_copy_instr(rp_program *copy, const rp_program *p, const rp_
     rp_type *type;
     rp_status status;
 
-    if (!instr->region)
-        return rp_program_add_instr(copy, instr->op, instr->attr, instr->in, instr->n_in, ignored, err);
+    if (!instr->region) {
+        status = rp_program_add_instr(copy, instr->op, instr->attr, instr->in, instr->n_in, ignored, err);
+        rp_program_mark_like(copy, copy->n_instrs - (status == RP_OK), instr->mark);
+        return status;
+    }
     type = rp_reallocarray(NULL, (size_t)instr->n_out, sizeof *type);
     if (!type)
         return rp_no_memory(err);
     for (int i = 0; i < instr->n_out; i++)
         type[i] = p->value[instr->out[i]];
     status = append_region(copy, instr->region, instr->in, instr->n_in, type, (size_t)instr->n_out, err);
+    rp_program_mark_like(copy, copy->n_instrs - (status == RP_OK), instr->mark);
     rp_free(type);
     return status;
 }
@@ -545,6 +551,8 @@ rp_program *rp_program_copy(const rp_program *p)
     }
     for (size_t i = 0; status == RP_OK && i < p->n_outputs; i++)
         status = rp_program_copy_output(copy, &p->output[i], NULL);
+    if (status == RP_OK)
+        status = rp_program_copy_prints(copy, p, NULL);
     if (status != RP_OK) {
         rp_program_free(copy);
         return NULL;

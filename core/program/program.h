@@ -25,6 +25,9 @@ typedef struct rp_output {
     uint32_t value;
 } rp_output;
 
+/* A line of the caller's; shared by the instructions that it appended, and by copies of them. */
+typedef struct rp_mark rp_mark;
+
 typedef struct rp_instr {
     const rp_op *op;
     const rp_attr *attr; /* those that the operation has */
@@ -32,7 +35,14 @@ typedef struct rp_instr {
     uint32_t n_in;
     int n_out;
     rp_region *region; /* call, scan, map, cond, while: the functions executed, owned; else NULL */
+    rp_mark *mark;     /* where the caller stood; NULL: nobody knows. In no text */
 } rp_instr;
+
+/* A value that is printed whenever it was computed (rp_print); in no text. */
+typedef struct rp_print_request {
+    uint32_t value;
+    char name[RP_NAME_MAX];
+} rp_print_request;
 
 enum { RP_NO_INSTR = UINT32_MAX };
 
@@ -50,6 +60,8 @@ struct rp_program {
     rp_output *output;
     size_t n_outputs, cap_outputs;
     rp_index input_index, output_index; /* by kind and name; a function's outputs by value */
+    rp_print_request *print;
+    size_t n_prints;
 };
 
 bool rp_name_valid(const char *name);
@@ -76,6 +88,14 @@ void rp_program_clear(rp_program *p);
 const rp_input *rp_program_find_input(const rp_program *p, rp_input_kind kind, const char *name);
 const rp_input *rp_program_input_of(const rp_program *p, uint32_t value); /* NULL: an instruction makes it */
 const rp_output *rp_program_find_output(const rp_program *p, rp_output_kind kind, const char *name);
+
+const char *rp_mark_file(const rp_mark *mark);
+int rp_mark_line(const rp_mark *mark);
+void rp_mark_release(rp_mark *mark); /* NULL is fine */
+/* Instructions from `from` on that have no mark get this one, which may be NULL. */
+void rp_program_mark_like(rp_program *to, size_t from, rp_mark *mark);
+rp_status rp_program_add_print(rp_program *p, uint32_t value, const char *name, rp_error *err);
+rp_status rp_program_copy_prints(rp_program *copy, const rp_program *p, rp_error *err);
 
 /* Canonical JSON (audit/FORMAT.md, "programs") and back; the parser trusts nothing: it rebuilds through the calls above
  * and so re-derives every type. Errors: RP_EFORMAT, RP_EUNSUPPORTED for an unknown operation, RP_ENOMEM. */

@@ -4,12 +4,14 @@
 
 #include "base/memory.h"
 #include "base/handle.h"
+#include "core/run/look/print.h"
 #include "core/run/run_private.h"
 
 struct rp_compiled {
     uint64_t serial; /* from 1, never reused in a process, unlike addresses */
     rp_run *run;
     rp_program *program;
+    rp_program *planned; /* with what is to be printed; NULL: nothing is, and the plan is that of `program` */
     rp_plan *plan;
     bool *fed;             /* of each input that is a feed: somebody has had it to write to */
     size_t fed_all;        /* the inputs before it are no feeds, or fed */
@@ -27,6 +29,7 @@ void rp_compiled_free(rp_compiled *c)
         c->run->own -= rp_plan_own_bytes(c->plan);
     rp_plan_free(c->plan);
     rp_program_free(c->program);
+    rp_program_free(c->planned);
     rp_free(c->fed);
     rp_free(c->slot);
     rp_free(c->written);
@@ -141,10 +144,12 @@ static rp_status compile(rp_compiled **out, rp_run *run, rp_program *program, bo
     }
     if (status == RP_OK)
         status = look_at(c, err);
+    if (status == RP_OK && program->n_prints)
+        status = rp_print_program(&c->planned, program, err);
     if (status == RP_OK)
         status = find_left(run, &options.memory, err);
     if (status == RP_OK)
-        status = rp_plan_new_with(&c->plan, program, run->device, memory, &options, err);
+        status = rp_plan_new_with(&c->plan, c->planned ? c->planned : program, run->device, memory, &options, err);
     if (status == RP_OK) {
         run->own += rp_plan_own_bytes(c->plan);
         status = check_budget(run, err);
@@ -256,6 +261,21 @@ static rp_status run_plan(rp_compiled *c, rp_error *err)
                            : rp_fail(err, status, "%s (step %llu)", found.text, (unsigned long long)c->run->steps);
 }
 
+/* What the caller wants to see lies behind the program's own outputs. */
+static rp_status show_prints(const rp_compiled *c, rp_error *err)
+{
+    const rp_program *p = c->program;
+    rp_status status = RP_OK;
+
+    for (size_t i = 0; i < p->n_prints && status == RP_OK; i++) {
+        const rp_device_tensor tensor = {p->print[i].name, p->value[p->print[i].value], c->run->device,
+                                         rp_plan_output(c->plan, p->n_outputs + i)};
+
+        status = rp_print_tensor(&c->run->graph->print_to, &tensor, err);
+    }
+    return status;
+}
+
 rp_status rp_compiled_step(rp_compiled *c, rp_error *err)
 {
     rp_status status;
@@ -279,6 +299,10 @@ rp_status rp_compiled_step(rp_compiled *c, rp_error *err)
     rp_plan_set_watch(c->plan, rp_profile_watch(c->run->profile));
     status = run_plan(c, err);
     c->run->given_up = c->run->given_up || (status != RP_OK && rp_plan_mixed(c->plan));
+    if (status == RP_OK && c->planned) {
+        status = show_prints(c, err);
+        c->run->given_up = c->run->given_up || status != RP_OK; /* the states are new, and no record leads to them */
+    }
     if (status == RP_OK)
         status = rp_run_tell(
             c->run,

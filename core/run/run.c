@@ -56,10 +56,14 @@ rp_status rp_run_new(rp_run **out, const rp_run_options *options, rp_error *err)
     if (status == RP_OK) {
         run->arena.device = run->device;
         run->graph = rp_graph_new(run->device);
-        if (run->graph)
-            run->graph->defers = true;
-        status = run->graph ? rp_eager_new(&run->eager, run->graph, run->max_memory ? 0 : RP_PLAN_STORED_MAX, err)
-                            : rp_no_memory(err);
+        if (!run->graph)
+            status = rp_no_memory(err);
+    }
+    if (status == RP_OK) {
+        run->graph->defers = true;
+        run->graph->print_to =
+            (rp_print_to){options ? options->print : NULL, options ? options->print_self : NULL, &run->steps};
+        status = rp_eager_new(&run->eager, run->graph, run->max_memory ? 0 : RP_PLAN_STORED_MAX, err);
     }
     if (status != RP_OK)
         rp_run_free(run);

@@ -32,6 +32,9 @@ typedef struct rp_run_options {
      * do with it is refused when it is compiled, with the least that it could do with. 0: no such limit. Never changes a
      * bit. */
     uint64_t memory;
+    /* Takes what rp_print shows, lines with their ends, in the thread that makes the step; NULL: stderr does. */
+    void (*print)(void *self, const char *text);
+    void *print_self;
 } rp_run_options;
 
 /* The names that `device` may be: "cpu", then others; NULL beyond the last. */

@@ -40,6 +40,12 @@ RP_API void rp_tensor_release(rp_tensor x);
 /* RP_OK, or the first error of the graph. */
 RP_API rp_status rp_graph_status(const rp_graph *graph, rp_error *err);
 
+/* Shows x whenever it is computed: in an eager step at once, in compiled ones when the step is complete, on stderr or
+ * where the run's options say (rp/run.h): name, step, type, how many elements are what, range, mean, deviation, the
+ * first elements. Nothing else changes: not a bit, not the program's text, no id. name, of which 95 bytes count, is the
+ * caller's. A value inside a function is returned and printed outside. */
+RP_API void rp_print(rp_tensor x, const char *name);
+
 /* Where the caller stands. Each call that builds a program is followed by a note of its file, line and name, which goes
  * into the graph's error when that call was the first to fail: "model.c:12: rp_linear: matmul: ...". The macros at the
  * end of this header do it; the calls stay functions, whose addresses can be taken, and -DRP_NO_SITES leaves the notes
@@ -248,6 +254,7 @@ RP_API rp_tensor rp_clip_by_norm(rp_tensor *grad, size_t n, double limit);
 
 /* Calls say where they stand: see rp_site. Written by scripts/sites.py. */
 #if !defined(RP_BUILDING) && !defined(RP_NO_SITES)
+#define rp_print(...) RP_SITE(rp_print, __VA_ARGS__)
 #define rp_fill(...) RP_SITED(rp_fill, __VA_ARGS__)
 #define rp_iota(...) RP_SITED(rp_iota, __VA_ARGS__)
 #define rp_neg(...) RP_SITED(rp_neg, __VA_ARGS__)

@@ -167,7 +167,7 @@ rp_status rp_look_tell_tensor(const rp_look_teller *t, const rp_type *type, cons
     rp_digest_hex(hex, &digest);
     rp_summary_of(&s, type, host);
     rp_buffer_printf(t->text, "digest    %s\n", hex);
-    rp_summary_put(t->text, &s, "");
+    rp_summary_put(t->text, &s, "", true);
     if (set(t->json, "dtype", rp_json_string(rp_dtype_name(type->dtype))) != 0 ||
         set(t->json, "shape", shape_json(type)) != 0 || set(t->json, "digest", rp_json_string(hex)) != 0 ||
         set(t->json, "elements", rp_json_integer((int64_t)s.count)) != 0 ||

@@ -283,6 +283,7 @@ static rp_status copy(rewriting *w, const rp_instr *instr, uint32_t *in, uint32_
         in[i] = w->map[instr->in[i]];
     w->number[w->to->n_instrs] = number;
     status = rp_program_add_instr(w->to, instr->op, instr->attr, in, instr->n_in, out, err);
+    rp_program_mark_like(w->to, w->to->n_instrs - (status == RP_OK), instr->mark);
     for (int i = 0; i < instr->n_out && status == RP_OK; i++)
         w->map[instr->out[i]] = out[i];
     return status;

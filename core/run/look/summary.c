@@ -154,7 +154,7 @@ static void put_first(rp_buffer *out, const rp_summary *s, const char *indent)
     }
 }
 
-void rp_summary_put(rp_buffer *out, const rp_summary *s, const char *indent)
+void rp_summary_put(rp_buffer *out, const rp_summary *s, const char *indent, bool bins)
 {
     char a[RP_DECIMAL_SIZE], b[RP_DECIMAL_SIZE], c[RP_DECIMAL_SIZE], d[RP_DECIMAL_SIZE];
 
@@ -163,6 +163,7 @@ void rp_summary_put(rp_buffer *out, const rp_summary *s, const char *indent)
     if (s->finite)
         rp_buffer_printf(out, "%srange     %s to %s, mean %s, deviation %s\n", indent, rounded(a, s->least),
                          rounded(b, s->most), rounded(c, s->mean), rounded(d, s->deviation));
-    put_bins(out, s, indent);
+    if (bins)
+        put_bins(out, s, indent);
     put_first(out, s, indent);
 }

@@ -21,7 +21,7 @@ typedef struct rp_summary {
 void rp_summary_of(rp_summary *out, const rp_type *type, const void *host);
 /* Where bin i begins; i = bins: where the last one ends. */
 double rp_summary_edge(const rp_summary *summary, size_t i);
-/* Lines, each beginning with `indent`: how many are what, the range, the bins, the first elements. */
-void rp_summary_put(rp_buffer *out, const rp_summary *summary, const char *indent);
+/* Lines, each beginning with `indent`: how many are what, the range, with `bins` the histogram, the first elements. */
+void rp_summary_put(rp_buffer *out, const rp_summary *summary, const char *indent, bool bins);
 
 #endif

@@ -2,6 +2,7 @@
  * What a row of a profile is: the operations of a call, the bytes that it has to move and the arithmetic it has to do
  * at least, how much of the arena is alive meanwhile, and where it comes from. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "core/run/profile/profile.h"
@@ -55,6 +56,13 @@ static void put_source(rp_buffer *out, const rp_program *p, const rp_instr *inst
 {
     enum { FAR = 32 };
     rp_buffer names = {0};
+
+    if (instr->mark) {
+        const char *file = rp_mark_file(instr->mark), *slash = strrchr(file, '/');
+
+        rp_buffer_printf(out, "%s:%d", slash ? slash + 1 : file, rp_mark_line(instr->mark));
+        return;
+    }
 
     for (size_t n = 0; n < FAR && instr->n_in > 0; n++) {
         uint32_t from;
@@ -253,6 +261,22 @@ bool rp_profile_describe_plan(rp_profile_entry *e, const rp_plan *plan)
 }
 
 /* ---- instructions of eager steps ---- */
+
+bool rp_profile_describe_place(rp_profile_row *row, const rp_program *p, const rp_instr *instr)
+{
+    rp_buffer source = {0};
+    char *text;
+
+    if (row->placed || !instr->mark)
+        return true;
+    put_source(&source, p, instr);
+    text = taken(&source);
+    if (!text)
+        return false;
+    rp_free(row->source);
+    row->source = text;
+    return row->placed = true;
+}
 
 bool rp_profile_describe_instr(rp_profile_row *row, const rp_graph *graph, const rp_instr *instr)
 {

@@ -28,6 +28,7 @@ typedef struct rp_profile_row {
     double arithmetic;     /* of one call */
     uint64_t memory;       /* bytes of the arena that are alive while it runs; 0 in eager steps */
     bool wide;             /* binary64 */
+    bool placed;           /* the source is a line */
 } rp_profile_row;
 
 /* The rows of one plan, or of eager steps (plan NULL). */
@@ -81,6 +82,8 @@ struct rp_profile {
 bool rp_profile_describe_plan(rp_profile_entry *entry, const rp_plan *plan);
 /* The row of one instruction of an eager graph. */
 bool rp_profile_describe_instr(rp_profile_row *row, const rp_graph *graph, const rp_instr *instr);
+/* Once the call is over it is known where it stood. False when memory runs out. */
+bool rp_profile_describe_place(rp_profile_row *row, const rp_program *program, const rp_instr *instr);
 void rp_profile_row_free(rp_profile_row *row);
 
 #endif

@@ -182,6 +182,23 @@ static void instr_ends(void *self, const rp_graph *graph, const rp_instr *instr)
     pop(self);
 }
 
+/* An instruction's mark comes when the caller's call is over, so rows get their lines when the step is. */
+static void place_rows(rp_profile *p)
+{
+    const rp_program *program = p->run->graph->program;
+    const size_t entry = entry_of(p, NULL);
+    const rp_profile_entry *e = entry < p->n_entries ? &p->entry[entry] : NULL;
+
+    for (size_t k = 0; e && k < program->n_instrs && k < e->n; k++) {
+        size_t row = k;
+
+        while (e->op[row] != program->instr[k].op && e->other[row])
+            row = e->other[row];
+        if (e->op[row] == program->instr[k].op)
+            p->failed = !rp_profile_describe_place(&e->row[row], program, &program->instr[k]) || p->failed;
+    }
+}
+
 /* ---- steps ---- */
 
 const rp_plan_watch *rp_profile_watch(const rp_profile *p)
@@ -208,6 +225,8 @@ void rp_profile_step_ends(rp_profile *p)
         return;
     end = now();
     p->stepping = false;
+    if (p->serial == 0)
+        place_rows(p);
     p->stepped += end - p->step_began;
     p->beside[RP_BESIDE_BETWEEN] += end - p->step_began - p->in_step;
     note_event(p, p->step_began, end, RP_PROFILE_STEP, (uint32_t)p->steps);

@@ -41,8 +41,12 @@ static rp_status put_instr(rp_program *to, const rp_program *p, size_t k, const 
     uint32_t out[RP_MAX_OUT];
     const rp_changed *changed = c->of[k] == RP_NO_INSTR ? NULL : &c->changed[c->of[k]];
 
-    return changed ? rp_program_add_instr(to, changed->op, changed->attr, changed->in, changed->n_in, out, err)
-                   : rp_program_copy_instr(to, p, &p->instr[k], err);
+    rp_status status = changed
+                           ? rp_program_add_instr(to, changed->op, changed->attr, changed->in, changed->n_in, out, err)
+                           : rp_program_copy_instr(to, p, &p->instr[k], err);
+
+    rp_program_mark_like(to, to->n_instrs - (status == RP_OK), p->instr[k].mark);
+    return status;
 }
 
 /* What an error calls an instruction stays what it was. */

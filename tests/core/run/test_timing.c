@@ -27,9 +27,12 @@ static void need(rp_status status, const char *what)
         fail_msg("%s: %s", what, err.text);
 }
 
+static int line_of_product;
+
 /* x w, activated; w moves against its gradient. A chain, a product, a reduction, an update. */
 static rp_tensor loss_of(rp_tensor x, rp_tensor w)
 {
+    line_of_product = __LINE__ + 1;
     rp_tensor y = rp_matmul(x, w);
 
     y = rp_relu(rp_mul(rp_add(y, x), y));
@@ -245,6 +248,24 @@ static void operations_are_those_that_were_executed(void **state)
     }
 }
 
+/* The line of the call, of a gradient that of what it differentiates, in compiled steps through every pass too. */
+static void rows_name_the_caller_s_line(void **state)
+{
+    (void)state;
+    for (int compiled = 0; compiled < 2; compiled++) {
+        found f = record(compiled, true);
+        const char *at = f.json;
+        char product[64];
+        size_t n = 0;
+
+        (void)snprintf(product, sizeof product, "\"source\":\"test_timing.c:%d\"", line_of_product);
+        for (; (at = strstr(at, product)) != NULL; at++)
+            n++;
+        assert_true(n >= 2); /* forward, and its gradient */
+        found_free(&f);
+    }
+}
+
 static void watching_changes_no_bit(void **state)
 {
     (void)state;
@@ -308,8 +329,11 @@ static void wrong_calls_are_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_are_the_wall_time),  cmocka_unit_test(operations_are_those_that_were_executed),
-        cmocka_unit_test(watching_changes_no_bit), cmocka_unit_test(a_trace_has_its_threads_and_spans),
+        cmocka_unit_test(rows_are_the_wall_time),
+        cmocka_unit_test(operations_are_those_that_were_executed),
+        cmocka_unit_test(rows_name_the_caller_s_line),
+        cmocka_unit_test(watching_changes_no_bit),
+        cmocka_unit_test(a_trace_has_its_threads_and_spans),
         cmocka_unit_test(wrong_calls_are_told),
     };
 
