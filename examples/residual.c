@@ -7,7 +7,7 @@
 
 #include <rp/rp.h>
 
-enum { ROWS = 16, FEATURES = 12, WIDTH = 16, PARAMETERS = 6, NAME = 16 };
+enum { ROWS = 16, FEATURES = 8, WIDTH = 16, PARAMETERS = 6, NAME = 16 };
 
 static const struct parameter {
     const char *name;
