@@ -8,7 +8,9 @@
 
 cp "$source_dir/examples/residual.yaml" .
 head -400 "$source_dir/examples/loans.csv" >loans.csv
-holds "the example saves its programs" "$build/examples/residual" .
+mkdir residual
+holds "the example saves its programs" "$build/examples/residual" residual
+holds "as they lie beside it" diff -r residual "$source_dir/examples/residual"
 works '^validation +accuracy' "$reprise" run residual.yaml -o a.reprise
 works '^contents' "$reprise" verify a.reprise --allow-unsigned
 works '^identical' "$reprise" replay a.reprise --isa ref --threads 1
