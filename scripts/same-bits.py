@@ -83,7 +83,8 @@ def digests(reprise, archive):
     if "outputs/metrics.json" in names:
         metrics = json.loads(member("outputs/metrics.json"))
         figures = [metrics[part].pop("figures", None) for part in ("training", "validation") if part in metrics]
-        figures.append(json.loads(member("outputs/reference.json")))
+        if "outputs/reference.json" in names:
+            figures.append(json.loads(member("outputs/reference.json")))
         found["metrics"] = json_digest(metrics)
         found["figures"] = json_digest(figures)
     return found
@@ -100,8 +101,9 @@ def results(reprise, branch, scratch):
     found, skipped = {}, []
     for recipe in sorted(path for folder in ("examples", "golden") for path in (tree / folder).rglob("*.yaml")):
         case = str(recipe.relative_to(tree).with_suffix(""))
-        csv = recipe.parent / recipe.read_text().split("csv:")[1].split()[0].rstrip(",")
-        if not csv.exists():
+        words = recipe.read_text()
+        data = recipe.parent / words.split("csv:" if "csv:" in words else "text:")[1].split()[0].rstrip(",")
+        if not data.exists():
             skipped.append(case)
             continue
         archive = recipe.with_suffix(".reprise")

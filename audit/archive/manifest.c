@@ -123,8 +123,7 @@ static rp_status parse_kind(const rp_json *json, rp_run_kind *kind, bool *pinned
                        rp_printable(shown, sizeof shown, profile, strlen(profile)));
     for (*kind = RP_RUN_RECIPE; strcmp(name, kind_name[*kind]) != 0; ++*kind)
         if (*kind == RP_RUN_KINDS - 1)
-            return rp_fail(err, RP_EFORMAT,
-                           RP_MANIFEST_NAME ": kind \"%s\", expected \"recipe\", \"api\" or \"text\"",
+            return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": kind \"%s\", expected \"recipe\", \"api\" or \"text\"",
                            rp_printable(shown, sizeof shown, name, strlen(name)));
     return RP_OK;
 }

@@ -25,7 +25,7 @@
 static const rp_member_kind kinds[] = {
     /* name                 rank                in      needed  input  limit               held */
     {RP_MANIFEST_NAME,      RP_RANK_MANIFEST,   ALL,    0,      false, RP_MANIFEST_LIMIT,  RP_MANIFEST_LIMIT},
-    {RP_RECIPE_MEMBER,      RP_RANK_RECIPE,     EITHER, 0,      false, MIB(1),             MIB(1)},
+    {RP_RECIPE_MEMBER,      RP_RANK_RECIPE,     EITHER, 0,      false, MIB(16),            MIB(16)},
     {RP_PROGRAMS,           RP_RANK_PROGRAM,    ALL,    0,      false, ANY,                MIB(64)},
     {RP_JOURNAL_MEMBER,     RP_RANK_JOURNAL,    ALL,    0,      false, ANY,                MEMORY},
     {RP_TABLE_MEMBER,       RP_RANK_DATA,       RECIPE, RECIPE, true,  ANY,                MEMORY},

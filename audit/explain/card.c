@@ -40,6 +40,9 @@ static rp_status look(const rp_scoring *s, rp_error *err)
         return rp_fail(err, RP_EUNSUPPORTED,
                        "scorecard: this model has hidden layers, whose columns have no points of their own; train a "
                        "recipe without model.hidden and model.conv");
+    if (s->recipe->program.named)
+        return rp_fail(err, RP_EUNSUPPORTED,
+                       "scorecard: this model is a saved program, whose columns have no points of their own");
     if (s->schema->n_pairs)
         return rp_fail(err, RP_EUNSUPPORTED,
                        "scorecard: this model has products of columns (data.interactions), which have no place in a "

@@ -102,7 +102,8 @@ rp_status rp_margin_new(rp_margin *out, const rp_scoring *s, const char *favoura
     rp_fpenv saved;
     rp_status status;
 
-    *out = (rp_margin){.linear = s->recipe->model.n_hidden == 0 && s->recipe->model.n_conv == 0};
+    *out = (rp_margin){.linear =
+                           s->recipe->model.n_hidden == 0 && s->recipe->model.n_conv == 0 && !s->recipe->program.named};
     status = rp_fpenv_enter(&saved, NULL, err);
     if (status != RP_OK)
         return status;

@@ -172,6 +172,36 @@ static rp_status read_resolved(rp_recipe **recipe, const rp_buffer *text, const 
                    found.text);
 }
 
+/* The programs that a recipe in YAML names become a part of it. */
+static rp_status read_programs(rp_recipe *recipe, const char *recipe_path, rp_error *err)
+{
+    rp_json *text[RP_ROLES] = {NULL};
+    rp_error why = {0};
+    rp_status status = RP_OK;
+
+    for (size_t i = 0; i < RP_ROLES && status == RP_OK; i++) {
+        char *path = recipe->program.path[i] ? rp_path_beside(recipe_path, recipe->program.path[i]) : NULL;
+        rp_buffer bytes = {0};
+
+        if (!recipe->program.path[i])
+            continue;
+        status = path ? rp_file_read(path, RP_PROGRAM_BYTES, &bytes, &why) : rp_no_memory(&why);
+        if (status == RP_OK)
+            status = rp_json_parse(&text[i], bytes.data, bytes.size, true, path, &why);
+        rp_buffer_free(&bytes);
+        rp_free(path);
+    }
+    if (status == RP_OK)
+        status = rp_recipe_set_programs(recipe, text, recipe_path, &why);
+    for (size_t i = 0; i < RP_ROLES; i++)
+        rp_json_free(text[i]);
+    if (status == RP_EFORMAT) /* nobody's archive, but a file that the caller named */
+        return rp_fail(err, RP_EARG, "%s", why.text);
+    if (status != RP_OK && err)
+        *err = why;
+    return status;
+}
+
 rp_status rp_recipe_load(const char *recipe_path, rp_recipe **recipe, char **csv_path, rp_error *err)
 {
     rp_buffer text = {0};
@@ -182,6 +212,8 @@ rp_status rp_recipe_load(const char *recipe_path, rp_recipe **recipe, char **csv
     if (status == RP_OK && !*recipe)
         status = rp_recipe_from_yaml(recipe, (const char *)text.data, text.size, recipe_path, err);
     rp_buffer_free(&text);
+    if (status == RP_OK && (*recipe)->program.named && !(*recipe)->program.of)
+        status = read_programs(*recipe, recipe_path, err);
     if (status != RP_OK)
         return status;
     *csv_path =

@@ -57,6 +57,8 @@ static const char *form_of(const rp_report_view *r)
 {
     const rp_recipe *recipe = r->recipe;
 
+    if (recipe->program.named)
+        return "A saved program";
     if (recipe->model.n_conv)
         return "A convolutional network";
     if (recipe->model.n_hidden)
@@ -112,8 +114,11 @@ static void answer_model(rp_report_view *r)
                                 : "Not known: the recipe or the schema cannot be read");
         return;
     }
-    rp_buffer_printf(out, "%s of %zu %s and ", form_of(r), r->recipe->model.n_conv + r->recipe->model.n_hidden + 1,
-                     r->recipe->model.n_conv + r->recipe->model.n_hidden ? "layers" : "layer");
+    if (r->recipe->program.named)
+        rp_buffer_text(out, "A saved program, whose text is in the recipe, of ");
+    else
+        rp_buffer_printf(out, "%s of %zu %s and ", form_of(r), r->recipe->model.n_conv + r->recipe->model.n_hidden + 1,
+                         r->recipe->model.n_conv + r->recipe->model.n_hidden ? "layers" : "layer");
     rp_html_count(out, parameters_of(r->model));
     rp_buffer_printf(out, " parameters on %zu features; it gives %s of ", r->schema->features,
                      r->recipe->data.denominator.given ? "the share"

@@ -124,6 +124,13 @@ static void put_layers(rp_report_view *r)
     uint64_t total = 0;
     size_t layers = recipe->model.n_conv + recipe->model.n_hidden + 1;
 
+    if (recipe->program.named) {
+        rp_buffer_printf(r->out,
+                         "<p>The model is a saved program of %zu operations for %zu rows at a time: "
+                         "<code>model.program</code> of the recipe. Its parameters are the states below.</p>\n",
+                         recipe->program.of->function[RP_ROLE_FORWARD]->body->n_instrs, recipe->program.of->x.shape[0]);
+        return;
+    }
     rp_html_table(r->out, NULL, "Layers, in order", "Layer|Operation|Input|Output|#Parameters");
     for (size_t i = 0; i < recipe->model.n_conv; i++) {
         const int64_t *shape = m->conv[i].out;

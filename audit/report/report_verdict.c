@@ -410,9 +410,12 @@ static void put_glance(rp_report_view *r)
     if (r->model) {
         open_figure(out, "Parameters");
         rp_html_count(out, parameters);
-        rp_buffer_printf(out, "<small>%zu %s</small></dd></div>\n",
-                         r->recipe->model.n_conv + r->recipe->model.n_hidden + 1,
-                         r->recipe->model.n_conv + r->recipe->model.n_hidden ? "layers" : "layer");
+        if (r->recipe->program.named)
+            rp_buffer_text(out, "<small>a saved program</small></dd></div>\n");
+        else
+            rp_buffer_printf(out, "<small>%zu %s</small></dd></div>\n",
+                             r->recipe->model.n_conv + r->recipe->model.n_hidden + 1,
+                             r->recipe->model.n_conv + r->recipe->model.n_hidden ? "layers" : "layer");
     }
     open_figure(out, r->training_steps ? "Training steps" : "Steps");
     rp_html_count(out, r->training_steps ? r->training_steps : steps > 0 ? (uint64_t)steps : 0);

@@ -43,7 +43,7 @@ static const char *const gradient_keys[] = {"epochs",  "patience", "batch",     
 static void read_solver(rp_node_reader *reader, const rp_node *top, const rp_node *train, rp_recipe *out)
 {
     static const char *const exact_keys[] = {"l1", "l2", "family"};
-    const bool layers = out->model.n_hidden + out->model.n_conv > 0;
+    const bool layers = out->model.n_hidden + out->model.n_conv > 0 || out->program.named;
     const rp_node *record = rp_node_find(top, "record"), *at = rp_node_find(train, "solver");
     bool gradient = layers || rp_node_find(top, "parent") != NULL ||
                     (record != NULL && record->kind == RP_NODE_MAPPING && rp_node_find(record, "checkpoint_every"));
@@ -189,6 +189,28 @@ static void read_record(rp_node_reader *reader, const rp_node *top, rp_recipe *o
     rp_recipe_check_keys(reader, record, "record", keys, COUNT(keys));
     rp_node_read_int(reader, record, "record.state_period", &out->record.state_period, 1, 1, 65536);
     rp_node_read_int(reader, record, "record.checkpoint_every", &out->record.checkpoint_every, 0, 0, 1000000000);
+}
+
+rp_status rp_recipe_set_programs(rp_recipe *recipe, rp_json *const *text, const char *where, rp_error *err)
+{
+    rp_json *model = rp_json_object_get(recipe->json, "model");
+    rp_status status = rp_model_program_new(&recipe->program.of, text, where, err);
+
+    for (size_t i = 0; i < RP_ROLES && status == RP_OK; i++)
+        if (text[i] && rp_json_object_set(model, rp_role_names[i], text[i]) != 0)
+            status = rp_no_memory(err);
+    return status;
+}
+
+/* A resolved recipe has the programs themselves, which are no nodes. */
+static rp_status take_programs(rp_recipe *recipe, const rp_json *json, const char *where, rp_error *err)
+{
+    const rp_json *model = rp_json_object_get(json, "model");
+    rp_json *text[RP_ROLES];
+
+    for (size_t i = 0; i < RP_ROLES; i++)
+        text[i] = rp_json_object_get(model, rp_role_names[i]);
+    return text[RP_ROLE_FORWARD] ? rp_recipe_set_programs(recipe, text, where, err) : RP_OK;
 }
 
 static bool is_digest(const char *text)
@@ -384,6 +406,13 @@ rp_status rp_recipe_from_json(rp_recipe **out, const rp_json *json, const char *
     if (status == RP_OK)
         status = resolve(out, &reader, &top);
     rp_node_clear(&top);
+    if (status == RP_OK) {
+        status = take_programs(*out, json, where, err);
+        if (status != RP_OK) {
+            rp_recipe_free(*out);
+            *out = NULL;
+        }
+    }
     if (status == RP_OK && !rp_json_equal((*out)->json, json)) {
         rp_recipe_free(*out);
         *out = NULL;
@@ -443,6 +472,9 @@ void rp_recipe_free(rp_recipe *recipe)
     rp_free(recipe->data.csv);
     rp_free(recipe->data.test_csv);
     rp_free(recipe->text.path);
+    for (size_t i = 0; i < RP_ROLES; i++)
+        rp_free(recipe->program.path[i]);
+    rp_model_program_free(recipe->program.of);
     free_texts(&recipe->validation.by);
     free_texts(&recipe->validation.groups);
     rp_free(recipe->validation.favourable);

@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "core/recipe/date.h"
+#include "core/recipe/recipe_program.h"
 #include "rp/error.h"
 
 typedef enum rp_activation { RP_ACT_RELU, RP_ACT_GELU, RP_ACT_TANH, RP_ACT_SIGMOID } rp_activation;
@@ -246,6 +247,12 @@ typedef struct rp_recipe {
         int64_t context; /*   context: [data.length] at least that: tokens that the model can look at */
         double dropout;  /*   dropout: [0] 0 <= p <= 0.99, behind the sum of tables and of each half of a block */
     } gpt;
+    struct {                  /* model: of programs (CONTRACT 12.1a), which has no other keys */
+        char *path[RP_ROLES]; /*   program: initial: (required) evaluate: [absent] paths relative to the recipe file; in
+                                        the JSON the programs themselves. NULL: not given, or a program */
+        bool named;           /*   derived: the model is programs */
+        rp_model_program *of; /*   NULL: not read yet, or the model is no program */
+    } program;
     struct {              /* model: */
         int64_t image[3]; /* image: [height, width, channels] of the features, in this order; with conv */
         rp_conv_layer conv[RP_MAX_CONV]; /* conv: list of convolution layers, before the hidden ones */
@@ -370,6 +377,10 @@ static inline bool rp_recipe_tries(const rp_recipe *recipe)
 
 /* Writes the epochs that follow from the table. Errors: RP_ENOMEM. */
 rp_status rp_recipe_set_epochs(rp_recipe *recipe, int64_t epochs, rp_error *err);
+
+/* Of a recipe in YAML whose model is programs: their texts, by role, NULL where it names none; shared. They are a part
+ * of the resolved recipe from then on. Errors: RP_EFORMAT, RP_EUNSUPPORTED, RP_ENOMEM. */
+rp_status rp_recipe_set_programs(rp_recipe *recipe, rp_json *const *text, const char *where, rp_error *err);
 
 /* Says in the resolved recipe which archive the parent's path led to, and how many updates its states have seen.
  * Errors: RP_ENOMEM. */

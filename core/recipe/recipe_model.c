@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The model: section of a recipe: an optional image with its convolution layers, then the hidden layers. */
+#include <stdio.h>
 #include <string.h>
 
 #include "core/recipe/recipe_names.h"
@@ -131,6 +132,36 @@ static void read_hidden(rp_node_reader *reader, const rp_node *model, rp_recipe 
     }
 }
 
+static bool names_program(const rp_node *top)
+{
+    const rp_node *model = rp_node_find(top, "model");
+
+    return model != NULL && model->kind == RP_NODE_MAPPING && rp_node_find(model, rp_role_names[0]) != NULL;
+}
+
+/* Paths; in the resolved form programs, which are read from its JSON. */
+static void read_programs(rp_node_reader *reader, const rp_node *model, rp_recipe *out)
+{
+    char path[32];
+
+    out->program.named = true;
+    rp_recipe_check_keys(reader, model, "model", rp_role_names, RP_ROLES);
+    if (reader->status == RP_OK && rp_node_find(model, rp_role_names[RP_ROLE_INITIAL]) == NULL)
+        rp_node_refuse(reader, model, "model.initial",
+                       "required with model.program: the path of a program that makes the first states");
+    for (size_t i = 0; i < RP_ROLES && reader->status == RP_OK; i++) {
+        const rp_node *node = rp_node_find(model, rp_role_names[i]);
+
+        (void)snprintf(path, sizeof path, "model.%s", rp_role_names[i]);
+        if (node != NULL && reader->json && node->kind != RP_NODE_MAPPING)
+            rp_node_wrong(reader, node, path, "a program", NULL);
+        else if (node != NULL && !reader->json)
+            rp_node_read_text(reader, model, path, &out->program.path[i], NULL, 4095);
+        if (node != NULL && !reader->json && reader->status == RP_OK && out->program.path[i] == NULL)
+            rp_node_refuse(reader, node, path, "expected the path of a program");
+    }
+}
+
 void rp_recipe_read_model(rp_node_reader *reader, const rp_node *top, rp_recipe *out)
 {
     static const char *const keys[] = {"image", "conv", "hidden", "activation", "dropout", "layer_norm"};
@@ -140,6 +171,10 @@ void rp_recipe_read_model(rp_node_reader *reader, const rp_node *top, rp_recipe 
 
     if (model == NULL)
         return;
+    if (names_program(top)) {
+        read_programs(reader, model, out);
+        return;
+    }
     rp_recipe_check_keys(reader, model, "model", keys, COUNT(keys));
     read_conv(reader, model, out);
     read_hidden(reader, model, out);

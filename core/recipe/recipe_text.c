@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A recipe on a text: what data:, model: and train: are when data.text is there. Sections that speak of rows and columns
- * have no meaning then and are refused. */
+ * A recipe on a text: what data:, model: and train: are when data.text is there. Sections that speak of rows and
+ * columns have no meaning then and are refused. */
 #include <string.h>
 
 #include "core/recipe/recipe_read.h"
@@ -72,8 +72,7 @@ static void read_model(rp_node_reader *reader, const rp_node *top, rp_recipe *ou
         return;
     rp_recipe_check_keys(reader, model, "model", of_model, COUNT(of_model));
     if (reader->status == RP_OK && rp_node_find(model, "gpt") == NULL)
-        rp_node_refuse(reader, model, "model.gpt",
-                       "required with data.text: e.g. {layers: 4, width: 128, heads: 4}");
+        rp_node_refuse(reader, model, "model.gpt", "required with data.text: e.g. {layers: 4, width: 128, heads: 4}");
     gpt = rp_node_section(reader, model, "model.gpt");
     if (gpt == NULL)
         return;

@@ -301,6 +301,8 @@ static void write_model(writer top, const rp_recipe *recipe)
 {
     writer w = section(top, "model");
 
+    if (recipe->program.named)
+        return; /* the programs are put to it when they have been read */
     if (recipe->model.n_conv > 0) {
         put(w, "image", integers_json(recipe->model.image, 3, w.failed));
         put(w, "conv", conv_json(recipe, w.failed));

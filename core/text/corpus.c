@@ -17,8 +17,8 @@ void rp_corpus_free(rp_corpus *t)
     rp_free(t);
 }
 
-static rp_status encode_part(rp_corpus *t, rp_corpus_part *part, const unsigned char *bytes, size_t size, const char *what,
-                             const char *where, rp_error *err)
+static rp_status encode_part(rp_corpus *t, rp_corpus_part *part, const unsigned char *bytes, size_t size,
+                             const char *what, const char *where, rp_error *err)
 {
     rp_status status = rp_vocabulary_encode(t->vocabulary, bytes, size, &part->token, &part->n, err);
 
@@ -36,7 +36,7 @@ static rp_status encode_part(rp_corpus *t, rp_corpus_part *part, const unsigned 
 }
 
 rp_status rp_corpus_prepare(rp_corpus **out, const rp_recipe *recipe, const void *bytes, size_t size, const char *where,
-                          rp_error *err)
+                            rp_error *err)
 {
     const size_t valid = (size_t)((double)size * recipe->text.validation), train = size - valid;
     rp_corpus *t;

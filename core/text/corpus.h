@@ -25,7 +25,7 @@ typedef struct rp_corpus {
 
 /* By the recipe's sections data and train. where names the text in errors. Errors: RP_EDATA (too short), RP_ENOMEM. */
 rp_status rp_corpus_prepare(rp_corpus **out, const rp_recipe *recipe, const void *bytes, size_t size, const char *where,
-                          rp_error *err);
+                            rp_error *err);
 void rp_corpus_free(rp_corpus *text);
 /* Windows of an epoch. */
 size_t rp_corpus_per_epoch(const rp_corpus *text);

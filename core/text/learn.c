@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Learning byte pairs (CONTRACT 17.2): the pair that stands most often side by side in the pieces becomes a token, again
- * and again. Counts are kept up to date piece by piece, so that a step looks only at pieces that have the pair. */
+ * Learning byte pairs (CONTRACT 17.2): the pair that stands most often side by side in the pieces becomes a token,
+ * again and again. Counts are kept up to date piece by piece, so that a step looks only at pieces that have the pair.
+ */
 #include <string.h>
 
 #include "base/memory.h"

@@ -22,8 +22,7 @@ static size_t slot_of(const rp_vocabulary *v, rp_merge m)
 {
     size_t i = ((size_t)m.left * 0x9e3779b1u ^ (size_t)m.right * 0x85ebca6bu) & (v->slots - 1);
 
-    while (v->slot[i] &&
-           (v->merge[v->slot[i] - 1].left != m.left || v->merge[v->slot[i] - 1].right != m.right))
+    while (v->slot[i] && (v->merge[v->slot[i] - 1].left != m.left || v->merge[v->slot[i] - 1].right != m.right))
         i = (i + 1) & (v->slots - 1);
     return i;
 }
@@ -73,8 +72,7 @@ rp_status rp_vocabulary_write(rp_json **out, const rp_vocabulary *v, rp_error *e
     int failed = merges == NULL;
 
     for (size_t i = 0; i < v->merges && !failed; i++)
-        failed = rp_json_array_append_new(
-            merges, rp_json_pack("[i,i]", (int)v->merge[i].left, (int)v->merge[i].right));
+        failed = rp_json_array_append_new(merges, rp_json_pack("[i,i]", (int)v->merge[i].left, (int)v->merge[i].right));
     *out = failed ? NULL : rp_json_pack("{s:O,s:i}", "merges", merges, "tokens", (int)v->size);
     rp_json_free(merges);
     return *out ? RP_OK : rp_no_memory(err);
@@ -104,8 +102,9 @@ rp_status rp_vocabulary_read(rp_vocabulary **out, const rp_json *json, rp_error 
     *out = NULL;
     if (!rp_json_is_array(merges) || n > RP_TOKENS_MOST - RP_TOKENS_BYTES ||
         rp_json_integer_value(rp_json_object_get(json, "tokens")) != (int64_t)(RP_TOKENS_BYTES + n))
-        return rp_fail(err, RP_EFORMAT, "expected a list \"merges\" of at most %d pairs, and their number and 256 as "
-                                        "\"tokens\"",
+        return rp_fail(err, RP_EFORMAT,
+                       "expected a list \"merges\" of at most %d pairs, and their number and 256 as "
+                       "\"tokens\"",
                        (int)(RP_TOKENS_MOST - RP_TOKENS_BYTES));
     status = rp_vocabulary_new(&v, RP_TOKENS_BYTES + n, err);
     for (size_t i = 0; i < n && status == RP_OK; i++)
@@ -135,8 +134,7 @@ static size_t encode_piece(const rp_vocabulary *v, uint16_t *token, size_t n)
         if (first == UINT32_MAX)
             return n;
         for (size_t i = 0; i < n; i++) {
-            const bool joins =
-                i + 1 < n && token[i] == v->merge[first].left && token[i + 1] == v->merge[first].right;
+            const bool joins = i + 1 < n && token[i] == v->merge[first].left && token[i + 1] == v->merge[first].right;
 
             token[kept++] = joins ? (uint16_t)(RP_TOKENS_BYTES + first) : token[i];
             i += joins;

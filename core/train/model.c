@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/train/programs/saved.h"
 #include "core/train/schedule.h"
 #include "rp/image.h"
 
@@ -154,6 +155,8 @@ rp_status rp_model_init(rp_model *m, const rp_recipe *recipe, size_t features, s
     if (recipe->train.exact)
         m->loss = loss_of(recipe->train.family, m->loss);
     m->outputs = m->loss == RP_LOSS_CROSS_ENTROPY ? classes : 1;
+    if (recipe->program.named)
+        return rp_saved_init(m, err);
     if (first > 0)
         status = add_image(m, &width, err);
     for (size_t i = 0; i <= recipe->model.n_hidden && status == RP_OK; i++) {
@@ -164,6 +167,16 @@ rp_status rp_model_init(rp_model *m, const rp_recipe *recipe, size_t features, s
         width = next;
     }
     return status == RP_OK ? rp_model_check_size(m, err) : status;
+}
+
+bool rp_model_random(const rp_model *m)
+{
+    return m->recipe->program.named ? m->recipe->program.of->random : m->recipe->model.dropout > 0;
+}
+
+int64_t rp_model_streams(const rp_model *m, size_t rows)
+{
+    return m->recipe->program.named ? rp_saved_streams(m, rows) : RP_MAX_HIDDEN + 1;
 }
 
 void rp_model_weights(const rp_model *m, const rp_run *run, rp_graph *g, rp_tensor *weight)
@@ -248,6 +261,8 @@ rp_tensor rp_model_forward(const rp_model *m, const rp_tensor *weight, rp_tensor
 {
     const rp_recipe *r = m->recipe;
 
+    if (r->program.named)
+        return rp_saved_forward(m, weight, x, rng);
     x = convolve(m, &weight, x);
     for (size_t i = 0; i <= r->model.n_hidden; i++) {
         x = rp_linear(x, weight[0], weight[1]);

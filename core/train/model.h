@@ -44,6 +44,10 @@ rp_status rp_model_init(rp_model *model, const rp_recipe *recipe, size_t feature
 rp_status rp_model_check_size(const rp_model *model, rp_error *err);
 /* The parameters as inputs of a graph for a run that has them as states, in order. */
 void rp_model_weights(const rp_model *model, const rp_run *run, rp_graph *graph, rp_tensor *weight);
+/* Whether training draws random numbers: it then has a feed rng. */
+bool rp_model_random(const rp_model *model);
+/* Streams of dropout that each part of a batch of `rows` has for itself. */
+int64_t rp_model_streams(const rp_model *model, size_t rows);
 /* Logits [rows, outputs] of x [rows, features]. weight: the model's parameters in order. rng without a graph: no
  * dropout; part keeps the dropout streams of a step's parts apart. */
 rp_tensor rp_model_forward(const rp_model *model, const rp_tensor *weight, rp_tensor x, rp_tensor rng, int64_t part);

@@ -188,7 +188,7 @@ rp_status rp_parts_gradients(const rp_model *m, const rp_run *run, rp_graph *g, 
                             .n_data = m->weighted ? RP_PARTS_DATA : W,
                             .shards = (size_t)m->recipe->train.shards,
                             .accumulate = (size_t)m->recipe->train.accumulate,
-                            .streams = RP_MAX_HIDDEN + 1,
+                            .streams = rp_model_streams(m, count),
                             .count = count,
                             .loss = loss_of_rows,
                             .self = m};

@@ -126,7 +126,7 @@ static rp_status add_data(rp_trainer *t, rp_error *err)
 typedef struct origin {
     const rp_recipe *recipe;
     rp_dataset *lent;         /* NULL: the table */
-    rp_corpus *lent_text;       /* NULL: the text, of a recipe on one */
+    rp_corpus *lent_text;     /* NULL: the text, of a recipe on one */
     const rp_recipe *prepare; /* NULL: recipe */
     rp_recipe *settle;        /* recipe, where its epochs may be left to the table */
     rp_dataset **kept;        /* the caller's from then on; may be NULL */

@@ -55,7 +55,7 @@ size_t rp_trainer_start_count(const rp_trainer *trainer);
 void rp_trainer_free(rp_trainer *trainer);
 rp_run *rp_trainer_run(const rp_trainer *trainer); /* to observe; data are train_x, train_y, valid_x, valid_y */
 const rp_dataset *rp_trainer_dataset(const rp_trainer *trainer); /* NULL: the recipe is on a text */
-const rp_corpus *rp_trainer_text(const rp_trainer *trainer);       /* NULL: it is on a table */
+const rp_corpus *rp_trainer_text(const rp_trainer *trainer);     /* NULL: it is on a table */
 const rp_model *rp_trainer_model(const rp_trainer *trainer);
 /* Of an archive's run, before step 0: how many training steps it says it has. Early stopping is held against it, so
  * that all who read the archive agree on the number of steps. Errors: RP_EFORMAT. */

@@ -7,6 +7,7 @@
 #include "core/train/exact.h"
 #include "core/train/exact_check.h"
 #include "core/train/parts.h"
+#include "core/train/programs/saved.h"
 #include "core/train/schedule.h"
 #include "core/train/trainer.h"
 
@@ -73,9 +74,12 @@ rp_status rp_trainer_build_init(rp_trainer *t, rp_error *err)
                                         : rp_run_compile_start(&t->init, t->run, g, err);
     }
     rng = t->recipe->train.exact ? rp_no_tensor() : feed(g, "rng", RP_I64, 1, 2);
+    if (t->recipe->program.named)
+        rp_saved_initial(&t->model, g, rng, first);
     for (size_t i = 0; i < t->model.n_parameters; i++) {
         const rp_parameter *p = &t->model.parameter[i];
-        rp_tensor value = p->bound > 0 ? rp_uniform(rng, (int64_t)i, RP_F32, p->rank, p->shape, -p->bound, p->bound)
+        rp_tensor value = t->recipe->program.named ? first[i]
+                          : p->bound > 0 ? rp_uniform(rng, (int64_t)i, RP_F32, p->rank, p->shape, -p->bound, p->bound)
                           : p->deviation > 0 ? rp_normal(rng, (int64_t)i, RP_F32, p->rank, p->shape, 0, p->deviation)
                                              : rp_fill(g, t->model.dtype, p->rank, p->shape, p->constant);
 
@@ -143,7 +147,7 @@ static rp_status build_train(rp_trainer *t, size_t count, bool ends, rp_compiled
     if (!g)
         return rp_no_memory(err);
     rp_model_weights(&t->model, t->run, g, weight);
-    if (t->recipe->model.dropout > 0)
+    if (rp_model_random(&t->model))
         rng = feed(g, "rng", RP_I64, 1, 2);
     lr = feed(g, "lr", RP_F32, 0, 0);
     rows = feed(g, "rows", RP_I64, 1, count);

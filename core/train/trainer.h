@@ -16,7 +16,7 @@ typedef struct rp_language_figures {
 struct rp_trainer {
     const rp_recipe *recipe;
     rp_dataset *data, *lent; /* lent: data is another trainer's; NULL: the recipe is on a text */
-    rp_corpus *text;           /* NULL: it is on a table */
+    rp_corpus *text;         /* NULL: it is on a table */
     bool text_lent;
     rp_language_figures figures[2]; /* of the training part, and of the validation part */
     rp_model model;

@@ -65,7 +65,7 @@ typedef struct rp_continue_options {
     size_t prompt_bytes;
     uint64_t tokens; /* 1 to 1,000,000 more */
     bool drawn;
-    uint64_t seed;      /* with drawn, as the next */
+    uint64_t seed;           /* with drawn, as the next */
     const char *temperature; /* a decimal, 1e-6 to 1e6; NULL: 1; smaller: nearer to the likeliest */
 } rp_continue_options;
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a run on a text says of it, made again from the contract's words (17.1 to 17.3, 17.6) and nothing of the library: the
-vocabulary by byte pairs, the tokens of both parts and their digests, the windows that each training step was fed, and figures
-that agree with each other. Usage: text.py ARCHIVE"""
+"""What a run on a text says of it, made again from the contract's words (17.1, 17.2, 17.6) and nothing of the library: the
+vocabulary by byte pairs, the tokens of both parts and their digests, how many of them were judged, and figures that agree with
+each other. Usage: text.py ARCHIVE"""
 import collections
 import hashlib
 import json

@@ -38,6 +38,8 @@ predict l.reprise --csv data.csv -o q.csv --reasons 2
 predict l.reprise --csv odd.csv -o odd-q.csv
 predict a.reprise --csv data.csv -o p.csv
 predict a.reprise --csv data.csv --compare p.csv
+run text.yaml -o text.reprise
+continue text.reprise --prompt x --tokens 3 -o continued
 data r.yaml
 data data.csv
 data odd.csv
@@ -150,6 +152,7 @@ def prepare(work, source):
              'regression.yaml': 'reprise: 1\ndata: {csv: data.csv, target: x}\ntrain: {task: regression}\n',
              'odd.csv': 'x,kind,y\n' + '\n'.join(f'{i * 900}.5,{"abcd"[i % 4]},{"yes" if i % 2 else "no"}'
                                                 for i in range(30)) + '\n,c,no\n1,c,no\n1,c,yes\n',
+             'text.yaml': 'reprise: 1\ndata: {text: one.csv, length: 8}\nmodel: {gpt: {layers: 1, width: 4}}\n',
              'one.yaml': 'reprise: 1\ndata: {csv: one.csv, target: y}\n',
              'one.csv': 'x,y\n' + ''.join(f'{i},a\n' for i in range(30)), 'hard.yaml': policy + 'replay: {mode: full, by: us}\n'}
     for name, content in files.items():

@@ -67,6 +67,23 @@ fails 5 'no run on a text' "$reprise" continue t.reprise --prompt a
 fails 5 'has no rows' "$reprise" retrain r.reprise --csv data.csv -o n.reprise
 fails 5 'has no columns to tell of' "$reprise" data r.yaml
 
+# What looks at any archive.
+sed 's/seed: 3/seed: 4/' r.yaml >other.yaml
+works '^archive' "$reprise" run other.yaml -o other.reprise
+gives 3 'step +0 is the first' "$reprise" diff r.reprise other.reprise
+works 'same|equal|identical' "$reprise" diff r.reprise r.reprise
+works 'r.reprise' "$reprise" inventory r.reprise
+fails '[125]' '^reprise: ' "$reprise" explain r.reprise --csv data.csv
+fails '[125]' '^reprise: ' "$reprise" scorecard r.reprise
+fails '[125]' '^reprise: ' "$reprise" monitor r.reprise --csv data.csv
+holds "a key is made" "$reprise" keygen me
+works '^signed' "$reprise" run r.yaml -o signed.reprise --key me.pem
+for kind in text recipe; do
+    printf '%s\n' 'policy: 1' 'groups: {a: [me.pub.pem]}' 'builder: {of: a}' "kind: $kind" >$kind.yaml
+done
+works '^verified' "$reprise" verify signed.reprise --policy text.yaml
+gives 4 'it is of kind text' "$reprise" verify signed.reprise --policy recipe.yaml
+
 # Mistakes in a recipe.
 text_recipe wrong 'train: {steps: 4, epochs: 1}'
 fails 2 'train.epochs: applies only without steps' "$reprise" run wrong.yaml -o n.reprise
