@@ -86,9 +86,11 @@ rp_tensor rp_xlogy(rp_tensor x, rp_tensor y)
 rp_tensor rp_asinh(rp_tensor x)
 {
     rp_tensor a = rp_abs(x), root = rp_hypot(a, C(x, 1)), part = rp_div(a, rp_add_scalar(root, 1));
-    rp_tensor size = rp_log1p(rp_add(a, rp_mul(a, part))), zero = rp_eq(x, C(x, 0));
+    rp_tensor size = rp_log1p(rp_add(a, rp_mul(a, part))), zero = rp_eq(x, C(x, 0)), own;
 
-    return rp_where(zero, x, rp_mul(rp_sign(x), size)); /* at 0 the sign passes no gradient */
+    /* at 0 the sign passes no gradient, and inf / inf is none */
+    own = rp_logical_or(zero, rp_gt(a, C(x, greatest_of(x))));
+    return rp_where(own, x, rp_mul(rp_sign(x), size));
 }
 
 /* log1p(t + sqrt(t) sqrt(t + 2)), t = x - 1 */

@@ -29,17 +29,25 @@ rp_tensor rp_count_nonzero(rp_tensor x, const int *axes, int n, bool keep)
     return rp_sum(rp_cast(truth(x), RP_I64), axes, n, keep);
 }
 
+/* The root, which at 0 has no slope: else the gradient of a row of zeros, or of equal elements, were inf times 0. */
+static rp_tensor root(rp_tensor square)
+{
+    rp_tensor none = rp_eq(square, C(square, 0)), inner = rp_where(none, C(square, 1), square), r = rp_sqrt(inner);
+
+    return rp_where(none, C(square, 0), r);
+}
+
 rp_tensor rp_std(rp_tensor x, const int *axes, int n, int64_t correction, bool keep)
 {
-    return rp_sqrt(rp_var(x, axes, n, correction, keep));
+    return root(rp_var(x, axes, n, correction, keep));
 }
 
 rp_tensor rp_norm(rp_tensor x, double p, const int *axes, int n, bool keep)
 {
-    rp_tensor size;
+    rp_tensor size, none, inner;
 
     if (p == 2)
-        return rp_sqrt(rp_sum(rp_mul(x, x), axes, n, keep));
+        return root(rp_sum(rp_mul(x, x), axes, n, keep));
     if (p == 0)
         return rp_sum(rp_cast(truth(x), composed_dtype(x)), axes, n, keep);
     size = rp_abs(x);
@@ -50,7 +58,12 @@ rp_tensor rp_norm(rp_tensor x, double p, const int *axes, int n, bool keep)
     if (p == -INFINITY)
         return rp_min(size, axes, n, keep);
     size = rp_sum(rp_pow(size, C(x, p)), axes, n, keep);
-    return rp_pow(size, C(x, 1 / p));
+    if (p < 0)
+        return rp_pow(size, C(x, 1 / p));
+    none = rp_eq(size, C(size, 0));
+    inner = rp_where(none, C(size, 1), size);
+    inner = rp_pow(inner, C(size, 1 / p));
+    return rp_where(none, C(size, 0), inner);
 }
 
 void rp_aminmax(rp_tensor x, const int *axes, int n, bool keep, rp_tensor *least, rp_tensor *most)
