@@ -197,7 +197,8 @@ RP_API rp_tensor rp_triangular_solve(rp_tensor a, rp_tensor b, bool upper, bool 
 /* x [.., in] w [in, out] b [out] (b.graph NULL: none). */
 RP_API rp_tensor rp_linear(rp_tensor x, rp_tensor w, rp_tensor b);
 
-/* Losses. Means are over all elements (mse, bce) or rows (cross entropy). labels: i32 or i64 [rows]. */
+/* Losses. Means are over all elements (mse, bce) or rows (cross entropy). A target stretches to the prediction's shape,
+ * else RP_ESHAPE; labels: i32 or i64 [rows]. More of them: rp/loss.h. */
 RP_API rp_tensor rp_mse(rp_tensor prediction, rp_tensor target);
 RP_API rp_tensor rp_bce_with_logits(rp_tensor logits, rp_tensor target);
 RP_API rp_tensor rp_cross_entropy(rp_tensor logits, rp_tensor labels);
@@ -225,7 +226,8 @@ RP_API void rp_vjp_or_zeros(const rp_tensor *y, const rp_tensor *seed, size_t n_
 /* x itself, which no gradient passes: a detached value. */
 RP_API rp_tensor rp_stop_gradient(rp_tensor x);
 
-/* Optimizer steps (CONTRACT 8): return the new parameter and replace the moments. lr, c1 = 1 - beta1^t and
+/* Optimizer steps (CONTRACT 8): return the new parameter and replace the moments, which are there also where the
+ * numbers leave them unused (RP_EARG for NULL). lr, c1 = 1 - beta1^t and
  * c2 = 1 - beta2^t are rank-0 tensors of the parameter's dtype. */
 RP_API rp_tensor rp_sgd(rp_tensor p, rp_tensor *m, rp_tensor g, rp_tensor lr, double momentum, bool nesterov,
                         double weight_decay);
