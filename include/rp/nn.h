@@ -76,7 +76,8 @@ RP_API double rp_nn_rate(const rp_nn_schedule *schedule, double lr, uint64_t t);
 
 /* ---- a model ---- */
 
-/* Returns the loss, one element: for rp_nn_predict and rp_nn_apply any tensor. self is what was given with it. */
+/* Returns the loss, one element: for rp_nn_predict and rp_nn_apply any tensor. self is what was given with it. A tensor
+ * lives until the function returns: none is kept for its next call. */
 typedef rp_tensor rp_nn_forward(rp_nn *nn, const rp_tensor *batch, void *self);
 
 typedef struct rp_nn_options {

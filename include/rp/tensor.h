@@ -64,7 +64,7 @@ RP_API rp_tensor rp_sigmoid(rp_tensor x);
 RP_API rp_tensor rp_erf(rp_tensor x);
 RP_API rp_tensor rp_relu(rp_tensor x);
 RP_API rp_tensor rp_gelu(rp_tensor x); /* x/2 (1 + erf(x/sqrt 2)) */
-RP_API rp_tensor rp_abs(rp_tensor x);
+RP_API rp_tensor rp_abs(rp_tensor x);  /* the gradient at 0 is 1, where PyTorch's is 0 */
 RP_API rp_tensor rp_pow_int(rp_tensor x, int64_t exponent);
 RP_API rp_tensor rp_expm1(rp_tensor x); /* e^x - 1 */
 RP_API rp_tensor rp_exp2(rp_tensor x);
@@ -111,9 +111,9 @@ RP_API rp_tensor rp_ge(rp_tensor a, rp_tensor b);
 RP_API rp_tensor rp_logical_and(rp_tensor a, rp_tensor b);
 RP_API rp_tensor rp_logical_or(rp_tensor a, rp_tensor b);
 RP_API rp_tensor rp_logical_xor(rp_tensor a, rp_tensor b);
-RP_API rp_tensor rp_pow(rp_tensor x, rp_tensor y);                  /* x^y; CONTRACT 5.15 lists the special cases */
-RP_API rp_tensor rp_atan2(rp_tensor y, rp_tensor x);                /* the angle of (x, y), between -pi and pi */
-RP_API rp_tensor rp_hypot(rp_tensor x, rp_tensor y);                /* sqrt(x^2 + y^2) without overflow on the way */
+RP_API rp_tensor rp_pow(rp_tensor x, rp_tensor y);   /* x^y, CONTRACT 5.15; the gradient by y is a NaN at x = 0 */
+RP_API rp_tensor rp_atan2(rp_tensor y, rp_tensor x); /* the angle of (x, y), between -pi and pi */
+RP_API rp_tensor rp_hypot(rp_tensor x, rp_tensor y); /* sqrt(x^2 + y^2) without overflow on the way */
 RP_API rp_tensor rp_bce_logits(rp_tensor logits, rp_tensor target); /* rp_bce_with_logits before its mean */
 /* What is left of a when whole multiples of b are taken off, with the sign of a, and with that of b; of reals exact. */
 RP_API rp_tensor rp_fmod(rp_tensor a, rp_tensor b);
