@@ -632,6 +632,19 @@ static rp_tensor forgetful(rp_nn *nn, const rp_tensor *batch, void *self)
     return rp_mean(rp_nn_linear(nn, "used", batch[0], 2), NULL, 0, false);
 }
 
+static rp_tensor nameless(rp_nn *nn, const rp_tensor *batch, void *self)
+{
+    (void)self;
+    return rp_mean(rp_nn_linear(nn, "", batch[0], 2), NULL, 0, false);
+}
+
+/* Of rows of zeros. */
+static rp_tensor infinite(rp_nn *nn, const rp_tensor *batch, void *self)
+{
+    (void)self;
+    return rp_mean(rp_nn_linear(nn, "a", rp_log(batch[0]), 2), NULL, 0, false);
+}
+
 static void calls_that_do_not_fit_are_told(void **state)
 {
     rp_error err = {0};
@@ -659,6 +672,14 @@ static void calls_that_do_not_fit_are_told(void **state)
     nn = model_new((rp_nn_options){.model = forgetful});
     OK(rp_nn_array(nn, "x", RP_F32, 2, (size_t[]){2, 2}, x, ERR));
     assert_told(rp_nn_train_step(nn, NULL, &err), &err, "forgotten.weight f32[2,2], is unconnected");
+    rp_nn_free(nn);
+    nn = model_new((rp_nn_options){.model = nameless});
+    OK(rp_nn_array(nn, "x", RP_F32, 2, (size_t[]){2, 2}, x, ERR));
+    assert_told(rp_nn_train_step(nn, NULL, &err), &err, "a scope or layer without a name");
+    rp_nn_free(nn);
+    nn = model_new((rp_nn_options){.model = infinite});
+    OK(rp_nn_array(nn, "x", RP_F32, 2, (size_t[]){2, 2}, x, ERR));
+    assert_told(rp_nn_train_step(nn, NULL, &err), &err, "step 1: the loss is no longer finite: before any update");
     rp_nn_free(nn);
     nn = model_new((rp_nn_options){.seed = 1});
     OK(model_rows(nn, ERR));
