@@ -262,7 +262,8 @@ RP_API rp_tensor rp_nn_transformer(rp_nn *nn, const char *name, rp_tensor x, siz
 /* The next training step; *loss (NULL: not wanted) is the batch's loss before it. The first call makes a step more
  * before it, which sets the initial values. Errors: RP_EDATA when the loss is not finite; those of the model. */
 RP_API rp_status rp_nn_train_step(rp_nn *nn, float *loss, rp_error *err);
-/* Training steps up to the end of an epoch: so many rows as there are to train on. */
+/* Training steps up to the end of an epoch: so many rows as there are to train on. *loss is the last batch's, not a
+ * mean: rp_nn_evaluate has that. */
 RP_API rp_status rp_nn_train_epoch(rp_nn *nn, float *loss, rp_error *err);
 /* Training steps made; after a resumption those before it count. */
 RP_API uint64_t rp_nn_steps(rp_nn *nn);
