@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "core/nn/nn_private.h"
 #include "determinism/math.h"
+#include "rp/optimizer.h"
 
 rp_nn_optimizer rp_nn_sgd(double lr, double momentum)
 {
@@ -32,6 +33,22 @@ rp_nn_optimizer rp_nn_rmsprop(double lr)
     return (rp_nn_optimizer){.rule = RP_NN_RMSPROP, .lr = lr, .alpha = 0.99, .eps = 1e-8};
 }
 
+rp_nn_optimizer rp_nn_adagrad(double lr)
+{
+    return (rp_nn_optimizer){.rule = RP_NN_ADAGRAD, .lr = lr, .eps = 1e-10};
+}
+
+rp_nn_optimizer rp_nn_lion(double lr)
+{
+    return (rp_nn_optimizer){.rule = RP_NN_LION, .lr = lr, .beta1 = 0.9, .beta2 = 0.99};
+}
+
+rp_nn_optimizer rp_nn_lamb(double lr)
+{
+    return (rp_nn_optimizer){
+        .rule = RP_NN_LAMB, .lr = lr, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-6, .weight_decay = 0.01};
+}
+
 static bool usable(double x)
 {
     return x >= 0 && x - x == 0;
@@ -48,7 +65,7 @@ rp_status rp_nn_check_optimizer(const rp_nn_optimizer *o, rp_error *err)
             return rp_fail(err, RP_EARG,
                            "rp_nn_new: optimizer: rates, decay, moments' coefficients, clipping and "
                            "schedule are finite and 0 or more");
-    if ((unsigned)o->rule > RP_NN_RMSPROP || (unsigned)s->curve > RP_NN_LINEAR)
+    if ((unsigned)o->rule > RP_NN_LAMB || (unsigned)s->curve > RP_NN_LINEAR)
         return rp_fail(err, RP_EARG, "rp_nn_new: optimizer: no such rule or curve");
     if (o->rule == RP_NN_SGD && o->lr == 0 &&
         (o->momentum != 0 || o->nesterov || o->weight_decay != 0 || o->clip_value != 0 || o->clip_norm != 0))
@@ -69,15 +86,20 @@ rp_status rp_nn_check_optimizer(const rp_nn_optimizer *o, rp_error *err)
     return RP_OK;
 }
 
-static bool is_adam(const rp_nn *nn)
+/* Its moments begin at 0 and are divided by c1, c2 for that. */
+static bool is_corrected(const rp_nn *nn)
 {
-    return nn->optimizer.rule == RP_NN_ADAM || nn->optimizer.rule == RP_NN_ADAMW;
+    const rp_nn_rule rule = nn->optimizer.rule;
+
+    return rule == RP_NN_ADAM || rule == RP_NN_ADAMW || rule == RP_NN_LAMB;
 }
 
-/* SGD has one moment, which is there also when momentum is 0: the operation takes it. */
+/* SGD has one moment, which is there also when momentum is 0: the operation takes it. Adagrad's is its sum. */
 static int moments_of(const rp_nn *nn)
 {
-    return nn->optimizer.rule == RP_NN_SGD ? 1 : 2;
+    const rp_nn_rule rule = nn->optimizer.rule;
+
+    return rule == RP_NN_SGD || rule == RP_NN_LION || rule == RP_NN_ADAGRAD ? 1 : 2;
 }
 
 static const char *moment_name(char out[RP_NAME_MAX], char which, const nn_parameter *p)
@@ -122,7 +144,7 @@ void rp_nn_feed_rates(const rp_nn *nn, nn_step *step, float *room)
         room[i] = (float)rp_nn_rate(&o->schedule, i ? nn->group[i - 1].lr : o->lr, t);
         rp_nn_add_feed(step, name, &one, &room[i]);
     }
-    if (!is_adam(nn))
+    if (!is_corrected(nn))
         return;
     room[NN_GROUPS + 1] = (float)(1.0 - rp_powi_f64(o->beta1, (int64_t)t));
     room[NN_GROUPS + 2] = (float)(1.0 - rp_powi_f64(o->beta2, (int64_t)t));
@@ -170,24 +192,38 @@ static rp_tensor rate_of(rp_nn *nn, updates *u, size_t group)
     return u->rate[group];
 }
 
+/* The new value of a parameter p with the gradient g. */
+static rp_tensor stepped(const rp_nn_optimizer *o, const updates *u, rp_tensor p, rp_tensor g, rp_tensor *m,
+                         rp_tensor *v, rp_tensor lr, double decay)
+{
+    switch (o->rule) {
+    case RP_NN_ADAM:
+    case RP_NN_ADAMW:
+        return rp_adam(p, m, v, g, lr, u->c1, u->c2, o->beta1, o->beta2, o->eps, decay, o->rule == RP_NN_ADAMW);
+    case RP_NN_RMSPROP:
+        return rp_rmsprop(p, v, m, g, lr, o->alpha, o->eps, o->momentum, decay);
+    case RP_NN_LION:
+        return rp_lion(p, m, g, lr, o->beta1, o->beta2, decay);
+    case RP_NN_ADAGRAD:
+        return rp_adagrad(p, m, g, lr, o->eps, decay);
+    case RP_NN_LAMB:
+        return rp_lamb(p, m, v, g, lr, u->c1, u->c2, o->beta1, o->beta2, o->eps, decay);
+    default:
+        return rp_sgd(p, m, g, lr, o->momentum, o->nesterov, decay);
+    }
+}
+
 static void update(rp_nn *nn, updates *u, size_t i)
 {
-    const rp_nn_optimizer *o = &nn->optimizer;
     const nn_parameter *p = u->parameter[i];
-    const double decay = p->group ? nn->group[p->group - 1].weight_decay : o->weight_decay;
+    const double decay = p->group ? nn->group[p->group - 1].weight_decay : nn->optimizer.weight_decay;
     rp_tensor m, v = rp_no_tensor(), lr = rate_of(nn, u, p->group), value;
     char m_name[RP_NAME_MAX], v_name[RP_NAME_MAX];
 
     m = rp_nn_state(nn, moment_name(m_name, 'm', p), &p->type);
     if (moments_of(nn) == 2)
         v = rp_nn_state(nn, moment_name(v_name, 'v', p), &p->type);
-    if (is_adam(nn))
-        value = rp_adam(u->value[i], &m, &v, u->grad[i], lr, u->c1, u->c2, o->beta1, o->beta2, o->eps, decay,
-                        o->rule == RP_NN_ADAMW);
-    else if (o->rule == RP_NN_RMSPROP)
-        value = rp_rmsprop(u->value[i], &v, &m, u->grad[i], lr, o->alpha, o->eps, o->momentum, decay);
-    else
-        value = rp_sgd(u->value[i], &m, u->grad[i], lr, o->momentum, o->nesterov, decay);
+    value = stepped(&nn->optimizer, u, u->value[i], u->grad[i], &m, &v, lr, decay);
     rp_nn_set_state(nn, p->name, value);
     rp_nn_set_state(nn, m_name, m);
     if (moments_of(nn) == 2)
@@ -203,7 +239,7 @@ static void append(rp_nn *nn, updates *u, rp_tensor loss)
     }
     (nn->mixed ? rp_gradients_mixed : rp_gradients)(loss, u->value, u->n, u->grad);
     clip(nn, u);
-    if (is_adam(nn)) {
+    if (is_corrected(nn)) {
         u->c1 = rp_nn_feed(nn, "c1");
         u->c2 = rp_nn_feed(nn, "c2");
     }

@@ -28,7 +28,11 @@ void rp_nn_scope(rp_nn *nn, const char *format, ...)
     va_start(args, format);
     length = vsnprintf(nn->scope + used, sizeof nn->scope - used, format, args);
     va_end(args);
-    if (length <= 0 || (size_t)length + 1 >= sizeof nn->scope - used) {
+    if (length <= 0) {
+        rp_nn_fail(nn, RP_EARG, "%s: a scope or layer without a name", nn->scope);
+        return;
+    }
+    if ((size_t)length + 1 >= sizeof nn->scope - used) {
         rp_nn_fail(nn, RP_EARG, "scope %.60s: names have at most %d bytes in all", nn->scope, RP_NAME_MAX - 1);
         return;
     }

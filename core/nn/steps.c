@@ -267,11 +267,13 @@ static rp_status train(rp_nn *nn, float *loss, rp_error *err)
     nn->trained++;
     if (loss)
         *loss = found;
-    return found - found == 0 ? RP_OK
-                              : rp_fail(err, RP_EDATA,
-                                        "training step %llu: the loss is no longer finite: lower the optimizer's lr, "
-                                        "or set its clip_norm",
-                                        (unsigned long long)nn->trained);
+    return found - found == 0
+               ? RP_OK
+               : rp_fail(err, RP_EDATA, "training step %llu: the loss is no longer finite: %s",
+                         (unsigned long long)nn->trained,
+                         nn->trained == 1 ? "before any update, so look at the rows (a NaN, an infinity) "
+                                            "and at the model's logarithms, quotients and roots"
+                                          : "lower the optimizer's lr, or set its clip_norm");
 }
 
 static rp_status train_in_environment(rp_nn *nn, float *loss, rp_error *err)

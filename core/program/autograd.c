@@ -254,10 +254,23 @@ static void fill_absent(rp_graph *graph, const rp_tensor *wrt, size_t n, rp_tens
             grad[i] = zeros_like(wrt[i]);
 }
 
+/* A blank behind the name of an input; "" of other values. */
+static const char *named(const rp_program *p, uint32_t value, const char **blank)
+{
+    *blank = "";
+    for (size_t i = 0; i < p->n_inputs; i++)
+        if (p->input[i].value == value && p->input[i].name[0] != '\0') {
+            *blank = " ";
+            return p->input[i].name;
+        }
+    return "";
+}
+
 /* Zeros for what was forgotten, misnamed or cut off would train nothing, and say nothing. */
 static void refuse_absent(rp_graph *graph, const rp_tensor *wrt, size_t n, rp_tensor *grad, const char *or_zeros)
 {
     size_t first = 0;
+    const char *name, *blank;
     char type[192];
 
     while (first < n && grad[first].graph)
@@ -265,11 +278,12 @@ static void refuse_absent(rp_graph *graph, const rp_tensor *wrt, size_t n, rp_te
     if (graph->status != RP_OK || first == n)
         return;
     rp_type_text(rp_tensor_type(wrt[first]), type, sizeof type);
+    name = named(graph->program, wrt[first].value, &blank);
     rp_graph_fail(graph, RP_EARG,
-                  "gradients: wrt[%zu], %s, is unconnected: found no way from it to y that a gradient passes "
+                  "gradients: wrt[%zu], %s%s%s, is unconnected: found no way from it to y that a gradient passes "
                   "(stop_gradient, casts to integers and comparisons pass none), expected y to depend on it; compute y "
                   "from it, leave it out, or ask for zeros with %s",
-                  first, type, or_zeros);
+                  first, name, blank, type, or_zeros);
     for (size_t i = 0; i < n; i++)
         grad[i] = rp_no_tensor();
 }

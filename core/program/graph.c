@@ -345,3 +345,36 @@ rp_status rp_graph_trace(rp_graph **out, const rp_program *p, rp_device *device,
     }
     return rp_graph_status(graph, err);
 }
+
+bool rp_tensor_beside(const char *call, const char *what, rp_tensor x, rp_tensor beside)
+{
+    char a[192], b[192];
+    rp_type type, other;
+    bool fits;
+
+    if (!rp_tensor_ok(x) || !rp_tensor_ok(beside))
+        return true; /* the operation tells */
+    type = *rp_tensor_type(x);
+    other = *rp_tensor_type(beside);
+    fits = other.rank <= type.rank;
+    for (int i = 1; fits && i <= other.rank; i++)
+        fits = other.shape[other.rank - i] == 1 || other.shape[other.rank - i] == type.shape[type.rank - i];
+    if (fits)
+        return true;
+    rp_type_text(&type, a, sizeof a);
+    rp_type_text(&other, b, sizeof b);
+    rp_graph_fail(x.graph, RP_ESHAPE,
+                  "%s: found %s of %s beside %s, expected its shape, or one that stretches to it: reshape one of them",
+                  call, what, b, a);
+    return false;
+}
+
+bool rp_moments_given(const char *call, rp_tensor p, const rp_tensor *m, const rp_tensor *v)
+{
+    if (m && v)
+        return true;
+    if (p.graph)
+        rp_graph_fail(p.graph, RP_EARG, "%s: a moment is NULL, expected the tensor of its state, which is replaced",
+                      call);
+    return false;
+}

@@ -94,6 +94,11 @@ rp_program *rp_graph_take_program(rp_graph *graph, rp_error *err);
 rp_tensor rp_graph_tensor(rp_graph *graph, uint32_t value);
 /* Whether x is a live handle of a graph without error; a dead one puts its graph in error. */
 bool rp_tensor_ok(rp_tensor x);
+/* Whether the tensors that a call replaces were given, NULL else: RP_EARG. */
+bool rp_moments_given(const char *call, rp_tensor p, const rp_tensor *m, const rp_tensor *v);
+/* Whether `beside`, which `what` calls, stretches to x's shape, so that what is computed of both has that shape; else
+ * RP_ESHAPE: of a column beside a row each would be held against each. */
+bool rp_tensor_beside(const char *call, const char *what, rp_tensor x, rp_tensor beside);
 /* The graph of the first operand that has one: an operand that is no tensor is then an error of that graph. */
 rp_graph *rp_graph_of(const rp_tensor *in, size_t n);
 /* The type of a handle that is ok. */

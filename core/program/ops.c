@@ -462,13 +462,18 @@ static rp_tensor mean_all(rp_tensor x)
 
 rp_tensor rp_mse(rp_tensor prediction, rp_tensor target)
 {
-    rp_tensor d = rp_sub(prediction, target);
+    rp_tensor d;
 
+    if (!rp_tensor_beside("mse", "a target", prediction, target))
+        return rp_no_tensor();
+    d = rp_sub(prediction, target);
     return without(mean_all(rp_mul(d, d)), d);
 }
 
 rp_tensor rp_bce_with_logits(rp_tensor logits, rp_tensor target)
 {
+    if (!rp_tensor_beside("bce_with_logits", "a target", logits, target))
+        return rp_no_tensor();
     return mean_all(rp_bce_logits(logits, target));
 }
 
@@ -513,6 +518,8 @@ rp_tensor rp_sgd(rp_tensor p, rp_tensor *m, rp_tensor g, rp_tensor lr, double mo
     rp_attr attr[RP_MAX_ATTR] = {{.r = momentum}, {.i = nesterov}, {.r = weight_decay}};
     rp_tensor out[RP_MAX_OUT];
 
+    if (!rp_moments_given("sgd", p, m, m))
+        return rp_no_tensor();
     rp_emit(p.graph, RP_OP_sgd, attr, (rp_tensor[]){p, *m, g, lr}, 4, out);
     *m = out[1];
     return out[0];
@@ -524,6 +531,8 @@ rp_tensor rp_adam(rp_tensor p, rp_tensor *m, rp_tensor *v, rp_tensor g, rp_tenso
     rp_attr attr[RP_MAX_ATTR] = {{.r = beta1}, {.r = beta2}, {.r = eps}, {.r = weight_decay}};
     rp_tensor out[RP_MAX_OUT];
 
+    if (!rp_moments_given("adam", p, m, v))
+        return rp_no_tensor();
     rp_emit(p.graph, decoupled ? RP_OP_adamw : RP_OP_adam, attr, (rp_tensor[]){p, *m, *v, g, lr, c1, c2}, 7, out);
     *m = out[1];
     *v = out[2];
@@ -536,6 +545,8 @@ rp_tensor rp_rmsprop(rp_tensor p, rp_tensor *v, rp_tensor *m, rp_tensor g, rp_te
     rp_attr attr[RP_MAX_ATTR] = {{.r = alpha}, {.r = eps}, {.r = momentum}, {.r = weight_decay}};
     rp_tensor out[RP_MAX_OUT];
 
+    if (!rp_moments_given("rmsprop", p, m, v))
+        return rp_no_tensor();
     rp_emit(p.graph, RP_OP_rmsprop, attr, (rp_tensor[]){p, *v, *m, g, lr}, 5, out);
     *v = out[1];
     *m = out[2];
@@ -547,6 +558,8 @@ rp_tensor rp_lion(rp_tensor p, rp_tensor *m, rp_tensor g, rp_tensor lr, double b
     rp_attr attr[RP_MAX_ATTR] = {{.r = beta1}, {.r = beta2}, {.r = weight_decay}};
     rp_tensor out[RP_MAX_OUT];
 
+    if (!rp_moments_given("lion", p, m, m))
+        return rp_no_tensor();
     rp_emit(p.graph, RP_OP_lion, attr, (rp_tensor[]){p, *m, g, lr}, 4, out);
     *m = out[1];
     return out[0];
@@ -557,6 +570,8 @@ rp_tensor rp_adagrad(rp_tensor p, rp_tensor *s, rp_tensor g, rp_tensor lr, doubl
     rp_attr attr[RP_MAX_ATTR] = {{.r = eps}, {.r = weight_decay}};
     rp_tensor out[RP_MAX_OUT];
 
+    if (!rp_moments_given("adagrad", p, s, s))
+        return rp_no_tensor();
     rp_emit(p.graph, RP_OP_adagrad, attr, (rp_tensor[]){p, *s, g, lr}, 4, out);
     *s = out[1];
     return out[0];

@@ -41,7 +41,7 @@ RP_API rp_tensor rp_conv1d(rp_tensor x, rp_tensor weight, rp_tensor bias, size_t
  * they overlap; the gradient of rp_conv2d by its image, as an operation of its own.
  *   x       [n, h, w, c]
  *   weight  [r, s, k / groups, c], as that of the convolution from k to c channels
- *   extra   rows and columns more at the bottom and right, fewer than the stride or the dilation; NULL: none
+ *   extra   rows and columns more at the bottom and right, fewer than the stride; NULL: none
  * Result: [n, oh, ow, k], oh = (h - 1) stride + dilation (r - 1) + 1 - top - bottom + extra[0]. Bias and errors as
  * there. */
 RP_API rp_tensor rp_conv2d_transpose(rp_tensor x, rp_tensor weight, rp_tensor bias, size_t groups,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Losses, written in operations of rp/tensor.h (CONTRACT 11.2 lists the instructions). A target has the prediction's
- * type and shape, or broadcasts to it; labels are i32 or i64. They mean what PyTorch's of the same name mean:
- * test_losses holds values and gradients against its. But the gradient of l1 is 1 where both are equal; that of bce is
- * 0 where a logarithm is at its least, -100, and not -1e12; and a variance below eps has none in the Gaussian loss.
+ * type and shape, or stretches to it, else RP_ESHAPE: of predictions [n, 1] and targets [n] one is reshaped first.
+ * Labels are i32 or i64. They mean what PyTorch's of the same name mean: test_losses holds values and gradients against
+ * its. Three gradients differ at a point: l1's is 1 where both are equal, bce's 0 where the logarithm is at its bound,
+ * and a variance below eps has none. A number outside its range is RP_EARG.
  *
  * rp_mse, rp_bce_with_logits and rp_cross_entropy, all with the mean, are in rp/tensor.h. */
 #ifndef RP_LOSS_H
@@ -20,10 +21,11 @@ typedef enum rp_reduction {
 
 /* {0} is a good start. */
 typedef struct rp_class_options {
-    rp_tensor weight; /* [classes]; weight.graph NULL: all 1. The mean is over the weights of the rows' classes */
+    rp_tensor weight; /* [classes], no other shape; weight.graph NULL: all 1. The mean is over the weights of the rows'
+                         classes, and a NaN where they are 0 or no row counts */
     bool ignore;      /* rows whose label is ignore_index count for nothing */
     int64_t ignore_index;
-    double smoothing; /* so much of a label is spread over all classes; 0 to 1, of cross entropy */
+    double smoothing; /* so much of a label is spread over all classes; 0 to 1; of cross entropy alone */
     rp_reduction reduction;
 } rp_class_options;
 
@@ -40,7 +42,8 @@ RP_API rp_tensor rp_kl_div_loss(rp_tensor log_p, rp_tensor target, bool log_targ
 
 RP_API rp_tensor rp_mse_loss(rp_tensor x, rp_tensor target, rp_reduction reduction);
 RP_API rp_tensor rp_l1_loss(rp_tensor x, rp_tensor target, rp_reduction reduction);
-/* Squares up to a distance of delta, beta, and straight from there on: huber is smooth_l1 times delta. */
+/* Squares up to a distance of delta, beta, and straight from there on: huber is smooth_l1 times delta. delta above 0;
+ * beta 0 is l1. */
 RP_API rp_tensor rp_huber_loss(rp_tensor x, rp_tensor target, double delta, rp_reduction reduction);
 RP_API rp_tensor rp_smooth_l1_loss(rp_tensor x, rp_tensor target, double beta, rp_reduction reduction);
 /* log_input: x is a log rate, exp(x) - target x; else x - target log(x + eps). full: with Stirling's term. */

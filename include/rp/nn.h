@@ -30,7 +30,15 @@ typedef struct rp_nn_batches {
 
 /* ---- optimizers and schedules (CONTRACT 8, 16.3) ---- */
 
-typedef enum rp_nn_rule { RP_NN_SGD, RP_NN_ADAM, RP_NN_ADAMW, RP_NN_RMSPROP } rp_nn_rule;
+typedef enum rp_nn_rule {
+    RP_NN_SGD,
+    RP_NN_ADAM,
+    RP_NN_ADAMW,
+    RP_NN_RMSPROP,
+    RP_NN_LION,
+    RP_NN_ADAGRAD,
+    RP_NN_LAMB
+} rp_nn_rule;
 typedef enum rp_nn_curve { RP_NN_FLAT, RP_NN_STEPS, RP_NN_COSINE, RP_NN_LINEAR } rp_nn_curve;
 
 typedef struct rp_nn_schedule {
@@ -46,7 +54,7 @@ typedef struct rp_nn_optimizer {
     double lr, weight_decay;
     double momentum; /* SGD, RMSPROP */
     bool nesterov;
-    double beta1, beta2, eps; /* ADAM, ADAMW; eps RMSPROP too */
+    double beta1, beta2, eps; /* ADAM, ADAMW, LAMB; LION has no eps, RMSPROP and ADAGRAD it alone */
     double alpha;             /* RMSPROP */
     double clip_value;        /* each element of a gradient to at most this in magnitude; 0: not */
     double clip_norm;         /* then all gradients together to at most this norm; 0: not */
@@ -58,6 +66,10 @@ RP_API rp_nn_optimizer rp_nn_sgd(double lr, double momentum);
 RP_API rp_nn_optimizer rp_nn_adam(double lr);
 RP_API rp_nn_optimizer rp_nn_adamw(double lr);
 RP_API rp_nn_optimizer rp_nn_rmsprop(double lr);
+RP_API rp_nn_optimizer rp_nn_adagrad(double lr);
+/* With those of their papers: betas 0.9 and 0.99; 0.9 and 0.999, eps 1e-6, decay 0.01. */
+RP_API rp_nn_optimizer rp_nn_lion(double lr);
+RP_API rp_nn_optimizer rp_nn_lamb(double lr);
 
 /* The rate of training step t, from 1: what the step is fed, before it is rounded to binary32. A pure function. */
 RP_API double rp_nn_rate(const rp_nn_schedule *schedule, double lr, uint64_t t);
@@ -66,7 +78,8 @@ RP_API double rp_nn_rate(const rp_nn_schedule *schedule, double lr, uint64_t t);
 
 /* Returns the loss, one element: for rp_nn_predict and rp_nn_apply any tensor. self is what was given with it: a
  * compiled step is found by the function and the address of self, and not written anew, so what the function reads
- * there must not change; give another self, or options.eager. */
+ * there must not change; give another self, or options.eager. A tensor lives until the function returns: none is kept
+ * for its next call. */
 typedef rp_tensor rp_nn_forward(rp_nn *nn, const rp_tensor *batch, void *self);
 
 typedef struct rp_nn_options {
@@ -255,7 +268,8 @@ RP_API rp_tensor rp_nn_transformer(rp_nn *nn, const char *name, rp_tensor x, siz
 /* The next training step; *loss (NULL: not wanted) is the batch's loss before it. The first call makes a step more
  * before it, which sets the initial values. Errors: RP_EDATA when the loss is not finite; those of the model. */
 RP_API rp_status rp_nn_train_step(rp_nn *nn, float *loss, rp_error *err);
-/* Training steps up to the end of an epoch: so many rows as there are to train on. */
+/* Training steps up to the end of an epoch: so many rows as there are to train on. *loss is the last batch's, not a
+ * mean: rp_nn_evaluate has that. */
 RP_API rp_status rp_nn_train_epoch(rp_nn *nn, float *loss, rp_error *err);
 /* Training steps made; after a resumption those before it count. */
 RP_API uint64_t rp_nn_steps(rp_nn *nn);

@@ -70,7 +70,7 @@ RP_API rp_tensor rp_sigmoid(rp_tensor x);
 RP_API rp_tensor rp_erf(rp_tensor x);
 RP_API rp_tensor rp_relu(rp_tensor x);
 RP_API rp_tensor rp_gelu(rp_tensor x); /* x/2 (1 + erf(x/sqrt 2)) */
-RP_API rp_tensor rp_abs(rp_tensor x);
+RP_API rp_tensor rp_abs(rp_tensor x);  /* the gradient at 0 is 1, where PyTorch's is 0 */
 RP_API rp_tensor rp_pow_int(rp_tensor x, int64_t exponent);
 RP_API rp_tensor rp_expm1(rp_tensor x); /* e^x - 1 */
 RP_API rp_tensor rp_exp2(rp_tensor x);
@@ -117,9 +117,9 @@ RP_API rp_tensor rp_ge(rp_tensor a, rp_tensor b);
 RP_API rp_tensor rp_logical_and(rp_tensor a, rp_tensor b);
 RP_API rp_tensor rp_logical_or(rp_tensor a, rp_tensor b);
 RP_API rp_tensor rp_logical_xor(rp_tensor a, rp_tensor b);
-RP_API rp_tensor rp_pow(rp_tensor x, rp_tensor y);                  /* x^y; CONTRACT 5.15 lists the special cases */
-RP_API rp_tensor rp_atan2(rp_tensor y, rp_tensor x);                /* the angle of (x, y), between -pi and pi */
-RP_API rp_tensor rp_hypot(rp_tensor x, rp_tensor y);                /* sqrt(x^2 + y^2) without overflow on the way */
+RP_API rp_tensor rp_pow(rp_tensor x, rp_tensor y);   /* x^y, CONTRACT 5.15; the gradient by y is a NaN at x = 0 */
+RP_API rp_tensor rp_atan2(rp_tensor y, rp_tensor x); /* the angle of (x, y), between -pi and pi */
+RP_API rp_tensor rp_hypot(rp_tensor x, rp_tensor y); /* sqrt(x^2 + y^2) without overflow on the way */
 RP_API rp_tensor rp_bce_logits(rp_tensor logits, rp_tensor target); /* rp_bce_with_logits before its mean */
 /* What is left of a when whole multiples of b are taken off, with the sign of a, and with that of b; of reals exact. */
 RP_API rp_tensor rp_fmod(rp_tensor a, rp_tensor b);
@@ -203,7 +203,8 @@ RP_API rp_tensor rp_triangular_solve(rp_tensor a, rp_tensor b, bool upper, bool 
 /* x [.., in] w [in, out] b [out] (b.graph NULL: none). */
 RP_API rp_tensor rp_linear(rp_tensor x, rp_tensor w, rp_tensor b);
 
-/* Losses. Means are over all elements (mse, bce) or rows (cross entropy). labels: i32 or i64 [rows]. */
+/* Losses. Means are over all elements (mse, bce) or rows (cross entropy). A target stretches to the prediction's shape,
+ * else RP_ESHAPE; labels: i32 or i64 [rows]. More of them: rp/loss.h. */
 RP_API rp_tensor rp_mse(rp_tensor prediction, rp_tensor target);
 RP_API rp_tensor rp_bce_with_logits(rp_tensor logits, rp_tensor target);
 RP_API rp_tensor rp_cross_entropy(rp_tensor logits, rp_tensor labels);
@@ -236,7 +237,8 @@ RP_API void rp_gradients_mixed_or_zeros(rp_tensor y, const rp_tensor *wrt, size_
 /* x itself, which no gradient passes: a detached value. */
 RP_API rp_tensor rp_stop_gradient(rp_tensor x);
 
-/* Optimizer steps (CONTRACT 8): return the new parameter and replace the moments. lr, c1 = 1 - beta1^t and
+/* Optimizer steps (CONTRACT 8): return the new parameter and replace the moments, which are there also where the
+ * numbers leave them unused (RP_EARG for NULL). lr, c1 = 1 - beta1^t and
  * c2 = 1 - beta2^t are rank-0 tensors of the parameter's dtype. */
 RP_API rp_tensor rp_sgd(rp_tensor p, rp_tensor *m, rp_tensor g, rp_tensor lr, double momentum, bool nesterov,
                         double weight_decay);

@@ -60,16 +60,16 @@ rp_tensor rp_softshrink(rp_tensor x, double lambda)
 
 rp_tensor rp_hardshrink(rp_tensor x, double lambda)
 {
-    rp_tensor size = rp_abs(x), over = rp_gt(size, C(x, lambda));
+    rp_tensor size = rp_abs(x), within = rp_le(size, C(x, lambda));
 
-    return rp_where(over, x, C(x, 0));
+    return rp_where(within, C(x, 0), x); /* a NaN is not within */
 }
 
 rp_tensor rp_threshold(rp_tensor x, double threshold, double value)
 {
-    rp_tensor over = rp_gt(x, C(x, threshold));
+    rp_tensor below = rp_le(x, C(x, threshold));
 
-    return rp_where(over, x, C(x, value));
+    return rp_where(below, C(x, value), x);
 }
 
 rp_tensor rp_prelu(rp_tensor x, rp_tensor slope)

@@ -7,10 +7,20 @@
 
 #define C composed_constant
 
+/* A number of a loss that is out of its range. */
+static rp_tensor refused(const char *call, rp_tensor x, const char *what, double found, const char *expected)
+{
+    if (x.graph)
+        rp_graph_fail(x.graph, RP_EARG, "%s: found %s of %g, expected %s", call, what, found, expected);
+    return rp_no_tensor();
+}
+
 rp_tensor composed_reduced(rp_tensor x, rp_reduction reduction)
 {
     rp_tensor sum;
 
+    if ((unsigned)reduction > RP_REDUCE_BATCH)
+        return refused("loss", x, "a reduction", (double)reduction, "one of rp_reduction's");
     if (reduction == RP_REDUCE_NONE)
         return x;
     if (reduction == RP_REDUCE_MEAN)
@@ -23,11 +33,15 @@ rp_tensor composed_reduced(rp_tensor x, rp_reduction reduction)
 
 rp_tensor rp_mse_loss(rp_tensor x, rp_tensor target, rp_reduction reduction)
 {
+    if (!rp_tensor_beside("mse_loss", "a target", x, target))
+        return rp_no_tensor();
     return composed_reduced(rp_square(rp_sub(x, target)), reduction);
 }
 
 rp_tensor rp_l1_loss(rp_tensor x, rp_tensor target, rp_reduction reduction)
 {
+    if (!rp_tensor_beside("l1_loss", "a target", x, target))
+        return rp_no_tensor();
     return composed_reduced(rp_abs(rp_sub(x, target)), reduction);
 }
 
@@ -55,26 +69,44 @@ static rp_tensor bent(rp_tensor x, rp_tensor target, double distance, double squ
 
 rp_tensor rp_huber_loss(rp_tensor x, rp_tensor target, double delta, rp_reduction reduction)
 {
+    if (!(delta > 0))
+        return refused("huber_loss", x, "a delta", delta, "more than 0");
+    if (!rp_tensor_beside("huber_loss", "a target", x, target))
+        return rp_no_tensor();
     return composed_reduced(bent(x, target, delta, 0.5, delta, 0.5 * delta * delta), reduction);
 }
 
 rp_tensor rp_smooth_l1_loss(rp_tensor x, rp_tensor target, double beta, rp_reduction reduction)
 {
+    if (!(beta >= 0))
+        return refused("smooth_l1_loss", x, "a beta", beta, "0 or more");
     if (beta == 0)
         return rp_l1_loss(x, target, reduction);
+    if (!rp_tensor_beside("smooth_l1_loss", "a target", x, target))
+        return rp_no_tensor();
     return composed_reduced(bent(x, target, beta, 0.5 / beta, 1, 0.5 * beta), reduction);
 }
 
 rp_tensor rp_bce_loss(rp_tensor p, rp_tensor target, rp_reduction reduction)
 {
     const double none = (double)__builtin_inf();
-    /* where p is 0 or 1 the logarithm's slope is none, and there is no gradient */
-    rp_tensor never = rp_eq(p, C(p, 0)), always = rp_eq(p, C(p, 1)), inner = rp_where(never, C(p, 1), p);
-    rp_tensor least = C(p, -100), log_p = rp_clamp(rp_log(inner), -100, none), yes = rp_where(never, least, log_p);
-    rp_tensor outer = rp_where(always, C(p, 0), p), low = C(p, -100);
-    rp_tensor log_q = rp_clamp(rp_log1p(rp_neg(outer)), -100, none), no = rp_where(always, low, log_q);
-    rp_tensor first = rp_mul(target, yes), rest = rp_add_scalar(rp_neg(target), 1);
+    rp_tensor never, always, inner, least, low, log_p, log_q, yes, outer, no, first, rest;
 
+    if (!rp_tensor_beside("bce_loss", "a target", p, target))
+        return rp_no_tensor();
+    /* where p is 0 or 1 the logarithm's slope is none, and there is no gradient */
+    never = rp_eq(p, C(p, 0));
+    always = rp_eq(p, C(p, 1));
+    inner = rp_where(never, C(p, 1), p);
+    least = C(p, -100);
+    log_p = rp_clamp(rp_log(inner), -100, none);
+    yes = rp_where(never, least, log_p);
+    outer = rp_where(always, C(p, 0), p);
+    low = C(p, -100);
+    log_q = rp_clamp(rp_log1p(rp_neg(outer)), -100, none);
+    no = rp_where(always, low, log_q);
+    first = rp_mul(target, yes);
+    rest = rp_add_scalar(rp_neg(target), 1);
     return composed_reduced(rp_neg(rp_add(first, rp_mul(rest, no))), reduction);
 }
 
@@ -83,6 +115,10 @@ rp_tensor rp_bce_with_logits_loss(rp_tensor logits, rp_tensor target, rp_tensor 
 {
     rp_tensor weight, rest, first;
 
+    if (!rp_tensor_beside("bce_with_logits_loss", "a target", logits, target))
+        return rp_no_tensor();
+    if (positive_weight.graph && !rp_tensor_beside("bce_with_logits_loss", "a weight", logits, positive_weight))
+        return rp_no_tensor();
     if (positive_weight.graph == NULL)
         return composed_reduced(rp_bce_logits(logits, target), reduction);
     weight = rp_add_scalar(rp_mul(rp_add_scalar(positive_weight, -1), target), 1);
@@ -96,6 +132,8 @@ rp_tensor rp_kl_div_loss(rp_tensor log_p, rp_tensor target, bool log_target, rp_
 {
     rp_tensor weight, own;
 
+    if (!rp_tensor_beside("kl_div_loss", "a target", log_p, target))
+        return rp_no_tensor();
     if (log_target) {
         weight = rp_exp(target);
         return composed_reduced(rp_mul(weight, rp_sub(target, log_p)), reduction);
@@ -116,18 +154,28 @@ static rp_tensor stirling(rp_tensor t)
 rp_tensor rp_poisson_nll_loss(rp_tensor x, rp_tensor target, bool log_input, bool full, double eps,
                               rp_reduction reduction)
 {
-    rp_tensor rate = log_input ? rp_exp(x) : x, log_rate = log_input ? x : rp_log(rp_add_scalar(x, eps));
-    rp_tensor loss = rp_sub(rate, rp_mul(target, log_rate));
+    rp_tensor rate, log_rate, loss;
 
+    if (!rp_tensor_beside("poisson_nll_loss", "a target", x, target))
+        return rp_no_tensor();
+    rate = log_input ? rp_exp(x) : x;
+    log_rate = log_input ? x : rp_log(rp_add_scalar(x, eps));
+    loss = rp_sub(rate, rp_mul(target, log_rate));
     return composed_reduced(full ? rp_add(loss, stirling(target)) : loss, reduction);
 }
 
 rp_tensor rp_gaussian_nll_loss(rp_tensor x, rp_tensor target, rp_tensor var, bool full, double eps,
                                rp_reduction reduction)
 {
-    rp_tensor width = rp_maximum(var, C(var, eps)), square = rp_square(rp_sub(x, target));
-    rp_tensor log_width = rp_log(width), loss = rp_scale(rp_add(log_width, rp_div(square, width)), 0.5);
+    rp_tensor width, square, log_width, loss;
 
+    if (!rp_tensor_beside("gaussian_nll_loss", "a target", x, target) ||
+        !rp_tensor_beside("gaussian_nll_loss", "a variance", x, var))
+        return rp_no_tensor();
+    width = rp_maximum(var, C(var, eps));
+    square = rp_square(rp_sub(x, target));
+    log_width = rp_log(width);
+    loss = rp_scale(rp_add(log_width, rp_div(square, width)), 0.5);
     return composed_reduced(full ? rp_add_scalar(loss, 0.91893853320467278) : loss, reduction);
 }
 
@@ -139,31 +187,50 @@ static rp_tensor beyond(rp_tensor x, double margin)
 
 rp_tensor rp_hinge_loss(rp_tensor x, rp_tensor y, rp_reduction reduction)
 {
+    if (!rp_tensor_beside("hinge_loss", "a label", x, y))
+        return rp_no_tensor();
     return composed_reduced(beyond(rp_neg(rp_mul(y, x)), 1), reduction);
 }
 
 rp_tensor rp_soft_margin_loss(rp_tensor x, rp_tensor y, rp_reduction reduction)
 {
+    if (!rp_tensor_beside("soft_margin_loss", "a label", x, y))
+        return rp_no_tensor();
     return composed_reduced(rp_softplus(rp_neg(rp_mul(y, x)), 1, 20), reduction);
 }
 
 rp_tensor rp_hinge_embedding_loss(rp_tensor x, rp_tensor y, double margin, rp_reduction reduction)
 {
-    rp_tensor alike = rp_gt(y, C(y, 0)), apart = beyond(rp_neg(x), margin);
+    rp_tensor alike, apart;
 
+    if (!rp_tensor_beside("hinge_embedding_loss", "a label", x, y))
+        return rp_no_tensor();
+    alike = rp_gt(y, C(y, 0));
+    apart = beyond(rp_neg(x), margin);
     return composed_reduced(rp_where(alike, x, apart), reduction);
 }
 
 rp_tensor rp_margin_ranking_loss(rp_tensor a, rp_tensor b, rp_tensor y, double margin, rp_reduction reduction)
 {
-    return composed_reduced(beyond(rp_neg(rp_mul(y, rp_sub(a, b))), margin), reduction);
+    rp_tensor d;
+
+    if (!rp_tensor_beside("margin_ranking_loss", "b", a, b))
+        return rp_no_tensor();
+    d = rp_sub(a, b);
+    if (!rp_tensor_beside("margin_ranking_loss", "a label", d, y))
+        return rp_no_tensor();
+    return composed_reduced(beyond(rp_neg(rp_mul(y, d)), margin), reduction);
 }
 
 rp_tensor rp_cosine_embedding_loss(rp_tensor a, rp_tensor b, rp_tensor y, double margin, rp_reduction reduction)
 {
-    rp_tensor cosine = rp_cosine_similarity(a, b, -1, 1e-8), alike = rp_gt(y, C(y, 0));
-    rp_tensor near = rp_add_scalar(rp_neg(cosine), 1), apart = beyond(cosine, -margin);
+    rp_tensor cosine = rp_cosine_similarity(a, b, -1, 1e-8), alike, near, apart;
 
+    if (!rp_tensor_beside("cosine_embedding_loss", "a label", cosine, y))
+        return rp_no_tensor();
+    alike = rp_gt(y, C(y, 0));
+    near = rp_add_scalar(rp_neg(cosine), 1);
+    apart = beyond(cosine, -margin);
     return composed_reduced(rp_where(alike, near, apart), reduction);
 }
 

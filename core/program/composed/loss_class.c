@@ -15,6 +15,24 @@ typedef struct rows {
     rp_tensor labels, kept, weight; /* no tensor: all count, by 1 */
 } rows;
 
+/* One weight a class: fewer would do until a row has a class without one. */
+static bool weights_fit(rp_tensor x, const rp_class_options *options)
+{
+    const rp_type *type, *of;
+    char a[192], b[192];
+
+    if (!options || !options->weight.graph || !rp_tensor_ok(x) || !rp_tensor_ok(options->weight))
+        return true;
+    type = rp_tensor_type(options->weight);
+    of = rp_tensor_type(x);
+    if (type->rank == 1 && of->rank > 0 && type->shape[0] == of->shape[of->rank - 1])
+        return true;
+    rp_type_text(type, a, sizeof a);
+    rp_type_text(of, b, sizeof b);
+    rp_graph_fail(x.graph, RP_ESHAPE, "loss of classes: found weights %s beside %s, expected one a class", a, b);
+    return false;
+}
+
 static rows rows_of(rp_tensor x, rp_tensor labels, const rp_class_options *options)
 {
     static const rp_class_options plain;
@@ -73,8 +91,17 @@ static rp_tensor picked(rp_tensor x, rp_tensor labels)
 
 rp_tensor rp_nll_loss(rp_tensor log_p, rp_tensor labels, const rp_class_options *options)
 {
-    const rows r = rows_of(log_p, labels, options);
+    rows r;
 
+    if (!weights_fit(log_p, options))
+        return rp_no_tensor();
+    if (options && options->smoothing != 0) {
+        if (log_p.graph)
+            rp_graph_fail(log_p.graph, RP_EARG, "nll_loss: found smoothing %g, expected 0: cross_entropy_loss has it",
+                          options->smoothing);
+        return rp_no_tensor();
+    }
+    r = rows_of(log_p, labels, options);
     return rows_reduced(&r, counted(&r, weighted(&r, picked(log_p, r.labels))));
 }
 
@@ -106,14 +133,17 @@ static rp_tensor smoothed(const rows *r, rp_tensor logits, double smoothing)
 
 rp_tensor rp_cross_entropy_loss(rp_tensor logits, rp_tensor labels, const rp_class_options *options)
 {
-    const rows r = rows_of(logits, labels, options);
-    const double s = r.options->smoothing;
+    const double s = options ? options->smoothing : 0;
+    rows r;
 
+    if (!weights_fit(logits, options))
+        return rp_no_tensor();
     if (!(s >= 0 && s <= 1)) {
         if (logits.graph)
             rp_graph_fail(logits.graph, RP_EARG, "cross_entropy_loss: found smoothing %g, expected 0 to 1", s);
         return rp_no_tensor();
     }
+    r = rows_of(logits, labels, options);
     if (s > 0)
         return rows_reduced(&r, counted(&r, smoothed(&r, logits, s)));
     return rows_reduced(&r, counted(&r, weighted(&r, entropy(logits, r.labels))));
@@ -130,10 +160,17 @@ rp_tensor rp_info_nce_loss(rp_tensor query, rp_tensor key, double temperature, r
 {
     const bool there = rp_tensor_ok(query) && rp_tensor_type(query)->rank > 0;
     const size_t n = there ? rp_tensor_type(query)->shape[0] : 0;
-    rp_tensor q = of_length_one(query), k = rp_transpose(of_length_one(key), NULL), logits;
+    rp_tensor q, k, logits;
 
     if (!there)
         return rp_no_tensor();
+    if (!(temperature > 0)) {
+        rp_graph_fail(query.graph, RP_EARG, "info_nce_loss: found a temperature of %g, expected more than 0",
+                      temperature);
+        return rp_no_tensor();
+    }
+    q = of_length_one(query);
+    k = rp_transpose(of_length_one(key), NULL);
     logits = rp_matmul(q, k);
     logits = rp_div(logits, C(logits, temperature));
     return rp_cross_entropy_loss(logits, rp_iota(query.graph, RP_I64, n), &(rp_class_options){.reduction = reduction});

@@ -20,6 +20,8 @@ rp_tensor rp_lamb(rp_tensor p, rp_tensor *m, rp_tensor *v, rp_tensor g, rp_tenso
 {
     rp_tensor first, second, step, own, length, zero, above, ratio;
 
+    if (!rp_moments_given("lamb", p, m, v))
+        return rp_no_tensor();
     *m = blend(*m, beta1, g, 1 - beta1);
     *v = blend(*v, beta2, rp_square(g), 1 - beta2);
     first = rp_div(*m, c1);
@@ -63,7 +65,7 @@ rp_tensor rp_muon(rp_tensor p, rp_tensor *m, rp_tensor g, rp_tensor lr, double m
     bool tall;
     double size;
 
-    if (type == NULL)
+    if (type == NULL || !rp_moments_given("muon", p, m, m))
         return rp_no_tensor();
     if (type->rank != 2) {
         rp_graph_fail(p.graph, RP_ESHAPE, "muon: a parameter of rank %d, expected a matrix", type->rank);

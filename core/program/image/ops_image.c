@@ -83,6 +83,19 @@ rp_tensor rp_conv1d(rp_tensor x, rp_tensor weight, rp_tensor bias, size_t groups
     return bias.graph ? rp_add(y, bias) : y;
 }
 
+/* With as many as the stride the convolution back would have another pixel. */
+static bool extra_fits(rp_tensor x, const rp_attr *a, const size_t extra[2])
+{
+    for (int d = 0; extra && d < 2; d++)
+        if (extra[d] > 0 && extra[d] >= (uint64_t)RP_AT(a, conv2d, stride).list[d]) {
+            rp_graph_fail(x.graph, RP_ESHAPE,
+                          "conv2d_transpose: found %zu extra %s, expected fewer than the stride, %lld", extra[d],
+                          d ? "columns" : "rows", (long long)RP_AT(a, conv2d, stride).list[d]);
+            return false;
+        }
+    return true;
+}
+
 /* The gradient of a convolution by its image is this operation: conv2d from the result back to x. */
 rp_tensor rp_conv2d_transpose(rp_tensor x, rp_tensor weight, rp_tensor bias, size_t groups, const rp_placement *place,
                               const size_t extra[2])
@@ -100,6 +113,8 @@ rp_tensor rp_conv2d_transpose(rp_tensor x, rp_tensor weight, rp_tensor bias, siz
         return rp_no_tensor();
     }
     set_placement(attr, place, (const size_t[]){1, 1});
+    if (!extra_fits(x, attr, extra))
+        return rp_no_tensor();
     RP_AT(attr, conv2d_grad_input, groups).i = attribute(groups);
     RP_AT(attr, conv2d_grad_input, size).n = 2;
     for (int d = 0; d < 2;

@@ -237,6 +237,8 @@ static const char *read_equation(const char *text, const rp_tensor *x, size_t n,
         text = read_letters(text, letters[i], RP_MAX_RANK);
         if (!text)
             return "an operand has more than 8 letters";
+        if (*text == '.')
+            return "there is no ellipsis: expected a letter for each axis";
         if (i + 1 < n && *text++ != ',')
             return "there are fewer lists of letters than operands";
     }

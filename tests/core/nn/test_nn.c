@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Models of rp/nn.h: initial values, which rows a step sees, eager and compiled steps, groups and schedules,
  * evaluation, mapped rows, and the words of mistakes. Layers are in test_nn_layers.c, files in test_nn_files.c. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -300,6 +301,57 @@ static void groups_have_their_own_rate_and_rate_zero_freezes(void **state)
     }
 }
 
+/* One step of each rule from the same weights, beside its formula from the gradient that SGD shows. */
+static double stepped_by(rp_nn_rule rule, double p, double g)
+{
+    switch (rule) {
+    case RP_NN_LION: /* of moments at 0 the sign of the gradient */
+        return p * (1 - 0.01 * 0.1) - 0.01 * (g > 0 ? 1 : g < 0 ? -1 : 0);
+    case RP_NN_ADAGRAD:
+        g += 0.1 * p;
+        return p - 0.01 * g / (fabs(g) + 1e-10);
+    default:
+        return p - 0.01 * g;
+    }
+}
+
+static void each_rule_is_its_formula(void **state)
+{
+    rp_nn_optimizer rule[] = {rp_nn_sgd(0.01, 0), rp_nn_lion(0.01), rp_nn_adagrad(0.01), rp_nn_lamb(0.01)};
+    float p[15], after[4][15];
+    double own = 0, length = 0, g[15];
+
+    (void)state;
+    for (int k = 0; k < 4; k++) {
+        rp_nn *nn;
+
+        rule[k].weight_decay = k ? 0.1 : 0;
+        nn = model_new((rp_nn_options){.model = model_of_images, .optimizer = rule[k], .seed = 3});
+        OK(model_rows(nn, ERR));
+        OK(rp_nn_read(nn, "mlp.1.weight", p, sizeof p, ERR));
+        OK(rp_nn_train_step(nn, NULL, ERR));
+        OK(rp_nn_read(nn, "mlp.1.weight", after[k], sizeof after[k], ERR));
+        rp_nn_free(nn);
+    }
+    for (int i = 0; i < 15; i++)
+        g[i] = ((double)p[i] - (double)after[0][i]) / 0.01;
+    for (int i = 0; i < 15; i++) { /* LAMB's step of its first moments: the sign of the gradient, and the decay */
+        const double step = g[i] / (fabs(g[i]) + 1e-6) + 0.1 * (double)p[i];
+
+        own += (double)p[i] * (double)p[i];
+        length += step * step;
+    }
+    for (int i = 0; i < 15; i++) {
+        const double step = g[i] / (fabs(g[i]) + 1e-6) + 0.1 * (double)p[i];
+
+        if (fabs(g[i]) < 1e-4) /* its sign is that of a rounding */
+            continue;
+        assert_true(fabs((double)after[1][i] - stepped_by(RP_NN_LION, (double)p[i], g[i])) < 1e-6);
+        assert_true(fabs((double)after[2][i] - stepped_by(RP_NN_ADAGRAD, (double)p[i], g[i])) < 1e-6);
+        assert_true(fabs((double)after[3][i] - ((double)p[i] - 0.01 * sqrt(own / length) * step)) < 1e-4);
+    }
+}
+
 static void evaluation_changes_nothing_and_draws_nothing(void **state)
 {
     rp_nn *nn = model_new((rp_nn_options){.model = model_of_images, .seed = 3});
@@ -573,6 +625,26 @@ static void assert_told(rp_status status, const rp_error *err, const char *text)
         fail_msg("expected \"%s\", found %s \"%s\"", text, rp_status_name(status), err->text);
 }
 
+static rp_tensor forgetful(rp_nn *nn, const rp_tensor *batch, void *self)
+{
+    (void)self;
+    (void)rp_nn_linear(nn, "forgotten", batch[0], 2);
+    return rp_mean(rp_nn_linear(nn, "used", batch[0], 2), NULL, 0, false);
+}
+
+static rp_tensor nameless(rp_nn *nn, const rp_tensor *batch, void *self)
+{
+    (void)self;
+    return rp_mean(rp_nn_linear(nn, "", batch[0], 2), NULL, 0, false);
+}
+
+/* Of rows of zeros. */
+static rp_tensor infinite(rp_nn *nn, const rp_tensor *batch, void *self)
+{
+    (void)self;
+    return rp_mean(rp_nn_linear(nn, "a", rp_log(batch[0]), 2), NULL, 0, false);
+}
+
 static void calls_that_do_not_fit_are_told(void **state)
 {
     rp_error err = {0};
@@ -596,6 +668,18 @@ static void calls_that_do_not_fit_are_told(void **state)
     nn = model_new((rp_nn_options){.model = untrained});
     OK(rp_nn_array(nn, "x", RP_F32, 2, (size_t[]){2, 2}, x, ERR));
     assert_told(rp_nn_train_step(nn, NULL, &err), &err, "no parameter to train");
+    rp_nn_free(nn);
+    nn = model_new((rp_nn_options){.model = forgetful});
+    OK(rp_nn_array(nn, "x", RP_F32, 2, (size_t[]){2, 2}, x, ERR));
+    assert_told(rp_nn_train_step(nn, NULL, &err), &err, "forgotten.weight f32[2,2], is unconnected");
+    rp_nn_free(nn);
+    nn = model_new((rp_nn_options){.model = nameless});
+    OK(rp_nn_array(nn, "x", RP_F32, 2, (size_t[]){2, 2}, x, ERR));
+    assert_told(rp_nn_train_step(nn, NULL, &err), &err, "a scope or layer without a name");
+    rp_nn_free(nn);
+    nn = model_new((rp_nn_options){.model = infinite});
+    OK(rp_nn_array(nn, "x", RP_F32, 2, (size_t[]){2, 2}, x, ERR));
+    assert_told(rp_nn_train_step(nn, NULL, &err), &err, "step 1: the loss is no longer finite: before any update");
     rp_nn_free(nn);
     nn = model_new((rp_nn_options){.seed = 1});
     OK(model_rows(nn, ERR));
@@ -624,6 +708,7 @@ int main(void)
         cmocka_unit_test(batches_can_be_in_order_of_a_part_and_whole),
         cmocka_unit_test(eager_and_compiled_steps_have_the_same_bits),
         cmocka_unit_test(groups_have_their_own_rate_and_rate_zero_freezes),
+        cmocka_unit_test(each_rule_is_its_formula),
         cmocka_unit_test(evaluation_changes_nothing_and_draws_nothing),
         cmocka_unit_test(evaluation_is_that_of_outputs),
         cmocka_unit_test(eager_steps_may_branch_on_values_and_compiled_ones_say_so),

@@ -589,7 +589,7 @@ static void an_unconnected_tensor_is_refused_and_named(void **state)
         assert_true(!grad[0].graph && !grad[1].graph && !grad[2].graph);
         assert_step_fails(run, RP_EARG,
                           k % 2 ? "leave it out, or ask for zeros with rp_vjp_or_zeros"
-                                : "rp_gradients: gradients: wrt[1], f64[2], is unconnected: found no way");
+                                : "rp_gradients: gradients: wrt[1], other f64[2], is unconnected: found no way");
     }
 }
 
