@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The matrix product for one type with at most THIN_ROWS rows, where b runs along its columns: nothing is used often
  * enough to be worth packing, so whole rows of b stream past sums that lie in the first cache, a few rows of b for
- * each time a sum is loaded and stored. The time is that of reading b once. One row past a b that may well be in a cache
- * (a recurrent network's, a small one's) has its sums in registers instead: half as much again from the third cache, and
- * half of memory's speed.
+ * each time a sum is loaded and stored. The time is that of reading b once. One row past a b that may well be in a
+ * cache (a recurrent network's, a small one's) has its sums in registers instead: half as much again from the third
+ * cache, and half of memory's speed.
  *
  * Parameters, from kernels/type_f32.h or type_f64.h: T the type of the elements, FN(name) the name of its variant.
  * For levels with vectors. Before it: nothing. Gives FN(thin). */
@@ -128,31 +128,42 @@ static void FN(thin_part)(const rp_matmul *p, size_t row, size_t rows, size_t co
         }
 }
 
+/* A panel of columns of one row's chunk; b begins where the panel does. */
+RP_INLINE void FN(thin_panel)(const rp_matmul *p, ptrdiff_t a, const void *b, bool half, size_t k, T *sum)
+{
+    FN(vec) chain[FN(THIN_PANEL)];
+
+    RP_UNROLL
+    for (size_t v = 0; v < FN(THIN_PANEL); v++)
+        chain[v] = FN(vec_all)(0);
+    for (size_t l = 0; l < k; l++) {
+        const FN(vec) x = FN(vec_all)(FN(operand_at)(p->a, a + (ptrdiff_t)l * p->a_col, p->a_half));
+
+        RP_UNROLL
+        for (size_t v = 0; v < FN(THIN_PANEL); v++)
+            chain[v] =
+                FN(vec_fma)(x, FN(operand_vec)(b, (ptrdiff_t)l * p->b_row + (ptrdiff_t)(v * WIDTH), half), chain[v]);
+    }
+    RP_UNROLL
+    for (size_t v = 0; v < FN(THIN_PANEL); v++)
+        FN(vec_store)(sum + v * WIDTH, chain[v]);
+}
+
 /* One row of a chunk of k, a panel of columns at a time; the columns that are left over: as any. */
 static void FN(thin_panels)(const rp_matmul *p, size_t row, size_t column, size_t columns, size_t start, size_t k)
 {
-    const T *a = (const T *)p->a + (ptrdiff_t)row * p->a_row + (ptrdiff_t)start * p->a_col;
-    const T *b = (const T *)p->b + (ptrdiff_t)start * p->b_row + (ptrdiff_t)column;
+    const ptrdiff_t a = (ptrdiff_t)row * p->a_row + (ptrdiff_t)start * p->a_col;
+    const ptrdiff_t b = (ptrdiff_t)start * p->b_row + (ptrdiff_t)column;
     T *y = (T *)p->y + (ptrdiff_t)row * p->y_row + (ptrdiff_t)column * p->y_col;
     size_t j = 0;
 
     for (; j + FN(THIN_PANEL) * WIDTH <= columns; j += FN(THIN_PANEL) * WIDTH) {
-        FN(vec) chain[FN(THIN_PANEL)];
         T sum[FN(THIN_PANEL) * WIDTH];
 
-        RP_UNROLL
-        for (size_t v = 0; v < FN(THIN_PANEL); v++)
-            chain[v] = FN(vec_all)(0);
-        for (size_t l = 0; l < k; l++) {
-            const FN(vec) x = FN(vec_all)(a[(ptrdiff_t)l * p->a_col]);
-
-            RP_UNROLL
-            for (size_t v = 0; v < FN(THIN_PANEL); v++)
-                chain[v] = FN(vec_fma)(x, FN(vec_load)(b + (ptrdiff_t)l * p->b_row + j + v * WIDTH), chain[v]);
-        }
-        RP_UNROLL
-        for (size_t v = 0; v < FN(THIN_PANEL); v++)
-            FN(vec_store)(sum + v * WIDTH, chain[v]);
+        if (p->b_half)
+            FN(thin_panel)(p, a, FN(operand_from)(p->b, b + (ptrdiff_t)j, true), true, k, sum);
+        else
+            FN(thin_panel)(p, a, FN(operand_from)(p->b, b + (ptrdiff_t)j, false), false, k, sum);
         for (size_t i = 0; i < FN(THIN_PANEL) * WIDTH; i++) {
             T *at = y + (ptrdiff_t)(j + i) * p->y_col;
 

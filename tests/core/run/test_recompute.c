@@ -23,9 +23,9 @@ static rp_plan *plan_within(const rp_program *p, rp_device *device, const store 
     for (size_t i = 0; i < s->n; i++)
         inputs[i] = p->input[i].kind == RP_INPUT_FEED ? NULL : s->memory[i];
     *err = (rp_error){0};
-    status = rp_plan_new_with(
-        &plan, p, device, inputs,
-        &(rp_plan_options){.passes = plan_passes, .stored = RP_PLAN_STORED_MAX, .memory = memory}, err);
+    status = rp_plan_new_with(&plan, p, device, inputs,
+                              &(rp_plan_options){.passes = plan_passes, .stored = RP_PLAN_STORED_MAX, .memory = memory},
+                              err);
     assert_true(status == RP_OK || (memory && status == RP_ENOMEM && !plan));
     free(inputs);
     return plan;
