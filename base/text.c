@@ -136,15 +136,8 @@ bool rp_parse_bytes(uint64_t *out, const char *text)
     static const struct {
         const char *name;
         uint64_t bytes;
-    } unit[] = {{"", 1},
-                {"kB", 1000},
-                {"MB", 1000000},
-                {"GB", 1000000000},
-                {"TB", 1000000000000},
-                {"KiB", 1 << 10},
-                {"MiB", 1 << 20},
-                {"GiB", 1 << 30},
-                {"TiB", (uint64_t)1 << 40}};
+    } unit[] = {{"", 1},          {"kB", 1000},     {"MB", 1000000},  {"GB", 1000000000},        {"TB", 1000000000000},
+                {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", (uint64_t)1 << 40}};
     const size_t digits = strspn(text, "0123456789");
     int64_t number;
 

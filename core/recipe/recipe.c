@@ -393,9 +393,9 @@ static void read_version(rp_node_reader *reader, const rp_node *top, rp_recipe *
 
 static void read_recipe(rp_node_reader *reader, const rp_node *top, rp_recipe *out)
 {
-    static const char *const keys[] = {"reprise", "name",   "seed",        "data",       "model",
-                                       "train",   "record", "parent",      "card",       "search",
-                                       "profile", "pinned", "challengers", "validation", "predecessor", "memory"};
+    static const char *const keys[] = {"reprise",     "name",       "seed",        "data",   "model",   "train",
+                                       "record",      "parent",     "card",        "search", "profile", "pinned",
+                                       "challengers", "validation", "predecessor", "memory"};
     const rp_node *train;
     int64_t seed;
 

@@ -323,10 +323,10 @@ typedef struct rp_recipe {
     } parent;
     char *predecessor; /* predecessor: [absent] the id of the archive that the run is to take the place of. Nothing is
                           computed from it. NULL: not given */
-    uint64_t memory;   /* memory: [absent] bytes that the run may take, with a unit or none; 0: not given. What computes,
-                          not what is computed, as the number of threads is: never in the JSON */
-    bool resolved;     /* read from its resolved form: paths are an archive's members */
-    rp_json *json;     /* the resolved recipe; reals are strings (base/json.h), keys that do not apply are absent */
+    uint64_t memory; /* memory: [absent] bytes that the run may take, with a unit or none; 0: not given. What computes,
+                        not what is computed, as the number of threads is: never in the JSON */
+    bool resolved;   /* read from its resolved form: paths are an archive's members */
+    rp_json *json;   /* the resolved recipe; reals are strings (base/json.h), keys that do not apply are absent */
 } rp_recipe;
 
 /* Without epochs in a recipe they follow from the training rows (CONTRACT 12.2), and lie between these. */

@@ -7,6 +7,24 @@
 #include "base/memory.h"
 #include "core/run/plan_private.h"
 
+/* What only the passes look at: a plan that is bound goes on without, and the next one finds the memory warm. */
+static void forget_passes(rp_plan *plan)
+{
+    rp_free(plan->view);
+    rp_free(plan->same);
+    rp_free(plan->root);
+    rp_free(plan->kind);
+    rp_free(plan->executed);
+    rp_free(plan->mark);
+    rp_free(plan->order.instr);
+    rp_free(plan->order.first);
+    rp_free(plan->region_at);
+    plan->view = NULL;
+    plan->same = plan->root = plan->order.instr = plan->order.first = plan->region_at = NULL;
+    plan->kind = plan->mark = NULL;
+    plan->executed = NULL;
+}
+
 void rp_plan_free(rp_plan *plan)
 {
     if (!plan)
@@ -18,16 +36,8 @@ void rp_plan_free(rp_plan *plan)
     rp_arena_release(&plan->alone);
     if (plan->own)
         rp_device_release(plan->device, plan->own);
-    rp_free(plan->view);
-    rp_free(plan->same);
-    rp_free(plan->root);
-    rp_free(plan->kind);
-    rp_free(plan->executed);
-    rp_free(plan->mark);
-    rp_free(plan->order.instr);
-    rp_free(plan->order.first);
+    forget_passes(plan);
     rp_free(plan->block);
-    rp_free(plan->region_at);
     rp_free(plan->bases.at);
     rp_free(plan->bases.first);
     rp_free(plan->bases.follower);
@@ -168,6 +178,8 @@ static rp_status plan_body(rp_plan *top, const rp_function *function, rp_error *
     if (status == RP_OK)
         status = rp_plan_bind(body, err);
     if (status == RP_OK)
+        forget_passes(body);
+    if (status == RP_OK)
         status = rp_plan_bodies_add(top, body, err);
     if (status != RP_OK)
         rp_plan_free(body);
@@ -238,6 +250,8 @@ static rp_status settle(rp_plan *plan, rp_error *err)
 
     if (status == RP_OK)
         status = rp_plan_bind(plan, err);
+    if (status == RP_OK)
+        forget_passes(plan);
     return status == RP_OK ? rp_plan_follow_arena(plan, err) : status;
 }
 

@@ -188,8 +188,8 @@ void rp_plan_written_free(const rp_plan_written *written); /* NULL is fine */
  * Errors: RP_ENOMEM, with figures. */
 rp_status rp_plan_look(rp_plan **out, const rp_program *program, rp_device *device, void *const *input_memory,
                        const rp_plan_options *options, rp_error *err);
-/* The plan that needs no more than options->memory in the place of *plan, which needs more (core/run/recompute). Errors:
- * RP_ENOMEM, with figures. */
+/* The plan that needs no more than options->memory in the place of *plan, which needs more (core/run/recompute).
+ * Errors: RP_ENOMEM, with figures. */
 rp_status rp_plan_within(rp_plan **plan, const rp_program *program, void *const *input_memory,
                          const rp_plan_options *options, rp_error *err);
 

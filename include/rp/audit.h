@@ -111,8 +111,8 @@ typedef struct rp_job_options {
      * recipe names, nor the recipe, and the table may not be standard input, which is read once: RP_EARG. May be NULL.
      */
     const char *parts;
-    /* rp_train_recipe, rp_retrain, rp_replay: as in rp_run_options; of a recipe that is trained 0 is what it says itself
-     * (docs/recipe.md). */
+    /* rp_train_recipe, rp_retrain, rp_replay: as in rp_run_options; of a recipe that is trained 0 is what it says
+     * itself (docs/recipe.md). */
     uint64_t memory;
 } rp_job_options;
 

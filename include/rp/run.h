@@ -29,8 +29,8 @@ typedef struct rp_run_options {
     uint64_t pinned_workspace; /* bytes that the library may have, at most 2^30; 0: 2^25; with pinned alone */
     /* Bytes of the device that states, data and compiled steps may take together (rp_memory_needed says what they do
      * without): values are computed again, the cheapest first, where a step would take more, and a program that cannot
-     * do with it is refused when it is compiled, with the least that it could do with. 0: no such limit. Never changes a
-     * bit. */
+     * do with it is refused when it is compiled, with the least that it could do with. 0: no such limit. Never changes
+     * a bit. */
     uint64_t memory;
 } rp_run_options;
 

@@ -72,8 +72,8 @@ static rp_status refuse(const rp_plan *plan, const rp_plan_options *options, rp_
                    needs(plan), options->memory);
 }
 
-/* Rounds from a plan on, each aiming at `memory` bytes in all, until one needs no more than `enough`. *out: the plan that
- * needs least; NULL: none needs less than that one. */
+/* Rounds from a plan on, each aiming at `memory` bytes in all, until one needs no more than `enough`. *out: the plan
+ * that needs least; NULL: none needs less than that one. */
 static rp_status descend(rp_plan **out, const rp_plan *from, size_t memory, size_t enough, search *s, rp_error *err)
 {
     const size_t most = 3 * s->whole->program->n_instrs + 64;

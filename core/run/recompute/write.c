@@ -16,9 +16,9 @@ typedef struct writer {
     uint32_t *number;
     bool *late;
     size_t cap;
-    bool behind;      /* what is written stands behind the fullest position */
-    uint32_t *stack;  /* instructions to be executed again */
-    uint32_t *chain;  /* views between a value and its root */
+    bool behind;     /* what is written stands behind the fullest position */
+    uint32_t *stack; /* instructions to be executed again */
+    uint32_t *chain; /* views between a value and its root */
     uint32_t *operand;
     size_t operands;
 } writer;
@@ -100,9 +100,8 @@ static rp_status put(writer *w, uint32_t k, bool again, rp_error *err)
     for (size_t i = 0; i < instr->n_in && status == RP_OK; i++)
         status = find(w, instr->in[i], &w->operand[i], err);
     if (status == RP_OK)
-        status = instr->region
-                     ? rp_program_add_region(w->to, instr->region, w->operand, instr->n_in, out, err)
-                     : rp_program_add_instr(w->to, instr->op, instr->attr, w->operand, instr->n_in, out, err);
+        status = instr->region ? rp_program_add_region(w->to, instr->region, w->operand, instr->n_in, out, err)
+                               : rp_program_add_instr(w->to, instr->op, instr->attr, w->operand, instr->n_in, out, err);
     for (int i = 0; i < instr->n_out && status == RP_OK; i++)
         w->value[again][instr->out[i]] = out[i];
     return status == RP_OK ? note(w, k, again, err) : status;
