@@ -7,6 +7,24 @@
 #include "base/memory.h"
 #include "core/run/plan_private.h"
 
+/* What only the passes look at: a plan that is bound goes on without, and the next one finds the memory warm. */
+static void forget_passes(rp_plan *plan)
+{
+    rp_free(plan->view);
+    rp_free(plan->same);
+    rp_free(plan->root);
+    rp_free(plan->kind);
+    rp_free(plan->executed);
+    rp_free(plan->mark);
+    rp_free(plan->order.instr);
+    rp_free(plan->order.first);
+    rp_free(plan->region_at);
+    plan->view = NULL;
+    plan->same = plan->root = plan->order.instr = plan->order.first = plan->region_at = NULL;
+    plan->kind = plan->mark = NULL;
+    plan->executed = NULL;
+}
+
 void rp_plan_free(rp_plan *plan)
 {
     if (!plan)
@@ -18,16 +36,8 @@ void rp_plan_free(rp_plan *plan)
     rp_arena_release(&plan->alone);
     if (plan->own)
         rp_device_release(plan->device, plan->own);
-    rp_free(plan->view);
-    rp_free(plan->same);
-    rp_free(plan->root);
-    rp_free(plan->kind);
-    rp_free(plan->executed);
-    rp_free(plan->mark);
-    rp_free(plan->order.instr);
-    rp_free(plan->order.first);
+    forget_passes(plan);
     rp_free(plan->block);
-    rp_free(plan->region_at);
     rp_free(plan->bases.at);
     rp_free(plan->bases.first);
     rp_free(plan->bases.follower);
@@ -168,6 +178,8 @@ static rp_status plan_body(rp_plan *top, const rp_function *function, rp_error *
     if (status == RP_OK)
         status = rp_plan_bind(body, err);
     if (status == RP_OK)
+        forget_passes(body);
+    if (status == RP_OK)
         status = rp_plan_bodies_add(top, body, err);
     if (status != RP_OK)
         rp_plan_free(body);
@@ -203,6 +215,15 @@ static rp_status lay_out(rp_plan *plan, void *const *input_memory, rp_error *err
     return status == RP_OK ? run_passes(plan, input_memory, err) : status;
 }
 
+void rp_plan_written_free(const rp_plan_written *written)
+{
+    if (!written)
+        return;
+    rp_program_free(written->program);
+    rp_free(written->number);
+    rp_free(written->late);
+}
+
 rp_status rp_plan_lay_out(rp_plan **out, const rp_program *program, rp_device *device, void *const *input_memory,
                           const rp_plan_options *options, const rp_plan_written *written, rp_error *err)
 {
@@ -231,88 +252,15 @@ rp_status rp_plan_lay_out(rp_plan **out, const rp_program *program, rp_device *d
     return lay_out(plan, input_memory, err);
 }
 
-/* A plan that is laid out gets its memory, and what it needs is bound to it. */
-static rp_status settle(rp_plan *plan, rp_error *err)
+rp_status rp_plan_settle_in(rp_plan *plan, rp_error *err)
 {
     rp_status status = hold_own(plan, err);
 
     if (status == RP_OK)
         status = rp_plan_bind(plan, err);
+    if (status == RP_OK)
+        forget_passes(plan);
     return status == RP_OK ? rp_plan_follow_arena(plan, err) : status;
-}
-
-/* The root of the longest scan's iterations: where so many rows are kept, as many lie between them. 0: no scan. */
-static uint64_t rows_kept(const rp_program *p)
-{
-    uint64_t times = 0, root = 0;
-
-    for (size_t k = 0; k < p->n_instrs; k++)
-        if (p->instr[k].region && p->instr[k].region->kind == RP_SCAN && p->instr[k].region->times > times)
-            times = p->instr[k].region->times;
-    while (root * root < times)
-        root++;
-    return root;
-}
-
-/* Where there is no room for what gradients of scans read, they compute it again; where that is not enough, from some
- * rows of the history. */
-rp_status rp_plan_look(rp_plan **out, const rp_program *program, rp_device *device, void *const *input_memory,
-                       const rp_plan_options *options, rp_error *err)
-{
-    rp_plan_options less = *options;
-    rp_status status = rp_plan_lay_out(out, program, device, input_memory, options, NULL, err);
-
-    if (status == RP_OK && options->memory)
-        status = rp_plan_within(out, program, input_memory, options, err);
-    if (status != RP_ENOMEM || !*out)
-        return status;
-    if (options->stored && (*out)->stores)
-        less.stored = 0;
-    else if (options->memory && options->every < 2)
-        less.every = rows_kept(program);
-    if (less.stored == options->stored && less.every == options->every)
-        return status;
-    rp_plan_free(*out);
-    return rp_plan_look(out, program, device, input_memory, &less, err);
-}
-
-static rp_status plan_new(rp_plan **out, const rp_program *program, rp_device *device, void *const *input_memory,
-                          const rp_plan_options *options, rp_error *err)
-{
-    rp_status status = rp_plan_look(out, program, device, input_memory, options, err);
-
-    return status == RP_OK ? settle(*out, err) : status;
-}
-
-rp_status rp_plan_new_with(rp_plan **out, const rp_program *program, rp_device *device, void *const *input_memory,
-                           const rp_plan_options *options, rp_error *err)
-{
-    rp_plan_options less = *options;
-    rp_status status = plan_new(out, program, device, input_memory, options, err);
-
-    less.stored = 0;
-    if (status == RP_ENOMEM && *out && (*out)->stores && options->stored) {
-        rp_plan_free(*out);
-        status = plan_new(out, program, device, input_memory, &less, err);
-    }
-    if (status != RP_OK) {
-        rp_plan_free(*out);
-        *out = NULL;
-    }
-    return status;
-}
-
-rp_status rp_plan_new_in(rp_plan **out, const rp_program *program, rp_device *device, void *const *input_memory,
-                         rp_arena *arena, unsigned passes, rp_error *err)
-{
-    return rp_plan_new_with(out, program, device, input_memory,
-                            &(rp_plan_options){.arena = arena, .passes = passes, .stored = RP_PLAN_STORED_MAX}, err);
-}
-
-rp_status rp_plan_new(rp_plan **out, const rp_program *program, rp_device *device, void *const *input_memory,
-                      rp_error *err)
-{
-    return rp_plan_new_in(out, program, device, input_memory, NULL, RP_PASSES, err);
 }
 
 rp_status rp_plan_new_function(rp_plan **out, const rp_function *function, rp_device *device, size_t stored,

@@ -188,6 +188,8 @@ void rp_plan_unbind(rp_plan *plan);
 rp_status rp_plan_lay_out(rp_plan **out, const rp_program *program, rp_device *device, void *const *input_memory,
                           const rp_plan_options *options, const rp_plan_written *written, rp_error *err);
 void rp_plan_written_free(const rp_plan_written *written); /* NULL is fine */
+/* A plan that is laid out gets its memory, and what it needs is bound to it. Errors: RP_ENOMEM. */
+rp_status rp_plan_settle_in(rp_plan *plan, rp_error *err);
 /* The same of the caller's program, within options->memory, where that is given: *out is to be freed on failure too.
  * Errors: RP_ENOMEM, with figures. */
 rp_status rp_plan_look(rp_plan **out, const rp_program *program, rp_device *device, void *const *input_memory,

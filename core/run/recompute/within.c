@@ -18,15 +18,6 @@ typedef struct search {
     size_t planned; /* instructions so far */
 } search;
 
-void rp_plan_written_free(const rp_plan_written *written)
-{
-    if (!written)
-        return;
-    rp_program_free(written->program);
-    rp_free(written->number);
-    rp_free(written->late);
-}
-
 static size_t needs(const rp_plan *plan)
 {
     return plan->own_bytes + plan->arena_bytes;

@@ -53,6 +53,54 @@ static char *written(const rp_recipe *recipe)
     return text;
 }
 
+/* What computes, not what is computed: the resolved recipe is that of one without the key, and none may have it. */
+static void memory_is_no_part_of_the_resolved_recipe(void **state)
+{
+    static const struct {
+        const char *text;
+        uint64_t bytes; /* 0: refused */
+    } memory[] = {{"512MiB", (uint64_t)512 << 20},
+                  {"2GB", 2000000000},
+                  {"1000000", 1000000},
+                  {"3kB", 3000},
+                  {"1TiB", (uint64_t)1 << 40},
+                  {"0", 0},
+                  {"-5", 0},
+                  {"1.5GiB", 0},
+                  {"12XB", 0},
+                  {"MiB", 0},
+                  {"9999999999GiB", 0},
+                  {"[1]", 0}};
+    const char *const expected[] = {"memory", "512MiB"};
+    rp_recipe *plain = parse(LEAST), *again = NULL;
+    char *text = written(plain), *with, yaml[160];
+    rp_error err = {0};
+    rp_json *json;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(memory); i++) {
+        rp_recipe *recipe;
+
+        snprintf(yaml, sizeof yaml, LEAST "memory: %s\n", memory[i].text);
+        if (!memory[i].bytes) {
+            assert_refused(yaml, strlen(yaml), expected, COUNT(expected));
+            continue;
+        }
+        recipe = parse(yaml);
+        assert_int_equal(recipe->memory, memory[i].bytes);
+        with = written(recipe);
+        assert_string_equal(with, text);
+        rp_free(with);
+        rp_recipe_free(recipe);
+    }
+    json = rp_json_share(plain->json);
+    assert_int_equal(rp_json_object_set_new(json, "memory", rp_json_string("512MiB")), 0);
+    assert_int_equal(rp_recipe_from_json(&again, json, "recipe.json", &err), RP_EFORMAT);
+    rp_json_free(json);
+    rp_free(text);
+    rp_recipe_free(plain);
+}
+
 static void the_profile_is_written_where_it_is_pinned(void **state)
 {
     static const char pinned[] = "profile: pinned\n";
@@ -620,6 +668,7 @@ int main(void)
         cmocka_unit_test(each_mistake_gets_one_clear_error),
         cmocka_unit_test(hostile_sizes_are_refused_within_bounds),
         cmocka_unit_test(json_that_is_not_a_resolved_recipe_is_refused),
+        cmocka_unit_test(memory_is_no_part_of_the_resolved_recipe),
         cmocka_unit_test(examples_are_accepted),
         cmocka_unit_test(every_failed_allocation_is_reported),
     };

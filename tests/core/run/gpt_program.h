@@ -13,6 +13,7 @@
 typedef struct gpt {
     size_t layers, width, heads, words, tokens;
     bool tied;
+    size_t longest; /* tokens that places and mask are there for; 0: so many as there are */
 } gpt;
 
 enum { GPT_PARAMETERS_MAX = 16 * 64 };
@@ -120,22 +121,35 @@ static inline void gpt_update(gpt_build *b, const rp_tensor *grad, const rp_tens
     }
 }
 
+/* The first rows and columns. */
+static inline rp_tensor gpt_first(rp_tensor x, size_t rows, size_t cols)
+{
+    return rp_slice(x, (size_t[]){0, 0}, (size_t[]){rows, cols});
+}
+
 /* NULL when memory runs out. */
 static inline rp_program *gpt_program(const gpt *size)
 {
     gpt_build *b = calloc(1, sizeof *b);
-    rp_tensor tokens, labels, mask, table, x, loss, rate[3], *grad = calloc(GPT_PARAMETERS_MAX, sizeof *grad);
+    const size_t longest = size->longest ? size->longest : size->tokens;
+    rp_tensor tokens, labels, mask, places, table, x, loss, rate[3], *grad = calloc(GPT_PARAMETERS_MAX, sizeof *grad);
     rp_program *p;
 
     b->size = size;
     b->g = rp_graph_new(NULL);
     tokens = gpt_input(b->g, RP_INPUT_FEED, "tokens", RP_I64, size->tokens, 0);
     labels = gpt_input(b->g, RP_INPUT_FEED, "labels", RP_I64, size->tokens, 0);
-    mask = gpt_input(b->g, RP_INPUT_DATA, "mask", RP_F32, size->tokens, size->tokens);
+    mask = gpt_input(b->g, RP_INPUT_DATA, "mask", RP_F32, longest, longest);
+    if (longest > size->tokens)
+        mask = gpt_first(mask, size->tokens, size->tokens);
     for (int i = 0; i < 3; i++)
         rate[i] = gpt_input(b->g, RP_INPUT_FEED, (const char *[]){"lr", "c1", "c2"}[i], RP_F32, 0, 0);
     table = gpt_parameter(b, "words", 0, size->words, size->width);
-    x = rp_add(rp_gather(table, tokens, 0), gpt_parameter(b, "places", 0, size->tokens, size->width));
+    x = rp_gather(table, tokens, 0);
+    places = gpt_parameter(b, "places", 0, longest, size->width);
+    if (longest > size->tokens)
+        places = gpt_first(places, size->tokens, size->width);
+    x = rp_add(x, places);
     for (size_t layer = 0; layer < size->layers; layer++)
         x = gpt_block(b, x, mask, layer);
     x = gpt_norm(b, x, "norm", 0);

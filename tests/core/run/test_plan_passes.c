@@ -324,7 +324,7 @@ static void states_are_updated_when_their_gradient_exists(void **state)
 
 static void a_large_transformer_is_planned_in_760_mib(void **state)
 {
-    const gpt size[] = {{24, 1024, 16, 50257, 256, false}, {24, 1024, 16, 50257, 256, true}};
+    const gpt size[] = {{24, 1024, 16, 50257, 256, false, 0}, {24, 1024, 16, 50257, 256, true, 0}};
     rp_device *device = device_new(1);
 
     (void)state;

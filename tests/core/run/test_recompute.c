@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Values computed again so that a step fits into less memory (core/run/recompute): the bits of the eager tape and its
  * errors under any budget, budgets that are kept or refused with a figure that then does, and what is told before. */
+#include <malloc.h>
+#include <time.h>
+
 #include "core/run/run_private.h"
 #include "tests/core/run/gpt_program.h"
 #include "tests/core/run/plan_steps.h"
@@ -190,7 +193,7 @@ static void any_budget_gives_the_bits_of_the_eager_tape(void **state)
 
 static void training_steps_and_regions_have_the_same_bits(void **state)
 {
-    static const gpt size = {3, 32, 4, 64, 24, false};
+    static const gpt size = {3, 32, 4, 64, 24, false, 0};
     build_fn *const build[] = {build_call, build_scan, build_map, build_cond, build_while};
     rp_program *p = gpt_program(&size);
     rp_device *device;
@@ -289,7 +292,7 @@ static void a_wrong_index_is_the_error_of_the_tape(void **state)
 
 /* ---- budgets ---- */
 
-static const gpt middle = {6, 64, 4, 256, 64, false};
+static const gpt middle = {6, 64, 4, 256, 64, false, 0};
 
 static void set_states(rp_run *run, const rp_program *p)
 {
@@ -299,7 +302,7 @@ static void set_states(rp_run *run, const rp_program *p)
         void *zeros = calloc(rp_type_bytes(type) + 1, 1);
 
         if (in->kind == RP_INPUT_STATE)
-            assert_int_equal(rp_run_add_state(run, in->name, type->dtype, type->rank, type->shape, zeros, NULL), RP_OK);
+            assert_int_equal(rp_run_add_state(run, in->name, type->dtype, type->rank, type->shape, NULL, NULL), RP_OK);
         else if (in->kind == RP_INPUT_DATA)
             assert_int_equal(rp_run_add_data(run, in->name, type->dtype, type->rank, type->shape, zeros, NULL), RP_OK);
         free(zeros);
@@ -398,6 +401,111 @@ static void all_steps_of_a_run_share_its_budget(void **state)
     rp_program_free(p);
 }
 
+/* ---- what a process takes, and how long it takes to know ---- */
+
+static size_t resident(void)
+{
+    FILE *file = fopen("/proc/self/statm", "r");
+    unsigned long all, pages = 0;
+
+    if (!file)
+        return 0;
+    if (fscanf(file, "%lu %lu", &all, &pages) != 2)
+        pages = 0;
+    fclose(file);
+    return pages * 4096;
+}
+
+static void feed(rp_compiled *compiled, const rp_program *p)
+{
+    for (size_t i = 0; i < p->n_inputs; i++) {
+        const size_t bytes = rp_type_bytes(&p->value[p->input[i].value]);
+        void *zeros = calloc(bytes, 1);
+
+        if (p->input[i].kind == RP_INPUT_FEED)
+            assert_int_equal(rp_compiled_write(compiled, p->input[i].name, zeros, bytes, NULL), RP_OK);
+        free(zeros);
+    }
+}
+
+/* Bytes that a run of one step adds to the process. */
+static size_t taken(const rp_program *p, uint64_t budget)
+{
+    rp_compiled *compiled;
+    rp_error err = {0};
+    rp_run *run;
+    size_t before, after;
+
+    (void)malloc_trim(0);
+    before = resident();
+    assert_int_equal(rp_run_new(&run, &(rp_run_options){.threads = 1, .memory = budget}, NULL), RP_OK);
+    set_states(run, p);
+    assert_int_equal(rp_compile(&compiled, run, p, &err), RP_OK);
+    feed(compiled, p);
+    assert_int_equal(rp_compiled_step(compiled, &err), RP_OK);
+    after = resident();
+    rp_compiled_free(compiled);
+    rp_run_free(run);
+    return after > before ? after - before : 0;
+}
+
+/* What a process has more after a step than before the run was made, with and without a budget: what was told and 2 %
+ * at most, and no less than that but for gaps between values, which nobody touches. What kernels hold for a thread
+ * comes once, whatever runs there are: it is there from the first of them on. */
+static void a_process_takes_what_was_told(void **state)
+{
+    static const gpt size = {2, 512, 8, 12000, 64, false, 0};
+    rp_program *p = gpt_program(&size);
+    rp_memory_needed needed = {0};
+
+    (void)state;
+    if (SANITIZED || !resident())
+        skip();
+    rp_set_allocator(NULL);
+    (void)mallopt(M_MMAP_THRESHOLD, 1 << 17); /* what is freed is the system's again at once */
+    (void)taken(p, 0);
+    for (int tight = 0; tight < 2; tight++) {
+        const uint64_t budget = tight ? needed.total - needed.values / 8 : 0;
+        size_t bytes;
+
+        assert_int_equal(rp_program_memory(p, &(rp_run_options){.memory = budget}, &needed, NULL), RP_OK);
+        bytes = taken(p, budget);
+        print_message("told %.1f MiB, taken %.1f MiB, %.4f\n", (double)needed.total / (1 << 20),
+                      (double)bytes / (1 << 20), (double)bytes / (double)needed.total);
+        assert_true(bytes <= needed.total + needed.total / 50);
+        assert_true(bytes >= needed.total - needed.total / 20);
+    }
+    rp_set_allocator(&poisoning);
+    rp_program_free(p);
+}
+
+/* Graph, gradients, and the plan with all its figures, of shapes alone; seconds of the process. */
+static void large_networks_are_planned_in_seconds(void **state)
+{
+    static const struct {
+        gpt size;
+        double parameters, seconds;
+    } net[] = {{{8, 512, 8, 24000, 512, false, 0}, 50e6, 0.2},
+               {{24, 1024, 16, 50257, 1024, true, 0}, 350e6, 1},
+               {{32, 4096, 32, 50257, 2048, false, 0}, 6.8e9, 10}};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(net); i++) {
+        const clock_t start = clock();
+        rp_program *p = gpt_program(&net[i].size);
+        rp_memory_needed needed;
+        double seconds;
+
+        assert_int_equal(rp_program_memory(p, NULL, &needed, NULL), RP_OK);
+        seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+        print_message("%.0f M parameters: %.3f s; states %.1f GiB, a step %.2f GiB\n", (double)needed.states / 12e6,
+                      seconds, (double)needed.states / (1 << 30), (double)needed.values / (1 << 30));
+        assert_true((double)needed.states / 12 > 0.95 * net[i].parameters);
+        assert_true(SANITIZED || seconds < net[i].seconds);
+        rp_program_free(p);
+    }
+}
+
 /* ---- failing allocations ---- */
 
 static size_t allowed = SIZE_MAX, held;
@@ -476,6 +584,8 @@ int main(void)
         cmocka_unit_test(what_is_told_is_what_is_held),
         cmocka_unit_test(what_cannot_be_met_is_refused_with_the_least),
         cmocka_unit_test(all_steps_of_a_run_share_its_budget),
+        cmocka_unit_test(a_process_takes_what_was_told),
+        cmocka_unit_test(large_networks_are_planned_in_seconds),
         cmocka_unit_test(every_allocation_may_fail),
     };
 
