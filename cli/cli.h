@@ -30,7 +30,7 @@ rp_command_main rp_command_run, rp_command_data, rp_command_verify, rp_command_r
     rp_command_golden, rp_command_keygen, rp_command_doctor, rp_command_bench, rp_command_log, rp_command_sign,
     rp_command_approve, rp_command_help, rp_command_finding, rp_command_timestamp, rp_command_cert, rp_command_validate,
     rp_command_monitor, rp_command_scorecard, rp_command_explain, rp_command_compare, rp_command_retrain,
-    rp_command_profile;
+    rp_command_profile, rp_command_export;
 
 enum { RP_COMMANDS_MAX = 32 };
 

@@ -20,6 +20,7 @@ const rp_command rp_commands[] = {
     {"explain", "say which columns a model needs, and how they move its score", rp_command_explain},
     {"scorecard", "show a linear model of two classes as a table of points", rp_command_scorecard},
     {"report", "write an archive as one HTML page for people who decide", rp_command_report},
+    {"export", "write an archive's scalars for other tools", rp_command_export},
     {"inventory", "list archives and a log as a register", rp_command_inventory},
     {"golden", "record archives as goldens, and check that nothing drifts", rp_command_golden},
     {"sign", "vouch for a finished archive with a further key", rp_command_sign},

@@ -10,6 +10,7 @@
 #include "rp/dtype.h"
 #include "rp/error.h"
 #include "rp/explain.h"
+#include "rp/export.h"
 #include "rp/image.h"
 #include "rp/indexing.h"
 #include "rp/inspect.h"

@@ -60,6 +60,7 @@ inspect l.reprise
 inspect a.reprise --member run/recipe.json -o recipe.json
 profile r.yaml --trace trace.json
 profile c.reprise --steps 0 --skip 0
+export a.reprise --tensorboard events
 inspect a.reprise --step 1
 inspect a.reprise --step 1 --op 3 --npy 3.npy
 inspect c.reprise --step 3 --input train_x
