@@ -64,10 +64,12 @@ static rp_status check_feed(reading *r, const rp_input *in)
         *(first ? &r->m->initial_random : &r->m->random) = true;
         return rp_type_equal(type, &rng)
                    ? RP_OK
-                   : refuse(r, first ? "expected i64 [2], seed and step, as feed" : "expected i64 [3] as feed", in->name);
+                   : refuse(r, first ? "expected i64 [2], seed and step, as feed" : "expected i64 [3] as feed",
+                            in->name);
     }
     if (first || strcmp(in->name, "x") != 0)
-        return refuse(r, first ? "expected rng as its only feed, found" : "expected the feeds x and rng, found", in->name);
+        return refuse(r, first ? "expected rng as its only feed, found" : "expected the feeds x and rng, found",
+                      in->name);
     if (type->dtype != RP_F32 || type->rank < 2 || rp_type_count(type) == 0)
         return refuse(r, "expected rows of f32, [rows, ..], as feed", "x");
     if (r->role == RP_ROLE_EVALUATE && !rp_type_equal(type, &r->m->x))
@@ -124,7 +126,8 @@ static rp_status check_outputs(reading *r)
 
     for (size_t i = 0; i < r->p->n_outputs; i++)
         if ((r->p->output[i].kind == RP_OUTPUT_STATE) != first)
-            return refuse(r, first ? "expected states alone as outputs, found" : "expected results alone, found a state",
+            return refuse(r,
+                          first ? "expected states alone as outputs, found" : "expected results alone, found a state",
                           r->p->output[i].name);
     if (first)
         return r->p->n_outputs == r->m->n_states ? RP_OK : refuse(r, "does not make every state of model.program", "");
@@ -178,8 +181,9 @@ static rp_status copy_instr(reading *r, const rp_instr *instr, size_t number)
     for (size_t i = 0; i < instr->n_in && status == RP_OK; i++) {
         in[i] = r->value[instr->in[i]];
         if (in[i] == RP_NO_INSTR)
-            status = rp_fail(r->err, RP_EFORMAT, "%s: key model.%s: instruction %zu reads a state, of which there is none yet",
-                             r->where, rp_role_names[r->role], number);
+            status = rp_fail(r->err, RP_EFORMAT,
+                             "%s: key model.%s: instruction %zu reads a state, of which there is none yet", r->where,
+                             rp_role_names[r->role], number);
     }
     if (status == RP_OK)
         status = instr->region ? rp_program_add_region(r->body, instr->region, in, instr->n_in, out, r->err)
@@ -230,8 +234,8 @@ static rp_status parse(reading *r)
 
     (void)snprintf(where, sizeof where, "%.96s: key model.%s", r->where, rp_role_names[r->role]);
     if (status == RP_OK && text.size > RP_PROGRAM_BYTES)
-        status = rp_fail(r->err, RP_EFORMAT, "%s: %zu bytes, expected at most %d", where, text.size,
-                         (int)RP_PROGRAM_BYTES);
+        status =
+            rp_fail(r->err, RP_EFORMAT, "%s: %zu bytes, expected at most %d", where, text.size, (int)RP_PROGRAM_BYTES);
     if (status == RP_OK)
         status = rp_program_parse(&r->p, text.data, text.size, where, r->err);
     rp_buffer_free(&text);
@@ -287,10 +291,12 @@ rp_status rp_model_program_new(rp_model_program **out, rp_json *const *text, con
         if (m->text[i])
             status = read_role(m, (rp_role)i, where, err);
     if (status == RP_OK && m->n_states == 0)
-        status = rp_fail(err, RP_EFORMAT, "%s: key model.program: it has no state, so there is nothing to train", where);
+        status =
+            rp_fail(err, RP_EFORMAT, "%s: key model.program: it has no state, so there is nothing to train", where);
     if (status == RP_OK && m->random && !m->function[RP_ROLE_EVALUATE])
-        status = rp_fail(err, RP_EFORMAT,
-                         "%s: key model.evaluate: required where model.program has a feed rng: the same without it", where);
+        status =
+            rp_fail(err, RP_EFORMAT,
+                    "%s: key model.evaluate: required where model.program has a feed rng: the same without it", where);
     if (status != RP_OK)
         rp_model_program_free(m);
     else

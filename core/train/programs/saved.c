@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Rows go through a saved program in blocks of as many as it was written for, by a map; the last block is filled up with
- * zeros, whose logits are cut off. Rows are independent, so no row's logits depend on where it stands. */
+ * Rows go through a saved program in blocks of as many as it was written for, by a map; the last block is filled up
+ * with zeros, whose logits are cut off. Rows are independent, so no row's logits depend on where it stands. */
 #include "core/train/programs/saved.h"
 
 #include <string.h>

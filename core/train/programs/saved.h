@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A saved program as a recipe's model (CONTRACT 12.1a): it is written for so many rows, and is called for any number. */
+ * A saved program as a recipe's model (CONTRACT 12.1a): it is written for so many rows, and is called for any number.
+ */
 #ifndef CORE_TRAIN_PROGRAMS_SAVED_H
 #define CORE_TRAIN_PROGRAMS_SAVED_H
 
