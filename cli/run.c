@@ -104,7 +104,7 @@ void rp_run_put_json(rp_session *session, const rp_run_request *r, const rp_run_
     rp_put_seconds(out, "seconds", job->seconds);
     rp_put_bool(out, "signed", done->key != NULL);
     rp_put_integer(out, "steps", job->steps);
-    rp_put_json(out, "table", done->table);
+    rp_put_json(out, "table", rp_json_object_get(done->table, "columns") ? done->table : NULL); /* a text has none */
     rp_put_integer(out, "threads", job->threads);
     rp_put_integer(out, "trials", job->trials);
     rp_put_trivial_json(out, "worse_than_trivial", done->metrics);

@@ -109,20 +109,6 @@ static rp_status check_slices(const recipe_source *s, rp_error *err)
     return rp_recipe_tries(s->recipe) ? RP_OK : rp_run_slices_check(s->trainer, &text, err);
 }
 
-int rp_recipe_forget_paths(rp_json *recipe)
-{
-    rp_json *data = rp_json_object_get(recipe, "data");
-    int failed;
-
-    if (rp_json_object_get(data, "text"))
-        return rp_json_object_set_new(data, "text", rp_json_string(RP_TEXT_MEMBER));
-    failed = rp_json_object_set_new(data, "csv", rp_json_string(RP_TABLE_MEMBER));
-
-    if (rp_json_object_get(data, "test_csv"))
-        failed |= rp_json_object_set_new(data, "test_csv", rp_json_string(RP_TEST_TABLE_MEMBER));
-    return failed;
-}
-
 rp_status rp_driver_from_recipe(rp_driver **out, rp_recipe *recipe, const rp_kept_text *text, const rp_kept_text *test,
                                 const rp_run_options *options, rp_error *err)
 {

@@ -155,8 +155,10 @@ rp_status rp_model_init(rp_model *m, const rp_recipe *recipe, size_t features, s
     if (recipe->train.exact)
         m->loss = loss_of(recipe->train.family, m->loss);
     m->outputs = m->loss == RP_LOSS_CROSS_ENTROPY ? classes : 1;
-    if (recipe->program.named)
-        return rp_saved_init(m, err);
+    if (recipe->program.named) {
+        status = rp_saved_init(m, err);
+        return status == RP_OK ? rp_model_check_size(m, err) : status;
+    }
     if (first > 0)
         status = add_image(m, &width, err);
     for (size_t i = 0; i <= recipe->model.n_hidden && status == RP_OK; i++) {

@@ -35,7 +35,7 @@ rp_status rp_saved_init(rp_model *m, rp_error *err)
         memcpy(to->name, p->state[i].name, sizeof to->name);
         memcpy(to->shape, p->state[i].type.shape, (size_t)to->rank * sizeof *to->shape);
     }
-    return rp_model_check_size(m, err);
+    return RP_OK;
 }
 
 int64_t rp_saved_streams(const rp_model *m, size_t rows)

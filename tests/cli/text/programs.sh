@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# A model from saved programs with the trainer around it: run, replay on other kernels, resume, predict, validate, report,
-# early stopping, shards, a regression; the run that keys of a recipe describe has the same bits; wrong programs are
-# refused with file and reason. Usage: programs.sh BUILD_DIR
+# A model from saved programs with the trainer around it: run, replay on other kernels, predict, validate, report, early
+# stopping, shards, a regression; it begins as the run that keys of a recipe describe; wrong programs are refused with
+# file and reason. Usage: programs.sh BUILD_DIR
 # shellcheck source=tests/cli/cli_lib.sh
 . "$(dirname "$0")/../cli_lib.sh"
 
@@ -32,14 +32,16 @@ import json
 def state(i, name, shape): return [i, 'state', name, 'f32', shape]
 names = [('layer0.weight', [2, 4]), ('layer0.bias', [4]), ('layer1.weight', [4, 1]), ('layer1.bias', [1])]
 def forward(rows):
-    return {'contract': 1, 'inputs': [[0, 'feed', 'x', 'f32', [rows, 2]]] + [state(i + 1, *n) for i, n in enumerate(names)],
+    states = [state(i + 1, *n) for i, n in enumerate(names)]
+    return {'contract': 1, 'inputs': [[0, 'feed', 'x', 'f32', [rows, 2]]] + states,
             'instructions': [['matmul', {}, [0, 1], [5]], ['add', {}, [5, 2], [6]], ['tanh', {}, [6], [7]],
                              ['matmul', {}, [7, 3], [8]], ['add', {}, [8, 4], [9]]],
             'outputs': [['result', 'logits', 9]]}
 bounds = ['0.7071067811865475', '0.7071067811865475', '0.5', '0.5']
-initial = {'contract': 1, 'inputs': [[0, 'feed', 'rng', 'i64', [2]]] + [state(2 + 2 * i, *n) for i, n in enumerate(names)],
-           'instructions': [['uniform', {'dtype': 'f32', 'high': b, 'low': '-' + b, 'shape': n[1], 'stream': i}, [0], [1 + 2 * i]]
-                            for i, (n, b) in enumerate(zip(names, bounds))],
+states = [state(2 + 2 * i, *n) for i, n in enumerate(names)]
+draws = [['uniform', {'dtype': 'f32', 'high': b, 'low': '-' + b, 'shape': n[1], 'stream': i}, [0], [1 + 2 * i]]
+         for i, (n, b) in enumerate(zip(names, bounds))]
+initial = {'contract': 1, 'inputs': [[0, 'feed', 'rng', 'i64', [2]]] + states, 'instructions': draws,
            'outputs': [['state', n[0], 1 + 2 * i] for i, n in enumerate(names)]}
 def save(name, program):
     with open(name, 'w') as f:
@@ -50,8 +52,10 @@ save('first.json', initial)
 save('wide.json', dict(forward(4), inputs=[[0, 'feed', 'x', 'f32', [4, 3]]] + forward(4)['inputs'][1:]))
 save('named.json', dict(forward(4), outputs=[['result', 'scores', 9]]))
 PY
-awk 'BEGIN { s = 7; print "u,v,y"; for (i = 0; i < 90; i++) { s = (s * 1103515245 + 12345) % 2147483648; u = int(s / 65536) % 100;
-    s = (s * 1103515245 + 12345) % 2147483648; v = int(s / 65536) % 100; print u "," v "," (u * 3 - v) / 10 } }' >small.csv
+awk 'function draw() { s = (s * 1103515245 + 12345) % 2147483648; return int(s / 65536) % 100 }
+    BEGIN { s = 7; print "u,v,y"
+            for (i = 0; i < 90; i++) { u = draw(); v = draw(); print u "," v "," (u * 3 - v) / 10 } }
+' >small.csv
 by() { # file, model
     printf '%s\n' 'reprise: 1' 'seed: 9' 'data: {csv: small.csv, target: y}' "model: $2" \
         'train: {task: regression, epochs: 3, batch: 20, shards: 2, optimizer: {kind: sgd, lr: 0.05}}' >"$1.yaml"
