@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The matrix product for one type with at most THIN_ROWS rows, where b runs along its columns: nothing is used often
  * enough to be worth packing, so whole rows of b stream past sums that lie in the first cache, a few rows of b for
- * each time a sum is loaded and stored. The time is that of reading b once. One row past a b that may well be in a cache
- * (a recurrent network's, a small one's) has its sums in registers instead: half as much again from the third cache, and
- * half of memory's speed.
+ * each time a sum is loaded and stored. The time is that of reading b once. One row past a b that may well be in a
+ * cache (a recurrent network's, a small one's) has its sums in registers instead: half as much again from the third
+ * cache, and half of memory's speed.
  *
  * Parameters, from kernels/type_f32.h or type_f64.h: T the type of the elements, FN(name) the name of its variant.
  * For levels with vectors. Before it: nothing. Gives FN(thin), FN(thin_bf16). */
