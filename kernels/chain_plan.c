@@ -4,7 +4,9 @@
 
 #include <string.h>
 
-enum { NO_SLOT = RP_CHAIN_SLOTS, LONG_RUN = 128 /* elements */ };
+#include "kernels/chain/registers.h"
+
+enum { LONG_RUN = 128 /* elements */ };
 
 bool rp_chain_whole(const rp_view *view, size_t count)
 {
@@ -85,135 +87,11 @@ static bool flatten(rp_chain_plan *plan, const rp_chain *chain, const rp_chain_s
     return true;
 }
 
-/* The slot of the scratch that a view is in. */
-static size_t slot_of(const rp_chain *chain, size_t v)
-{
-    for (size_t i = 0; i < chain->n_scratch; i++)
-        if (chain->scratch[i].view == v)
-            return chain->scratch[i].slot;
-    return NO_SLOT;
-}
-
-static bool same_place(const rp_chain *chain, size_t a, size_t b)
-{
-    const size_t slot = slot_of(chain, a);
-
-    return slot == slot_of(chain, b) && (slot != NO_SLOT || chain->view[a].data == chain->view[b].data);
-}
-
-/* Whether the step's kernel has a place among the fused operations. */
-static bool operation(const rp_chain_step *step, rp_fused_op *op)
-{
-    switch (step->kernel) {
-    case RP_K_add:
-        *op = RP_FUSED_ADD;
-        return true;
-    case RP_K_sub:
-        *op = RP_FUSED_SUB;
-        return true;
-    case RP_K_mul:
-        *op = RP_FUSED_MUL;
-        return true;
-    case RP_K_div:
-        *op = RP_FUSED_DIV;
-        return true;
-    case RP_K_maximum:
-        *op = RP_FUSED_MAXIMUM;
-        return true;
-    case RP_K_minimum:
-        *op = RP_FUSED_MINIMUM;
-        return true;
-    case RP_K_relu:
-        *op = RP_FUSED_RELU;
-        return true;
-    case RP_K_abs:
-        *op = RP_FUSED_ABS;
-        return true;
-    case RP_K_neg:
-        *op = RP_FUSED_NEG;
-        return true;
-    default:
-        return false;
-    }
-}
-
-/* Fills the part of step k when operand `held` (0 or 1) is in the register. */
-static bool plan_part(rp_chain_plan *plan, size_t k, size_t held)
-{
-    const rp_chain_step *step = &plan->chain->step[k];
-    rp_chain_part *part = &plan->part[k];
-    rp_fused_op op;
-
-    if (!operation(step, &op) || plan->view[step->out].dtype != RP_F32)
-        return false;
-    *part = (rp_chain_part){4 * (unsigned)op, step->in + held, step->in + held, true, NULL};
-    if (plan->view[part->first].stride[0] != 1)
-        return false;
-    if (step->n_in == 1)
-        return true;
-    part->x = step->in + 1 - held;
-    if (held == 1)
-        part->code += RP_FUSED_SECOND;
-    if (plan->view[part->x].stride[0] == 0)
-        part->code += RP_FUSED_SCALAR;
-    return true;
-}
-
-/* Whether step k can take the result of the step before it from the register, as one of its operands. */
-static bool follows(rp_chain_plan *plan, size_t k)
-{
-    const rp_chain_step *step = &plan->chain->step[k];
-    const size_t made = plan->chain->step[k - 1].out;
-    const bool first = same_place(plan->chain, step->in, made);
-    const bool second = step->n_in > 1 && same_place(plan->chain, step->in + 1, made);
-
-    return first != second && plan_part(plan, k, second);
-}
-
-/* Whether the output of step k is wanted by others than step `next`, which takes it from the register. */
-static bool wanted(const rp_chain *chain, size_t k, size_t next)
-{
-    const size_t made = chain->step[k].out;
-
-    if (slot_of(chain, made) == NO_SLOT)
-        return true;
-    for (size_t i = 0; i < chain->n_scratch; i++)
-        if (chain->scratch[i].view == made && chain->scratch[i].stream != NULL)
-            return true;
-    for (size_t j = k + 1; j < chain->n_steps; j++) {
-        const rp_chain_step *step = &chain->step[j];
-
-        for (size_t v = step->in; j != next && v < step->in + step->n_in; v++)
-            if (same_place(chain, v, made))
-                return true;
-        for (size_t v = step->out; v < step->out + step->n_out; v++)
-            if (same_place(chain, v, made))
-                return false;
-    }
-    return false;
-}
-
-/* Where step k's output is streamed to, if no later step reads it; else NULL. */
-static float *streamed_only(const rp_chain *chain, size_t k)
-{
-    const size_t made = chain->step[k].out;
-    float *to = NULL;
-
-    for (size_t i = 0; i < chain->n_scratch; i++)
-        if (chain->scratch[i].view == made)
-            to = chain->scratch[i].stream;
-    for (size_t j = k + 1; j < chain->n_steps; j++)
-        for (size_t v = chain->step[j].in; v < chain->step[j].in + chain->step[j].n_in; v++)
-            if (same_place(chain, v, made))
-                return NULL;
-    return to;
-}
-
 bool rp_chain_past(const rp_chain_plan *plan, size_t view)
 {
     for (size_t k = 0; k < plan->chain->n_steps; k = plan->end[k])
         if (plan->end[k] > k + 1 && plan->chain->step[plan->end[k] - 1].out == view)
-            return plan->part[plan->end[k] - 1].past != NULL;
+            return plan->part[plan->begin[plan->end[k]] - 1].past != NULL;
     return false;
 }
 
@@ -225,41 +103,46 @@ void rp_chain_plan_make(rp_chain_plan *plan, const rp_chain *chain, bool fuse)
     plan->n_spreads = plan->spread_size = 0;
     memset(plan->spread_of, -1, sizeof plan->spread_of);
     memcpy(plan->view, chain->view, chain->n_views * sizeof *plan->view);
+    for (size_t v = 0; v < chain->n_views; v++)
+        plan->slot[v] = RP_CHAIN_SLOTS;
+    for (size_t i = 0; i < chain->n_scratch; i++)
+        plan->slot[chain->scratch[i].view] = chain->scratch[i].slot;
     for (size_t k = 0; k < chain->n_steps; k++)
         flat[k] = flatten(plan, chain, &chain->step[k]);
-    for (size_t k = 0, end; k < chain->n_steps; k = end) {
-        end = k + 1;
-        if (fuse && flat[k] && plan_part(plan, k, 0))
-            while (end < chain->n_steps && flat[end] && follows(plan, end)) {
-                plan->part[end - 1].store = wanted(chain, end - 1, end);
-                end++;
-            }
-        if (end > k + 1)
-            plan->part[end - 1].past = streamed_only(chain, end - 1);
-        plan->end[k] = end;
+    plan->begin[0] = 0;
+    for (size_t k = 0; k < chain->n_steps; k = plan->end[k]) {
+        plan->end[k] = k + 1;
+        plan->begin[k + 1] = plan->begin[k];
+        if (fuse)
+            rp_chain_registers_plan(plan, k, flat);
     }
 }
 
 /* Address arithmetic in integers, as element 0 may lie before a scratch. */
-static float *element(const rp_view *view, size_t i)
+static void *element(const rp_view *view, size_t i)
 {
-    return (float *)((uintptr_t)view->data + i * (size_t)view->stride[0] * sizeof(float));
+    return (void *)((uintptr_t)view->data + i * (size_t)view->stride[0] * rp_dtype_size(view->dtype));
 }
 
 rp_fused rp_chain_fused(const rp_chain_plan *plan, const rp_view *view, size_t k, size_t first)
 {
     rp_fused fused;
 
-    fused.first = element(&view[plan->part[k].first], first);
-    fused.n = plan->end[k] - k;
+    fused.n = plan->begin[plan->end[k]] - plan->begin[k];
     for (size_t i = 0; i < fused.n; i++) {
-        const rp_chain_part *part = &plan->part[k + i];
+        const rp_chain_part *part = &plan->part[plan->begin[k] + i];
+        rp_fused_step *step = &fused.step[i];
 
-        fused.step[i] = (rp_fused_step){part->code, element(&view[part->x], first),
-                                        part->past    ? part->past + first
-                                        : part->store ? element(&view[plan->chain->step[k + i].out], first)
-                                                      : NULL,
-                                        part->past != NULL};
+        *step = (rp_fused_step){.code = part->code, .mask = part->mask, .a = part->a, .b = part->b};
+        memcpy(step->attr, part->attr, sizeof step->attr);
+        step->stores_mask = part->is_mask;
+        step->past = part->past != NULL;
+        if (part->x != RP_CHAIN_VIEWS)
+            step->x = element(&view[part->x], first);
+        if (part->past)
+            step->store = part->past + first;
+        else if (part->store != RP_CHAIN_VIEWS)
+            step->store = element(&view[part->store], first);
     }
     return fused;
 }

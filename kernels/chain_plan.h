@@ -5,14 +5,18 @@
 
 #include "kernels/chain.h"
 #include "kernels/cpu/spread.h"
+#include "kernels/fused.h"
 #include "kernels/walk.h"
 
-/* A step in registers: its code, the views of the register's first value and of the other operand, whether to store;
- * past: NULL, or element 0 of the memory to which the last of them stores at once, as no step of the chain wants it. */
+/* A step in registers, with views for addresses: of the other operand, and of what is stored; RP_CHAIN_VIEWS: none.
+ * past: NULL, or element 0 of the memory to which a run's last step stores at once, as no step of the chain wants it.
+ */
 typedef struct rp_chain_part {
     unsigned code;
-    size_t first, x;
-    bool store;
+    unsigned char mask, a, b;
+    bool is_mask; /* what it makes */
+    float attr[2];
+    size_t x, store;
     float *past;
 } rp_chain_part;
 
@@ -24,8 +28,10 @@ typedef struct rp_chain_plan {
     size_t n_spreads, spread_size;         /* bytes of an element of the widest */
     signed char spread_of[RP_CHAIN_VIEWS]; /* of each view: which it is; -1: none */
     rp_view view[RP_CHAIN_VIEWS];          /* the chain's, as vectors where that is the same */
-    size_t end[RP_CHAIN_STEPS];            /* steps [k, end[k]) run together, in registers if they are several */
-    rp_chain_part part[RP_CHAIN_STEPS];
+    size_t slot[RP_CHAIN_VIEWS];           /* of the scratch, that the view is in; RP_CHAIN_SLOTS: none */
+    size_t end[RP_CHAIN_STEPS];            /* steps [k, end[k]) run together, in registers if they are several: */
+    size_t begin[RP_CHAIN_STEPS + 1];      /* parts [begin[k], begin[end[k]]) */
+    rp_chain_part part[RP_FUSED_STEPS];
 } rp_chain_plan;
 
 void rp_chain_plan_make(rp_chain_plan *plan, const rp_chain *chain, bool fuse);

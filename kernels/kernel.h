@@ -9,7 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernels/fused.h"
 #include "rp/dtype.h"
 
 /* How functions are qualified that several files of kernels use. Where a GPU's compiler reads them (kernels/gpu/) each
@@ -115,11 +114,14 @@ unsigned rp_kernel_flags(rp_kernel_id kernel);   /* its row's */
 const char *rp_kernel_name(rp_kernel_id kernel); /* e.g. "add"; NULL outside the enumeration */
 size_t rp_kernel_attributes(rp_kernel_id kernel);
 
+typedef struct rp_fused rp_fused;
+typedef void rp_fused_run(const rp_fused *fused, size_t begin, size_t end); /* kernels/fused.h */
+
 /* One kernel an identifier; a level without its own variant points at the reference, visibly. */
 typedef struct rp_kernel_table {
     const char *level; /* "ref", "sse2", "avx2", "avx512", "neon" */
     const rp_kernel *kernel[RP_K_COUNT];
-    rp_fused_run *fused; /* steps of a chain in registers, kernels/fused.h; NULL at "ref" */
+    rp_fused_run *fused; /* steps of a chain in registers; NULL at "ref" */
 } rp_kernel_table;
 
 /* The table for a level: NULL or "" asks RP_ISA in the environment, else the best the host has.

@@ -282,6 +282,8 @@ rp_status rp_plan_new_function(rp_plan **out, const rp_function *function, rp_de
     status = lay_out(plan, NULL, err);
     if (status == RP_OK)
         status = rp_plan_bind(plan, err);
+    if (status == RP_OK)
+        forget_passes(plan);
     if (status != RP_OK)
         rp_plan_free(plan);
     else

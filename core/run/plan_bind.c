@@ -136,6 +136,7 @@ static rp_status bind_call(rp_plan *plan, const rp_instr *instr, call *c, rp_vie
 typedef struct slots {
     uint32_t value[RP_CHAIN_SLOTS];
     bool taken[RP_CHAIN_SLOTS];
+    size_t size[RP_CHAIN_SLOTS]; /* of an element, always: steps may take turns by fewer elements than a block has */
     size_t n;
 } slots;
 
@@ -176,6 +177,7 @@ static size_t slot_of(const slots *s, uint32_t value)
 static void take_slot(const rp_plan *plan, slots *s, size_t k, size_t end, size_t i)
 {
     const rp_instr *instr = rp_plan_at(plan, k);
+    const size_t size = rp_dtype_size(plan->view[instr->out[i]].dtype);
     size_t slot = 0;
 
     if (instr->op->flags & RP_OP_INPLACE && i < instr->n_in) {
@@ -187,10 +189,10 @@ static void take_slot(const rp_plan *plan, slots *s, size_t k, size_t end, size_
             return;
         }
     }
-    while (slot < s->n && s->taken[slot])
+    while (slot < s->n && (s->taken[slot] || s->size[slot] != size))
         slot++;
     if (slot == s->n)
-        s->n++;
+        s->size[s->n++] = size;
     s->taken[slot] = true;
     s->value[slot] = instr->out[i];
 }

@@ -3,6 +3,7 @@
  * contrastive one that is made of it. */
 #include "core/program/composed/composed.h"
 #include "rp/compose.h"
+#include "rp/indexing.h"
 #include "rp/loss.h"
 
 #define C composed_constant
@@ -81,12 +82,26 @@ static size_t classes_of(rp_tensor x)
     return type && type->rank > 0 ? type->shape[type->rank - 1] : 1;
 }
 
-/* -x of the row's class: the sum over the classes, of which the others are 0. */
+/* x with an axis of length one more, at its end, or with one less. */
+static rp_tensor with_column(rp_tensor x, bool more)
+{
+    size_t shape[RP_MAX_RANK + 1] = {0};
+    const rp_type *type = rp_tensor_ok(x) ? rp_tensor_type(x) : NULL;
+
+    if (type == NULL)
+        return rp_no_tensor();
+    for (int d = 0; d < type->rank; d++)
+        shape[d] = type->shape[d];
+    shape[type->rank] = 1;
+    return rp_reshape(x, more ? type->rank + 1 : type->rank - 1, shape);
+}
+
+/* -x of the row's class, of which -0 is 0 */
 static rp_tensor picked(rp_tensor x, rp_tensor labels)
 {
-    rp_tensor mask = rp_cast(rp_one_hot(labels, classes_of(x), composed_dtype(x)), RP_BOOL);
+    rp_tensor taken = rp_take_along(x, with_column(labels, true), -1);
 
-    return rp_neg(rp_sum(rp_where(mask, x, C(x, 0)), last, 1, false));
+    return rp_neg(rp_add_scalar(with_column(taken, false), 0));
 }
 
 rp_tensor rp_nll_loss(rp_tensor log_p, rp_tensor labels, const rp_class_options *options)

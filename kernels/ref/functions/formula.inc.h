@@ -6,22 +6,23 @@
 #define GELU_SCALE ((T)0x1.6a09e667f3bcdp-1)
 #define GELU_DENSITY ((T)0x1.9884533d43651p-2)
 
-/* IEEE 754-2019 maximum and minimum: a NaN wins, +0 is greater than -0. */
+/* IEEE 754-2019 maximum and minimum: a NaN wins, +0 is greater than -0. Of two zeros the sum has the greater one's
+ * sign: a choice by signs would keep compilers from making vectors of loops with one operand for all. */
 static inline T FN(greater)(T a, T b)
 {
     T greater = a > b ? a : b;
-    T equal = __builtin_signbit(a) ? b : a;
+    T zero = a + b;
 
-    greater = a == b ? equal : greater;
+    greater = (a == 0) & (b == 0) ? zero : greater;
     return a == a ? greater : a;
 }
 
 static inline T FN(less)(T a, T b)
 {
     T less = a < b ? a : b;
-    T equal = __builtin_signbit(a) ? a : b;
+    T zero = -(-a - b);
 
-    less = a == b ? equal : less;
+    less = (a == 0) & (b == 0) ? zero : less;
     return a == a ? less : a;
 }
 

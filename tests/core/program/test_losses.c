@@ -333,6 +333,61 @@ static void integers_divide_and_shift_by_the_rules(void **state)
     rp_run_free(run);
 }
 
+/* ---- where a formula's parts have no slope ---- */
+
+static void assert_gradient(rp_run *run, rp_tensor y, rp_tensor x, const double *expected)
+{
+    rp_tensor g;
+
+    rp_gradients(rp_sum(y, NULL, 0, false), &x, 1, &g);
+    assert_close(run, "end points", "gradient", g, expected);
+}
+
+/* The logarithm that is -100 passes nothing, the other one its slope. */
+static void cross_entropy_of_certainties_has_a_gradient(void **state)
+{
+    static const double values[] = {0, 0, 100, 100, 0.69314718055994531, NAN}, gradient[] = {1, -1, 0, 0, -2, NAN};
+    rp_run *run = step_new();
+    rp_tensor p = put(run, RP_F64, SHAPE(5), (double[]){0, 1, 0, 1, 0.5});
+    rp_tensor t = put(run, RP_F64, SHAPE(5), (double[]){0, 1, 1, 0, 1}), y = rp_bce_loss(p, t, RP_REDUCE_NONE);
+
+    (void)state;
+    assert_close(run, "bce", "value", y, values);
+    assert_gradient(run, y, p, gradient);
+    rp_run_free(run);
+}
+
+/* At 0, and far out, where a part of the formula overflows. */
+static void activations_have_their_slope_at_zero_and_far_out(void **state)
+{
+    static const double ones[] = {1, 1, NAN}, celu[] = {1, 1, 1, 0, NAN}, far[] = {1, 1, 1e-200, 1e-200, NAN};
+    rp_run *run = step_new();
+    rp_tensor zero = put(run, RP_F64, SHAPE(2), (double[]){0, -0.0});
+    rp_tensor wide_x = put(run, RP_F64, SHAPE(4), (double[]){0, -0.0, 1e5, -1e5});
+    rp_tensor big = put(run, RP_F64, SHAPE(4), (double[]){0, -0.0, 1e200, -1e200});
+
+    (void)state;
+    assert_gradient(run, rp_asinh(zero), zero, ones);
+    assert_gradient(run, rp_atanh(zero), zero, ones);
+    assert_gradient(run, rp_celu(wide_x, 0.75), wide_x, celu);
+    assert_gradient(run, rp_asinh(big), big, far);
+    rp_run_free(run);
+}
+
+/* A length below eps counts as eps, and passes nothing. */
+static void cosine_similarity_of_zero_vectors_has_a_gradient(void **state)
+{
+    static const double values[] = {0, 0, 1, NAN}, by_a[] = {0.6e8, 0.8e8, 0, 0, 0, 0, NAN};
+    rp_run *run = step_new();
+    rp_tensor a = put(run, RP_F64, SHAPE(3, 2), (double[]){0, 0, 0, 0, 3, 4});
+    rp_tensor b = put(run, RP_F64, SHAPE(3, 2), (double[]){3, 4, 0, 0, 6, 8}), y = rp_cosine_similarity(a, b, 1, 1e-8);
+
+    (void)state;
+    assert_close(run, "cosine", "value", y, values);
+    assert_gradient(run, y, a, by_a);
+    rp_run_free(run);
+}
+
 /* ---- optimizers ---- */
 
 /* One step of LAMB from m = v = 0: the direction is that of sign(g), its length the parameter's. */
@@ -391,6 +446,9 @@ int main(void)
         cmocka_unit_test(whole_axes_are_asked),
         cmocka_unit_test(reals_are_rounded_and_divided_exactly),
         cmocka_unit_test(integers_divide_and_shift_by_the_rules),
+        cmocka_unit_test(cross_entropy_of_certainties_has_a_gradient),
+        cmocka_unit_test(activations_have_their_slope_at_zero_and_far_out),
+        cmocka_unit_test(cosine_similarity_of_zero_vectors_has_a_gradient),
         cmocka_unit_test(lamb_steps_by_the_length_of_the_parameter),
         cmocka_unit_test(muon_steps_are_nearly_orthogonal),
     };
