@@ -110,7 +110,12 @@ static rp_status put(rp_session *session, const rp_inspect_step *s, const rp_arc
 rp_status rp_inspect_step_put(rp_session *session, const rp_inspect_step *s, rp_archive *archive, const char *path,
                               bool force, rp_error *err)
 {
-    const rp_look look = {.step = s->number, .op = s->op, .output = s->output_number, .input = s->input, .npy = s->npy};
+    const rp_look look = {.step = s->number,
+                          .op = s->op,
+                          .output = s->output_number,
+                          .input = s->input,
+                          .npy = s->npy,
+                          .json = session->json};
     rp_meter meter;
     rp_job_options options = {
         .threads = s->threads, .level = s->level, .device = s->device, .progress = rp_meter_update, .self = &meter};

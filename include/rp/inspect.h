@@ -13,6 +13,7 @@ typedef struct rp_look {
     size_t output;     /* which of its values */
     const char *input; /* a state before the step, data or a feed, by name; NULL: none. Not with op */
     bool npy;          /* the tensor as a NumPy file too */
+    bool json;         /* a listing as JSON too, which takes more memory than its text; a tensor always is */
 } rp_look;
 
 typedef struct rp_looked {

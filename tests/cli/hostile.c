@@ -7,6 +7,7 @@
 #define _XOPEN_SOURCE 700 /* nftw */
 #include <fcntl.h>
 #include <ftw.h>
+#include <glob.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +44,10 @@ static const command commands[] = {
     {"verify %A --trust me.pub.pem --json", false, false, false},
     {"inspect %A", false, false, false},
     {"inspect %A --member run/journal.bin -o out/member", false, false, false},
+    {"inspect %A --step 1", false, false, false},
+    {"inspect %A --step 1 --op 3 --threads 1", false, false, false},
+    {"profile %A --skip 0 --steps 2 --threads 1", false, false, false},
+    {"export %A --tensorboard out", false, false, false},
     {"replay %A --threads 1", false, false, true},
     {"predict %A --csv data.csv -o out/predictions.csv --threads 1", false, false, false},
     {"report %A -o out/report.html", false, false, false},
@@ -205,6 +210,17 @@ static void make(const hostile_case *c)
     must(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0, "making an archive");
 }
 
+static void drop_outputs(void)
+{
+    glob_t events = {0};
+
+    (void)unlink("out/report.html"), (void)unlink("out/member"), (void)unlink("out/predictions.csv");
+    if (glob("out/events.out.tfevents.*", 0, NULL, &events) == 0)
+        for (size_t i = 0; i < events.gl_pathc; i++)
+            (void)unlink(events.gl_pathv[i]);
+    globfree(&events);
+}
+
 /* All commands, or, since they share the reader that refuses, one that verifies and one other by turns. */
 static void try_all(const hostile_case *c, bool thorough, bool table)
 {
@@ -225,7 +241,7 @@ static void try_all(const hostile_case *c, bool thorough, bool table)
         o = run(commands[i].text, "case.reprise");
         why = judge(c, &commands[i], &o, honest_kib[i] + EXTRA_KIB);
         if (o.code == 0) /* the outputs it was asked for */
-            (void)unlink("out/report.html"), (void)unlink("out/member"), (void)unlink("out/predictions.csv");
+            drop_outputs();
         if (!why && file_system() != before)
             why = "it changed files";
         if (why)
@@ -285,7 +301,7 @@ static void measure_honest(void)
             exit(1);
         }
     }
-    (void)unlink("out/report.html"), (void)unlink("out/member"), (void)unlink("out/predictions.csv");
+    drop_outputs();
 }
 
 int main(int argc, char **argv)

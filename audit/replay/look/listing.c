@@ -149,20 +149,21 @@ static void put_row(rp_buffer *out, const outputs_of *o, size_t k, const rp_func
     rp_buffer_u8(out, '\n');
 }
 
-/* The rows of one body, in words, and appended to the list, which may be NULL: then, or where memory runs out, it is
- * NULL. */
+/* The rows of one body, in words, and appended to the list, if there is one; *list is NULL where memory runs out. */
 static rp_status put_body(rp_buffer *text, rp_json **list, const rp_program *body, const rp_functions *known,
                           const char *digest, rp_error *err)
 {
     outputs_of o;
-    rp_json *rows = rp_json_array();
+    rp_json *rows = list ? rp_json_array() : NULL;
     rp_status status = outputs_of_body(&o, body, err);
 
-    for (size_t k = 0; k < body->n_instrs && status == RP_OK && rows; k++) {
+    for (size_t k = 0; k < body->n_instrs && status == RP_OK && (rows || !list); k++) {
         put_row(text, &o, k, known);
-        rows = add(rows, row_json(&o, k));
+        rows = list ? add(rows, row_json(&o, k)) : NULL;
     }
     outputs_free(&o);
+    if (!list)
+        return status == RP_OK ? rp_buffer_status(text, err) : status;
     *list = add(*list, rp_json_pack("{s:s?, s:o}", "digest", digest, "instructions", rows));
     if (status == RP_OK && !*list)
         status = rp_no_memory(err);
@@ -174,10 +175,12 @@ rp_status rp_look_list(rp_buffer *text, rp_json **json, const rp_program *progra
     rp_function_names names;
     rp_status status = rp_function_names_of(&names, program, err);
 
-    *json = NULL;
+    if (json)
+        *json = NULL;
     if (status != RP_OK)
         return status;
-    *json = rp_json_array();
+    if (json)
+        *json = rp_json_array();
     status = put_body(text, json, program, &names.known, NULL, err);
     for (size_t i = 0; i < names.known.n && status == RP_OK; i++) {
         const rp_program *body = names.known.function[i]->body;
@@ -186,7 +189,7 @@ rp_status rp_look_list(rp_buffer *text, rp_json **json, const rp_program *progra
         status = put_body(text, json, body, &names.known, names.digest[i], err);
     }
     rp_function_names_free(&names);
-    if (status != RP_OK) {
+    if (status != RP_OK && json) {
         rp_json_free(*json);
         *json = NULL;
     }

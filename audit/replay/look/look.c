@@ -214,10 +214,10 @@ static rp_status head(looking *l, const rp_record *record, rp_error *err)
 static rp_status list(looking *l, const rp_program *program, rp_error *err)
 {
     rp_json *bodies = NULL;
-    rp_status status = rp_look_list(&l->text, &bodies, program, err);
+    rp_status status = rp_look_list(&l->text, l->look->json ? &bodies : NULL, program, err);
 
     l->out->same = true;
-    if (status == RP_OK && rp_json_object_set_new(l->all, "listing", bodies) != 0)
+    if (status == RP_OK && bodies && rp_json_object_set_new(l->all, "listing", bodies) != 0)
         status = rp_no_memory(err);
     return status;
 }

@@ -102,6 +102,7 @@ static rp_status put(writer *w, uint32_t k, bool again, rp_error *err)
     if (status == RP_OK)
         status = instr->region ? rp_program_add_region(w->to, instr->region, w->operand, instr->n_in, out, err)
                                : rp_program_add_instr(w->to, instr->op, instr->attr, w->operand, instr->n_in, out, err);
+    rp_program_mark_like(w->to, w->to->n_instrs - (status == RP_OK), instr->mark);
     for (int i = 0; i < instr->n_out && status == RP_OK; i++)
         w->value[again][instr->out[i]] = out[i];
     return status == RP_OK ? note(w, k, again, err) : status;
