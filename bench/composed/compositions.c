@@ -93,12 +93,12 @@ typedef struct call {
         USED; \
         return __VA_ARGS__; \
     }
-#include "bench/composed/rows.def"
+#include "rows.def"
 #undef ROW
 
 static const call calls[] = {
 #define ROW(id, name, ...) {name, make_##id},
-#include "bench/composed/rows.def"
+#include "rows.def"
 #undef ROW
 };
 
