@@ -7,20 +7,18 @@
 #include "base/memory.h"
 #include "core/run/plan_private.h"
 
-/* What only the passes look at: a plan that is bound goes on without, and the next one finds the memory warm. */
+/* What only the passes look at: a plan that is bound goes on without, and the next one finds the memory warm. Roots and
+ * order stay: a profile says of each call which instructions it executes. */
 static void forget_passes(rp_plan *plan)
 {
     rp_free(plan->view);
     rp_free(plan->same);
-    rp_free(plan->root);
     rp_free(plan->kind);
     rp_free(plan->executed);
     rp_free(plan->mark);
-    rp_free(plan->order.instr);
-    rp_free(plan->order.first);
     rp_free(plan->region_at);
     plan->view = NULL;
-    plan->same = plan->root = plan->order.instr = plan->order.first = plan->region_at = NULL;
+    plan->same = plan->region_at = NULL;
     plan->kind = plan->mark = NULL;
     plan->executed = NULL;
 }
@@ -37,6 +35,9 @@ void rp_plan_free(rp_plan *plan)
     if (plan->own)
         rp_device_release(plan->device, plan->own);
     forget_passes(plan);
+    rp_free(plan->root);
+    rp_free(plan->order.instr);
+    rp_free(plan->order.first);
     rp_free(plan->block);
     rp_free(plan->bases.at);
     rp_free(plan->bases.first);

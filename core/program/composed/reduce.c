@@ -58,8 +58,10 @@ rp_tensor rp_norm(rp_tensor x, double p, const int *axes, int n, bool keep)
         return rp_max(size, axes, n, keep);
     if (p == -INFINITY)
         return rp_min(size, axes, n, keep);
-    if (p < 0) /* a 0 makes it 0 */
-        return rp_pow(rp_sum(rp_pow(size, C(x, p)), axes, n, keep), C(x, 1 / p));
+    if (p < 0) { /* a 0 makes it 0 */
+        size = rp_sum(rp_pow(size, C(x, p)), axes, n, keep);
+        return rp_pow(size, C(x, 1 / p));
+    }
     if (p < 1) {
         rp_tensor none = rp_eq(size, C(x, 0)), inner = rp_where(none, C(x, 1), size), power = rp_pow(inner, C(x, p));
 
