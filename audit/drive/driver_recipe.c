@@ -367,7 +367,10 @@ static rp_status add_init(const void *source, rp_archive_writer *writer, rp_erro
 }
 
 /* What the readers of a member take; the others have no readers that parse them. */
-static rp_status check_readable(const char *member, const rp_buffer *text, rp_error *err)
+/* What a recipe without programs may take; with them it has the member's room. */
+enum { RECIPE_MOST = 1 << 20 };
+
+static rp_status check_readable(const char *member, const rp_buffer *text, size_t limit, rp_error *err)
 {
     static const struct {
         const char *member;
@@ -381,9 +384,9 @@ static rp_status check_readable(const char *member, const rp_buffer *text, rp_er
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
         if (strcmp(member, limits[i].member) != 0)
             continue;
-        if (text->size > rp_member_kind_of(member)->held)
+        if (text->size > limit)
             return rp_fail(err, RP_EARG, "%s: would take %zu bytes, archives have room for %zu", member, text->size,
-                           (size_t)rp_member_kind_of(member)->held);
+                           limit);
         if (rp_json_memory(text->data, text->size) > limits[i].memory)
             return rp_fail(err, RP_EARG,
                            "%s: its values would take more than the %zu MiB of memory that readers give them", member,
@@ -392,17 +395,23 @@ static rp_status check_readable(const char *member, const rp_buffer *text, rp_er
     return RP_OK;
 }
 
-static rp_status add_json(rp_archive_writer *writer, const char *member, const rp_json *json, rp_error *err)
+static rp_status add_json_within(rp_archive_writer *writer, const char *member, const rp_json *json, size_t limit,
+                                 rp_error *err)
 {
     rp_buffer text = {0};
     rp_status status = rp_json_write(json, &text, err);
 
     if (status == RP_OK)
-        status = check_readable(member, &text, err);
+        status = check_readable(member, &text, limit, err);
     if (status == RP_OK)
         status = rp_archive_writer_add(writer, member, text.data, text.size, err);
     rp_buffer_free(&text);
     return status;
+}
+
+static rp_status add_json(rp_archive_writer *writer, const char *member, const rp_json *json, rp_error *err)
+{
+    return add_json_within(writer, member, json, (size_t)rp_member_kind_of(member)->held, err);
 }
 
 /* data/prepared.json: what preparation made of the raw data, as digests: replay prepares again and compares. */
@@ -439,7 +448,8 @@ static rp_status add_prepared(const recipe_source *s, rp_archive_writer *writer,
 static rp_status add_known(const void *source, rp_archive_writer *writer, bool data, rp_error *err)
 {
     const recipe_source *s = source;
-    rp_status status = add_json(writer, RP_RECIPE_MEMBER, s->recipe->json, err);
+    const size_t most = s->recipe->program.named ? (size_t)rp_member_kind_of(RP_RECIPE_MEMBER)->held : RECIPE_MOST;
+    rp_status status = add_json_within(writer, RP_RECIPE_MEMBER, s->recipe->json, most, err);
 
     if (status == RP_OK)
         status = add_json(writer, RP_SCHEMA_MEMBER, rp_trainer_dataset(s->trainer)->schema->json, err);

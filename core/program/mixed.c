@@ -28,7 +28,7 @@ static rp_tensor halved(rp_tensor x)
     rp_tensor made, half;
     rp_type type;
 
-    if (!rp_tensor_ok(x) || rp_tensor_type(x)->dtype != RP_F32 || rp_type_count(rp_tensor_type(x)) == 1)
+    if (!rp_tensor_ok(x) || rp_tensor_type(x)->dtype != RP_F32 || rp_type_count(rp_tensor_type(x)) <= 1)
         return x;
     type = *rp_tensor_type(x);
     made = as_made(x);

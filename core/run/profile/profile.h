@@ -37,7 +37,8 @@ typedef struct rp_profile_entry {
     uint64_t serial; /* of the compiled program, as addresses come again */
     rp_profile_row *row;
     size_t n, cap;
-    const rp_op **op; /* eager: of each row, whose number is the instruction's */
+    const rp_op **op; /* eager: of each row */
+    uint32_t *instr;  /* eager: of each row the instruction, which is its number but for what came later */
     uint32_t *other;  /* eager: the next row of the same instruction with another operation; 0: none */
 } rp_profile_entry;
 

@@ -116,7 +116,7 @@ static bool grow_rows(rp_profile_entry *e, size_t wanted)
     size_t cap = e->cap ? e->cap : 64;
     rp_profile_row *row;
     const rp_op **op;
-    uint32_t *other;
+    uint32_t *other, *instr;
 
     if (wanted <= e->cap)
         return true;
@@ -128,10 +128,17 @@ static bool grow_rows(rp_profile_entry *e, size_t wanted)
     e->op = op ? op : e->op;
     other = rp_reallocarray(e->other, cap, sizeof *other);
     e->other = other ? other : e->other;
-    if (!row || !op || !other)
+    instr = rp_reallocarray(e->instr, cap, sizeof *instr);
+    e->instr = instr ? instr : e->instr;
+    if (!row || !op || !other || !instr)
         return false;
     e->cap = cap;
     return true;
+}
+
+static bool is_row_of(const rp_profile_entry *e, size_t row, size_t k, const rp_op *op)
+{
+    return e->op[row] == op && e->instr[row] == k;
 }
 
 /* Rows for the instructions up to k; behind them come those of instructions that have another operation in other steps.
@@ -147,11 +154,12 @@ static size_t eager_row(rp_profile_entry *e, const rp_graph *graph, const rp_ins
         e->row[n] = (rp_profile_row){.calls = 0};
         e->op[n] = NULL;
         e->other[n] = 0;
+        e->instr[n] = 0;
         e->n = n + 1;
     }
-    while (e->op[row] && e->op[row] != instr->op && e->other[row])
+    while (e->op[row] && !is_row_of(e, row, k, instr->op) && e->other[row])
         row = e->other[before = row];
-    if (e->op[row] == instr->op)
+    if (is_row_of(e, row, k, instr->op))
         return row;
     if (e->op[row]) {
         before = row;
@@ -164,6 +172,7 @@ static size_t eager_row(rp_profile_entry *e, const rp_graph *graph, const rp_ins
         e->n++;
     }
     e->op[row] = instr->op;
+    e->instr[row] = (uint32_t)k;
     return rp_profile_describe_instr(&e->row[row], graph, instr) ? row : SIZE_MAX;
 }
 
@@ -192,9 +201,9 @@ static void place_rows(rp_profile *p)
     for (size_t k = 0; e && k < program->n_instrs && k < e->n; k++) {
         size_t row = k;
 
-        while (e->op[row] != program->instr[k].op && e->other[row])
+        while (!is_row_of(e, row, k, program->instr[k].op) && e->other[row])
             row = e->other[row];
-        if (e->op[row] == program->instr[k].op)
+        if (is_row_of(e, row, k, program->instr[k].op))
             p->failed = !rp_profile_describe_place(&e->row[row], program, &program->instr[k]) || p->failed;
     }
 }
@@ -343,6 +352,7 @@ void rp_profile_free(rp_profile *p)
             rp_profile_row_free(&e->row[k]);
         rp_free(e->row);
         rp_free(e->op);
+        rp_free(e->instr);
         rp_free(e->other);
     }
     rp_free(p->entry);

@@ -13,7 +13,7 @@ static inline T FN(greater)(T a, T b)
     T greater = a > b ? a : b;
     T zero = a + b;
 
-    greater = (a == 0) & (b == 0) ? zero : greater;
+    greater = ((a == 0) & (b == 0)) ? zero : greater;
     return a == a ? greater : a;
 }
 
@@ -22,7 +22,7 @@ static inline T FN(less)(T a, T b)
     T less = a < b ? a : b;
     T zero = -(-a - b);
 
-    less = (a == 0) & (b == 0) ? zero : less;
+    less = ((a == 0) & (b == 0)) ? zero : less;
     return a == a ? less : a;
 }
 

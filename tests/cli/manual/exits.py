@@ -108,6 +108,7 @@ def unwritable():
              'predict': 'predict a.reprise --csv data.csv -o @', 'report': 'report a.reprise -o @',
              'validate': 'validate a.reprise --csv data.csv -o @', 'monitor': 'monitor a.reprise --csv data.csv -o @',
              'explain': 'explain a.reprise --csv data.csv --repeats 1 --grid 1 -o @', 'scorecard': 'scorecard l.reprise -o @',
+             'continue': f'continue {source}/golden/text.reprise --prompt x --tokens 1 -o @',
              'inspect': 'inspect a.reprise --member manifest.json -o @', 'log prove': 'log prove l a.reprise -o @',
              'log consistency': 'log consistency l l/checkpoint --trust me.pub.pem -o @',
              'timestamp request': 'timestamp request a.reprise -o @', 'a': 'golden check goldens --junit @',
