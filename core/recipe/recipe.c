@@ -172,7 +172,10 @@ static void read_train(rp_node_reader *reader, const rp_node *top, const rp_node
     rp_node_read_bool(reader, train, "train.shuffle", &out->train.shuffle, true);
     read_loss(reader, train, out);
     rp_recipe_real(reader, train, "train.clip_norm", &out->train.clip_norm, 0, &non_negative_range);
-    rp_node_read_choice(reader, train, "train.precision", &choice, 0, rp_precision_names, 2);
+    choice = 0;
+    if (rp_node_applies(reader, train, "train.precision", !out->program.named,
+                        "to models that are no saved programs: those say themselves what is bf16"))
+        rp_node_read_choice(reader, train, "train.precision", &choice, 0, rp_precision_names, 2);
     out->train.mixed = choice == 1;
     rp_recipe_read_class_weights(reader, train, out);
     rp_recipe_read_optimizer(reader, train, out);

@@ -79,6 +79,8 @@ static rp_status check_feed(reading *r, const rp_input *in)
 }
 
 /* Moments and copies of parameters have these names, and the optimizer's kernels want reals. */
+enum { STATE_NAME_MAX = 64 };
+
 static rp_status check_state(reading *r, const rp_input *in)
 {
     const rp_type *type = &r->p->value[in->value];
@@ -86,6 +88,8 @@ static rp_status check_state(reading *r, const rp_input *in)
 
     if (strncmp(in->name, "optim.", 6) == 0 || strncmp(in->name, "best.", 5) == 0)
         return refuse(r, "names that begin with optim. and best. are the trainer's: state", in->name);
+    if (strlen(in->name) > STATE_NAME_MAX)
+        return refuse(r, "names of states have at most 64 bytes, as their moments are named by them:", in->name);
     if (type->dtype != RP_F32 || type->rank > 4)
         return refuse(r, "expected f32 of at most 4 axes as state", in->name);
     if (r->role != RP_ROLE_FORWARD && (!known || !rp_type_equal(&known->type, type)))

@@ -27,10 +27,10 @@ typedef struct rp_run_options {
      * says by which library, driver and chip, and is replayed by these alone. */
     const char *pinned;
     uint64_t pinned_workspace; /* bytes that the library may have, at most 2^30; 0: 2^25; with pinned alone */
-    /* Bytes of the device that states, data and compiled steps may take together (rp_memory_needed says what they do
+    /* Bytes of the device that states, data and compiled steps may take together (rp_program_memory says what they do
      * without): values are computed again, the cheapest first, where a step would take more, and a program that cannot
-     * do with it is refused when it is compiled, with the least that it could do with. 0: no such limit. Never changes
-     * a bit. */
+     * do with it is refused when it is compiled, with the least that it could do with. 0: no such limit. What is
+     * added after the last program was compiled is not held to it, nor are eager steps. Never changes a bit. */
     uint64_t memory;
     /* Takes what rp_print shows, lines with their ends, in the thread that makes the step; NULL: stderr does. */
     void (*print)(void *self, const char *text);

@@ -42,8 +42,8 @@ RP_API rp_status rp_graph_status(const rp_graph *graph, rp_error *err);
 
 /* Shows x whenever it is computed: in an eager step at once, in compiled ones when the step is complete, on stderr or
  * where the run's options say (rp/run.h): name, step, type, how many elements are what, range, mean, deviation, the
- * first elements. Nothing else changes: not a bit, not the program's text, no id. name, of which 95 bytes count, is the
- * caller's. A value inside a function is returned and printed outside. */
+ * first elements. Nothing else changes: not a bit, not the program's text, no id. name, of which 95 bytes count in a
+ * compiled step, is the caller's. A value inside a function is returned and printed outside. */
 RP_API void rp_print(rp_tensor x, const char *name);
 
 /* Where the caller stands. Each call that builds a program is followed by a note of its file, line and name, which goes

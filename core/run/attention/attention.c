@@ -153,7 +153,7 @@ static bool find_output(const search *s, uint32_t p, found *f)
 {
     const rp_instr *y = product(s, s->left, p, &f->y);
 
-    if (!y || !beside(&s->p->value[p], &s->p->value[y->in[1]]))
+    if (!y || !beside(&s->p->value[p], &s->p->value[y->in[1]]) || columns_of(s, y->in[1]) > WIDEST)
         return false;
     f->v = y->in[1];
     return true;

@@ -77,7 +77,7 @@ static rp_status descend(rp_plan **out, const rp_plan *from, size_t memory, size
         rp_plan *before = found == best ? NULL : found; /* freed when the next is written */
         size_t aim = 0;
 
-        s->planned += last->program->n_instrs;
+        s->planned += last->bodies.numbered; /* its functions' too */
         found = NULL;
         if (!over)
             status = aim_of(last, memory, &aim, err);
