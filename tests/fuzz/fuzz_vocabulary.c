@@ -43,8 +43,8 @@ static void read_file(const uint8_t *text, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    rp_vocabulary *v, *again;
-    rp_json *json;
+    rp_vocabulary *v, *again = NULL;
+    rp_json *json = NULL;
 
     if (size == 0 || size > 1 << 14)
         return 0;
