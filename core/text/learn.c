@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Learning byte pairs (CONTRACT 17.2): the pair that stands most often side by side in the pieces becomes a token,
  * again and again. Counts are kept up to date piece by piece, so that a step looks only at pieces that have the pair.
+ * A pair that is new has the new token in it, so a piece is linked to a pair once: links are at most 3 a byte.
  */
 #include <string.h>
 
@@ -106,8 +107,9 @@ static rp_status put_link(learner *l, pair *p, uint32_t piece, rp_error *err)
     return RP_OK;
 }
 
-/* The piece's pairs count so often more, or less. */
-static rp_status count_piece(learner *l, uint32_t number, bool more, rp_error *err)
+/* The piece's pairs count so often more, or less. Of what is more those with the token `joined` are linked, the others
+ * being so already; all, where it is 0. */
+static rp_status count_piece(learner *l, uint32_t number, bool more, uint16_t joined, rp_error *err)
 {
     const rp_piece *piece = &l->pieces.piece[number];
     const uint16_t *token = l->token + piece->tokens;
@@ -116,7 +118,7 @@ static rp_status count_piece(learner *l, uint32_t number, bool more, rp_error *e
         pair *p = NULL;
         rp_status status = pair_of(l, (rp_merge){token[i], token[i + 1]}, &p, err);
 
-        if (status == RP_OK && more)
+        if (status == RP_OK && more && (!joined || token[i] == joined || token[i + 1] == joined))
             status = put_link(l, p, number, err);
         if (status != RP_OK)
             return status;
@@ -150,7 +152,7 @@ static rp_status cut(learner *l, const unsigned char *text, size_t size, rp_erro
         for (size_t k = 0; k < piece->length; k++)
             l->token[piece->tokens + k] = text[piece->at + k];
         l->length[i] = piece->length;
-        status = count_piece(l, (uint32_t)i, true, err);
+        status = count_piece(l, (uint32_t)i, true, 0, err);
     }
     return status;
 }
@@ -170,6 +172,16 @@ static const pair *most_frequent(const learner *l)
             best = p;
     }
     return best;
+}
+
+static bool has(const learner *l, uint32_t number, rp_merge m)
+{
+    const uint16_t *token = l->token + l->pieces.piece[number].tokens;
+
+    for (size_t i = 0; i + 1 < l->length[number]; i++)
+        if (token[i] == m.left && token[i + 1] == m.right)
+            return true;
+    return false;
 }
 
 static void join_in(uint16_t *token, uint32_t *length, rp_merge m, uint16_t joined)
@@ -195,10 +207,12 @@ static rp_status join_everywhere(learner *l, const pair *best, uint16_t joined, 
         const uint32_t number = l->link[at - 1].piece;
 
         at = l->link[at - 1].before;
-        status = count_piece(l, number, false, err);
+        if (!has(l, number, m)) /* an earlier merge took it */
+            continue;
+        status = count_piece(l, number, false, 0, err);
         join_in(l->token + l->pieces.piece[number].tokens, &l->length[number], m, joined);
         if (status == RP_OK)
-            status = count_piece(l, number, true, err);
+            status = count_piece(l, number, true, joined, err);
     }
     return status;
 }
