@@ -12,8 +12,8 @@
 /* A pair, how often it stands in the text, and a chain of the pieces that have, or had, it. */
 typedef struct pair {
     rp_merge tokens;
-    uint64_t count;
-    uint32_t link; /* number + 1 of the last link, 0: none */
+    uint32_t link;          /* number + 1 of the last link, 0: none */
+    uint64_t count, queued; /* queued: the count when the queue was last told of it */
 } pair;
 
 typedef struct link {
@@ -30,6 +30,8 @@ typedef struct learner {
     size_t slots;
     link *link;
     size_t links, link_room;
+    uint32_t *queue; /* a heap of numbers of pairs, the most frequent first; with room for all */
+    size_t queued;
 } learner;
 
 static void clear(learner *l)
@@ -40,6 +42,7 @@ static void clear(learner *l)
     rp_free(l->pair);
     rp_free(l->slot);
     rp_free(l->link);
+    rp_free(l->queue);
 }
 
 static size_t slot_of(const learner *l, rp_merge m)
@@ -56,11 +59,15 @@ static rp_status more_pairs(learner *l, rp_error *err)
 {
     const size_t room = l->room ? 2 * l->room : 4096;
     pair *more = rp_reallocarray(l->pair, room, sizeof *more);
-    uint32_t *slot;
+    uint32_t *slot, *queue;
 
     if (!more)
         return rp_no_memory(err);
     l->pair = more;
+    queue = rp_reallocarray(l->queue, room, sizeof *queue);
+    if (!queue)
+        return rp_no_memory(err);
+    l->queue = queue;
     slot = rp_calloc(2 * room, sizeof *slot);
     if (!slot)
         return rp_no_memory(err);
@@ -127,6 +134,43 @@ static rp_status count_piece(learner *l, uint32_t number, bool more, uint16_t jo
     return RP_OK;
 }
 
+/* Ties go to the smaller left token, then to the smaller right one. */
+static bool goes_before(const learner *l, uint32_t a, uint32_t b)
+{
+    const pair *p = &l->pair[a], *q = &l->pair[b];
+
+    if (p->queued != q->queued)
+        return p->queued > q->queued;
+    return p->tokens.left != q->tokens.left ? p->tokens.left < q->tokens.left : p->tokens.right < q->tokens.right;
+}
+
+/* Puts a pair where it belongs from place i on. */
+static void sink(learner *l, size_t i, uint32_t number)
+{
+    for (size_t child = 2 * i + 1; child < l->queued; i = child, child = 2 * i + 1) {
+        child += child + 1 < l->queued && goes_before(l, l->queue[child + 1], l->queue[child]);
+        if (!goes_before(l, l->queue[child], number))
+            break;
+        l->queue[i] = l->queue[child];
+    }
+    l->queue[i] = number;
+}
+
+/* The pairs from number `first` on, which are new; one that is there once is never joined. */
+static void queue_pairs(learner *l, size_t first)
+{
+    for (size_t number = first; number < l->pairs; number++) {
+        size_t i = l->queued;
+
+        l->pair[number].queued = l->pair[number].count;
+        if (l->pair[number].count < 2)
+            continue;
+        for (l->queued++; i > 0 && goes_before(l, (uint32_t)number, l->queue[(i - 1) / 2]); i = (i - 1) / 2)
+            l->queue[i] = l->queue[(i - 1) / 2];
+        l->queue[i] = (uint32_t)number;
+    }
+}
+
 static rp_status cut(learner *l, const unsigned char *text, size_t size, rp_error *err)
 {
     size_t bytes = 0;
@@ -154,24 +198,23 @@ static rp_status cut(learner *l, const unsigned char *text, size_t size, rp_erro
         l->length[i] = piece->length;
         status = count_piece(l, (uint32_t)i, true, 0, err);
     }
+    queue_pairs(l, 0);
     return status;
 }
 
-/* Ties go to the smaller left token, then to the smaller right one. */
-static const pair *most_frequent(const learner *l)
+/* Counts of pairs in the queue only fall, and are looked at when they come to its front. */
+static const pair *most_frequent(learner *l)
 {
-    const pair *best = NULL;
+    while (l->queued) {
+        const uint32_t number = l->queue[0];
+        pair *p = &l->pair[number];
 
-    for (size_t i = 0; i < l->pairs; i++) {
-        const pair *p = &l->pair[i];
-
-        if (p->count < 2 || (best && p->count < best->count))
-            continue;
-        if (!best || p->count > best->count || p->tokens.left < best->tokens.left ||
-            (p->tokens.left == best->tokens.left && p->tokens.right < best->tokens.right))
-            best = p;
+        if (p->count == p->queued && p->count >= 2)
+            return p;
+        p->queued = p->count;
+        sink(l, 0, p->count >= 2 ? number : l->queue[--l->queued]);
     }
-    return best;
+    return NULL;
 }
 
 static bool has(const learner *l, uint32_t number, rp_merge m)
@@ -200,6 +243,7 @@ static void join_in(uint16_t *token, uint32_t *length, rp_merge m, uint16_t join
 static rp_status join_everywhere(learner *l, const pair *best, uint16_t joined, rp_error *err)
 {
     const rp_merge m = best->tokens; /* pairs may move when more come */
+    const size_t known = l->pairs;
     uint32_t at = best->link;
     rp_status status = RP_OK;
 
@@ -214,6 +258,7 @@ static rp_status join_everywhere(learner *l, const pair *best, uint16_t joined, 
         if (status == RP_OK)
             status = count_piece(l, number, true, joined, err);
     }
+    queue_pairs(l, known);
     return status;
 }
 
