@@ -349,6 +349,7 @@ static void read_recipe(rp_node_reader *reader, const rp_node *top, rp_recipe *o
         rp_recipe_read_text(reader, top, out);
         read_record(reader, top, out);
         rp_recipe_read_card(reader, top, out);
+        read_memory(reader, top, out);
         return;
     }
     train = read_task(reader, top, out);

@@ -137,6 +137,9 @@ static rp_status check_outputs(reading *r)
         return r->p->n_outputs == r->m->n_states ? RP_OK : refuse(r, "does not make every state of model.program", "");
     if (!logits)
         return refuse(r, "expected the result", "logits");
+    if (r->p->n_outputs != 1)
+        return refuse(r, "expected logits as its only output, found also",
+                      r->p->output[&r->p->output[0] == logits].name);
     type = &r->p->value[logits->value];
     if (type->dtype != RP_F32 || type->rank != 2 || type->shape[0] != r->m->x.shape[0] || type->shape[1] == 0)
         return refuse(r, "expected f32 [rows, outputs], as many rows as x has, as result", "logits");
@@ -301,6 +304,12 @@ rp_status rp_model_program_new(rp_model_program **out, rp_json *const *text, con
         status =
             rp_fail(err, RP_EFORMAT,
                     "%s: key model.evaluate: required where model.program has a feed rng: the same without it", where);
+    if (status == RP_OK && !m->random && m->function[RP_ROLE_EVALUATE])
+        status =
+            rp_fail(err, RP_EFORMAT,
+                    "%s: key model.evaluate: only where model.program has a feed rng: without it that evaluates, so "
+                    "leave this out",
+                    where);
     if (status != RP_OK)
         rp_model_program_free(m);
     else

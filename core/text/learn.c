@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Learning byte pairs (CONTRACT 17.2): the pair that stands most often side by side in the pieces becomes a token,
  * again and again. Counts are kept up to date piece by piece, so that a step looks only at pieces that have the pair.
+ * A pair that is new has the new token in it, so a piece is linked to a pair once: links are at most 3 a byte.
  */
 #include <string.h>
 
@@ -11,8 +12,8 @@
 /* A pair, how often it stands in the text, and a chain of the pieces that have, or had, it. */
 typedef struct pair {
     rp_merge tokens;
-    uint64_t count;
-    uint32_t link; /* number + 1 of the last link, 0: none */
+    uint32_t link;          /* number + 1 of the last link, 0: none */
+    uint64_t count, queued; /* queued: the count when the queue was last told of it */
 } pair;
 
 typedef struct link {
@@ -29,6 +30,8 @@ typedef struct learner {
     size_t slots;
     link *link;
     size_t links, link_room;
+    uint32_t *queue; /* a heap of numbers of pairs, the most frequent first; with room for all */
+    size_t queued;
 } learner;
 
 static void clear(learner *l)
@@ -39,6 +42,7 @@ static void clear(learner *l)
     rp_free(l->pair);
     rp_free(l->slot);
     rp_free(l->link);
+    rp_free(l->queue);
 }
 
 static size_t slot_of(const learner *l, rp_merge m)
@@ -55,11 +59,15 @@ static rp_status more_pairs(learner *l, rp_error *err)
 {
     const size_t room = l->room ? 2 * l->room : 4096;
     pair *more = rp_reallocarray(l->pair, room, sizeof *more);
-    uint32_t *slot;
+    uint32_t *slot, *queue;
 
     if (!more)
         return rp_no_memory(err);
     l->pair = more;
+    queue = rp_reallocarray(l->queue, room, sizeof *queue);
+    if (!queue)
+        return rp_no_memory(err);
+    l->queue = queue;
     slot = rp_calloc(2 * room, sizeof *slot);
     if (!slot)
         return rp_no_memory(err);
@@ -106,8 +114,9 @@ static rp_status put_link(learner *l, pair *p, uint32_t piece, rp_error *err)
     return RP_OK;
 }
 
-/* The piece's pairs count so often more, or less. */
-static rp_status count_piece(learner *l, uint32_t number, bool more, rp_error *err)
+/* The piece's pairs count so often more, or less. Of what is more those with the token `joined` are linked, the others
+ * being so already; all, where it is 0. */
+static rp_status count_piece(learner *l, uint32_t number, bool more, uint16_t joined, rp_error *err)
 {
     const rp_piece *piece = &l->pieces.piece[number];
     const uint16_t *token = l->token + piece->tokens;
@@ -116,13 +125,50 @@ static rp_status count_piece(learner *l, uint32_t number, bool more, rp_error *e
         pair *p = NULL;
         rp_status status = pair_of(l, (rp_merge){token[i], token[i + 1]}, &p, err);
 
-        if (status == RP_OK && more)
+        if (status == RP_OK && more && (!joined || token[i] == joined || token[i + 1] == joined))
             status = put_link(l, p, number, err);
         if (status != RP_OK)
             return status;
         p->count += more ? piece->count : 0 - piece->count;
     }
     return RP_OK;
+}
+
+/* Ties go to the smaller left token, then to the smaller right one. */
+static bool goes_before(const learner *l, uint32_t a, uint32_t b)
+{
+    const pair *p = &l->pair[a], *q = &l->pair[b];
+
+    if (p->queued != q->queued)
+        return p->queued > q->queued;
+    return p->tokens.left != q->tokens.left ? p->tokens.left < q->tokens.left : p->tokens.right < q->tokens.right;
+}
+
+/* Puts a pair where it belongs from place i on. */
+static void sink(learner *l, size_t i, uint32_t number)
+{
+    for (size_t child = 2 * i + 1; child < l->queued; i = child, child = 2 * i + 1) {
+        child += child + 1 < l->queued && goes_before(l, l->queue[child + 1], l->queue[child]);
+        if (!goes_before(l, l->queue[child], number))
+            break;
+        l->queue[i] = l->queue[child];
+    }
+    l->queue[i] = number;
+}
+
+/* The pairs from number `first` on, which are new; one that is there once is never joined. */
+static void queue_pairs(learner *l, size_t first)
+{
+    for (size_t number = first; number < l->pairs; number++) {
+        size_t i = l->queued;
+
+        l->pair[number].queued = l->pair[number].count;
+        if (l->pair[number].count < 2)
+            continue;
+        for (l->queued++; i > 0 && goes_before(l, (uint32_t)number, l->queue[(i - 1) / 2]); i = (i - 1) / 2)
+            l->queue[i] = l->queue[(i - 1) / 2];
+        l->queue[i] = (uint32_t)number;
+    }
 }
 
 static rp_status cut(learner *l, const unsigned char *text, size_t size, rp_error *err)
@@ -150,26 +196,35 @@ static rp_status cut(learner *l, const unsigned char *text, size_t size, rp_erro
         for (size_t k = 0; k < piece->length; k++)
             l->token[piece->tokens + k] = text[piece->at + k];
         l->length[i] = piece->length;
-        status = count_piece(l, (uint32_t)i, true, err);
+        status = count_piece(l, (uint32_t)i, true, 0, err);
     }
+    queue_pairs(l, 0);
     return status;
 }
 
-/* Ties go to the smaller left token, then to the smaller right one. */
-static const pair *most_frequent(const learner *l)
+/* Counts of pairs in the queue only fall, and are looked at when they come to its front. */
+static const pair *most_frequent(learner *l)
 {
-    const pair *best = NULL;
+    while (l->queued) {
+        const uint32_t number = l->queue[0];
+        pair *p = &l->pair[number];
 
-    for (size_t i = 0; i < l->pairs; i++) {
-        const pair *p = &l->pair[i];
-
-        if (p->count < 2 || (best && p->count < best->count))
-            continue;
-        if (!best || p->count > best->count || p->tokens.left < best->tokens.left ||
-            (p->tokens.left == best->tokens.left && p->tokens.right < best->tokens.right))
-            best = p;
+        if (p->count == p->queued && p->count >= 2)
+            return p;
+        p->queued = p->count;
+        sink(l, 0, p->count >= 2 ? number : l->queue[--l->queued]);
     }
-    return best;
+    return NULL;
+}
+
+static bool has(const learner *l, uint32_t number, rp_merge m)
+{
+    const uint16_t *token = l->token + l->pieces.piece[number].tokens;
+
+    for (size_t i = 0; i + 1 < l->length[number]; i++)
+        if (token[i] == m.left && token[i + 1] == m.right)
+            return true;
+    return false;
 }
 
 static void join_in(uint16_t *token, uint32_t *length, rp_merge m, uint16_t joined)
@@ -188,6 +243,7 @@ static void join_in(uint16_t *token, uint32_t *length, rp_merge m, uint16_t join
 static rp_status join_everywhere(learner *l, const pair *best, uint16_t joined, rp_error *err)
 {
     const rp_merge m = best->tokens; /* pairs may move when more come */
+    const size_t known = l->pairs;
     uint32_t at = best->link;
     rp_status status = RP_OK;
 
@@ -195,11 +251,14 @@ static rp_status join_everywhere(learner *l, const pair *best, uint16_t joined, 
         const uint32_t number = l->link[at - 1].piece;
 
         at = l->link[at - 1].before;
-        status = count_piece(l, number, false, err);
+        if (!has(l, number, m)) /* an earlier merge took it */
+            continue;
+        status = count_piece(l, number, false, 0, err);
         join_in(l->token + l->pieces.piece[number].tokens, &l->length[number], m, joined);
         if (status == RP_OK)
-            status = count_piece(l, number, true, err);
+            status = count_piece(l, number, true, joined, err);
     }
+    queue_pairs(l, known);
     return status;
 }
 

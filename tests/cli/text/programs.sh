@@ -51,6 +51,7 @@ for rows in (1, 7, 16):
 save('first.json', initial)
 save('wide.json', dict(forward(4), inputs=[[0, 'feed', 'x', 'f32', [4, 3]]] + forward(4)['inputs'][1:]))
 save('named.json', dict(forward(4), outputs=[['result', 'scores', 9]]))
+save('two.json', dict(forward(4), outputs=[['result', 'hidden', 7], ['result', 'logits', 9]]))
 PY
 awk 'function draw() { s = (s * 1103515245 + 12345) % 2147483648; return int(s / 65536) % 100 }
     BEGIN { s = 7; print "u,v,y"
@@ -82,6 +83,10 @@ by wrong '{program: wide.json, initial: first.json}'
 fails 2 'a row of its feed x has 3 values, but the data has 2 features|matmul' "$reprise" run wrong.yaml -o n.reprise
 by wrong '{program: named.json, initial: first.json}'
 fails 2 'model.program: expected the result logits' "$reprise" run wrong.yaml -o n.reprise
+by wrong '{program: rows7.json, evaluate: rows7.json, initial: first.json}'
+fails 2 'model.evaluate: only where model.program has a feed rng' "$reprise" run wrong.yaml -o n.reprise
+by wrong '{program: two.json, initial: first.json}'
+fails 2 'model.program: expected logits as its only output, found also hidden' "$reprise" run wrong.yaml -o n.reprise
 by wrong '{program: rows7.json}'
 fails 2 'model.initial: required with model.program' "$reprise" run wrong.yaml -o n.reprise
 by wrong '{program: rows7.json, initial: rows7.json}'
