@@ -12,7 +12,7 @@ mkdir residual
 holds "the example saves its programs" "$build/examples/residual" residual
 holds "as they lie beside it" diff -r residual "$source_dir/examples/residual"
 works '^validation +accuracy' "$reprise" run residual.yaml -o a.reprise
-works '^contents' "$reprise" verify a.reprise --allow-unsigned
+works '^kind +model of programs: its first states' "$reprise" verify a.reprise --allow-unsigned
 works '^identical' "$reprise" replay a.reprise --isa ref --threads 1
 works '"program":' "$reprise" inspect a.reprise --member run/recipe.json
 works '^written' "$reprise" report a.reprise -o a.html
