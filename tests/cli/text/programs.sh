@@ -16,6 +16,10 @@ works '^kind +model of programs: its first states' "$reprise" verify a.reprise -
 works '^identical' "$reprise" replay a.reprise --isa ref --threads 1
 works '"program":' "$reprise" inspect a.reprise --member run/recipe.json
 works '^written' "$reprise" report a.reprise -o a.html
+holds "whose weights these may be" grep -q 'which can hold weights that were trained elsewhere' a.html
+holds "what a replay shows of them" grep -q 'A model of saved programs' a.html
+holds "what its figures are computed by" grep -q 'First weights: <code>model.initial</code>, of [0-9]* operations.<' a.html
+holds "that nobody held it against the trained one" grep -q 'but for what is random, nobody checked' a.html
 works '^written' "$reprise" predict a.reprise --csv loans.csv -o p.csv
 works '^model' "$reprise" validate a.reprise --csv loans.csv -o v.json
 

@@ -25,6 +25,7 @@ works 'recipe on a text, 49 steps' "$reprise" inspect r.reprise
 works '"tokens":280' "$reprise" inspect r.reprise --member data/vocabulary.json
 works '"kind":"text"' "$reprise" inspect r.reprise --json
 works '^written' "$reprise" report r.reprise -o r.html
+holds "its report says what of the end is not known" grep -q 'whether they repeat it was not examined' r.html
 holds "an independent reading of the contract has vocabulary, tokens and figures" \
     python3 "$source_dir/tests/second/text.py" r.reprise
 
