@@ -193,11 +193,20 @@ void rp_pinned_put_line(rp_session *session, const char *to)
 
 void rp_kind_put_line(rp_session *session, const rp_archive *archive)
 {
+    rp_json *recipe = NULL;
+    rp_error ignored = {0};
+
     if (strcmp(rp_archive_kind(archive), "api") == 0)
         rp_put_line(
             session, "kind",
             "C API run: initial state, data and feeds are as given, and what is computed, and called a loss, is "
             "what its author wrote");
+    else if (rp_member_load_json(archive, "run/recipe.json", &recipe, &ignored) == RP_OK &&
+             rp_json_object_get(rp_json_object_get(recipe, "model"), "program"))
+        rp_put_line(session, "kind",
+                    "model of programs: its first states, and what its figures are computed by, are what their author "
+                    "wrote, and a replay shows that they give these bits");
+    rp_json_free(recipe);
 }
 
 void rp_parent_put_json(rp_session *session, const rp_archive *child, const rp_lineage *lineage)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "audit/archive/archive_private.h"
+#include "audit/archive/manifest.h"
 #include "audit/archive/safetensors.h"
 #include "base/json.h"
 
@@ -54,6 +55,19 @@ rp_status rp_archive_read_member(const rp_archive *archive, const char *name, si
     return status == RP_OK ? RP_OK : rp_fail_at(err, status, "%s", archive->where);
 }
 
+/* Readers go by the kind, and then ask a recipe for what its kind has. */
+rp_status rp_run_kind_check(rp_run_kind kind, const rp_json *recipe, rp_error *err)
+{
+    const bool text = rp_json_object_get(rp_json_object_get(recipe, "data"), "text") != NULL;
+
+    if (recipe == NULL || text == (kind == RP_RUN_TEXT))
+        return RP_OK;
+    return rp_fail(err, RP_EFORMAT,
+                   RP_RECIPE_MEMBER ": data.text: a run of kind \"text\" has it, and no other, but this one of kind "
+                                    "\"%s\" has %s",
+                   rp_run_kind_name(kind), text ? "it" : "none");
+}
+
 rp_status rp_archive_read_json(const rp_archive *archive, const char *name, rp_json **out, rp_error *err)
 {
     const rp_member_kind *kind = rp_member_kind_of(name);
@@ -66,7 +80,13 @@ rp_status rp_archive_read_json(const rp_archive *archive, const char *name, rp_j
                                       strcmp(name, RP_METRICS_MEMBER) ? RP_JSON_MEMORY : RP_JSON_METRICS_MEMORY, true,
                                       name, err);
     rp_buffer_free(&text);
-    return status == RP_OK ? RP_OK : rp_fail_at(err, status, "%s", archive->where);
+    if (status == RP_OK && strcmp(name, RP_RECIPE_MEMBER) == 0)
+        status = rp_run_kind_check(archive->manifest->kind, *out, err);
+    if (status == RP_OK)
+        return RP_OK;
+    rp_json_free(*out);
+    *out = NULL;
+    return rp_fail_at(err, status, "%s", archive->where);
 }
 
 rp_status rp_archive_read_at(const rp_archive *archive, const rp_member *member, uint64_t offset, void *out,

@@ -239,9 +239,9 @@ static rp_status open_recipe(recipe_source *s, const rp_archive *archive, const 
         status = rp_fail(err, RP_EFORMAT, RP_RECIPE_MEMBER ": train.epochs: expected a number, found auto");
     if (status == RP_OK && rp_recipe_tries(s->recipe))
         status = rp_archive_read_json(archive, RP_TRIALS_MEMBER, &s->tried.json, err);
-    if (status == RP_OK && strcmp(s->recipe->data.csv, RP_TABLE_MEMBER) != 0)
-        status =
-            rp_fail(err, RP_EFORMAT, RP_RECIPE_MEMBER ": data.csv: expected " RP_TABLE_MEMBER ", found another path");
+    if (status == RP_OK && (!s->recipe->data.csv || strcmp(s->recipe->data.csv, RP_TABLE_MEMBER) != 0))
+        status = rp_fail(err, RP_EFORMAT, RP_RECIPE_MEMBER ": data.csv: expected " RP_TABLE_MEMBER ", found %s",
+                         s->recipe->data.csv ? "another path" : "none");
     if (status == RP_OK && s->recipe->data.test_csv && strcmp(s->recipe->data.test_csv, RP_TEST_TABLE_MEMBER) != 0)
         status = rp_fail(err, RP_EFORMAT,
                          RP_RECIPE_MEMBER ": data.test_csv: expected " RP_TEST_TABLE_MEMBER ", found another path");

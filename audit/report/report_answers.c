@@ -225,7 +225,8 @@ static void answer_language(rp_report_view *r, const rp_json *part)
     put_figure(r->out, ", the likeliest token right in a share of", rp_json_object_get(part, "accuracy"));
     rp_buffer_text(r->out, ", on ");
     rp_html_count(r->out, tokens > 0 ? (uint64_t)tokens : 0);
-    rp_buffer_text(r->out, held_out(r) ? " tokens of the text&#39;s end, which it was not trained on"
+    rp_buffer_text(r->out, held_out(r) ? " tokens of the text&#39;s end, behind what it was trained on; "
+                                         "<strong>whether they repeat it was not examined</strong>"
                                        : " tokens that it <strong>was trained on</strong>: no others were kept");
 }
 
@@ -342,10 +343,13 @@ static void answer_parent(rp_report_view *r)
         return;
     }
     if (!parent) {
-        rp_buffer_text(r->out, !r->recipe               ? "None is recorded"
-                               : r->recipe->train.exact ? "There is none: an exact fit, which starts at 0"
-                                                        : "There is none: its weights were drawn by the recipe&#39;s "
-                                                          "seed");
+        rp_buffer_text(r->out, !r->recipe                 ? "None is recorded"
+                               : r->recipe->program.named ? "None is recorded: its first weights are what "
+                                                            "<code>model.initial</code> of the recipe makes, which can "
+                                                            "hold weights that were trained elsewhere"
+                               : r->recipe->train.exact   ? "There is none: an exact fit, which starts at 0"
+                                                          : "There is none: its weights were drawn by the recipe&#39;s "
+                                                            "seed");
         return;
     }
     if (!r->parent) {

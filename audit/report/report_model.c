@@ -116,6 +116,27 @@ static void put_dense_layer(rp_report_view *r, size_t i, int64_t width, int64_t 
     close_layer(r, number, &width, 1, &next, 1);
 }
 
+/* Of a model that is programs: what each is for, and what of that nobody holds against another. */
+static void put_saved(rp_report_view *r)
+{
+    const rp_model_program *of = r->recipe->program.of;
+    const rp_function *evaluate = of->function[RP_ROLE_EVALUATE];
+    rp_buffer *out = r->out;
+
+    rp_buffer_printf(out,
+                     "<p>The model is a saved program of %zu operations for %zu rows at a time: "
+                     "<code>model.program</code> of the recipe. Its parameters are the states below.</p>\n",
+                     of->function[RP_ROLE_FORWARD]->body->n_instrs, of->x.shape[0]);
+    if (evaluate)
+        rp_buffer_printf(out,
+                         "<p>All figures and predictions are computed by another program, "
+                         "<code>model.evaluate</code>, of %zu operations. <strong>That it is the trained one but for "
+                         "what is random, nobody checked.</strong></p>\n",
+                         evaluate->body->n_instrs);
+    rp_buffer_printf(out, "<p>First weights: <code>model.initial</code>, of %zu operations%s.</p>\n",
+                     of->function[RP_ROLE_INITIAL]->body->n_instrs, of->initial_random ? "" : ", which reads no seed");
+}
+
 static void put_layers(rp_report_view *r)
 {
     const rp_recipe *recipe = r->recipe;
@@ -125,10 +146,7 @@ static void put_layers(rp_report_view *r)
     size_t layers = recipe->model.n_conv + recipe->model.n_hidden + 1;
 
     if (recipe->program.named) {
-        rp_buffer_printf(r->out,
-                         "<p>The model is a saved program of %zu operations for %zu rows at a time: "
-                         "<code>model.program</code> of the recipe. Its parameters are the states below.</p>\n",
-                         recipe->program.of->function[RP_ROLE_FORWARD]->body->n_instrs, recipe->program.of->x.shape[0]);
+        put_saved(r);
         return;
     }
     rp_html_table(r->out, NULL, "Layers, in order", "Layer|Operation|Input|Output|#Parameters");

@@ -314,6 +314,10 @@ static void put_caveats(rp_report_view *r)
                        "and feeds are as given, and what its programs compute, and what they call a loss, is what "
                        "their author wrote: a replay shows that they give these bits, not that a model was "
                        "trained.</p></div>\n");
+    if (r->recipe && r->recipe->program.named)
+        rp_buffer_text(out, "<div class=\"verdict open\"><strong>A model of saved programs.</strong>\n<p>Its first "
+                            "states, and what its figures are computed by, are what their author wrote: a replay shows "
+                            "that they give these bits.</p></div>\n");
 }
 
 static void put_checks(rp_report_view *r, size_t statements)

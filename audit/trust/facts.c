@@ -100,13 +100,15 @@ static rp_status read_profile(bool *pinned, const rp_json *recipe, rp_error *err
     return rp_fail(err, RP_EFORMAT, RP_RECIPE_MEMBER ": profile: expected \"portable\" or \"pinned\"");
 }
 
-rp_status rp_profile_check(const rp_archive *archive, rp_error *err)
+rp_status rp_recipe_check(const rp_archive *archive, rp_error *err)
 {
     const rp_manifest *manifest = rp_archive_manifest(archive);
     rp_json *recipe = NULL;
     bool pinned = false;
     rp_status status = manifest->kind != RP_RUN_API ? read_recipe(&recipe, archive, err) : RP_OK;
 
+    if (status == RP_OK)
+        status = rp_run_kind_check(manifest->kind, recipe, err);
     if (status == RP_OK)
         status = read_profile(&pinned, recipe, err);
     if (status == RP_OK && recipe != NULL && pinned != manifest->pinned)

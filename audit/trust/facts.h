@@ -17,9 +17,10 @@ typedef struct rp_run_facts {
 rp_status rp_run_facts_read(rp_run_facts **out, const rp_archive *archive, rp_error *err);
 void rp_run_facts_free(rp_run_facts *facts); /* NULL is fine */
 /* That recipe and manifest name the same profile, and of a pinned one the same products and workspace (FORMAT 16), so
- * that no run passes for one that anybody can replay. Nothing where the recipe was left out. Errors: RP_EFORMAT (also
- * of a recipe that is no canonical JSON object, or a larger one than readers take), RP_EIO, RP_EHASH, RP_ENOMEM. */
-rp_status rp_profile_check(const rp_archive *archive, rp_error *err);
+ * that no run passes for one that anybody can replay, and that the recipe is one of the run's kind. Nothing where the
+ * recipe was left out. Errors: RP_EFORMAT (also of a recipe that is no canonical JSON object, or a larger one than
+ * readers take), RP_EIO, RP_EHASH, RP_ENOMEM. */
+rp_status rp_recipe_check(const rp_archive *archive, rp_error *err);
 
 /* The value at a dotted path; NULL: there is none. */
 const rp_json *rp_fact_at(const rp_json *json, const char *path);

@@ -155,9 +155,14 @@ bool rp_clause_signed(const rp_clause *clause)
 
 bool rp_policy_asks_facts(const rp_policy *policy)
 {
-    for (size_t i = 0; i < policy->clauses; i++)
-        if (policy->clause[i].kind >= RP_CLAUSE_METRICS || policy->clause[i].kind == RP_CLAUSE_VALIDATION)
+    for (size_t i = 0; i < policy->clauses; i++) {
+        const rp_clause *clause = &policy->clause[i];
+
+        if (clause->kind >= RP_CLAUSE_METRICS || clause->kind == RP_CLAUSE_VALIDATION ||
+            clause->kind == RP_CLAUSE_RUN_KIND ||
+            (clause->kind == RP_CLAUSE_PARENT && clause->parent == RP_PARENT_NONE))
             return true;
+    }
     return false;
 }
 

@@ -30,6 +30,21 @@ static bool parent_replayed(rp_check *c, const rp_clause *replay)
     return found;
 }
 
+/* Whether a run that names no parent started from nothing all the same: only what draws its first states by keys of a
+ * recipe does. */
+static const char *starts_unseen(const rp_verification *v)
+{
+    if (strcmp(v->kind, "api") == 0)
+        return "the first states of a C API run are taken as given: they may be another run's (kind: recipe rules that "
+               "out)";
+    if (v->facts == NULL || v->facts->recipe == NULL)
+        return "whether its recipe makes its first states by a program is not known: there is no recipe that can be "
+               "read";
+    if (rp_fact_at(v->facts->recipe, "model.initial") != NULL)
+        return "its first states are what model.initial of its recipe makes, which can hold another run's";
+    return NULL;
+}
+
 /* What a parent did is in the weights that the child started from: rows and answers that the child never saw. So it has
  * to be as well known as the child, by the word of those who may replay. */
 void rp_check_parent_clause(rp_check *c, rp_buffer *text)
@@ -43,15 +58,11 @@ void rp_check_parent_clause(rp_check *c, rp_buffer *text)
                                                               : "what it started from was replayed too, by whoever's "
                                                                 "replay counts");
     rp_buffer_text(text, met ? ", and meets this policy itself" : "");
-    if (*v->parent == '\0' && strcmp(v->kind, "api") == 0 && c->clause->parent == RP_PARENT_NONE) {
-        c->refuted = true;
-        rp_buffer_text(&c->found,
-                       "it names no parent, but the first states of a C API run are taken as given: they may "
-                       "be another run's (kind: recipe rules that out)");
-        return;
-    }
     if (*v->parent == '\0') {
-        rp_buffer_text(&c->found, "it names no parent");
+        const char *unseen = c->clause->parent == RP_PARENT_NONE ? starts_unseen(v) : NULL;
+
+        rp_buffer_printf(&c->found, "it names no parent%s%s", unseen ? ", but " : "", unseen ? unseen : "");
+        c->refuted = unseen != NULL;
         return;
     }
     for (size_t i = 0; checked && i < c->policy->clauses; i++)
@@ -76,6 +87,9 @@ void rp_check_run_kind(rp_check *c, rp_buffer *text)
     c->refuted = strcmp(c->verified->kind, c->clause->run_kind) != 0;
     if (c->refuted && strcmp(c->verified->kind, "api") == 0)
         rp_buffer_text(&c->found, ": what its programs compute, and what it calls a loss, is what its author wrote");
+    if (c->verified->facts && rp_fact_at(c->verified->facts->recipe, "model.program") != NULL)
+        rp_buffer_text(&c->found, ", and its model is programs: what they compute, and what its figures are computed "
+                                  "by, is what their author wrote");
 }
 
 void rp_check_conformant(rp_check *c, rp_buffer *text)

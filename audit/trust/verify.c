@@ -273,7 +273,7 @@ static rp_status verify(rp_archive *archive, const rp_key *const *trusted, size_
     if (status == RP_OK)
         status = rp_reference_check(archive, err);
     if (status == RP_OK)
-        status = rp_profile_check(archive, err);
+        status = rp_recipe_check(archive, err);
     if (status == RP_OK)
         status = check_bundle(archive, &view, result, err);
     if (status == RP_OK && !by_policy)

@@ -48,6 +48,11 @@ const char *const rp_recipe_paths[] = {
     "data.folds",
     "data.fold",
     "data.stratify",
+    "data.text",
+    "data.length",
+    "data.vocabulary",
+    "data.vocabulary.bpe",
+    "data.validation",
     "model",
     "model.hidden",
     "model.image",
@@ -55,6 +60,15 @@ const char *const rp_recipe_paths[] = {
     "model.activation",
     "model.layer_norm",
     "model.dropout",
+    "model.program",
+    "model.initial",
+    "model.evaluate",
+    "model.gpt",
+    "model.gpt.layers",
+    "model.gpt.width",
+    "model.gpt.heads",
+    "model.gpt.context",
+    "model.gpt.dropout",
     "train",
     "train.solver",
     "train.task",
@@ -63,6 +77,7 @@ const char *const rp_recipe_paths[] = {
     "train.l2",
     "train.class_weights",
     "train.epochs",
+    "train.steps",
     "train.batch",
     "train.drop_last",
     "train.shards",
@@ -176,7 +191,7 @@ static bool is_bound(const char *path)
     return is_listed(path, (size_t)(last - path)) && is_one_of(last + 1, bounds, sizeof bounds / sizeof *bounds);
 }
 
-/* Classes are called anything. */
+/* Classes are called anything. What a saved program is made of, no policy names. */
 bool rp_recipe_path_known(const char *path)
 {
     static const char weights[] = "train.class_weights.";

@@ -12,10 +12,14 @@ mkdir residual
 holds "the example saves its programs" "$build/examples/residual" residual
 holds "as they lie beside it" diff -r residual "$source_dir/examples/residual"
 works '^validation +accuracy' "$reprise" run residual.yaml -o a.reprise
-works '^contents' "$reprise" verify a.reprise --allow-unsigned
+works '^kind +model of programs: its first states' "$reprise" verify a.reprise --allow-unsigned
 works '^identical' "$reprise" replay a.reprise --isa ref --threads 1
 works '"program":' "$reprise" inspect a.reprise --member run/recipe.json
 works '^written' "$reprise" report a.reprise -o a.html
+holds "whose weights these may be" grep -q 'which can hold weights that were trained elsewhere' a.html
+holds "what a replay shows of them" grep -q 'A model of saved programs' a.html
+holds "what its figures are computed by" grep -q 'First weights: <code>model.initial</code>, of [0-9]* operations.<' a.html
+holds "that nobody held it against the trained one" grep -q 'but for what is random, nobody checked' a.html
 works '^written' "$reprise" predict a.reprise --csv loans.csv -o p.csv
 works '^model' "$reprise" validate a.reprise --csv loans.csv -o v.json
 

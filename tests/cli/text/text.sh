@@ -25,6 +25,7 @@ works 'recipe on a text, 49 steps' "$reprise" inspect r.reprise
 works '"tokens":280' "$reprise" inspect r.reprise --member data/vocabulary.json
 works '"kind":"text"' "$reprise" inspect r.reprise --json
 works '^written' "$reprise" report r.reprise -o r.html
+holds "its report says what of the end is not known" grep -q 'whether they repeat it was not examined' r.html
 holds "an independent reading of the contract has vocabulary, tokens and figures" \
     python3 "$source_dir/tests/second/text.py" r.reprise
 
@@ -114,6 +115,42 @@ b[b.index(b'Before we proceed')] ^= 1
 open('x.reprise', 'wb').write(b)
 PY
 fails 4 'data/raw.txt' "$reprise" verify x.reprise --allow-unsigned
+
+# Kind and recipe are two members, which somebody may have written apart.
+other_kind() { # from, to, kind
+    python3 - "$@" <<'PY'
+import json, sys
+raw, members = open(sys.argv[1], 'rb').read(), []
+while raw[0]:
+    size = int(raw[124:135], 8)
+    members.append([raw[:512], raw[512:512 + size]])
+    raw = raw[512 + (size + 511) // 512 * 512:]
+others = {'text': ('data/raw.csv', 'data/quality', 'data/schema', 'outputs/reference', 'outputs/predictions'),
+          'recipe': ('data/raw.txt', 'data/vocabulary')}[sys.argv[3]]
+members = [m for m in members if not m[0].decode('latin-1').startswith(others)]
+manifest = json.loads(members[0][1])
+manifest['kind'] = sys.argv[3]
+manifest['members'] = [m for m in manifest['members'] if not m['path'].startswith(others)]
+members[0][1] = json.dumps(manifest, sort_keys=True, separators=(',', ':')).encode()
+header = bytearray(members[0][0])
+header[124:135] = b'%011o' % len(members[0][1])
+header[148:156] = b' ' * 8
+header[148:155] = b'%06o\0' % sum(header)
+members[0][0] = bytes(header)
+with open(sys.argv[2], 'wb') as out:
+    for header, body in members:
+        out.write(header + body + bytes(-len(body) % 512))
+    out.write(bytes(1024))
+PY
+}
+other_kind r.reprise table.reprise recipe
+other_kind t.reprise texts.reprise text
+for archive in table texts; do
+    fails 4 'data.text: a run of kind "text" has it, and no other' "$reprise" verify $archive.reprise --allow-unsigned
+    fails 4 'data.text: a run of kind "text" has it, and no other' "$reprise" replay $archive.reprise
+    works '^written' "$reprise" report $archive.reprise -o $archive.html
+    holds "the report of $archive says so" grep -q 'data.text: a run of kind' $archive.html
+done
 
 # The resolved recipe is the same run.
 works '^written' "$reprise" inspect r.reprise --member run/recipe.json -o resolved.json
