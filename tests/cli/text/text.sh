@@ -14,13 +14,18 @@ text_recipe() { # name, more lines
         printf '%s\n' "${@:2}"
     } >"$1.yaml"
 }
-text_recipe r 'train: {steps: 40, batch: 8, shards: 2, optimizer: {lr: 0.01}}' 'record: {checkpoint_every: 20}'
+text_recipe r 'train: {steps: 40, batch: 8, shards: 2, optimizer: {lr: 0.01}}' 'record: {checkpoint_every: 5}'
 
 works '^validation  bits per byte [0-9.]+, perplexity of a token' "$reprise" run r.yaml -o r.reprise
 works '^contents +[0-9]+ members' "$reprise" verify r.reprise --allow-unsigned
 works '^identical .*every bit' "$reprise" replay r.reprise --isa ref --threads 1
 works '^identical' "$reprise" replay r.reprise --threads 3
 works '^range +steps 20 to 39' "$reprise" replay r.reprise --steps 20:39
+# Checkpoints end with the training: the evaluations behind it change no state.
+works '^range +steps 43 to 44' "$reprise" replay r.reprise --steps 43:44
+works '^sample' "$reprise" replay r.reprise --sample 100% --seed 'all of it' --parallel 2
+works '^written' "$reprise" inspect r.reprise --member checkpoints/000000000040.safetensors -o checkpoint
+fails 2 'no member' "$reprise" inspect r.reprise --member checkpoints/000000000045.safetensors -o checkpoint
 works 'recipe on a text, 49 steps' "$reprise" inspect r.reprise
 works '"tokens":280' "$reprise" inspect r.reprise --member data/vocabulary.json
 works '"kind":"text"' "$reprise" inspect r.reprise --json
