@@ -76,6 +76,18 @@ fails 5 'has no columns to tell of' "$reprise" data r.yaml
 sed 's/seed: 3/seed: 4/' r.yaml >other.yaml
 works '^archive' "$reprise" run other.yaml -o other.reprise
 gives 3 'step +0 is the first' "$reprise" diff r.reprise other.reprise
+gives 3 'metrics +of A: validation part, [0-9]+ tokens' "$reprise" diff r.reprise other.reprise
+gives 3 'metrics +are of the same windows of the same text' "$reprise" diff r.reprise other.reprise
+sed 's/length: 16/length: 15/' other.yaml >shorter.yaml
+works '^archive' "$reprise" run shorter.yaml -o shorter.reprise
+gives 3 'metrics +are not of the same windows of one text' "$reprise" diff r.reprise shorter.reprise
+works 'figures of the validation part, [0-9]+ tokens' "$reprise" compare r.reprise other.reprise
+fails 2 'two inputs of that name: give state:tokens or feed:tokens' "$reprise" inspect r.reprise --step 1 --input tokens
+works 'input feed tokens, i64\[8,17\]' "$reprise" inspect r.reprise --step 1 --input feed:tokens
+works 'input state tokens, f32\[280,16\]' "$reprise" inspect r.reprise --step 1 --input state:tokens
+fails 2 'has no input data:tokens' "$reprise" inspect r.reprise --step 1 --input data:tokens
+works 'input feed lr' "$reprise" inspect r.reprise --step 1 --input lr
+works '^value' "$reprise" inspect r.reprise --step 48 --input feed:tokens
 works 'same|equal|identical' "$reprise" diff r.reprise r.reprise
 works 'r.reprise' "$reprise" inventory r.reprise
 fails '[125]' '^reprise: ' "$reprise" explain r.reprise --csv data.csv
