@@ -16,6 +16,16 @@ works '^contents' "$reprise" verify a.reprise --allow-unsigned
 works '^identical' "$reprise" replay a.reprise --isa ref --threads 1
 works '"program":' "$reprise" inspect a.reprise --member run/recipe.json
 works '^written' "$reprise" report a.reprise -o a.html
+holds "the report lists the states" grep -q 'All [0-9]*</th>' a.html
+holds "and says which program its figures are by" grep -q 'Of the final model, by model.evaluate' a.html
+# An archive's resolved form may be longer than a recipe that people write.
+works '^written' "$reprise" inspect a.reprise --member run/recipe.json -o resolved.json
+mkdir -p data && cp loans.csv data/raw.csv
+head -c 1200000 /dev/zero | tr '\0' ' ' >>resolved.json
+works '^archive' "$reprise" run resolved.json -o again.reprise
+holds "it is the same archive" cmp a.reprise again.reprise
+(cat residual.yaml && head -c 1200000 /dev/zero | tr '\0' '#') >long.yaml
+fails '[12]' 'larger than the limit of 1048576 bytes' "$reprise" run long.yaml -o n.reprise
 works '^written' "$reprise" predict a.reprise --csv loans.csv -o p.csv
 works '^model' "$reprise" validate a.reprise --csv loans.csv -o v.json
 
