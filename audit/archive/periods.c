@@ -26,6 +26,11 @@ rp_status rp_archive_checkpoint_period(const rp_archive *archive, uint64_t *out,
     return RP_OK;
 }
 
+uint64_t rp_checkpoint_end(rp_run_kind kind, uint64_t steps, uint64_t evaluates_from)
+{
+    return kind == RP_RUN_TEXT && evaluates_from < steps ? evaluates_from + 1 : steps;
+}
+
 size_t rp_archive_checkpoints(const rp_archive *archive)
 {
     size_t n = 0;

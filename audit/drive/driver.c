@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * All kinds of run behind one interface. */
+#include "audit/archive/periods.h"
 #include "audit/drive/driver_private.h"
 
 #include "base/memory.h"
@@ -73,6 +74,11 @@ uint64_t rp_driver_state_period(const rp_driver *d)
 uint64_t rp_driver_checkpoint_period(const rp_driver *d)
 {
     return d->checkpoint_period;
+}
+
+uint64_t rp_driver_checkpoint_end(const rp_driver *d)
+{
+    return rp_checkpoint_end(d->ops->kind, rp_driver_total(d), rp_driver_evaluates_from(d));
 }
 
 uint64_t rp_driver_total(const rp_driver *d)

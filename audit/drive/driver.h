@@ -52,6 +52,9 @@ rp_status rp_driver_price(rp_driver *driver, uint64_t step, rp_price *price, cha
 uint64_t rp_driver_state_period(const rp_driver *driver);
 /* 0, or the steps between two checkpoints, likewise. */
 uint64_t rp_driver_checkpoint_period(const rp_driver *driver);
+/* Checkpoints are made after fewer steps than these: the total, but of a text none lies behind the training, since its
+ * many evaluations change no state (FORMAT.md 11). */
+uint64_t rp_driver_checkpoint_end(const rp_driver *driver);
 /* Goes on as after `step` steps, from a set that holds every state of the run (FORMAT.md 11); where names it in errors.
  * At any time between two steps, forwards or backwards; a recorder may be attached, and is not told. A step on the way
  * (a scoring of a recipe) may be computed again, unobserved. Errors: RP_EFORMAT, RP_EHASH; the driver should then be

@@ -14,8 +14,9 @@
 /* keep_feeds: for runs of the API, whose first states (RP_INIT_MEMBER) are the caller's to add. The recorder observes
  * run until it is freed. */
 rp_status rp_recorder_attach(rp_recorder **out, rp_run *run, bool keep_feeds, rp_error *err);
-/* Checkpoints after every period-th step (FORMAT.md 11) go to writer, which is lent and is the archive's; there is none
- * after total steps. Before the first step; 0: none. Errors: RP_EARG: more than an archive should hold. */
+/* Checkpoints after every period-th step (FORMAT.md 11) go to writer, which is lent and is the archive's; they
+ * lie before total steps (rp_driver_checkpoint_end). Before the first step; 0: none. Errors: RP_EARG: more than an
+ * archive should hold. */
 rp_status rp_recorder_checkpoints_into(rp_recorder *recorder, uint64_t period, uint64_t total,
                                        rp_archive_writer *writer, rp_error *err);
 /* The run turns out to have so many steps, fewer than was said: before one of them that is no checkpoint. */

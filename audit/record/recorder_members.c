@@ -60,7 +60,7 @@ rp_status rp_recorder_describe(const rp_recorder *r, const rp_digest *root, rp_j
     if (r->pinned)
         failed |= rp_json_object_set(run, "pinned", r->pinned);
     failed |= rp_json_object_set_new(run, "steps", rp_json_integer((int64_t)rp_recorder_steps(r)));
-    if (r->checkpoint_period && r->checkpoint_period < rp_recorder_steps(r))
+    if (r->checkpoint_period && r->checkpoint_period < rp_recorder_steps(r) && r->checkpoint_period < r->total)
         failed |= rp_json_object_set_new(run, "checkpoint_every", rp_json_integer((int64_t)r->checkpoint_period));
     if (r->parent)
         failed |= rp_json_object_set(run, "parent", r->parent);

@@ -183,7 +183,8 @@ static rp_status afford_look(rp_budget *budget, const side *s, uint64_t step, co
 static uint64_t nearest_checkpoint(const side *s)
 {
     char member[RP_MEMBER_NAME];
-    const uint64_t period = rp_driver_checkpoint_period(s->driver), at = period ? s->step / period * period : 0;
+    const uint64_t period = rp_driver_checkpoint_period(s->driver), end = rp_driver_checkpoint_end(s->driver);
+    const uint64_t last = s->step < end ? s->step : end - 1, at = period ? last / period * period : 0;
 
     return at && rp_tensor_set_present(s->archive, rp_checkpoint_name(member, at)) ? at : 0;
 }
@@ -239,10 +240,10 @@ static bool equal_checkpoints(const side *a, const side *b, uint64_t at, bool *x
 /* The last checkpoint at or before the step up to which all that both have are equal. */
 static uint64_t common_checkpoint(const side *a, const side *b, uint64_t step)
 {
-    const uint64_t period = rp_driver_checkpoint_period(a->driver);
+    const uint64_t period = rp_driver_checkpoint_period(a->driver), end = rp_driver_checkpoint_end(a->driver);
     uint64_t last = 0;
 
-    for (uint64_t at = period; period && at <= step; at += period) {
+    for (uint64_t at = period; period && at <= step && at < end; at += period) {
         bool x, y, equal = equal_checkpoints(a, b, at, &x, &y);
 
         if (!x || (y && !equal))

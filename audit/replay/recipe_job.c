@@ -18,7 +18,7 @@
 #include "base/memory.h"
 #include "rp/retraining.h"
 
-enum { RECIPE_LIMIT = 1 << 20 };
+enum { RECIPE_LIMIT = 1 << 20, RESOLVED_LIMIT = 16 << 20 }; /* of YAML; of an archive's resolved form */
 
 /* What rp_train_recipe or rp_retrain is given. */
 typedef struct recipe_job {
@@ -60,7 +60,7 @@ static rp_status follow_periods(work *w, rp_error *err)
 
     if (status == RP_OK)
         status = rp_recorder_checkpoints_into(w->recorder, rp_driver_checkpoint_period(w->driver),
-                                              rp_driver_total(w->driver), w->writer, err);
+                                              rp_driver_checkpoint_end(w->driver), w->writer, err);
     return status;
 }
 
@@ -73,7 +73,7 @@ static rp_status all_steps(work *w, rp_error *err)
         status = rp_driver_step(w->driver, err);
         total = rp_driver_total(w->driver); /* early stopping makes it smaller */
         if (w->recorder)                    /* a run may go unrecorded */
-            rp_recorder_ends(w->recorder, total);
+            rp_recorder_ends(w->recorder, rp_driver_checkpoint_end(w->driver));
         if (status == RP_OK && i == 0 && w->writer)
             status = rp_driver_add_init(w->driver, w->writer, err);
         if (status == RP_OK && w->options && w->options->progress &&
@@ -205,8 +205,11 @@ static rp_status read_programs(rp_recipe *recipe, const char *recipe_path, rp_er
 rp_status rp_recipe_load(const char *recipe_path, rp_recipe **recipe, char **csv_path, rp_error *err)
 {
     rp_buffer text = {0};
-    rp_status status = rp_file_read(recipe_path, RECIPE_LIMIT, &text, err);
+    rp_status status = rp_file_read(recipe_path, RESOLVED_LIMIT, &text, err);
 
+    if (status == RP_OK && text.size > RECIPE_LIMIT && text.data[0] != '{')
+        status = rp_fail(err, RP_EDATA, "%s: larger than the limit of %d bytes of a recipe in YAML", recipe_path,
+                         RECIPE_LIMIT);
     if (status == RP_OK)
         status = read_resolved(recipe, &text, recipe_path, err);
     if (status == RP_OK && !*recipe)
@@ -277,9 +280,9 @@ static rp_status look_ahead(const work *w, const char *folder, uint64_t *bytes, 
  * A run that goes on has written some of it. */
 static rp_status foresee_space(const work *w, const char *path, uint64_t bytes, rp_error *err)
 {
-    const uint64_t period = rp_driver_checkpoint_period(w->driver), steps = rp_driver_total(w->driver);
-    const bool certain = period && steps && rp_driver_recipe(w->driver)->train.patience == 0;
-    const uint64_t sets = certain ? (steps - 1) / period : 0;
+    const uint64_t period = rp_driver_checkpoint_period(w->driver), end = rp_driver_checkpoint_end(w->driver);
+    const bool certain = period && end && rp_driver_recipe(w->driver)->train.patience == 0;
+    const uint64_t sets = certain ? (end - 1) / period : 0;
     uint64_t all = 0, final = 0;
     size_t n;
     const rp_device_tensor *state = rp_run_states(rp_driver_run(w->driver), &n);

@@ -141,7 +141,7 @@ static rp_status prepare(work *w, const rp_archive *archive, rp_error *err)
         status = rp_recorder_set_state_period(w->recorder, rp_driver_state_period(w->driver), err);
     if (status == RP_OK)
         status = rp_recorder_checkpoints_into(w->recorder, rp_driver_checkpoint_period(w->driver),
-                                              rp_driver_total(w->driver), w->writer, err);
+                                              rp_driver_checkpoint_end(w->driver), w->writer, err);
     if (status == RP_OK && rp_archive_salt(archive))
         status = rp_archive_writer_withhold(w->writer, rp_archive_salt(archive), err);
     if (status == RP_OK && rp_archive_salt(archive))
@@ -379,7 +379,8 @@ static rp_status replay_part(const rp_archive *archive, const rp_job_options *op
     rp_status status = rp_driver_from_archive(&driver, archive, &run, err);
 
     if (status == RP_OK)
-        status = rp_segments_of(&part.segments, archive, rp_driver_total(driver), err);
+        status =
+            rp_segments_of(&part.segments, archive, rp_driver_total(driver), rp_driver_checkpoint_end(driver), err);
     if (status == RP_OK)
         status = choose(&part, options->choice, &scope, err);
     if (status == RP_OK) {
@@ -453,7 +454,8 @@ rp_status rp_replay_last_states(rp_driver **out, const rp_archive *archive, cons
     if (status == RP_OK)
         status = check_journal(archive, rp_driver_total(driver), err);
     if (status == RP_OK)
-        status = rp_segments_of(&part.segments, archive, rp_driver_total(driver), err);
+        status =
+            rp_segments_of(&part.segments, archive, rp_driver_total(driver), rp_driver_checkpoint_end(driver), err);
     if (status == RP_OK) {
         last = part.segments.count - 1;
         part.end = part.segments.total;

@@ -145,7 +145,7 @@ static rp_status compare_at(const worker *w, uint64_t steps, rp_error *err)
         status = rp_replay_final_state(w->driver, w->recorder, part->archive, err);
         if (status == RP_OK)
             status = compare_states(part->archive, RP_FINAL_MEMBER, run, !recipe, err);
-    } else if (status == RP_OK && steps % part->segments.period == 0) {
+    } else if (status == RP_OK && steps % part->segments.period == 0 && steps < part->segments.end) {
         status = compare_states(part->archive, rp_checkpoint_name(member, steps), run, true, err);
     }
     return status;

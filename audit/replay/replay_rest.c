@@ -93,7 +93,7 @@ static rp_status compare_run(const rp_archive *archive, const rp_driver *driver,
     int failed = rp_json_object_set_new(run, "steps", rp_json_integer((int64_t)total)) |
                  rp_json_object_set(run, "journal_root", rp_json_object_get(recorded, "journal_root"));
 
-    if (every && every < total)
+    if (every && every < rp_driver_checkpoint_end(driver))
         failed |= rp_json_object_set_new(run, "checkpoint_every", rp_json_integer((int64_t)every));
     if (states != 1)
         failed |= rp_json_object_set_new(run, "state_period", rp_json_integer((int64_t)states)) |

@@ -45,10 +45,12 @@ static void put_rows(rp_buffer *out, const rp_json *part)
 static void put_metrics(rp_report_view *r, const rp_json *training, const rp_json *validation)
 {
     rp_buffer *out = r->out;
+    const bool evaluate = r->recipe && r->recipe->program.named && r->recipe->program.of->function[RP_ROLE_EVALUATE];
 
     rp_html_table(out, "slim",
-                  r->recipe && r->recipe->model.dropout > 0 ? "Of the final model, with dropout off"
-                                                            : "Of the final model",
+                  evaluate                                    ? "Of the final model, by model.evaluate"
+                  : r->recipe && r->recipe->model.dropout > 0 ? "Of the final model, with dropout off"
+                                                              : "Of the final model",
                   validation ? "Metric|#Training|#Validation" : "Metric|#Training");
     for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
         put_metric_row(r, &metrics[i], training, validation);

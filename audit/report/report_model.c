@@ -328,7 +328,7 @@ rp_status rp_report_model_section(rp_report_view *r, rp_error *err)
     rp_html_problem(r->out, "The model", &r->problem.model);
     if (r->model)
         put_layers(r);
-    else
+    if (!r->model || r->recipe->program.named) /* of a saved program there are no layers to tell */
         status = put_weights(r, err);
     return status == RP_OK ? put_programs(r, err) : status;
 }

@@ -32,7 +32,9 @@ static uint64_t end_of(const extent *run, uint64_t segment)
 /* False where the manifest does not describe a run of steps: then nobody can have replayed it. */
 static rp_status measure(extent *out, bool *described, const rp_archive *archive, rp_error *err)
 {
-    const rp_json *steps = rp_json_object_get(rp_archive_manifest(archive)->run, "steps");
+    const rp_json *run = rp_archive_manifest(archive)->run, *steps = rp_json_object_get(run, "steps"),
+                  *training = rp_json_object_get(run, "training_steps");
+    uint64_t end;
     rp_status status = rp_archive_checkpoint_period(archive, &out->period, err);
 
     *described = rp_json_is_integer(steps) && rp_json_integer_value(steps) > 0;
@@ -44,7 +46,9 @@ static rp_status measure(extent *out, bool *described, const rp_archive *archive
     out->segments = rp_archive_checkpoints(archive) + 1;
     out->period = out->period ? out->period : out->steps;
     out->members = 1 + rp_archive_manifest(archive)->members + rp_archive_manifest(archive)->n_withheld;
-    if ((out->steps - 1) / out->period + 1 != out->segments)
+    end = rp_checkpoint_end(rp_archive_manifest(archive)->kind, out->steps,
+                            1 + (uint64_t)rp_json_integer_value(training));
+    if ((end - 1) / out->period + 1 != out->segments)
         return rp_fail(
             err, RP_EFORMAT, RP_CHECKPOINTS ": %llu of them in a run of %llu steps with one after every %llu",
             (unsigned long long)out->segments - 1, (unsigned long long)out->steps, (unsigned long long)out->period);

@@ -68,13 +68,17 @@ static void put_metrics(rp_buffer *out, const rp_run_side side[2])
         return;
     for (int i = 0; i < 2; i++)
         if (side[i].part)
-            rp_buffer_printf(out, "metrics   of %s: %s part, %lld rows\n", i ? "B" : "A", side[i].part,
-                             (long long)side[i].rows);
+            rp_buffer_printf(out, "metrics   of %s: %s part, %lld %s\n", i ? "B" : "A", side[i].part,
+                             (long long)side[i].rows, rp_rows_unit(&side[i]));
         else
             rp_buffer_printf(out, "metrics   of %s: none\n", i ? "B" : "A");
     if (rp_run_side_rows(&side[0], &side[1]) != RP_ROWS_SAME)
-        rp_buffer_printf(out, "metrics   are %s of the same rows: reprise validate scores both on one file\n",
-                         rp_run_side_rows(&side[0], &side[1]) == RP_ROWS_OTHER ? "not" : "perhaps not");
+        rp_buffer_printf(out, "metrics   are %s of the same %s\n",
+                         rp_run_side_rows(&side[0], &side[1]) == RP_ROWS_OTHER ? "not" : "perhaps not",
+                         side[0].text || side[1].text ? "windows of one text"
+                                                      : "rows: reprise validate scores both on one file");
+    else if (side[0].text)
+        rp_buffer_text(out, "metrics   are of the same windows of the same text\n");
     before = out->size;
     each_metric(out, side, put_metric);
     rp_buffer_text(out, out->size > before ? "metrics   all others are the same\n" : "metrics   all are the same\n");

@@ -184,8 +184,8 @@ static void put_head(rp_session *session, const rp_run_side *side, char label)
         rp_buffer_printf(out, "; figures are means over folds, each by a model that did not see it, %lld rows",
                          (long long)side->rows);
     else if (side->part)
-        rp_buffer_printf(out, "; figures of the %s part, %lld rows%s", side->part, (long long)side->rows,
-                         strcmp(side->part, "training") == 0 ? ", WHICH TRAINED IT" : "");
+        rp_buffer_printf(out, "; figures of the %s part, %lld %s%s", side->part, (long long)side->rows,
+                         rp_rows_unit(side), strcmp(side->part, "training") == 0 ? ", WHICH TRAINED IT" : "");
     rp_buffer_printf(out, "\n            table %s\n", side->table[0] ? side->table : "not in the archive");
     if (rp_parent_id(side->archive))
         rp_buffer_printf(out, "            parent %s\n", rp_parent_id(side->archive));

@@ -177,8 +177,11 @@ static rp_status read_metrics(rp_run_side *side, rp_error *err)
     const rp_json *part = rp_json_object_get(metrics, "validation"), *folds = part ? NULL : folds_of(metrics);
 
     if (part || training) {
+        const rp_json *judged = part ? part : training, *tokens = rp_json_object_get(judged, "tokens");
+
         side->part = part ? "validation" : folds ? "folds" : "training";
-        side->rows = rp_json_integer_value(rp_json_object_get(part ? part : training, "rows"));
+        side->text = tokens != NULL;
+        side->rows = rp_json_integer_value(tokens ? tokens : rp_json_object_get(judged, "rows"));
     }
     if (status == RP_OK && folds)
         status = take_folds(side, folds, err);
@@ -307,7 +310,7 @@ static void keep_truths(rp_buffer *text, size_t cells)
 
 static rp_status read_rows(rp_run_side *side, rp_error *err)
 {
-    const rp_member *table = rp_archive_find(side->archive, "data/raw.csv");
+    const rp_member *table = rp_archive_find(side->archive, side->text ? "data/raw.txt" : "data/raw.csv");
     const bool folds = side->part && strcmp(side->part, "folds") == 0;
     const rp_member *member =
         rp_archive_find(side->archive, folds ? "outputs/out_of_fold.csv" : "outputs/predictions.csv");
@@ -329,18 +332,41 @@ static rp_status read_rows(rp_run_side *side, rp_error *err)
     return status;
 }
 
+/* The same keys below `data` of both recipes: then one text has the same windows. */
+static bool same_windows(const rp_run_side *a, const rp_run_side *b)
+{
+    const rp_run_side *const side[] = {a, b};
+    const char *key;
+    rp_json *value;
+
+    for (int i = 0; i < 2; i++)
+        rp_json_object_foreach (side[i]->recipe, key, value)
+            if (strncmp(key, "data.", 5) == 0 && !rp_json_equal(value, rp_json_object_get(side[1 - i]->recipe, key)))
+                return false;
+    return true;
+}
+
 rp_rows rp_run_side_rows(const rp_run_side *a, const rp_run_side *b)
 {
     if (!a->part || !b->part)
         return RP_ROWS_UNKNOWN;
     if (strcmp(a->part, b->part) != 0 || a->rows != b->rows)
         return RP_ROWS_OTHER;
+    if (a->text != b->text)
+        return RP_ROWS_OTHER;
+    if (a->text && a->table[0] && b->table[0])
+        return strcmp(a->table, b->table) == 0 && same_windows(a, b) ? RP_ROWS_SAME : RP_ROWS_OTHER;
     if (!a->table[0] || !b->table[0] || !a->judged || !b->judged)
         return RP_ROWS_UNKNOWN;
     return strcmp(a->table, b->table) == 0 && a->judged_size == b->judged_size &&
                    memcmp(a->judged, b->judged, a->judged_size) == 0
                ? RP_ROWS_SAME
                : RP_ROWS_OTHER;
+}
+
+const char *rp_rows_unit(const rp_run_side *side)
+{
+    return side->text ? "tokens" : "rows";
 }
 
 const char *rp_rows_word(rp_rows rows)
@@ -371,8 +397,9 @@ bool rp_run_side_same_inputs(const rp_run_side *a, const rp_run_side *b)
 {
     const char *parent = rp_parent_id(a->archive), *other = rp_parent_id(b->archive);
 
-    return a->table[0] && has_tables(a->archive, b->archive) && has_tables(b->archive, a->archive) &&
-           rp_json_equal(a->recipe, b->recipe) && (parent && other ? strcmp(parent, other) == 0 : !parent && !other);
+    return a->table[0] && strcmp(a->table, b->table) == 0 && has_tables(a->archive, b->archive) &&
+           has_tables(b->archive, a->archive) && rp_json_equal(a->recipe, b->recipe) &&
+           (parent && other ? strcmp(parent, other) == 0 : !parent && !other);
 }
 
 rp_status rp_run_side_load(rp_run_side *side, const char *path, rp_error *err)

@@ -23,8 +23,9 @@ typedef struct rp_run_side {
     rp_json *coefficients; /* term to estimate; NULL: no exact fit */
     rp_json *trials;       /* trials to their number, what decided; NULL: none */
     const char *part;      /* "validation", "folds" (means of all), "training"; NULL: no metrics */
-    int64_t rows;          /* of that part */
-    char table[RP_DIGEST_HEX]; /* SHA-256 of data/raw.csv; empty: it is not in the archive */
+    int64_t rows;          /* of that part; of a text its tokens */
+    bool text;             /* the run is of a text */
+    char table[RP_DIGEST_HEX]; /* SHA-256 of data/raw.csv or data/raw.txt; empty: it is not in the archive */
     char *judged;              /* header of the predictions, then row and truth of each line; NULL: none */
     size_t judged_size;
 } rp_run_side;
@@ -36,7 +37,8 @@ rp_status rp_run_side_read(rp_run_side *side, const char *path, rp_archive *arch
 void rp_run_side_free(rp_run_side *side);
 /* Figures can be held against each other only where both runs give them for the same rows with the same outcomes. */
 rp_rows rp_run_side_rows(const rp_run_side *a, const rp_run_side *b);
-const char *rp_rows_word(rp_rows rows); /* "same", "other", "unknown" */
+const char *rp_rows_unit(const rp_run_side *side); /* "rows", "tokens" */
+const char *rp_rows_word(rp_rows rows);            /* "same", "other", "unknown" */
 /* One recipe, the same tables and one parent by its id: such runs have the same bits. False where a table is not there.
  */
 bool rp_run_side_same_inputs(const rp_run_side *a, const rp_run_side *b);

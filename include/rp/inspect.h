@@ -11,7 +11,8 @@ typedef struct rp_look {
     uint64_t step;     /* from 0 */
     const char *op;    /* an instruction, as rp_compare names places: "12", inside regions "12/37/5"; NULL: none */
     size_t output;     /* which of its values */
-    const char *input; /* a state before the step, data or a feed, by name; NULL: none. Not with op */
+    const char *input; /* a state before the step, data or a feed, by name, or state:NAME, data:NAME, feed:NAME; NULL:
+                          none. Not with op */
     bool npy;          /* the tensor as a NumPy file too */
     bool json;         /* a listing as JSON too, which takes more memory than its text; a tensor always is */
 } rp_look;

@@ -28,13 +28,29 @@ typedef struct looking {
 
 /* ---- before anything is computed ---- */
 
+static const rp_input_kind kinds[] = {RP_INPUT_STATE, RP_INPUT_DATA, RP_INPUT_FEED};
+static const char *const kind_names[] = {"state", "data", "feed"}; /* of kinds, and by kind */
+
+/* NAME, or state:NAME, data:NAME, feed:NAME where inputs of two kinds have the same name. */
 static rp_status find_input(const rp_input **out, const rp_program *program, const char *name, rp_error *err)
 {
-    static const rp_input_kind kinds[] = {RP_INPUT_STATE, RP_INPUT_DATA, RP_INPUT_FEED};
+    const rp_input *found[sizeof kinds / sizeof *kinds];
+    size_t n = 0;
 
-    *out = NULL;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !*out; i++)
-        *out = rp_program_find_input(program, kinds[i], name);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        found[n] = rp_program_find_input(program, kinds[i], name);
+        n += found[n] != NULL;
+    }
+    if (n > 1)
+        return rp_fail(err, RP_EARG, "the step's program has two inputs of that name: give %s:%.95s or %s:%.95s",
+                       kind_names[found[0]->kind], name, kind_names[found[1]->kind], name);
+    *out = n ? found[0] : NULL;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !*out; i++) {
+        const size_t length = strlen(kind_names[i]);
+
+        if (strncmp(name, kind_names[i], length) == 0 && name[length] == ':')
+            *out = rp_program_find_input(program, kinds[i], name + length + 1);
+    }
     return *out ? RP_OK
                 : rp_fail(err, RP_EARG, "the step's program has no input %.95s: a listing without --op names them",
                           name);
@@ -145,7 +161,6 @@ static rp_status take(void *self, rp_device *device, const rp_type *type, const 
 
 static rp_status show_input(looking *l, rp_device *device, rp_error *err)
 {
-    static const char *const kinds[] = {"state", "data", "feed"};
     const rp_program *p = l->side->program;
     const rp_input *input;
     const rp_type *type;
@@ -157,9 +172,9 @@ static rp_status show_input(looking *l, rp_device *device, rp_error *err)
         return status;
     type = &p->value[input->value];
     rp_type_text(type, words, sizeof words);
-    rp_buffer_printf(&l->text, "value     input %s %s, %s\n", kinds[input->kind], input->name, words);
+    rp_buffer_printf(&l->text, "value     input %s %s, %s\n", kind_names[input->kind], input->name, words);
     if (rp_json_object_set_new(l->json, "input", rp_json_string(input->name)) != 0 ||
-        rp_json_object_set_new(l->json, "kind", rp_json_string(kinds[input->kind])) != 0)
+        rp_json_object_set_new(l->json, "kind", rp_json_string(kind_names[input->kind])) != 0)
         return rp_no_memory(err);
     view = rp_view_of(type, l->side->input[input - p->input]);
     return take(l, device, type, &view, err);

@@ -20,6 +20,16 @@ holds "whose weights these may be" grep -q 'which can hold weights that were tra
 holds "what a replay shows of them" grep -q 'A model of saved programs' a.html
 holds "what its figures are computed by" grep -q 'First weights: <code>model.initial</code>, of [0-9]* operations.<' a.html
 holds "that nobody held it against the trained one" grep -q 'but for what is random, nobody checked' a.html
+holds "the report lists the states" grep -q 'All [0-9]*</th>' a.html
+holds "and says which program its figures are by" grep -q 'Of the final model, by model.evaluate' a.html
+# An archive's resolved form may be longer than a recipe that people write.
+works '^written' "$reprise" inspect a.reprise --member run/recipe.json -o resolved.json
+mkdir -p data && cp loans.csv data/raw.csv
+head -c 1200000 /dev/zero | tr '\0' ' ' >>resolved.json
+works '^archive' "$reprise" run resolved.json -o again.reprise
+holds "it is the same archive" cmp a.reprise again.reprise
+(cat residual.yaml && head -c 1200000 /dev/zero | tr '\0' '#') >long.yaml
+fails '[12]' 'larger than the limit of 1048576 bytes' "$reprise" run long.yaml -o n.reprise
 works '^written' "$reprise" predict a.reprise --csv loans.csv -o p.csv
 works '^model' "$reprise" validate a.reprise --csv loans.csv -o v.json
 

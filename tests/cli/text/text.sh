@@ -14,13 +14,18 @@ text_recipe() { # name, more lines
         printf '%s\n' "${@:2}"
     } >"$1.yaml"
 }
-text_recipe r 'train: {steps: 40, batch: 8, shards: 2, optimizer: {lr: 0.01}}' 'record: {checkpoint_every: 20}'
+text_recipe r 'train: {steps: 40, batch: 8, shards: 2, optimizer: {lr: 0.01}}' 'record: {checkpoint_every: 5}'
 
 works '^validation  bits per byte [0-9.]+, perplexity of a token' "$reprise" run r.yaml -o r.reprise
 works '^contents +[0-9]+ members' "$reprise" verify r.reprise --allow-unsigned
 works '^identical .*every bit' "$reprise" replay r.reprise --isa ref --threads 1
 works '^identical' "$reprise" replay r.reprise --threads 3
 works '^range +steps 20 to 39' "$reprise" replay r.reprise --steps 20:39
+# Checkpoints end with the training: the evaluations behind it change no state.
+works '^range +steps 43 to 44' "$reprise" replay r.reprise --steps 43:44
+works '^sample' "$reprise" replay r.reprise --sample 100% --seed 'all of it' --parallel 2
+works '^written' "$reprise" inspect r.reprise --member checkpoints/000000000040.safetensors -o checkpoint
+fails 2 'no member' "$reprise" inspect r.reprise --member checkpoints/000000000045.safetensors -o checkpoint
 works 'recipe on a text, 49 steps' "$reprise" inspect r.reprise
 works '"tokens":280' "$reprise" inspect r.reprise --member data/vocabulary.json
 works '"kind":"text"' "$reprise" inspect r.reprise --json
@@ -72,6 +77,18 @@ fails 5 'has no columns to tell of' "$reprise" data r.yaml
 sed 's/seed: 3/seed: 4/' r.yaml >other.yaml
 works '^archive' "$reprise" run other.yaml -o other.reprise
 gives 3 'step +0 is the first' "$reprise" diff r.reprise other.reprise
+gives 3 'metrics +of A: validation part, [0-9]+ tokens' "$reprise" diff r.reprise other.reprise
+gives 3 'metrics +are of the same windows of the same text' "$reprise" diff r.reprise other.reprise
+sed 's/length: 16/length: 15/' other.yaml >shorter.yaml
+works '^archive' "$reprise" run shorter.yaml -o shorter.reprise
+gives 3 'metrics +are not of the same windows of one text' "$reprise" diff r.reprise shorter.reprise
+works 'figures of the validation part, [0-9]+ tokens' "$reprise" compare r.reprise other.reprise
+fails 2 'two inputs of that name: give state:tokens or feed:tokens' "$reprise" inspect r.reprise --step 1 --input tokens
+works 'input feed tokens, i64\[8,17\]' "$reprise" inspect r.reprise --step 1 --input feed:tokens
+works 'input state tokens, f32\[280,16\]' "$reprise" inspect r.reprise --step 1 --input state:tokens
+fails 2 'has no input data:tokens' "$reprise" inspect r.reprise --step 1 --input data:tokens
+works 'input feed lr' "$reprise" inspect r.reprise --step 1 --input lr
+works '^value' "$reprise" inspect r.reprise --step 48 --input feed:tokens
 works 'same|equal|identical' "$reprise" diff r.reprise r.reprise
 works 'r.reprise' "$reprise" inventory r.reprise
 fails '[125]' '^reprise: ' "$reprise" explain r.reprise --csv data.csv
