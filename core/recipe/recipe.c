@@ -199,6 +199,11 @@ rp_status rp_recipe_set_programs(rp_recipe *recipe, rp_json *const *text, const 
     rp_json *model = rp_json_object_get(recipe->json, "model");
     rp_status status = rp_model_program_new(&recipe->program.of, text, where, err);
 
+    if (status == RP_OK && recipe->challengers.seeds > 0 && !recipe->program.of->initial_random)
+        status = rp_fail(err, RP_EFORMAT,
+                         "%s: key challengers.seeds: model.initial has no feed rng, so every seed begins with the same "
+                         "parameters",
+                         where);
     for (size_t i = 0; i < RP_ROLES && status == RP_OK; i++)
         if (text[i] && rp_json_object_set(model, rp_role_names[i], text[i]) != 0)
             status = rp_no_memory(err);

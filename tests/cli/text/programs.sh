@@ -65,6 +65,10 @@ for rows in (1, 7, 16):
 save('first.json', initial)
 save('wide.json', dict(forward(4), inputs=[[0, 'feed', 'x', 'f32', [4, 3]]] + forward(4)['inputs'][1:]))
 save('named.json', dict(forward(4), outputs=[['result', 'scores', 9]]))
+save('fixed.json', {'contract': 1, 'inputs': [state(i, *n) for i, n in enumerate(names)],
+                    'instructions': [['fill', {'dtype': 'f32', 'shape': n[1], 'value': '0.25'}, [], [4 + i]]
+                                     for i, n in enumerate(names)],
+                    'outputs': [['state', n[0], 4 + i] for i, n in enumerate(names)]})
 save('two.json', dict(forward(4), outputs=[['result', 'hidden', 7], ['result', 'logits', 9]]))
 PY
 awk 'function draw() { s = (s * 1103515245 + 12345) % 2147483648; return int(s / 65536) % 100 }
@@ -101,6 +105,10 @@ by wrong '{program: rows7.json, evaluate: rows7.json, initial: first.json}'
 fails 2 'model.evaluate: only where model.program has a feed rng' "$reprise" run wrong.yaml -o n.reprise
 by wrong '{program: two.json, initial: first.json}'
 fails 2 'model.program: expected logits as its only output, found also hidden' "$reprise" run wrong.yaml -o n.reprise
+by wrong '{program: rows7.json, initial: fixed.json}'
+works '^archive' "$reprise" run wrong.yaml -o fixed.reprise
+echo 'challengers: {seeds: 3}' >>wrong.yaml
+fails 2 'challengers.seeds: model.initial has no feed rng' "$reprise" run wrong.yaml -o n.reprise
 by wrong '{program: rows7.json}'
 fails 2 'model.initial: required with model.program' "$reprise" run wrong.yaml -o n.reprise
 by wrong '{program: rows7.json, initial: rows7.json}'
