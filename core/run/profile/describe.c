@@ -226,7 +226,7 @@ static uint64_t *alive(const rp_plan *plan)
     for (size_t i = 0; at && i < plan->n_blocks; i++) {
         const block *b = &plan->block[i];
 
-        if (b->place != PLACE_ARENA || b->first > b->last || b->first > plan->order.n)
+        if (!b->made || b->place != PLACE_ARENA || b->first > b->last || b->first > plan->order.n)
             continue;
         at[b->first] += b->bytes;
         at[(b->last < plan->order.n ? b->last : plan->order.n) + 1] -= b->bytes; /* wraps, and so does the sum */
