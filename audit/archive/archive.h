@@ -79,8 +79,6 @@ rp_status rp_archive_writer_append(rp_archive_writer *writer, rp_buffer *out, rp
 /* Replaces *out by the member's body, hashed again. Errors: RP_EFORMAT when absent or over limit; RP_EHASH, RP_EIO. */
 rp_status rp_archive_read_member(const rp_archive *archive, const char *name, size_t limit, rp_buffer *out,
                                  rp_error *err);
-/* That a recipe is one of the run's kind (FORMAT.md 6, step 3). NULL, one that was left out, is. Errors: RP_EFORMAT. */
-rp_status rp_run_kind_check(rp_run_kind kind, const rp_json *recipe, rp_error *err);
 /* Parses a member, which may be as large as its kind says, as canonical JSON, and a recipe is one of the run's kind;
  * caller owns *out, NULL on failure. */
 rp_status rp_archive_read_json(const rp_archive *archive, const char *name, rp_json **out, rp_error *err);

@@ -55,19 +55,6 @@ rp_status rp_archive_read_member(const rp_archive *archive, const char *name, si
     return status == RP_OK ? RP_OK : rp_fail_at(err, status, "%s", archive->where);
 }
 
-/* Readers go by the kind, and then ask a recipe for what its kind has. */
-rp_status rp_run_kind_check(rp_run_kind kind, const rp_json *recipe, rp_error *err)
-{
-    const bool text = rp_json_object_get(rp_json_object_get(recipe, "data"), "text") != NULL;
-
-    if (recipe == NULL || text == (kind == RP_RUN_TEXT))
-        return RP_OK;
-    return rp_fail(err, RP_EFORMAT,
-                   RP_RECIPE_MEMBER ": data.text: a run of kind \"text\" has it, and no other, but this one of kind "
-                                    "\"%s\" has %s",
-                   rp_run_kind_name(kind), text ? "it" : "none");
-}
-
 rp_status rp_archive_read_json(const rp_archive *archive, const char *name, rp_json **out, rp_error *err)
 {
     const rp_member_kind *kind = rp_member_kind_of(name);

@@ -402,6 +402,19 @@ rp_status rp_manifest_parse(rp_manifest **out, const void *bytes, size_t size, r
     return RP_OK;
 }
 
+/* Readers go by the kind, and then ask a recipe for what its kind has. */
+rp_status rp_run_kind_check(rp_run_kind kind, const rp_json *recipe, rp_error *err)
+{
+    const bool text = rp_json_object_get(rp_json_object_get(recipe, "data"), "text") != NULL;
+
+    if (recipe == NULL || text == (kind == RP_RUN_TEXT))
+        return RP_OK;
+    return rp_fail(err, RP_EFORMAT,
+                   RP_RECIPE_MEMBER ": data.text: a run of kind \"text\" has it, and no other, but this one of kind "
+                                    "\"%s\" has %s",
+                   rp_run_kind_name(kind), text ? "it" : "none");
+}
+
 void rp_manifest_free(rp_manifest *manifest)
 {
     if (manifest == NULL)

@@ -32,4 +32,7 @@ rp_status rp_manifest_write(rp_buffer *out, rp_run_kind kind, const rp_json *run
 rp_status rp_manifest_parse(rp_manifest **out, const void *bytes, size_t size, rp_error *err);
 void rp_manifest_free(rp_manifest *manifest);
 
+/* That a recipe is one of the run's kind (FORMAT.md 6, step 3). NULL, one that was left out, is. Errors: RP_EFORMAT. */
+rp_status rp_run_kind_check(rp_run_kind kind, const rp_json *recipe, rp_error *err);
+
 #endif

@@ -216,7 +216,7 @@ static rp_tensor slot_input(rp_graph *graph, const rp_slots *s, rp_input_kind ki
     const rp_device_tensor *slot;
     rp_tensor known;
 
-    if (graph->status != RP_OK)
+    if (!graph || graph->status != RP_OK) /* none: of a tensor that is none */
         return rp_no_tensor();
     known = rp_graph_known(graph, kind, name);
     if (known.graph)

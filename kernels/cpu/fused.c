@@ -270,9 +270,11 @@ void RP_LEVEL_NAME(rp_fused_run, RP_LEVEL)(const rp_fused *fused, size_t begin, 
 
     for (size_t i = begin; i < end; i += PART)
         for (const rp_fused_step *s = fused->step; s < fused->step + fused->n; s++) {
-            const char *at = (const char *)s->x + (s->code == 4 * RP_FUSED_MASK_LOAD ? i : i * sizeof(float));
+            const char *at = s->x; /* NULL: none is read */
             char *to = s->store;
 
+            if (at != NULL)
+                at += s->code == 4 * RP_FUSED_MASK_LOAD ? i : i * sizeof(float);
             APART(at);
             step(s, at, y, mask[s->mask], mask[s->a], mask[s->b]);
             if (to == NULL)
