@@ -37,8 +37,8 @@ static const char *of_environment(const char *name)
     return value;
 }
 
-/* A parent's last states may take a replay, which only reprise can; a member is written to a file once, and what stdin
- * holds is read once. */
+/* A parent's last states and a step's tensors may take a replay, which only reprise can; a member is written to a file
+ * once, and what stdin holds is read once. */
 static bool both_can(int argc, char **argv)
 {
     if (argc < 2 || (strcmp(argv[1], "verify") != 0 && strcmp(argv[1], "inspect") != 0))
@@ -46,9 +46,9 @@ static bool both_can(int argc, char **argv)
     for (int i = 2; i < argc; i++) {
         const char *word = argv[i];
 
-        if (strncmp(word, "--parent", 8) == 0 || strcmp(word, "--programs") == 0 || strncmp(word, "-o", 2) == 0 ||
-            strncmp(word, "--out", 5) == 0 || strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 ||
-            strncmp(word, "/dev/", 5) == 0 || strcmp(word, "-") == 0)
+        if (strncmp(word, "--parent", 8) == 0 || strcmp(word, "--programs") == 0 || strcmp(word, "--step") == 0 ||
+            strncmp(word, "-o", 2) == 0 || strncmp(word, "--out", 5) == 0 || strcmp(word, "--help") == 0 ||
+            strcmp(word, "-h") == 0 || strncmp(word, "/dev/", 5) == 0 || strcmp(word, "-") == 0)
             return false;
     }
     return true;

@@ -62,7 +62,7 @@ static void wide_recipe(FILE *out)
 }
 static void large_recipe(FILE *out)
 {
-    content_repeated(out, "run/recipe.json", "[0", ",0", 5000000, "]");
+    content_repeated(out, "run/recipe.json", "[0", ",0", 10000000, "]");
 }
 static void long_recipe(FILE *out)
 {

@@ -77,11 +77,12 @@ static rp_status add_parameters(both *b, const rp_instr *of, rp_error *err)
 
 static rp_status add_region(both *b, const rp_instr *instr, rp_error *err)
 {
-    uint32_t *in = rp_reallocarray(NULL, instr->n_in + (size_t)instr->n_out, sizeof *in), *out = in + instr->n_in;
+    uint32_t *in = rp_reallocarray(NULL, instr->n_in + (size_t)instr->n_out, sizeof *in), *out;
     rp_status status;
 
     if (!in)
         return rp_no_memory(err);
+    out = in + instr->n_in;
     for (size_t i = 0; i < instr->n_in; i++)
         in[i] = b->value[instr->in[i]];
     status = rp_program_add_region(b->program, instr->region, in, instr->n_in, out, err);

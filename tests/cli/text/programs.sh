@@ -18,7 +18,8 @@ works '"program":' "$reprise" inspect a.reprise --member run/recipe.json
 works '^written' "$reprise" report a.reprise -o a.html
 holds "whose weights these may be" grep -q 'which can hold weights that were trained elsewhere' a.html
 holds "what a replay shows of them" grep -q 'A model of saved programs' a.html
-holds "what its figures are computed by" grep -q 'First weights: <code>model.initial</code>, of [0-9]* operations.<' a.html
+holds "what its figures are computed by" \
+    grep -q 'First weights: <code>model.initial</code>, of [0-9]* operations.<' a.html
 holds "that nobody held it against the trained one" grep -q 'but for what is random, nobody checked' a.html
 holds "the report lists the states" grep -q 'All [0-9]*</th>' a.html
 holds "and says which program its figures are by" grep -q 'Of the final model, by model.evaluate' a.html

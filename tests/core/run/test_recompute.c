@@ -454,12 +454,13 @@ static size_t taken(const rp_program *p, uint64_t budget)
 static void a_process_takes_what_was_told(void **state)
 {
     static const gpt size = {2, 512, 8, 12000, 64, false, 0};
-    rp_program *p = gpt_program(&size);
+    rp_program *p;
     rp_memory_needed needed = {0};
 
     (void)state;
     if (SANITIZED || !resident())
         skip();
+    p = gpt_program(&size);
     rp_set_allocator(NULL);
     (void)mallopt(M_MMAP_THRESHOLD, 1 << 17); /* what is freed is the system's again at once */
     (void)taken(p, 0);
