@@ -76,7 +76,7 @@ static rp_status wrap(rp_function **out, const rp_program *p, const rp_instr *in
     uint32_t *value = rp_reallocarray(NULL, instr->n_in + (size_t)instr->n_out, sizeof *value), *made;
     rp_status status = body && value ? RP_OK : rp_no_memory(err);
 
-    made = value + instr->n_in;
+    made = value ? value + instr->n_in : NULL;
     for (size_t i = 0; i < instr->n_in && status == RP_OK; i++)
         status = rp_program_add_parameter(body, &p->value[instr->in[i]], &value[i], err);
     if (status == RP_OK)
