@@ -154,10 +154,9 @@ static void count_outer(void *arg, size_t begin, size_t end)
 }
 
 /* Every item of every nested run is worked on exactly once. */
-static const char *nested_runs(rp_pool *pool, int rounds)
+static const char *nested_runs_in(nest *n, rp_pool *pool, int rounds)
 {
-    nest *n = calloc(1, sizeof *n);
-    const char *wrong = n ? NULL : "no memory";
+    const char *wrong = NULL;
 
     for (int round = 0; round < rounds && !wrong; round++) {
         memset(n->done, 0, sizeof n->done);
@@ -167,6 +166,14 @@ static const char *nested_runs(rp_pool *pool, int rounds)
             if (atomic_load(&n->done[i]) != INNER)
                 wrong = "an item was worked on more or less than once";
     }
+    return wrong;
+}
+
+static const char *nested_runs(rp_pool *pool, int rounds)
+{
+    nest *n = calloc(1, sizeof *n);
+    const char *wrong = n ? nested_runs_in(n, pool, rounds) : "no memory";
+
     free(n);
     return wrong;
 }
@@ -177,6 +184,8 @@ typedef struct guest {
     unsigned threads;
     const char *wrong;
     atomic_bool *stop;
+    atomic_bool settled; /* has been through a round */
+    nest room;
 } guest;
 
 static void *use_pool(void *arg)
@@ -195,12 +204,15 @@ static void *use_run(void *arg)
     return NULL;
 }
 
+/* Without a call of the allocator: a sanitizer's, unlike the C library's, leaves its locks to a child as they are. */
 static void *keep_using_pool(void *arg)
 {
     guest *g = arg;
 
-    while (!atomic_load(g->stop) && !g->wrong)
-        g->wrong = nested_runs(g->pool, 1);
+    while (!atomic_load(g->stop) && !g->wrong) {
+        g->wrong = nested_runs_in(&g->room, g->pool, 1);
+        atomic_store(&g->settled, true);
+    }
     return NULL;
 }
 
@@ -425,9 +437,14 @@ static void child_of_a_fork_amid_other_threads_has_workers_of_its_own(void **sta
 #ifdef RP_TSAN
     skip();
 #endif
-    for (int i = 0; i < GUESTS; i++)
-        g[i] = (guest){.pool = pool, .stop = &stop};
+    for (int i = 0; i < GUESTS; i++) {
+        g[i].pool = pool;
+        g[i].stop = &stop;
+    }
     invite(g, GUESTS, keep_using_pool);
+    for (int i = 0; i < GUESTS; i++) /* a thread that starts allocates */
+        while (!atomic_load(&g[i].settled))
+            short_sleep();
     for (int i = 0; i < FORKS; i++) {
         pid_t child = fork_for_a_while();
 
