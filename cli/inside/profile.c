@@ -28,10 +28,10 @@ static rp_status numbers(request *r, rp_error *err)
     r->n_steps = STEPS;
     r->n_skip = SKIPPED;
     r->n_rows = ROWS;
-    status = rp_number_option(&r->n_steps, r->steps, "profile", "steps", 0, MOST, err);
+    status = rp_number_option(&r->n_steps, r->steps, "profile", "--steps", 0, MOST, err);
     if (status == RP_OK)
-        status = rp_number_option(&r->n_skip, r->skip, "profile", "skip", 0, MOST, err);
-    return status == RP_OK ? rp_number_option(&r->n_rows, r->rows, "profile", "rows", 0, MOST, err) : status;
+        status = rp_number_option(&r->n_skip, r->skip, "profile", "--skip", 0, MOST, err);
+    return status == RP_OK ? rp_number_option(&r->n_rows, r->rows, "profile", "--rows", 0, MOST, err) : status;
 }
 
 static rp_status parse(rp_session *session, int argc, char **argv, request *r, rp_error *err)
@@ -71,6 +71,9 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         status = rp_device_option("profile", r->device, err);
     if (status == RP_OK && r->trace)
         status = rp_file_keep(r->trace, r->path, "what is profiled", err);
+    if (status == RP_OK && r->trace && !r->force && rp_file_exists(r->trace))
+        status =
+            rp_fail(err, RP_EEXIST, "%s: already exists: choose another name, or give --force to replace it", r->trace);
     return status;
 }
 

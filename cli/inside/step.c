@@ -124,6 +124,9 @@ rp_status rp_inspect_step_put(rp_session *session, const rp_inspect_step *s, rp_
 
     if (status == RP_OK && s->npy)
         status = rp_file_keep(s->npy, path, "the archive", err);
+    if (status == RP_OK && s->npy && !force && rp_file_exists(s->npy))
+        status =
+            rp_fail(err, RP_EEXIST, "%s: already exists: choose another name, or give --force to replace it", s->npy);
     if (status == RP_OK && s->withheld)
         status = rp_archive_disclose(archive, s->withheld, err);
     if (status == RP_OK) {

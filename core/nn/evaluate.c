@@ -153,9 +153,14 @@ static rp_status take_inputs(nn_step *step, const rp_nn_input *input, size_t n, 
 
         if (status != RP_OK)
             return status;
-        if (!input[i].name || strlen(input[i].name) >= RP_NAME_MAX || !input[i].bytes)
+        if (!input[i].name || !*input[i].name || strlen(input[i].name) >= RP_NAME_MAX || !input[i].bytes)
             return rp_fail(err, RP_EARG, "rp_nn_apply: input %zu: a name of 1 to %d bytes, and elements", i,
                            RP_NAME_MAX - 1);
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(input[k].name, input[i].name) == 0)
+                return rp_fail(err, RP_EARG,
+                               "rp_nn_apply: inputs %zu and %zu are both called %s: give each its own name", k, i,
+                               input[i].name);
         rp_nn_add_feed(step, input[i].name, &type, input[i].bytes);
     }
     return RP_OK;

@@ -51,13 +51,22 @@ static rp_status run_frame(void *self, const rp_region *region, size_t k, const 
     return launch_function(c->body[k], (char *)c->scratch + c->frame, param, out, err);
 }
 
+/* Whether the region that the function is of was not written out: what its frames execute has their numbers. */
+static bool is_still_there(const rp_plan *plan)
+{
+    const rp_program *now = plan->program, *text = plan->function->body;
+    const rp_region *r = now->n_instrs == 1 ? now->instr[0].region : NULL;
+
+    return r && text->instr[0].region && r->kind == text->instr[0].region->kind;
+}
+
 rp_status rp_plan_run_function(rp_plan *plan, void *arena, const rp_view *param, const rp_view *out, size_t number,
                                rp_error *err)
 {
     rp_status status, settled;
     size_t at;
 
-    if (plan->number && plan->program->n_instrs == 1)
+    if (plan->number && is_still_there(plan))
         plan->number[0] = (uint32_t)number;
     status = launch_function(plan, arena, param, out, err);
     settled = wait_for_all(plan, &at, status == RP_OK ? err : NULL);

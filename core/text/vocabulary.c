@@ -80,11 +80,12 @@ rp_status rp_vocabulary_write(rp_json **out, const rp_vocabulary *v, rp_error *e
 
 static rp_status read_merge(rp_vocabulary *v, const rp_json *pair, rp_error *err)
 {
-    const int64_t left = rp_json_integer_value(rp_json_array_get(pair, 0)),
-                  right = rp_json_integer_value(rp_json_array_get(pair, 1));
+    const rp_json *token[] = {rp_json_array_get(pair, 0), rp_json_array_get(pair, 1)};
+    const int64_t left = rp_json_integer_value(token[0]), right = rp_json_integer_value(token[1]);
 
-    if (rp_json_array_size(pair) != 2 || left < 0 || right < 0 || left >= (int64_t)v->size ||
-        right >= (int64_t)v->size || !rp_vocabulary_join(v, (rp_merge){(uint16_t)left, (uint16_t)right}))
+    if (rp_json_array_size(pair) != 2 || !rp_json_is_integer(token[0]) || !rp_json_is_integer(token[1]) || left < 0 ||
+        right < 0 || left >= (int64_t)v->size || right >= (int64_t)v->size ||
+        !rp_vocabulary_join(v, (rp_merge){(uint16_t)left, (uint16_t)right}))
         return rp_fail(err, RP_EFORMAT,
                        "merges[%zu]: expected two tokens from before it, which no earlier one joins and of at most %d "
                        "bytes together",
@@ -94,14 +95,14 @@ static rp_status read_merge(rp_vocabulary *v, const rp_json *pair, rp_error *err
 
 rp_status rp_vocabulary_read(rp_vocabulary **out, const rp_json *json, rp_error *err)
 {
-    const rp_json *merges = rp_json_object_get(json, "merges");
+    const rp_json *merges = rp_json_object_get(json, "merges"), *tokens = rp_json_object_get(json, "tokens");
     const size_t n = rp_json_array_size(merges);
     rp_vocabulary *v;
     rp_status status;
 
     *out = NULL;
-    if (!rp_json_is_array(merges) || n > RP_TOKENS_MOST - RP_TOKENS_BYTES ||
-        rp_json_integer_value(rp_json_object_get(json, "tokens")) != (int64_t)(RP_TOKENS_BYTES + n))
+    if (!rp_json_is_array(merges) || n > RP_TOKENS_MOST - RP_TOKENS_BYTES || !rp_json_is_integer(tokens) ||
+        rp_json_integer_value(tokens) != (int64_t)(RP_TOKENS_BYTES + n))
         return rp_fail(err, RP_EFORMAT,
                        "expected a list \"merges\" of at most %d pairs, and their number and 256 as "
                        "\"tokens\"",

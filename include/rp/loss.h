@@ -42,8 +42,8 @@ RP_API rp_tensor rp_kl_div_loss(rp_tensor log_p, rp_tensor target, bool log_targ
 
 RP_API rp_tensor rp_mse_loss(rp_tensor x, rp_tensor target, rp_reduction reduction);
 RP_API rp_tensor rp_l1_loss(rp_tensor x, rp_tensor target, rp_reduction reduction);
-/* Squares up to a distance of delta, beta, and straight from there on: huber is smooth_l1 times delta. delta above 0;
- * beta 0 is l1. */
+/* Squares up to a distance of delta, beta, and straight from there on: huber is smooth_l1 times delta. delta above 0,
+ * both finite in the operands' type; beta 0 is l1. */
 RP_API rp_tensor rp_huber_loss(rp_tensor x, rp_tensor target, double delta, rp_reduction reduction);
 RP_API rp_tensor rp_smooth_l1_loss(rp_tensor x, rp_tensor target, double beta, rp_reduction reduction);
 /* log_input: x is a log rate, exp(x) - target x; else x - target log(x + eps). full: with Stirling's term. */

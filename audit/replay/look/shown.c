@@ -210,7 +210,7 @@ static void put_header(rp_buffer *out, const rp_type *type, const char *descr)
     for (int i = 0; i < type->rank; i++)
         rp_buffer_printf(&header, "%zu,%s", type->shape[i], i + 1 < type->rank ? " " : "");
     rp_buffer_text(&header, "), }");
-    while ((10 + header.size + 1) % 64 != 0)
+    while (!header.failed && (10 + header.size + 1) % 64 != 0)
         rp_buffer_u8(&header, ' ');
     rp_buffer_u8(&header, '\n');
     rp_buffer_append(out, "\x93NUMPY\x01\x00", 8);

@@ -2,7 +2,6 @@
  * Elementwise calls that are a few operations each. */
 #include "rp/compose.h"
 
-#include <float.h>
 #include <math.h>
 
 #include "core/program/composed/composed.h"
@@ -18,11 +17,6 @@ rp_tensor rp_clamp(rp_tensor x, double low, double high)
     return x;
 }
 
-static double greatest_of(rp_tensor x)
-{
-    return composed_dtype(x) == RP_F64 ? DBL_MAX : (double)FLT_MAX;
-}
-
 rp_tensor rp_isnan(rp_tensor x)
 {
     return rp_ne(x, x);
@@ -35,7 +29,7 @@ rp_tensor rp_isinf(rp_tensor x)
     if (!composed_is_real(x))
         return rp_ne(x, x);
     size = rp_abs(x);
-    return rp_gt(size, C(x, greatest_of(x)));
+    return rp_gt(size, C(x, composed_greatest(x)));
 }
 
 rp_tensor rp_isfinite(rp_tensor x)
@@ -45,7 +39,7 @@ rp_tensor rp_isfinite(rp_tensor x)
     if (!composed_is_real(x))
         return rp_eq(x, x);
     size = rp_abs(x);
-    return rp_le(size, C(x, greatest_of(x)));
+    return rp_le(size, C(x, composed_greatest(x)));
 }
 
 rp_tensor rp_reciprocal(rp_tensor x)

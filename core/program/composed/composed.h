@@ -4,6 +4,8 @@
 #ifndef CORE_PROGRAM_COMPOSED_COMPOSED_H
 #define CORE_PROGRAM_COMPOSED_COMPOSED_H
 
+#include <float.h>
+
 #include "core/program/graph.h"
 #include "rp/loss.h"
 
@@ -21,6 +23,12 @@ static inline rp_dtype composed_dtype(rp_tensor x)
 static inline bool composed_is_real(rp_tensor x)
 {
     return composed_dtype(x) == RP_F32 || composed_dtype(x) == RP_F64;
+}
+
+/* The greatest finite number of x's type, which is f64 or else taken for f32. */
+static inline double composed_greatest(rp_tensor x)
+{
+    return composed_dtype(x) == RP_F64 ? DBL_MAX : (double)FLT_MAX;
 }
 
 /* The losses of elements or rows as the caller wants them. */

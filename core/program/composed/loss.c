@@ -69,8 +69,8 @@ static rp_tensor bent(rp_tensor x, rp_tensor target, double distance, double squ
 
 rp_tensor rp_huber_loss(rp_tensor x, rp_tensor target, double delta, rp_reduction reduction)
 {
-    if (!(delta > 0))
-        return refused("huber_loss", x, "a delta", delta, "more than 0");
+    if (!(delta > 0 && delta <= composed_greatest(x)))
+        return refused("huber_loss", x, "a delta", delta, "more than 0, and finite in the operands' type");
     if (!rp_tensor_beside("huber_loss", "a target", x, target))
         return rp_no_tensor();
     return composed_reduced(bent(x, target, delta, 0.5, delta, 0.5 * delta * delta), reduction);
@@ -78,8 +78,8 @@ rp_tensor rp_huber_loss(rp_tensor x, rp_tensor target, double delta, rp_reductio
 
 rp_tensor rp_smooth_l1_loss(rp_tensor x, rp_tensor target, double beta, rp_reduction reduction)
 {
-    if (!(beta >= 0))
-        return refused("smooth_l1_loss", x, "a beta", beta, "0 or more");
+    if (!(beta >= 0 && beta <= composed_greatest(x)))
+        return refused("smooth_l1_loss", x, "a beta", beta, "0 or more, and finite in the operands' type");
     if (beta == 0)
         return rp_l1_loss(x, target, reduction);
     if (!rp_tensor_beside("smooth_l1_loss", "a target", x, target))

@@ -27,10 +27,23 @@ static uint32_t wire(const rp_instr *scan, const rp_instr *again, const rp_instr
     return (uint32_t)((size_t)again->n_out + again->n_in + before);
 }
 
+/* The first operand of the scan that is the same value as operand i. */
+static uint32_t first_like(const rp_instr *scan, size_t i)
+{
+    uint32_t k = 0;
+
+    while (scan->in[k] != scan->in[i])
+        k++;
+    return k;
+}
+
 bool rp_pair_fits(const pair *x, const rp_instr *scan, const rp_instr *again, const rp_instr *gradient)
 {
-    if (x->n_in != gradient->n_in)
+    if (x->n_in != gradient->n_in || x->n_scan != again->n_in)
         return false;
+    for (size_t i = 0; i < x->n_scan; i++)
+        if (x->wiring[x->n_in + i] != first_like(again, i))
+            return false;
     for (size_t i = 0; i < x->n_in; i++)
         if (x->wiring[i] != wire(scan, again, gradient, i))
             return false;
@@ -165,11 +178,14 @@ static rp_status note(pair *x, const both *b, rp_error *err)
 {
     x->n_in = b->gradient->n_in;
     x->gradient = rp_region_copy(b->gradient->region);
-    x->wiring = rp_reallocarray(NULL, x->n_in, sizeof *x->wiring);
+    x->n_scan = b->again->n_in;
+    x->wiring = rp_reallocarray(NULL, x->n_in + x->n_scan, sizeof *x->wiring);
     if (!x->gradient || !x->wiring)
         return rp_no_memory(err);
     for (size_t i = 0; i < x->n_in; i++)
         x->wiring[i] = wire(b->scan, b->again, b->gradient, i);
+    for (size_t i = 0; i < x->n_scan; i++)
+        x->wiring[x->n_in + i] = first_like(b->again, i);
     return RP_OK;
 }
 

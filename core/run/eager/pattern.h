@@ -21,8 +21,9 @@ void rp_planned_free(planned *p);
 /* A scan f and the scan d of its gradient, as they are executed together. */
 typedef struct pair {
     rp_region *gradient; /* d as the text has it */
-    uint32_t *wiring;    /* of each operand of d: what it is of f (core/run/eager/pair.c) */
-    size_t n_in;
+    uint32_t
+        *wiring; /* of each operand of d: what it is of f (core/run/eager/pair.c); of each of f: the first like it */
+    size_t n_in, n_scan;
     planned forward, backward;
     size_t outs, stored, history; /* values of `forward`: those of f, what backward reads, what f carried */
     size_t *from;                 /* of each operand of `backward`: an operand of d, or n_in + one that is stored */

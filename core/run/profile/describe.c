@@ -163,8 +163,13 @@ static void put_place(rp_buffer *out, const rp_profile_entry *e, const rp_plan *
             rp_buffer_printf(out, "/f%zu", i);
     for (size_t k = first; k < end; k++) {
         const size_t at = (size_t)(rp_plan_at(plan, k) - plan->program->instr);
+        const uint32_t number = plan->number ? plan->number[at] : (uint32_t)at;
 
-        rp_buffer_printf(out, "%s%zu", k == first ? ":" : "+", plan->number ? (size_t)plan->number[at] : at);
+        rp_buffer_text(out, k == first ? ":" : "+");
+        if (number == UINT32_MAX) /* a copy of a result or new state, which the text has none of */
+            rp_buffer_text(out, "end");
+        else
+            rp_buffer_printf(out, "%" PRIu32, number);
     }
 }
 

@@ -77,16 +77,24 @@ rp_price rp_next_price(const rp_next *s)
     return rp_program_price(rp_compiled_program(s->compiled));
 }
 
-/* Sums in binary64, in the order of the tokens: the first whose sum is above a share of the whole. */
-static uint16_t draw(const rp_next *s, const rp_choice *c)
+/* In binary64, in the order of the tokens. */
+static double total_of(const rp_next *s)
 {
-    const double u = rp_uniform_f64(rp_random_u32(c->seed, c->index, STREAM_CONTINUE, 0),
-                                    rp_random_u32(c->seed, c->index, STREAM_CONTINUE, 1));
-    double total = 0, sum = 0;
-    size_t i = 0;
+    double total = 0;
 
     for (size_t k = 0; k < s->model->outputs; k++)
         total += (double)s->weight[k];
+    return total;
+}
+
+/* The first token with which the sum of all before it and its own is above a share of the whole. */
+static uint16_t draw(const rp_next *s, const rp_choice *c, double total)
+{
+    const double u = rp_uniform_f64(rp_random_u32(c->seed, c->index, STREAM_CONTINUE, 0),
+                                    rp_random_u32(c->seed, c->index, STREAM_CONTINUE, 1));
+    double sum = 0;
+    size_t i = 0;
+
     for (; i + 1 < s->model->outputs; i++) {
         sum += (double)s->weight[i];
         if (sum > u * total)
@@ -103,11 +111,19 @@ static rp_status write_feed(const rp_next *s, const char *name, const void *byte
     return rp_device_tensor_write(&feed, bytes, err);
 }
 
+static rp_status read_result(const rp_next *s, const char *name, void *out, rp_error *err)
+{
+    rp_device_tensor result;
+
+    (void)rp_compiled_result(s->compiled, name, &result);
+    return rp_device_tensor_read(&result, out, err);
+}
+
 static rp_status execute(rp_next *s, int64_t last, const rp_choice *c, uint16_t *out, rp_error *err)
 {
     const float heat = c->drawn ? c->temperature : 1;
-    rp_device_tensor result;
-    int64_t likeliest;
+    double total = 0;
+    int64_t likeliest = 0;
     rp_status status = write_feed(s, "tokens", s->token, err);
 
     if (status == RP_OK)
@@ -116,16 +132,18 @@ static rp_status execute(rp_next *s, int64_t last, const rp_choice *c, uint16_t 
         status = write_feed(s, "temperature", &heat, err);
     if (status == RP_OK)
         status = rp_compiled_step(s->compiled, err);
-    if (status == RP_OK && !c->drawn) {
-        (void)rp_compiled_result(s->compiled, "likeliest", &result);
-        status = rp_device_tensor_read(&result, &likeliest, err);
-        *out = (uint16_t)likeliest;
-    } else if (status == RP_OK) {
-        (void)rp_compiled_result(s->compiled, "p", &result);
-        status = rp_device_tensor_read(&result, s->weight, err);
-        *out = draw(s, c);
-    }
-    return status;
+    if (status == RP_OK)
+        status = read_result(s, "likeliest", &likeliest, err);
+    if (status == RP_OK)
+        status = read_result(s, "p", s->weight, err);
+    if (status != RP_OK)
+        return status;
+    total = total_of(s);
+    if (!(total > 0))
+        return rp_fail(err, RP_EFORMAT,
+                       "what the model gives are no numbers: it learnt none, or its training diverged");
+    *out = c->drawn ? draw(s, c, total) : (uint16_t)likeliest;
+    return RP_OK;
 }
 
 rp_status rp_next_token(rp_next *s, const uint16_t *token, size_t n, const rp_choice *choice, uint16_t *out,

@@ -401,6 +401,9 @@ static void evaluation_is_that_of_outputs(void **state)
         assert_true((float)mean == loss);
         OK(rp_nn_train_step(nn, &trained, ERR)); /* of the same weights, but in training */
         assert_true(trained != loss);
+        assert_int_equal(
+            rp_nn_apply(nn, model[m], NULL, (const rp_nn_input[]){input[0], input[0]}, 2, &loss, sizeof loss, NULL),
+            RP_EARG); /* two of one name */
         rp_nn_free(nn);
     }
 }

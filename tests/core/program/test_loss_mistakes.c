@@ -68,6 +68,9 @@ static void numbers_out_of_range_are_refused(void **state)
     (void)state;
     REFUSED(RP_EARG, "a delta of 0, expected more than 0", rp_huber_loss(row, row, 0, RP_REDUCE_MEAN));
     REFUSED(RP_EARG, "a delta of nan", rp_huber_loss(row, row, NAN, RP_REDUCE_MEAN));
+    REFUSED(RP_EARG, "a delta of 1e+39, expected more than 0, and finite",
+            rp_huber_loss(row, row, 1e39, RP_REDUCE_MEAN));
+    REFUSED(RP_EARG, "a beta of inf", rp_smooth_l1_loss(row, row, (double)INFINITY, RP_REDUCE_MEAN));
     REFUSED(RP_EARG, "a beta of -1", rp_smooth_l1_loss(row, row, -1, RP_REDUCE_MEAN));
     REFUSED(RP_EARG, "a temperature of 0", rp_info_nce_loss(column, column, 0, RP_REDUCE_MEAN));
     REFUSED(RP_EARG, "a reduction of 7", rp_mse_loss(row, row, (rp_reduction)7));

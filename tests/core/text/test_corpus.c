@@ -281,6 +281,9 @@ static void a_vocabulary_that_no_rule_gives_is_refused(void **state)
         "{\"merges\":[[97,65536]],\"tokens\":257}",
         "{\"merges\":{},\"tokens\":256}",
         "{\"tokens\":256}",
+        "{\"merges\":[[\"x\",101]],\"tokens\":257}", /* which is no number */
+        "{\"merges\":[[null,{}]],\"tokens\":257}",
+        "{\"merges\":[],\"tokens\":\"256\"}",
         "[]",
         /* 512 bytes */
         ("{\"merges\":[[97,97],[256,256],[257,257],[258,258],[259,259],[260,260],[261,261],[262,262],[263,263]],"
