@@ -87,7 +87,7 @@ int main(int argc, char **argv)
         rp_pool_new(&pool, argc > 2 ? (unsigned)atoi(argv[2]) : 2, rp_fpenv_worker, &err) != RP_OK)
         stop(&err);
     path = rp_path_beside(argv[1], recipe->data.csv);
-    if (path == NULL || rp_kept_text_read(&csv, "data/raw.csv", path, argv[1], NULL, &err) != RP_OK)
+    if (path == NULL || rp_kept_text_read(&csv, "data/raw.csv", path, NULL, argv[1], NULL, &err) != RP_OK)
         stop(&err);
     printf("file    %.3f s, %.1f MiB\n", now() - begin, (double)csv.text.size / (1 << 20));
     begin = now();

@@ -12,6 +12,7 @@ Examples whose data are not here (../shared/data) are skipped and named. Exit 0:
 import hashlib
 import json
 import pathlib
+import re
 import shutil
 import struct
 import subprocess
@@ -102,7 +103,7 @@ def results(reprise, branch, scratch):
     for recipe in sorted(path for folder in ("examples", "golden") for path in (tree / folder).rglob("*.yaml")):
         case = str(recipe.relative_to(tree).with_suffix(""))
         words = recipe.read_text()
-        data = recipe.parent / words.split("csv:" if "csv:" in words else "text:")[1].split()[0].rstrip(",")
+        data = recipe.parent / re.split(r"\b(?:csv|text|arrays):", words, maxsplit=1)[1].split()[0].rstrip(",")
         if not data.exists():
             skipped.append(case)
             continue

@@ -18,9 +18,11 @@ static void tell(const rp_kept_text *t, size_t done, size_t size)
 static rp_status put(void *self, const void *bytes, size_t size, rp_error *err)
 {
     rp_kept_text *t = self;
-    const rp_status status =
-        t->store ? rp_archive_writer_put(t->store, bytes, size, err) : rp_buffer_take(&t->held, bytes, size, err);
+    rp_status status;
 
+    if (size > limit - t->text.size)
+        return rp_fail(err, RP_EDATA, "%s: as a table it takes more than %zu bytes", t->where, limit);
+    status = t->store ? rp_archive_writer_put(t->store, bytes, size, err) : rp_buffer_take(&t->held, bytes, size, err);
     t->text.size += size;
     tell(t, t->text.size, 0);
     return status;
@@ -42,15 +44,21 @@ rp_status rp_table_stream(const rp_job_options *options, const char *path, rp_fi
                                           : rp_file_stream(path, limit, take, self, err);
 }
 
-static rp_status keep(rp_kept_text *t, const char *path, const char *archive, const rp_job_options *options,
-                      rp_error *err)
+static rp_status take_all(rp_kept_text *t, const char *path, const rp_text_origin *from, const rp_job_options *options,
+                          rp_error *err)
+{
+    return from ? from->stream(from->self, put, t, err) : rp_table_stream(options, path, put, t, err);
+}
+
+static rp_status keep(rp_kept_text *t, const char *path, const rp_text_origin *from, const char *archive,
+                      const rp_job_options *options, rp_error *err)
 {
     rp_status status = rp_save_writer(&t->store, archive, err);
 
     if (status == RP_OK)
         status = rp_archive_writer_begin(t->store, t->member, err);
     if (status == RP_OK)
-        status = rp_table_stream(options, path, put, t, err);
+        status = take_all(t, path, from, options, err);
     if (status == RP_OK)
         status = rp_archive_writer_end(t->store, err);
     if (status != RP_OK)
@@ -58,8 +66,8 @@ static rp_status keep(rp_kept_text *t, const char *path, const char *archive, co
     return rp_archive_writer_map(t->store, &t->text.bytes, err);
 }
 
-rp_status rp_kept_text_read(rp_kept_text *t, const char *member, const char *path, const char *archive,
-                            const rp_job_options *options, rp_error *err)
+rp_status rp_kept_text_read(rp_kept_text *t, const char *member, const char *path, const rp_text_origin *from,
+                            const char *archive, const rp_job_options *options, rp_error *err)
 {
     rp_status status;
 
@@ -70,8 +78,8 @@ rp_status rp_kept_text_read(rp_kept_text *t, const char *member, const char *pat
     t->options = options;
     t->text = (rp_source_text){.where = t->where, .leave = leave, .self = t};
     if (archive)
-        return keep(t, path, archive, options, err);
-    status = rp_table_stream(options, path, put, t, err);
+        return keep(t, path, from, archive, options, err);
+    status = take_all(t, path, from, options, err);
     t->text.bytes = t->held.data;
     return status;
 }

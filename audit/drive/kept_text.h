@@ -17,12 +17,18 @@ typedef struct rp_kept_text {
     const rp_job_options *options; /* who is told how much has been read; or NULL */
 } rp_kept_text;
 
-/* The table at path, which becomes the text's where. member: its name in the archive, borrowed. archive: the path
- * beside which it is kept; NULL: in memory. options (NULL: none; borrowed) may know how to read it, and are told how
- * far. The text stays where it is from then on. Zeros before. Errors: RP_EIO,
+/* Gives a text's bytes, in order, to whoever takes them. */
+typedef struct rp_text_origin {
+    rp_status (*stream)(void *self, rp_file_taker take, void *taker, rp_error *err);
+    void *self;
+} rp_text_origin;
+
+/* The table at path, or that comes from `from` (NULL: the file), path being the text's where. member: its name in the
+ * archive, borrowed. archive: the path beside which it is kept; NULL: in memory. options (NULL: none; borrowed) may
+ * know how to read it, and are told how far. The text stays where it is from then on. Zeros before. Errors: RP_EIO,
  * RP_EDATA beyond 4 GiB, RP_ENOMEM. */
-rp_status rp_kept_text_read(rp_kept_text *text, const char *member, const char *path, const char *archive,
-                            const rp_job_options *options, rp_error *err);
+rp_status rp_kept_text_read(rp_kept_text *text, const char *member, const char *path, const rp_text_origin *from,
+                            const char *archive, const rp_job_options *options, rp_error *err);
 void rp_kept_text_clear(rp_kept_text *text);
 /* The member; the writer borrows the bytes where they are in a file. */
 rp_status rp_kept_text_add(const rp_kept_text *text, rp_archive_writer *writer, rp_error *err);

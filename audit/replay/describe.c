@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "audit/drive/arrays.h"
 #include "audit/replay/replay.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -53,7 +54,8 @@ static rp_status load(description *d, const char *path, const rp_job_options *op
         if (status == RP_OK && !d->where)
             status = rp_no_memory(err);
     }
-    return status == RP_OK ? rp_table_stream(options, d->where, rp_buffer_take, &d->csv, err) : status;
+    return status == RP_OK ? rp_recipe_stream(d->recipe, path, d->where, options, rp_buffer_take, &d->csv, err)
+                           : status;
 }
 
 static rp_status look_at_test(description *d, const rp_dataset *dataset, const rp_job_options *options, rp_error *err)

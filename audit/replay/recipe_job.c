@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "audit/record/job_options.h"
+#include "audit/drive/arrays.h"
 #include "audit/drive/run_archive.h"
 #include "audit/replay/replay.h"
 #include "audit/replay/retrain.h"
@@ -401,8 +402,8 @@ static rp_status try_first(rp_trials *tried, rp_recipe **recipe, const work *w, 
 static rp_status read_test(const rp_recipe *recipe, work *w, const recipe_job *job, rp_error *err)
 {
     char *path = rp_recipe_table_path(job->recipe, recipe, recipe->data.test_csv);
-    rp_status status =
-        path ? rp_kept_text_read(&w->test, RP_TEST_TABLE_MEMBER, path, NULL, job->options, err) : rp_no_memory(err);
+    rp_status status = path ? rp_kept_text_read(&w->test, RP_TEST_TABLE_MEMBER, path, NULL, NULL, job->options, err)
+                            : rp_no_memory(err);
 
     rp_free(path);
     return status;
@@ -412,9 +413,11 @@ rp_status rp_recipe_keep(const char *out, const char *recipe_path, const rp_reci
                          rp_error *err)
 {
     const char *own_test = recipe->data.test_csv, *own_parent = recipe->parent.archive;
+    char *target = recipe->arrays.path ? rp_arrays_target_path(recipe, recipe_path) : NULL;
     char *test = own_test ? rp_recipe_table_path(recipe_path, recipe, own_test) : NULL,
          *parent = own_parent ? rp_path_beside(recipe_path, own_parent) : NULL;
-    rp_status status = (own_test && !test) || (own_parent && !parent) ? rp_no_memory(err) : RP_OK;
+    rp_status status =
+        (own_test && !test) || (own_parent && !parent) || (recipe->arrays.path && !target) ? rp_no_memory(err) : RP_OK;
 
     if (status == RP_OK)
         status = rp_file_keep(out, recipe_path, "the recipe", err);
@@ -424,6 +427,9 @@ rp_status rp_recipe_keep(const char *out, const char *recipe_path, const rp_reci
         status = rp_file_keep(out, test, "data.test_csv", err);
     if (status == RP_OK)
         status = rp_file_keep(out, parent, "the parent", err);
+    if (status == RP_OK)
+        status = rp_file_keep(out, target, "data.target", err);
+    rp_free(target);
     rp_free(test);
     rp_free(parent);
     return status;
@@ -440,6 +446,57 @@ static rp_status keep_inputs(const recipe_job *job, const rp_recipe *recipe, con
     return status == RP_OK ? rp_file_keep(job->archive, job->again->parent, "the parent", err) : status;
 }
 
+/* Of a recipe's table, whatever it is written from. */
+typedef struct recipe_table {
+    rp_recipe *recipe; /* NULL: of a retraining, whose parent says what rows may be written from */
+    const rp_archive *parent;
+    const recipe_job *job;
+    const char *path;
+} recipe_table;
+
+/* New rows of a parent that was trained on arrays. */
+static rp_status stream_rows(const recipe_table *t, const rp_recipe *recipe, rp_file_taker take, void *taker,
+                             rp_error *err)
+{
+    rp_buffer bytes = {0}, written = {0};
+    rp_status status = rp_table_stream(t->job->options, t->path, rp_buffer_take, &bytes, err);
+
+    if (status == RP_OK)
+        status = rp_arrays_rows(&written, recipe, bytes.data, bytes.size, t->path, err);
+    if (status == RP_OK && written.size)
+        status = take(taker, written.data, written.size, err);
+    else if (status == RP_OK && bytes.size)
+        status = take(taker, bytes.data, bytes.size, err);
+    rp_buffer_free(&bytes);
+    rp_buffer_free(&written);
+    return status;
+}
+
+static rp_status stream_again(const recipe_table *t, rp_file_taker take, void *taker, rp_error *err)
+{
+    rp_json *json = NULL;
+    rp_recipe *recipe = NULL;
+    rp_status status = RP_OK;
+
+    /* what is no recipe's archive is refused when its recipe is asked for, with the words for that */
+    if (rp_archive_read_json(t->parent, RP_RECIPE_MEMBER, &json, NULL) == RP_OK)
+        (void)rp_recipe_from_json(&recipe, json, RP_RECIPE_MEMBER, NULL);
+    rp_json_free(json);
+    status = recipe && recipe->arrays.known ? stream_rows(t, recipe, take, taker, err)
+                                            : rp_table_stream(t->job->options, t->path, take, taker, err);
+    rp_recipe_free(recipe);
+    return status;
+}
+
+static rp_status stream_table(void *self, rp_file_taker take, void *taker, rp_error *err)
+{
+    const recipe_table *t = self;
+
+    if (!t->recipe)
+        return stream_again(t, take, taker, err);
+    return rp_recipe_stream(t->recipe, t->job->recipe, t->path, t->job->options, take, taker, err);
+}
+
 /* Recipe and table; of a parent's recipe the new table's header decides a part. */
 static rp_status read_inputs(rp_recipe **recipe, work *w, const recipe_job *job, rp_error *err)
 {
@@ -453,9 +510,13 @@ static rp_status read_inputs(rp_recipe **recipe, work *w, const recipe_job *job,
         status = rp_archive_disclose(w->parent, again->withheld, err);
     if (status == RP_OK && record)
         status = keep_inputs(job, *recipe, again ? again->csv : path, err);
-    if (status == RP_OK)
+    if (status == RP_OK) {
+        recipe_table table = {again ? NULL : *recipe, w->parent, job, again ? again->csv : path};
+        const rp_text_origin from = {stream_table, &table};
+
         status = rp_kept_text_read(&w->text, !again && (*recipe)->text.path ? RP_TEXT_MEMBER : RP_TABLE_MEMBER,
-                                   again ? again->csv : path, record ? job->archive : NULL, job->options, err);
+                                   table.path, &from, record ? job->archive : NULL, job->options, err);
+    }
     rp_free(path);
     if (status == RP_OK && !again && (*recipe)->data.test_csv)
         status = read_test(*recipe, w, job, err);

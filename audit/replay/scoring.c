@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "audit/drive/arrays.h"
 #include "audit/record/job_options.h"
 #include "audit/record/states.h"
 #include "audit/replay/replay.h"
@@ -16,6 +17,7 @@ void rp_scoring_free(rp_scoring *s)
     if (!s)
         return;
     rp_free(s->scores);
+    rp_buffer_free(&s->written);
     rp_rows_free(s->rows);
     rp_run_free(s->run);
     rp_tensor_set_free(s->weights);
@@ -154,6 +156,16 @@ rp_status rp_scoring_open(rp_scoring **out, const rp_archive *archive, const rp_
     return status;
 }
 
+/* What an archive holds is a table, whatever it was written from. */
+static rp_status take_rows(rp_scoring *s, const void *csv, size_t size, const char *where, bool own, rp_error *err)
+{
+    const rp_status status = own ? RP_OK : rp_arrays_rows(&s->written, s->recipe, csv, size, where, err);
+
+    s->csv = s->written.size ? s->written.data : csv;
+    s->size = s->written.size ? s->written.size : size;
+    return status;
+}
+
 rp_status rp_scoring_new(rp_scoring **out, const rp_archive *archive, const void *csv, size_t size, const char *where,
                          bool own, const rp_recipe *filter, const rp_job_options *options, rp_error *err)
 {
@@ -162,8 +174,10 @@ rp_status rp_scoring_new(rp_scoring **out, const rp_archive *archive, const void
 
     *out = NULL;
     if (status == RP_OK)
-        status =
-            rp_rows_open(&s->rows, s->schema, s->recipe, csv, size, where, own && !filter ? s->recipe : filter, err);
+        status = take_rows(s, csv, size, where, own, err);
+    if (status == RP_OK)
+        status = rp_rows_open(&s->rows, s->schema, s->recipe, s->csv, s->size, where,
+                              own && !filter ? s->recipe : filter, err);
     if (status == RP_OK)
         status = score(s, options, err);
     if (status != RP_OK)

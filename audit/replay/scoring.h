@@ -15,13 +15,16 @@ typedef struct rp_scoring {
     rp_model model;
     rp_tensor_set *weights;
     rp_run *run;
+    rp_buffer written; /* rows that came as arrays, as a table; empty else */
+    const void *csv;   /* the rows' table: what was given, or written */
+    size_t size;
     rp_rows *rows;
     double *scores; /* [rows, outputs] */
 } rp_scoring;
 
-/* Borrows archive and where while it lives; csv is copied. own: it is the archive's table, and
- * filter, as rp_rows_open has it, its recipe unless another is given. Errors: RP_EUNSUPPORTED for a
- * run of the C API and beyond what options allow; those of rp_rows_open and rp_rows_encode. */
+/* Borrows archive, where and csv while it lives; rows of a run on arrays may be an .npy or a .safetensors file. own: it
+ * is the archive's table, and filter, as rp_rows_open has it, its recipe unless another is given. Errors:
+ * RP_EUNSUPPORTED for a run of the C API and beyond what options allow; those of rp_rows_open and rp_rows_encode. */
 rp_status rp_scoring_new(rp_scoring **out, const rp_archive *archive, const void *csv, size_t size, const char *where,
                          bool own, const rp_recipe *filter, const rp_job_options *options, rp_error *err);
 /* The model and its weights alone: no rows, no scores. */

@@ -149,12 +149,14 @@ static void keep(rp_judged *j, size_t rows)
     j->rows = rows;
 }
 
-rp_status rp_judged_new(rp_judged **out, const rp_archive *archive, const rp_judged_table *table,
+rp_status rp_judged_new(rp_judged **out, const rp_archive *archive, const rp_judged_table *given,
                         const rp_job_options *options, rp_status (*want)(void *self, rp_written *texts, rp_error *err),
                         void *self, rp_error *err)
 {
     rp_judged *j = rp_calloc(1, sizeof *j);
-    const bool own = table->of != RP_JUDGED_GIVEN;
+    const bool own = given->of != RP_JUDGED_GIVEN;
+    rp_judged_table seen = *given; /* rows that came as arrays are a table then */
+    const rp_judged_table *table = &seen;
     rp_out_of_fold kept = {.rows = 0};
     size_t rows = table->rows;
     rp_status status = j ? rp_scoring_new(&j->scoring, archive, table->csv, table->size, table->where, own,
@@ -162,8 +164,11 @@ rp_status rp_judged_new(rp_judged **out, const rp_archive *archive, const rp_jud
                          : rp_no_memory(err);
 
     *out = NULL;
-    if (status == RP_OK)
+    if (status == RP_OK) {
+        seen.csv = j->scoring->csv;
+        seen.size = j->scoring->size;
         status = read_reference(j, archive, err);
+    }
     if (status == RP_OK)
         status = rp_written_open(&j->texts, j->scoring->schema, j->scoring->recipe, table->csv, table->size,
                                  table->where, err);

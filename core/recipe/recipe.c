@@ -221,6 +221,14 @@ static rp_status take_programs(rp_recipe *recipe, const rp_json *json, const cha
     return text[RP_ROLE_FORWARD] ? rp_recipe_set_programs(recipe, text, where, err) : RP_OK;
 }
 
+/* Likewise what arrays were. */
+static rp_status take_arrays(rp_recipe *recipe, const rp_json *json, const char *where, rp_error *err)
+{
+    rp_json *origin = rp_json_object_get(rp_json_object_get(json, "data"), "arrays");
+
+    return origin ? rp_recipe_set_arrays(recipe, origin, where, err) : RP_OK;
+}
+
 static bool is_digest(const char *text)
 {
     return strlen(text) == 64 && strspn(text, "0123456789abcdef") == 64;
@@ -417,6 +425,8 @@ rp_status rp_recipe_from_json(rp_recipe **out, const rp_json *json, const char *
     rp_node_clear(&top);
     if (status == RP_OK) {
         status = take_programs(*out, json, where, err);
+        if (status == RP_OK)
+            status = take_arrays(*out, json, where, err);
         if (status != RP_OK) {
             rp_recipe_free(*out);
             *out = NULL;
@@ -481,6 +491,9 @@ void rp_recipe_free(rp_recipe *recipe)
     rp_free(recipe->data.csv);
     rp_free(recipe->data.test_csv);
     rp_free(recipe->text.path);
+    rp_free(recipe->arrays.path);
+    rp_free(recipe->arrays.features);
+    rp_free(recipe->arrays.target);
     for (size_t i = 0; i < RP_ROLES; i++)
         rp_free(recipe->program.path[i]);
     rp_model_program_free(recipe->program.of);

@@ -143,6 +143,25 @@ extern const char *const rp_card_names[RP_CARD_KEYS];
 
 enum { RP_MAX_HIDDEN = 16, RP_MAX_CONV = 16, RP_SLICES_MAX = 16 };
 enum { RP_RECIPE_BYTES = 256, RP_GPT_LAYERS = 64 }; /* tokens of the vocabulary `bytes` */
+/* The columns of a table that arrays are written as: the target's, and what the features' begin with. */
+typedef enum rp_array_type {
+    RP_ARRAY_BOOL,
+    RP_ARRAY_U8,
+    RP_ARRAY_I8,
+    RP_ARRAY_U16,
+    RP_ARRAY_I16,
+    RP_ARRAY_U32,
+    RP_ARRAY_I32,
+    RP_ARRAY_U64,
+    RP_ARRAY_I64,
+    RP_ARRAY_F32,
+    RP_ARRAY_F64,
+    RP_ARRAY_TYPES
+} rp_array_type;
+extern const char *const rp_array_type_names[RP_ARRAY_TYPES]; /* as a resolved recipe has them */
+enum { RP_ARRAY_RANK = 8 };
+#define RP_ARRAYS_TARGET "y"
+#define RP_ARRAYS_FEATURE "x"
 
 enum { RP_ALL_FOLDS = -1, RP_TRIALS_MAX = 1000, RP_SEARCH_KEYS = 14, RP_SEARCH_VALUES = 256, RP_SEEDS_MAX = 100 };
 typedef enum rp_search_type {
@@ -240,6 +259,15 @@ typedef struct rp_recipe {
         int64_t length;    /*   length: [64] tokens of a window, 1 .. 65536 */
         double validation; /*   validation: [0.1] the share at the text's end that validates, to 0.9; 0: none */
     } text;
+    struct {            /* data: of a recipe on arrays, whose table has the columns x.. and y (CONTRACT 9.1a); of the
+                           keys above it has those of the split, positive and what is standardised */
+        char *path;     /*   arrays: path of an .npy or .safetensors file, relative to the recipe; NULL: no arrays, or
+                             a resolved recipe, which has instead {features, target}, each {dtype, name, sha256,
+                             shape}, of the files as they were */
+        char *features; /*   features: [x] of a .safetensors file the tensor's name; NULL: not given */
+        char *target;   /*   target: of a .safetensors file a tensor's name, else the path of another .npy file */
+        bool known;     /*   derived: the JSON says what the files were */
+    } arrays;
     struct {             /* model: gpt: with data.text, which has none of the keys below */
         int64_t layers;  /*   layers: blocks, 1 .. 64 (required) */
         int64_t width;   /*   width: (required) a multiple of heads */
@@ -381,6 +409,10 @@ rp_status rp_recipe_set_epochs(rp_recipe *recipe, int64_t epochs, rp_error *err)
 /* Of a recipe in YAML whose model is programs: their texts, by role, NULL where it names none; shared. They are a part
  * of the resolved recipe from then on. Errors: RP_EFORMAT, RP_EUNSUPPORTED, RP_ENOMEM. */
 rp_status rp_recipe_set_programs(rp_recipe *recipe, rp_json *const *text, const char *where, rp_error *err);
+
+/* Of a recipe on arrays, once their table has been written: what they were; shared. features and target are then names,
+ * or NULL. Errors: RP_EFORMAT, RP_ENOMEM. */
+rp_status rp_recipe_set_arrays(rp_recipe *recipe, rp_json *origin, const char *where, rp_error *err);
 
 /* Says in the resolved recipe which archive the parent's path led to, and how many updates its states have seen.
  * Errors: RP_ENOMEM. */

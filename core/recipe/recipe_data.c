@@ -182,6 +182,19 @@ static void check_names(rp_node_reader *reader, rp_recipe *out)
             rp_node_refuse(reader, NULL, "data.where", "expected indices from 0, as header is false, found a name");
 }
 
+static void read_file(rp_node_reader *reader, const rp_node *data, rp_recipe *out)
+{
+    const rp_node *target = rp_node_find(data, "target");
+
+    rp_node_read_text(reader, data, "data.csv", &out->data.csv, NULL, PATH_LIMIT);
+    if (out->data.csv == NULL)
+        rp_node_refuse(reader, data, "data.csv", "required: the path of the CSV file, relative to the recipe");
+    if (target == NULL)
+        rp_node_refuse(reader, data, "data.target", "required: the column to predict, by name or index from 0");
+    else
+        rp_recipe_read_column(reader, target, "data.target", &out->data.target);
+}
+
 void rp_recipe_read_data(rp_node_reader *reader, const rp_node *top, rp_recipe *out)
 {
     static const char *const keys[] = {"csv",
@@ -218,23 +231,23 @@ void rp_recipe_read_data(rp_node_reader *reader, const rp_node *top, rp_recipe *
                                        "time",
                                        "split",
                                        "test",
-                                       "test_csv"};
-    const rp_node *data = rp_node_section(reader, top, "data"), *target;
+                                       "test_csv",
+                                       "arrays",
+                                       "features"};
+    const rp_node *data = rp_node_section(reader, top, "data");
+    bool arrays;
     int choice;
 
     if (data == NULL)
         return;
-    rp_recipe_check_keys(reader, data, "data", keys, COUNT(keys));
-    rp_node_read_text(reader, data, "data.csv", &out->data.csv, NULL, PATH_LIMIT);
-    if (out->data.csv == NULL)
-        rp_node_refuse(reader, data, "data.csv", "required: the path of the CSV file, relative to the recipe");
+    rp_recipe_check_keys(reader, data, "data", keys, COUNT(keys) - reader->json);
+    arrays = reader->status == RP_OK && !reader->json && rp_node_find(data, "arrays") != NULL;
+    if (rp_node_applies(reader, data, "data.features", arrays || reader->json, "beside data.arrays") && arrays)
+        rp_recipe_read_arrays(reader, data, out);
+    else
+        read_file(reader, data, out);
     rp_node_read_bool(reader, data, "data.header", &out->data.header, true);
     rp_recipe_read_table(reader, data, out);
-    target = rp_node_find(data, "target");
-    if (target == NULL)
-        rp_node_refuse(reader, data, "data.target", "required: the column to predict, by name or index from 0");
-    else
-        rp_recipe_read_column(reader, target, "data.target", &out->data.target);
     read_optional(reader, data, "data.weight", &out->data.weight);
     read_offset(reader, data, out);
     read_optional(reader, data, "data.denominator", &out->data.denominator);

@@ -48,6 +48,7 @@ const char *const rp_recipe_paths[] = {
     "data.folds",
     "data.fold",
     "data.stratify",
+    "data.arrays",
     "data.text",
     "data.length",
     "data.vocabulary",

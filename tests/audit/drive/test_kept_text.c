@@ -57,7 +57,7 @@ static void a_text_is_what_was_read_whatever_becomes_of_its_file(void **state)
 
     (void)state;
     OK(rp_file_save(path, bytes, LENGTH, true, 0600, &err));
-    OK(rp_kept_text_read(&text, "data/raw.csv", path, archive, NULL, &err));
+    OK(rp_kept_text_read(&text, "data/raw.csv", path, NULL, archive, NULL, &err));
     OK(rp_file_save(path, "other", 5, true, 0600, &err));
     OK(truncate(path, 1));
     assert_int_equal(text.text.size, LENGTH);
@@ -95,13 +95,14 @@ static void an_empty_text_and_one_in_memory_are_kept_too(void **state)
 
     (void)state;
     OK(rp_file_save(path, "", 0, true, 0600, &err));
-    OK(rp_kept_text_read(&text, "data/raw.csv", path, archive, NULL, &err));
+    OK(rp_kept_text_read(&text, "data/raw.csv", path, NULL, archive, NULL, &err));
     assert_int_equal(text.text.size, 0);
     text.text.leave(text.text.self, 0, 0);
     rp_kept_text_clear(&text);
 
     OK(rp_file_save(path, "a,y\n", 4, true, 0600, &err));
-    OK(rp_kept_text_read(&text, "data/raw.csv", path, NULL, &(rp_job_options){.reading = hear, .self = &h}, &err));
+    OK(rp_kept_text_read(&text, "data/raw.csv", path, NULL, NULL, &(rp_job_options){.reading = hear, .self = &h},
+                         &err));
     assert_int_equal(text.text.size, 4);
     assert_memory_equal(text.text.bytes, "a,y\n", 4);
     assert_int_equal(h.bytes, 4);
@@ -110,7 +111,7 @@ static void an_empty_text_and_one_in_memory_are_kept_too(void **state)
     assert_int_equal(h.bytes, 3);
     assert_int_equal(h.all, 4);
     rp_kept_text_clear(&text);
-    assert_int_equal(rp_kept_text_read(&text, "data/raw.csv", folder, archive, NULL, &err), RP_EIO);
+    assert_int_equal(rp_kept_text_read(&text, "data/raw.csv", folder, NULL, archive, NULL, &err), RP_EIO);
     rp_kept_text_clear(&text);
 }
 
