@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Inside a model: its parameters, the rows it is trained on, the graph that its function is writing at the moment, and
  * the programs that came of it. Layers
- * (layers.c, recurrent.c, attention.c) see little more of it than rp/nn.h does. */
+ * (layers.c, convolutions.c, norms.c, recurrent.c, attention.c) see little more of it than rp/nn.h does. */
 #ifndef CORE_NN_NN_PRIVATE_H
 #define CORE_NN_NN_PRIVATE_H
 
@@ -171,6 +171,10 @@ void rp_nn_trace(rp_nn *nn, rp_graph *graph, const nn_step *step);
 void rp_nn_fail(rp_nn *nn, rp_status status, const char *format, ...) RP_PRINTF(3, 4);
 
 /* ---- layers.c ---- */
+/* The type of x, which the layer `name` is about to use and which has `least` axes; false after an error. */
+bool rp_nn_type_of(rp_nn *nn, const char *name, rp_tensor x, int least, rp_type *type);
+/* As torch.nn begins: uniform within 1 / sqrt(fan in). */
+rp_nn_init rp_nn_within(size_t fan_in);
 /* x [.., in] weight [in, out] + bias, as one product; in mixed precision of x as bf16. */
 rp_tensor rp_nn_apply_linear(const rp_nn *nn, rp_tensor x, rp_tensor weight, rp_tensor bias);
 
