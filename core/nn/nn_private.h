@@ -7,7 +7,8 @@
 
 #include "core/nn/nn.h"
 
-enum { NN_GROUPS = 16, NN_FIELDS = 32, NN_FEEDS = NN_FIELDS + NN_GROUPS + 8, NN_OUT_OF_GROUPS = NN_GROUPS + 1 };
+/* NN_RATES: what a step is fed for its optimizers: a rate and two corrections of each. */
+enum { NN_GROUPS = 16, NN_FIELDS = 32, NN_RATES = 3 * (NN_GROUPS + 1), NN_FEEDS = NN_FIELDS + NN_RATES + 8 };
 
 /* How a parameter's elements lie in PyTorch, whose order of axes is another. */
 typedef enum nn_layout { NN_AS_HERE, NN_TURNED } nn_layout;
@@ -18,7 +19,7 @@ typedef struct nn_parameter {
     rp_nn_init init;
     bool buffer;
     nn_layout layout;
-    size_t group; /* 0: of the optimizer itself; else the number of rp_nn_add_group, from 1 */
+    size_t group; /* 0: of the model's optimizer itself; else the number of its group, from 1 */
     bool frozen;  /* its group has no rate */
     float *given; /* initial values by rp_nn_write, until the run has them; NULL: the initialiser's */
     bool was_given;
@@ -33,7 +34,8 @@ typedef struct nn_rule {
 
 typedef struct nn_group {
     char pattern[RP_NAME_MAX];
-    double lr, weight_decay;
+    rp_nn_optimizer optimizer; /* the model's with another rate and decay; or, */
+    bool own;                  /* one of its own: with its own schedule and corrections */
     bool used;
 } nn_group;
 
@@ -179,9 +181,10 @@ rp_nn_init rp_nn_within(size_t fan_in);
 rp_tensor rp_nn_apply_linear(const rp_nn *nn, rp_tensor x, rp_tensor weight, rp_tensor bias);
 
 /* ---- optimizer.c ---- */
-rp_status rp_nn_check_optimizer(const rp_nn_optimizer *o, rp_error *err);
+/* call: the one that was given it. */
+rp_status rp_nn_check_optimizer(const rp_nn_optimizer *o, const char *call, rp_error *err);
 rp_status rp_nn_add_moments(rp_nn *nn, rp_error *err);              /* their states */
-void rp_nn_feed_rates(const rp_nn *nn, nn_step *step, float *room); /* room for NN_GROUPS + 3 */
+void rp_nn_feed_rates(const rp_nn *nn, nn_step *step, float *room); /* room for NN_RATES */
 void rp_nn_append_updates(rp_nn *nn, rp_tensor loss);
 
 /* ---- steps.c ---- */

@@ -38,23 +38,34 @@ typedef enum rp_nn_rule {
     RP_NN_RMSPROP,
     RP_NN_LION,
     RP_NN_ADAGRAD,
-    RP_NN_LAMB
+    RP_NN_LAMB,
+    RP_NN_MUON
 } rp_nn_rule;
-typedef enum rp_nn_curve { RP_NN_FLAT, RP_NN_STEPS, RP_NN_COSINE, RP_NN_LINEAR } rp_nn_curve;
+typedef enum rp_nn_curve {
+    RP_NN_FLAT,
+    RP_NN_STEPS,
+    RP_NN_COSINE,
+    RP_NN_LINEAR,
+    RP_NN_EXPONENTIAL, /* times gamma each step */
+    RP_NN_ONE_CYCLE,   /* by half a cosine from start to lr in warmup steps, by another to low in step `total` */
+    RP_NN_RESTARTS,    /* half a cosine from lr towards low, begun anew every `every` steps */
+    RP_NN_INVERSE_ROOT /* lr sqrt(warmup / t) */
+} rp_nn_curve;
 
 typedef struct rp_nn_schedule {
     rp_nn_curve curve;
-    uint64_t warmup; /* steps in which the rate rises to lr */
-    uint64_t total;  /* training steps in all, for COSINE and LINEAR, which go to low and stay there */
-    uint64_t every;  /* STEPS: after so many steps the rate is multiplied by gamma */
+    uint64_t warmup; /* steps in which the rate rises to lr, but ONE_CYCLE's by t / warmup */
+    uint64_t total;  /* training steps in all, for COSINE, LINEAR and ONE_CYCLE, which go to low and stay there */
+    uint64_t every;  /* STEPS: after so many steps the rate is multiplied by gamma; RESTARTS */
     double gamma, low;
+    double start; /* ONE_CYCLE: the first rate; 0: lr / 25 */
 } rp_nn_schedule;
 
 typedef struct rp_nn_optimizer {
     rp_nn_rule rule;
     double lr, weight_decay;
-    double momentum; /* SGD, RMSPROP */
-    bool nesterov;
+    double momentum;          /* SGD, RMSPROP, MUON */
+    bool nesterov;            /* SGD, MUON */
     double beta1, beta2, eps; /* ADAM, ADAMW, LAMB; LION has no eps, RMSPROP and ADAGRAD it alone */
     double alpha;             /* RMSPROP */
     double clip_value;        /* each element of a gradient to at most this in magnitude; 0: not */
@@ -71,6 +82,9 @@ RP_API rp_nn_optimizer rp_nn_adagrad(double lr);
 /* With those of their papers: betas 0.9 and 0.99; 0.9 and 0.999, eps 1e-6, decay 0.01. */
 RP_API rp_nn_optimizer rp_nn_lion(double lr);
 RP_API rp_nn_optimizer rp_nn_lamb(double lr);
+/* For matrices alone (rp_muon), PyTorch's defaults; what has another rank needs another optimizer, what is a table asks
+ * for one: rp_nn_add_optimizer. */
+RP_API rp_nn_optimizer rp_nn_muon(double lr);
 
 /* The rate of training step t, from 1: what the step is fed, before it is rounded to binary32. A pure function. */
 RP_API double rp_nn_rate(const rp_nn_schedule *schedule, double lr, uint64_t t);
@@ -170,6 +184,9 @@ RP_API rp_status rp_nn_initialise(rp_nn *nn, const char *pattern, rp_nn_init ini
 /* Parameters whose names are so have their own rate, scheduled as the others, and decay; of several groups the last
  * given counts. lr 0: frozen, without gradient. At most 16. Errors: as above. */
 RP_API rp_status rp_nn_add_group(rp_nn *nn, const char *pattern, double lr, double weight_decay, rp_error *err);
+/* The same with an optimizer of their own, of any rule, with its own schedule; clipping, which is of all gradients
+ * together, is the model's optimizer's. lr 0: frozen. It counts among the 16. */
+RP_API rp_status rp_nn_add_optimizer(rp_nn *nn, const char *pattern, const rp_nn_optimizer *optimizer, rp_error *err);
 
 /* ---- parameters ---- */
 

@@ -13,16 +13,14 @@
 
 #include "core/nn/nn.h"
 #include "tests/core/nn/models.h"
+#include "tests/core/nn/torch_numbers.h"
 
 enum { N = 2, T = 5, C = 4, VALUES_MAX = 512, PARTS_MAX = 24 };
 
 typedef struct torch_row {
     const char *layer;
     size_t shape[RP_MAX_RANK];
-    struct {
-        const char *name;
-        double a, b;
-    } part[PARTS_MAX];
+    torch_part part[PARTS_MAX];
 } torch_row;
 
 #include "tests/core/nn/torch_values.h"
@@ -266,18 +264,6 @@ static rp_tensor loss(rp_nn *nn, const rp_tensor *batch, void *self)
     return rp_sum(rp_mul(rp_reshape(y, 1, &count), weight), NULL, 0, false);
 }
 
-static void numbers(const char *name, float *out, size_t count)
-{
-    uint32_t seed = 2166136261u;
-
-    for (; *name; name++)
-        seed = (seed ^ (unsigned char)*name) * 16777619u;
-    for (size_t i = 0; i < count; i++) {
-        seed = seed * 1664525u + 1013904223u;
-        out[i] = (float)(seed >> 23) / 512.0f - 0.5f;
-    }
-}
-
 static const char *bare(const char *name)
 {
     return strncmp(name, "l.", 2) == 0 ? name + 2 : name;
@@ -301,7 +287,7 @@ static void give_numbers(rp_nn *nn)
         float there_[VALUES_MAX], here[VALUES_MAX];
         const size_t count = parameter_count(&info);
 
-        numbers(bare(info.name), there_, count);
+        torch_numbers(bare(info.name), there_, count);
         rp_nn_from_torch(nn, i, here, there_);
         OK(rp_nn_write(nn, info.name, here, count * sizeof *here, ERR));
     }
@@ -309,21 +295,7 @@ static void give_numbers(rp_nn *nn)
 
 static void near(const subject *s, const char *part, const double *value, size_t count)
 {
-    double product[2] = {0};
-
-    for (size_t i = 0; i < count; i++)
-        for (int j = 0; j < 2; j++)
-            product[j] += value[i] * sin(0.7 * (double)i + j);
-    for (size_t i = 0; i < PARTS_MAX && s->row->part[i].name; i++)
-        if (strcmp(s->row->part[i].name, part) == 0) {
-            const double a = s->row->part[i].a, b = s->row->part[i].b;
-
-            if (!(fabs(a - product[0]) < 3e-5 && fabs(b - product[1]) < 3e-5))
-                fail_msg("%s: %s: expected %.9g and %.9g, found %.9g and %.9g", s->row->layer, part, a, b, product[0],
-                         product[1]);
-            return;
-        }
-    fail_msg("%s: PyTorch has no %s", s->row->layer, part);
+    torch_near(s->row->layer, part, s->row->part, PARTS_MAX, value, count, 3e-5);
 }
 
 /* The gradient is what a step of rate 1 takes off. */
@@ -338,7 +310,7 @@ static void gradients_are_near(rp_nn *nn, const subject *s)
         double grad[VALUES_MAX];
         const size_t count = parameter_count(&info);
 
-        numbers(bare(info.name), before, count);
+        torch_numbers(bare(info.name), before, count);
         OK(rp_nn_read(nn, info.name, here, count * sizeof *here, ERR));
         rp_nn_to_torch(nn, n, after, here);
         for (size_t i = 0; i < count; i++)

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes torch_values.h: what layers of torch.nn give in binary64 for the numbers of test_nn_torch.c, and the gradients of
-sum(y sin(i)) by x and by each parameter, each as two products with sin(0.7 i + j). Usage: torch_values.py > torch_values.h"""
+"""Writes what PyTorch gives in binary64 for the numbers of torch_numbers.h, each tensor as two products with sin(0.7 i + j).
+`torch_values.py layers > torch_values.h`: results of layers, and the gradients of sum(y sin(i)) by x and by each parameter.
+`torch_values.py optimizers > torch_steps.h`: parameters after some steps of each optimizer, and rates of schedules."""
 import math
+import sys
 
 import torch
 from torch import nn
@@ -127,9 +129,90 @@ def row(name, module, shape, call):
     print("     }},")
 
 
+def layers():
+    print("static const torch_row torch_rows[] = {")
+    for entry in ROWS:
+        row(*entry)
+    print("};")
+
+
+# ---- optimizers: two linear layers, the mean of squares of their result ----
+
+STEPS = 6
+
+
+class Two(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(4, 6), nn.Linear(6, 2)
+        with torch.no_grad():
+            for key, parameter in self.named_parameters():
+                parameter.copy_(numbers(key, parameter.numel()).reshape(parameter.shape))
+
+    def forward(self, x):
+        return (self.b(torch.tanh(self.a(x))) ** 2).mean()
+
+
+def schedule(kind, optimizer):
+    if kind == "cycle":
+        return torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=0.1, total_steps=10, pct_start=0.4, div_factor=4,
+                                                   final_div_factor=2.5, cycle_momentum=False)
+    if kind == "restarts":
+        return torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, 3, eta_min=0.01)
+    return torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
+
+
+def optimizers(model):
+    """The name, and what is stepped."""
+    weights, biases = [model.a.weight, model.b.weight], [model.a.bias, model.b.bias]
+    o = torch.optim
+    torch.bfloat16 = torch.float64  # in which Muon multiplies, as all else here
+    yield "sgd", [o.SGD(model.parameters(), 0.1, momentum=0.9, nesterov=True, weight_decay=0.01)], None
+    yield "adam", [o.Adam(model.parameters(), 0.05)], None
+    yield "adamw", [o.AdamW(model.parameters(), 0.05)], None
+    yield "rmsprop", [o.RMSprop(model.parameters(), 0.02, momentum=0.5)], None
+    yield "adagrad", [o.Adagrad(model.parameters(), 0.1)], None
+    yield "groups", [o.AdamW([{"params": weights, "lr": 0.05}, {"params": biases, "lr": 0.02, "weight_decay": 0.1}])], "exponential"
+    yield "muon", [o.Muon(weights, 0.1), o.AdamW(biases, 0.05, betas=(0.8, 0.9))], "cycle"
+    yield "muon_plain", [o.Muon([model.a.weight], 0.1, momentum=0.8, nesterov=False, weight_decay=0), o.SGD([model.b.weight], 0.1),
+                         o.Adagrad(biases, 0.1)], None
+
+
+def steps():
+    print("static const torch_steps torch_optimizers[] = {")
+    names = [name for name, _, _ in optimizers(Two())]
+    for at, name in enumerate(names):
+        model = Two()
+        _, stepped, kind = list(optimizers(model))[at]
+        schedules = [schedule(kind, stepped[0])] if kind else []
+        if name == "muon":
+            schedules.append(schedule("restarts", stepped[1]))
+        x = numbers("x", 3 * 4).reshape(3, 4)
+        for _ in range(STEPS):
+            loss = model(x)
+            model.zero_grad()
+            loss.backward()
+            for one in stepped + schedules:
+                one.step()
+        print(f'    {{"{name}",\n     {{')
+        for key, parameter in model.named_parameters():
+            a, b = products(parameter)
+            print(f'         {{"{key}", {a:.9g}, {b:.9g}}},')
+        print("     }},")
+    print("};")
+    print("static const double torch_rates[3][12] = {")
+    for kind in ("exponential", "cycle", "restarts"):
+        optimizer = torch.optim.SGD(Two().parameters(), 0.1)
+        along, rates = schedule(kind, optimizer), []
+        for _ in range(12 if kind != "cycle" else 10):
+            rates.append(optimizer.param_groups[0]["lr"])
+            optimizer.step()
+            if len(rates) < 10 or kind != "cycle":
+                along.step()
+        print("    {" + ", ".join(f"{rate:.17g}" for rate in rates) + "},")
+    print("};")
+
+
 print("/* SPDX-License-Identifier: Apache-2.0")
 print(" * Written by tests/core/nn/torch_values.py with PyTorch " + torch.__version__.split("+")[0] + ": see there. */")
-print("static const torch_row torch_rows[] = {")
-for entry in ROWS:
-    row(*entry)
-print("};")
+layers() if sys.argv[1:] == ["layers"] else steps()
