@@ -11,7 +11,7 @@ static rp_status check_options(const rp_nn_options *options, rp_error *err)
 {
     if (!options || !options->model)
         return rp_fail(err, RP_EARG, "rp_nn_new: the options have no model: a function from a batch to its loss");
-    return rp_nn_check_optimizer(&options->optimizer, err);
+    return rp_nn_check_optimizer(&options->optimizer, "rp_nn_new", err);
 }
 
 static bool is_none(const rp_nn_optimizer *o)
@@ -106,23 +106,33 @@ rp_status rp_nn_initialise(rp_nn *nn, const char *pattern, rp_nn_init init, rp_e
     return rp_nn_keep(nn, add_rule(nn, pattern, init, &nn->error), err);
 }
 
-static rp_status add_group(rp_nn *nn, const char *pattern, double lr, double weight_decay, rp_error *err)
+static rp_status add_group(rp_nn *nn, const char *pattern, const rp_nn_optimizer *o, bool own, const char *call,
+                           rp_error *err)
 {
     nn_group *g = &nn->group[nn->groups];
-    rp_status status = rp_nn_check_open(nn, "rp_nn_add_group", err);
+    rp_status status = rp_nn_check_open(nn, call, err);
 
     if (status == RP_OK && nn->groups == NN_GROUPS)
-        status = rp_fail(err, RP_EARG, "rp_nn_add_group: at most %d groups", (int)NN_GROUPS);
-    if (status == RP_OK && (!(lr >= 0) || !(weight_decay >= 0) || lr - lr != 0 || weight_decay - weight_decay != 0))
-        status = rp_fail(err, RP_EARG, "rp_nn_add_group: lr and weight_decay are finite and 0 or more");
+        status = rp_fail(err, RP_EARG, "%s: at most %d groups", call, (int)NN_GROUPS);
     if (status == RP_OK)
-        status = take_pattern(g->pattern, pattern, "rp_nn_add_group", err);
+        status = take_pattern(g->pattern, pattern, call, err);
     if (status == RP_OK) {
-        g->lr = lr;
-        g->weight_decay = weight_decay;
+        g->optimizer = *o;
+        g->own = own;
         nn->groups++;
     }
     return status;
+}
+
+static rp_status add_rates(rp_nn *nn, const char *pattern, double lr, double weight_decay, rp_error *err)
+{
+    rp_nn_optimizer o = nn->optimizer;
+
+    if (!(lr >= 0) || !(weight_decay >= 0) || lr - lr != 0 || weight_decay - weight_decay != 0)
+        return rp_fail(err, RP_EARG, "rp_nn_add_group: lr and weight_decay are finite and 0 or more");
+    o.lr = lr;
+    o.weight_decay = weight_decay;
+    return add_group(nn, pattern, &o, false, "rp_nn_add_group", err);
 }
 
 rp_status rp_nn_add_group(rp_nn *nn, const char *pattern, double lr, double weight_decay, rp_error *err)
@@ -131,5 +141,27 @@ rp_status rp_nn_add_group(rp_nn *nn, const char *pattern, double lr, double weig
         return rp_no_handle(err, __func__, "nn");
     if (nn->status != RP_OK)
         return rp_nn_told(nn, err);
-    return rp_nn_keep(nn, add_group(nn, pattern, lr, weight_decay, &nn->error), err);
+    return rp_nn_keep(nn, add_rates(nn, pattern, lr, weight_decay, &nn->error), err);
+}
+
+static rp_status add_optimizer(rp_nn *nn, const char *pattern, const rp_nn_optimizer *o, rp_error *err)
+{
+    rp_status status;
+
+    if (!o)
+        return rp_fail(err, RP_EARG, "rp_nn_add_optimizer: no optimizer");
+    status = rp_nn_check_optimizer(o, "rp_nn_add_optimizer", err);
+    if (status == RP_OK && (o->clip_value != 0 || o->clip_norm != 0))
+        status = rp_fail(err, RP_EARG,
+                         "rp_nn_add_optimizer: clipping is of all gradients together: set it in the model's optimizer");
+    return status == RP_OK ? add_group(nn, pattern, o, true, "rp_nn_add_optimizer", err) : status;
+}
+
+rp_status rp_nn_add_optimizer(rp_nn *nn, const char *pattern, const rp_nn_optimizer *optimizer, rp_error *err)
+{
+    if (!nn)
+        return rp_no_handle(err, __func__, "nn");
+    if (nn->status != RP_OK)
+        return rp_nn_told(nn, err);
+    return rp_nn_keep(nn, add_optimizer(nn, pattern, optimizer, &nn->error), err);
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Inside a model: its parameters, the rows it is trained on, the graph that its function is writing at the moment, and
  * the programs that came of it. Layers
- * (layers.c, recurrent.c, attention.c) see little more of it than rp/nn.h does. */
+ * (layers.c, convolutions.c, norms.c, recurrent.c, attention.c) see little more of it than rp/nn.h does. */
 #ifndef CORE_NN_NN_PRIVATE_H
 #define CORE_NN_NN_PRIVATE_H
 
 #include "core/nn/nn.h"
 
-enum { NN_GROUPS = 16, NN_FIELDS = 32, NN_FEEDS = NN_FIELDS + NN_GROUPS + 8, NN_OUT_OF_GROUPS = NN_GROUPS + 1 };
+/* NN_RATES: what a step is fed for its optimizers: a rate and two corrections of each. */
+enum { NN_GROUPS = 16, NN_FIELDS = 32, NN_RATES = 3 * (NN_GROUPS + 1), NN_FEEDS = NN_FIELDS + NN_RATES + 8 };
 
 /* How a parameter's elements lie in PyTorch, whose order of axes is another. */
 typedef enum nn_layout { NN_AS_HERE, NN_TURNED } nn_layout;
@@ -18,7 +19,7 @@ typedef struct nn_parameter {
     rp_nn_init init;
     bool buffer;
     nn_layout layout;
-    size_t group; /* 0: of the optimizer itself; else the number of rp_nn_add_group, from 1 */
+    size_t group; /* 0: of the model's optimizer itself; else the number of its group, from 1 */
     bool frozen;  /* its group has no rate */
     float *given; /* initial values by rp_nn_write, until the run has them; NULL: the initialiser's */
     bool was_given;
@@ -33,7 +34,8 @@ typedef struct nn_rule {
 
 typedef struct nn_group {
     char pattern[RP_NAME_MAX];
-    double lr, weight_decay;
+    rp_nn_optimizer optimizer; /* the model's with another rate and decay; or, */
+    bool own;                  /* one of its own: with its own schedule and corrections */
     bool used;
 } nn_group;
 
@@ -171,13 +173,18 @@ void rp_nn_trace(rp_nn *nn, rp_graph *graph, const nn_step *step);
 void rp_nn_fail(rp_nn *nn, rp_status status, const char *format, ...) RP_PRINTF(3, 4);
 
 /* ---- layers.c ---- */
+/* The type of x, which the layer `name` is about to use and which has `least` axes; false after an error. */
+bool rp_nn_type_of(rp_nn *nn, const char *name, rp_tensor x, int least, rp_type *type);
+/* As torch.nn begins: uniform within 1 / sqrt(fan in). */
+rp_nn_init rp_nn_within(size_t fan_in);
 /* x [.., in] weight [in, out] + bias, as one product; in mixed precision of x as bf16. */
 rp_tensor rp_nn_apply_linear(const rp_nn *nn, rp_tensor x, rp_tensor weight, rp_tensor bias);
 
 /* ---- optimizer.c ---- */
-rp_status rp_nn_check_optimizer(const rp_nn_optimizer *o, rp_error *err);
+/* call: the one that was given it. */
+rp_status rp_nn_check_optimizer(const rp_nn_optimizer *o, const char *call, rp_error *err);
 rp_status rp_nn_add_moments(rp_nn *nn, rp_error *err);              /* their states */
-void rp_nn_feed_rates(const rp_nn *nn, nn_step *step, float *room); /* room for NN_GROUPS + 3 */
+void rp_nn_feed_rates(const rp_nn *nn, nn_step *step, float *room); /* room for NN_RATES */
 void rp_nn_append_updates(rp_nn *nn, rp_tensor loss);
 
 /* ---- steps.c ---- */

@@ -94,7 +94,7 @@ static void apply_patterns(rp_nn *nn, nn_parameter *p)
     for (size_t i = 0; i < nn->groups && !p->buffer; i++)
         if (rp_nn_matches(nn->group[i].pattern, p->name)) {
             p->group = i + 1;
-            p->frozen = nn->group[i].lr == 0;
+            p->frozen = nn->group[i].optimizer.lr == 0;
             nn->group[i].used = true;
         }
 }
@@ -208,7 +208,8 @@ rp_status rp_nn_check_patterns(const rp_nn *nn, rp_error *err)
             return rp_fail(err, RP_EARG, "rp_nn_initialise: no parameter is called %s", nn->rule[i].pattern);
     for (size_t i = 0; i < nn->groups; i++)
         if (!nn->group[i].used)
-            return rp_fail(err, RP_EARG, "rp_nn_add_group: no parameter is called %s", nn->group[i].pattern);
+            return rp_fail(err, RP_EARG, "%s: no parameter is called %s",
+                           nn->group[i].own ? "rp_nn_add_optimizer" : "rp_nn_add_group", nn->group[i].pattern);
     return RP_OK;
 }
 

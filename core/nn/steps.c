@@ -249,7 +249,7 @@ rp_status rp_nn_begin(rp_nn *nn, rp_error *err)
 static rp_status train(rp_nn *nn, float *loss, rp_error *err)
 {
     nn_step step = {.mode = NN_TRAIN, .forward = nn->forward, .self = nn->self};
-    float rate[NN_GROUPS + 3], found;
+    float rate[NN_RATES], found;
     const int64_t *row;
     size_t count;
     rp_status status = rp_nn_begin(nn, err);

@@ -14,6 +14,7 @@
 #define RP_NN_H
 
 #include "rp/image.h"
+#include "rp/indexing.h"
 #include "rp/run.h"
 
 typedef struct rp_nn rp_nn;
@@ -37,23 +38,34 @@ typedef enum rp_nn_rule {
     RP_NN_RMSPROP,
     RP_NN_LION,
     RP_NN_ADAGRAD,
-    RP_NN_LAMB
+    RP_NN_LAMB,
+    RP_NN_MUON
 } rp_nn_rule;
-typedef enum rp_nn_curve { RP_NN_FLAT, RP_NN_STEPS, RP_NN_COSINE, RP_NN_LINEAR } rp_nn_curve;
+typedef enum rp_nn_curve {
+    RP_NN_FLAT,
+    RP_NN_STEPS,
+    RP_NN_COSINE,
+    RP_NN_LINEAR,
+    RP_NN_EXPONENTIAL, /* times gamma each step */
+    RP_NN_ONE_CYCLE,   /* by half a cosine from start to lr in warmup steps, by another to low in step `total` */
+    RP_NN_RESTARTS,    /* half a cosine from lr towards low, begun anew every `every` steps */
+    RP_NN_INVERSE_ROOT /* lr sqrt(warmup / t) */
+} rp_nn_curve;
 
 typedef struct rp_nn_schedule {
     rp_nn_curve curve;
-    uint64_t warmup; /* steps in which the rate rises to lr */
-    uint64_t total;  /* training steps in all, for COSINE and LINEAR, which go to low and stay there */
-    uint64_t every;  /* STEPS: after so many steps the rate is multiplied by gamma */
+    uint64_t warmup; /* steps in which the rate rises to lr, but ONE_CYCLE's by t / warmup */
+    uint64_t total;  /* training steps in all, for COSINE, LINEAR and ONE_CYCLE, which go to low and stay there */
+    uint64_t every;  /* STEPS: after so many steps the rate is multiplied by gamma; RESTARTS */
     double gamma, low;
+    double start; /* ONE_CYCLE: the first rate; 0: lr / 25 */
 } rp_nn_schedule;
 
 typedef struct rp_nn_optimizer {
     rp_nn_rule rule;
     double lr, weight_decay;
-    double momentum; /* SGD, RMSPROP */
-    bool nesterov;
+    double momentum;          /* SGD, RMSPROP, MUON */
+    bool nesterov;            /* SGD, MUON */
     double beta1, beta2, eps; /* ADAM, ADAMW, LAMB; LION has no eps, RMSPROP and ADAGRAD it alone */
     double alpha;             /* RMSPROP */
     double clip_value;        /* each element of a gradient to at most this in magnitude; 0: not */
@@ -70,6 +82,9 @@ RP_API rp_nn_optimizer rp_nn_adagrad(double lr);
 /* With those of their papers: betas 0.9 and 0.99; 0.9 and 0.999, eps 1e-6, decay 0.01. */
 RP_API rp_nn_optimizer rp_nn_lion(double lr);
 RP_API rp_nn_optimizer rp_nn_lamb(double lr);
+/* For matrices alone (rp_muon), PyTorch's defaults; what has another rank needs another optimizer, what is a table asks
+ * for one: rp_nn_add_optimizer. */
+RP_API rp_nn_optimizer rp_nn_muon(double lr);
 
 /* The rate of training step t, from 1: what the step is fed, before it is rounded to binary32. A pure function. */
 RP_API double rp_nn_rate(const rp_nn_schedule *schedule, double lr, uint64_t t);
@@ -169,6 +184,9 @@ RP_API rp_status rp_nn_initialise(rp_nn *nn, const char *pattern, rp_nn_init ini
 /* Parameters whose names are so have their own rate, scheduled as the others, and decay; of several groups the last
  * given counts. lr 0: frozen, without gradient. At most 16. Errors: as above. */
 RP_API rp_status rp_nn_add_group(rp_nn *nn, const char *pattern, double lr, double weight_decay, rp_error *err);
+/* The same with an optimizer of their own, of any rule, with its own schedule; clipping, which is of all gradients
+ * together, is the model's optimizer's. lr 0: frozen. It counts among the 16. */
+RP_API rp_status rp_nn_add_optimizer(rp_nn *nn, const char *pattern, const rp_nn_optimizer *optimizer, rp_error *err);
 
 /* ---- parameters ---- */
 
@@ -228,14 +246,40 @@ typedef struct rp_nn_conv {
     bool valid;       /* no padding; else, where place says none, half of what a kernel covers on each side */
     bool no_bias;
     rp_placement place;
+    size_t extra[2]; /* of transposed ones: rows and columns more at the bottom and right, fewer than the stride */
 } rp_nn_conv;
-/* x [n, h, w, c] -> [n, oh, ow, filters]; of rp_nn_conv1d x [n, w, c]. */
+typedef struct rp_nn_conv3 { /* the same along depth, height, width */
+    size_t kernel[3];
+    size_t groups;
+    bool valid;
+    bool no_bias;
+    rp_placement3d place;
+    size_t extra[3];
+} rp_nn_conv3;
+/* x [n, h, w, c] -> [n, oh, ow, filters]; of rp_nn_conv1d x [n, w, c], of rp_nn_conv3d [n, d, h, w, c]. */
 RP_API rp_tensor rp_nn_conv2d(rp_nn *nn, const char *name, rp_tensor x, size_t filters, const rp_nn_conv *options);
 RP_API rp_tensor rp_nn_conv1d(rp_nn *nn, const char *name, rp_tensor x, size_t filters, const rp_nn_conv *options);
+RP_API rp_tensor rp_nn_conv3d(rp_nn *nn, const char *name, rp_tensor x, size_t filters, const rp_nn_conv3 *options);
+/* From small to large: weight [.., filters / groups, c]. With a stride of 2, a kernel of 4 and the padding that nobody
+ * asked for the size is doubled. */
+RP_API rp_tensor rp_nn_conv2d_transpose(rp_nn *nn, const char *name, rp_tensor x, size_t filters,
+                                        const rp_nn_conv *options);
+RP_API rp_tensor rp_nn_conv1d_transpose(rp_nn *nn, const char *name, rp_tensor x, size_t filters,
+                                        const rp_nn_conv *options);
+RP_API rp_tensor rp_nn_conv3d_transpose(rp_nn *nn, const char *name, rp_tensor x, size_t filters,
+                                        const rp_nn_conv3 *options);
 /* index [..] i32 or i64 below `rows` -> [.., width]: weight [rows, width]. */
 RP_API rp_tensor rp_nn_embedding(rp_nn *nn, const char *name, rp_tensor index, size_t rows, size_t width);
-/* Along the last axis, eps 1e-5: weight, bias. */
+/* index [bags, length] -> [bags, width]: the rows of each bag, reduced. */
+RP_API rp_tensor rp_nn_embedding_bag(rp_nn *nn, const char *name, rp_tensor index, size_t rows, size_t width,
+                                     rp_bag how);
+/* Along the last axis, eps 1e-5: weight, bias; rp_nn_rms_norm: weight alone, without the mean. */
 RP_API rp_tensor rp_nn_layer_norm(rp_nn *nn, const char *name, rp_tensor x);
+RP_API rp_tensor rp_nn_rms_norm(rp_nn *nn, const char *name, rp_tensor x, double eps);
+/* x [n, .., c]: over all positions of a sample and a group of neighbouring channels, or of one channel; eps 1e-5:
+ * weight, bias. */
+RP_API rp_tensor rp_nn_group_norm(rp_nn *nn, const char *name, rp_tensor x, size_t groups);
+RP_API rp_tensor rp_nn_instance_norm(rp_nn *nn, const char *name, rp_tensor x);
 /* Over all axes but the last, eps 1e-5: weight, bias; running_mean and running_var follow by a tenth in training steps
  * and take the batch's place in others. */
 RP_API rp_tensor rp_nn_batch_norm(rp_nn *nn, const char *name, rp_tensor x);
@@ -248,20 +292,58 @@ RP_API rp_tensor rp_nn_lstm(rp_nn *nn, const char *name, rp_tensor x, size_t hid
 RP_API rp_tensor rp_nn_gru(rp_nn *nn, const char *name, rp_tensor x, size_t hidden, rp_tensor *last);
 RP_API rp_tensor rp_nn_rnn(rp_nn *nn, const char *name, rp_tensor x, size_t hidden, rp_tensor *last);
 
+typedef enum rp_nn_cell { RP_NN_LSTM, RP_NN_GRU, RP_NN_TANH, RP_NN_RELU } rp_nn_cell;
+typedef struct rp_nn_recurrence {
+    rp_nn_cell cell;
+    size_t layers;  /* each on what the one before gives; 0: 1. At most 32 scans in all */
+    bool both;      /* a second scan of each layer from the last time to the first, beside it: *_reverse */
+    double dropout; /* between layers */
+    bool no_bias;
+    rp_tensor lengths;      /* i32 or i64 [n]: so many times of each row are there; behind them the state stays and the
+                               result      is 0. graph NULL: all */
+    rp_tensor start;        /* h before the first time [layers (2 if both), n, hidden]; graph NULL: zeros */
+    rp_tensor start_memory; /* of an LSTM */
+    rp_tensor *last, *last_memory; /* the last ones, in the same order; NULL: not wanted */
+} rp_nn_recurrence;
+/* x [n, times, in] -> [n, times, hidden], of both directions 2 hidden. Parameters are PyTorch's: weight_ih_l0,
+ * weight_hh_l0, bias_ih_l0, bias_hh_l0, weight_ih_l0_reverse, .., weight_ih_l1, .. options NULL: one LSTM. */
+RP_API rp_tensor rp_nn_recurrent(rp_nn *nn, const char *name, rp_tensor x, size_t hidden,
+                                 const rp_nn_recurrence *options);
+
 typedef struct rp_nn_attention {
     bool causal;             /* each time sees itself and those before it */
-    rp_tensor mask;          /* added to the scores [n, heads, times, times], broadcast; graph NULL: none */
+    rp_tensor mask;          /* stretches to [n, heads, times, times of what is seen]: bool, where it may be seen, or
+                                f32, added to the scores; graph NULL: none */
     double dropout;          /* of the weights */
-    size_t hidden;           /* rp_nn_transformer: width of its middle layer; 0: 4 times the width */
-    double residual_dropout; /* rp_nn_transformer: of what is added to x */
+    size_t hidden;           /* of transformers: width of the middle layer; 0: 4 times the width */
+    double residual_dropout; /* of transformers: of what is added to x */
+    double hidden_dropout;   /* of transformers: of the middle layer */
+    rp_tensor keys;          /* bool [n, times of what is seen]: which are there, others are padding; with it mask is
+                                bool, too. graph NULL: all */
+    size_t kv_heads;         /* heads of k and v, each of which serves as many of q in a row; 0: as many as of q */
+    size_t window;           /* each time sees those within window - 1 places; 0: all */
+    size_t each;             /* width of a head; 0: the width over the heads */
+    double scale;            /* of the scores; 0: 1 / sqrt(each) */
+    bool no_bias;            /* in no product of the layer, in transformers too */
+    bool norm_last;          /* of transformers: norm(x + f(x)), as torch.nn's default, instead of x + f(norm(x)) */
+    bool relu;               /* of transformers: in the place of gelu */
+    double rms;              /* of transformers: eps of RMS norms in the place of layer norms; 0: layer norms */
 } rp_nn_attention;
-/* Self-attention of x [n, times, width]: in_proj_weight [width, 3 width], in_proj_bias, out_proj. heads divide width.
- */
+/* Self-attention of x [n, times, width]: in_proj_weight [width, (heads + 2 kv_heads) each], in_proj_bias, out_proj
+ * [heads each, width]. heads divide width unless each is given, kv_heads divide heads. */
 RP_API rp_tensor rp_nn_self_attention(rp_nn *nn, const char *name, rp_tensor x, size_t heads,
                                       const rp_nn_attention *options);
+/* x asks, seen [n, times of its own, its width] answers: [n, times, width]. Parameters as above; where seen has another
+ * width than x q_proj_weight, k_proj_weight, v_proj_weight in the place of in_proj_weight, as torch.nn has them. */
+RP_API rp_tensor rp_nn_cross_attention(rp_nn *nn, const char *name, rp_tensor x, rp_tensor seen, size_t heads,
+                                       const rp_nn_attention *options);
 /* A block, norms first: x + self_attn(norm1(x)), then that + linear2(gelu(linear1(norm2(that)))). */
 RP_API rp_tensor rp_nn_transformer(rp_nn *nn, const char *name, rp_tensor x, size_t heads,
                                    const rp_nn_attention *options);
+/* A block that sees an encoder's output, too: as above with multihead_attn(norm2(x), seen) between the two, and norm3.
+ * cross (NULL: none) is of that attention, its masks and sizes; what transformers have beside it is of `options`. */
+RP_API rp_tensor rp_nn_decoder(rp_nn *nn, const char *name, rp_tensor x, rp_tensor seen, size_t heads,
+                               const rp_nn_attention *options, const rp_nn_attention *cross);
 
 /* ---- steps ---- */
 
@@ -307,15 +389,26 @@ RP_API rp_status rp_nn_apply(rp_nn *nn, rp_nn_forward *forward, void *self, cons
 #define rp_nn_mlp(...) RP_SITED(rp_nn_mlp, __VA_ARGS__)
 #define rp_nn_conv2d(...) RP_SITED(rp_nn_conv2d, __VA_ARGS__)
 #define rp_nn_conv1d(...) RP_SITED(rp_nn_conv1d, __VA_ARGS__)
+#define rp_nn_conv3d(...) RP_SITED(rp_nn_conv3d, __VA_ARGS__)
+#define rp_nn_conv2d_transpose(...) RP_SITED(rp_nn_conv2d_transpose, __VA_ARGS__)
+#define rp_nn_conv1d_transpose(...) RP_SITED(rp_nn_conv1d_transpose, __VA_ARGS__)
+#define rp_nn_conv3d_transpose(...) RP_SITED(rp_nn_conv3d_transpose, __VA_ARGS__)
 #define rp_nn_embedding(...) RP_SITED(rp_nn_embedding, __VA_ARGS__)
+#define rp_nn_embedding_bag(...) RP_SITED(rp_nn_embedding_bag, __VA_ARGS__)
 #define rp_nn_layer_norm(...) RP_SITED(rp_nn_layer_norm, __VA_ARGS__)
+#define rp_nn_rms_norm(...) RP_SITED(rp_nn_rms_norm, __VA_ARGS__)
+#define rp_nn_group_norm(...) RP_SITED(rp_nn_group_norm, __VA_ARGS__)
+#define rp_nn_instance_norm(...) RP_SITED(rp_nn_instance_norm, __VA_ARGS__)
 #define rp_nn_batch_norm(...) RP_SITED(rp_nn_batch_norm, __VA_ARGS__)
 #define rp_nn_dropout(...) RP_SITED(rp_nn_dropout, __VA_ARGS__)
 #define rp_nn_lstm(...) RP_SITED(rp_nn_lstm, __VA_ARGS__)
 #define rp_nn_gru(...) RP_SITED(rp_nn_gru, __VA_ARGS__)
 #define rp_nn_rnn(...) RP_SITED(rp_nn_rnn, __VA_ARGS__)
+#define rp_nn_recurrent(...) RP_SITED(rp_nn_recurrent, __VA_ARGS__)
 #define rp_nn_self_attention(...) RP_SITED(rp_nn_self_attention, __VA_ARGS__)
+#define rp_nn_cross_attention(...) RP_SITED(rp_nn_cross_attention, __VA_ARGS__)
 #define rp_nn_transformer(...) RP_SITED(rp_nn_transformer, __VA_ARGS__)
+#define rp_nn_decoder(...) RP_SITED(rp_nn_decoder, __VA_ARGS__)
 #endif
 
 #endif

@@ -42,11 +42,14 @@ typedef struct rp_nn_load_options {
  * then. */
 RP_API rp_status rp_nn_load(rp_nn *nn, const char *path, const rp_nn_load_options *options, rp_error *err);
 typedef struct rp_nn_save_options {
-    bool force; /* in the place of a file that is there */
-    bool torch; /* as PyTorch has them: what rp_nn_load with torch turns is turned back */
+    bool force;          /* in the place of a file that is there */
+    bool torch;          /* as PyTorch has them: what rp_nn_load with torch turns is turned back */
+    uint64_t file_bytes; /* path is an index (.json); beside it lie files of at most so many bytes of tensors, but one
+                            that is larger alone: m.safetensors.index.json names m-00001-of-00002.safetensors; 0: one
+                            file at path */
 } rp_nn_save_options;
-/* All parameters and buffers as they are now, f32, into one safetensors file; one tensor at a time is held. options may
- * be NULL. Errors: RP_EEXIST without force; RP_EIO. */
+/* All parameters and buffers as they are now, f32, as safetensors; one tensor at a time is held. An index is written
+ * last. options may be NULL. Errors: RP_EEXIST without force; RP_EIO. */
 RP_API rp_status rp_nn_save(rp_nn *nn, const char *path, const rp_nn_save_options *options, rp_error *err);
 
 #endif

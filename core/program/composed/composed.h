@@ -34,4 +34,8 @@ static inline double composed_greatest(rp_tensor x)
 /* The losses of elements or rows as the caller wants them. */
 rp_tensor composed_reduced(rp_tensor x, rp_reduction reduction);
 
+/* rp_muon; turned: of a matrix that lies the other way round than its rows and columns are counted. */
+rp_tensor composed_muon(rp_tensor p, rp_tensor *m, rp_tensor g, rp_tensor lr, double momentum, bool nesterov,
+                        double weight_decay, bool turned);
+
 #endif

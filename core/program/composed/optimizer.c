@@ -57,8 +57,13 @@ static rp_tensor orthogonal(rp_tensor x)
     return x;
 }
 
-rp_tensor rp_muon(rp_tensor p, rp_tensor *m, rp_tensor g, rp_tensor lr, double momentum, bool nesterov,
-                  double weight_decay)
+static double over(size_t a, size_t b)
+{
+    return a > b && b > 0 ? (double)a / (double)b : 1;
+}
+
+rp_tensor composed_muon(rp_tensor p, rp_tensor *m, rp_tensor g, rp_tensor lr, double momentum, bool nesterov,
+                        double weight_decay, bool turned)
 {
     const rp_type *type = rp_tensor_ok(p) ? rp_tensor_type(p) : NULL;
     rp_tensor d;
@@ -72,7 +77,7 @@ rp_tensor rp_muon(rp_tensor p, rp_tensor *m, rp_tensor g, rp_tensor lr, double m
         return rp_no_tensor();
     }
     tall = type->shape[0] > type->shape[1];
-    size = tall && type->shape[1] > 0 ? (double)type->shape[0] / (double)type->shape[1] : 1;
+    size = over(type->shape[turned ? 1 : 0], type->shape[turned ? 0 : 1]);
     *m = blend(*m, momentum, g, 1 - momentum);
     d = nesterov ? blend(*m, momentum, g, 1 - momentum) : *m;
     d = orthogonal(tall ? rp_transpose(d, NULL) : d);
@@ -82,4 +87,10 @@ rp_tensor rp_muon(rp_tensor p, rp_tensor *m, rp_tensor g, rp_tensor lr, double m
     if (weight_decay != 0)
         p = rp_mul(p, rp_add_scalar(rp_neg(rp_scale(lr, weight_decay)), 1));
     return rp_sub(p, d);
+}
+
+rp_tensor rp_muon(rp_tensor p, rp_tensor *m, rp_tensor g, rp_tensor lr, double momentum, bool nesterov,
+                  double weight_decay)
+{
+    return composed_muon(p, m, g, lr, momentum, nesterov, weight_decay, false);
 }

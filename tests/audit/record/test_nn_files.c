@@ -196,6 +196,49 @@ static void weights_go_to_a_file_and_come_back(void **state)
     rp_nn_free(loaded);
 }
 
+static size_t files_of_index(const char *base, size_t files)
+{
+    char path[128];
+    size_t there = 0;
+
+    for (size_t i = 0; i < files; i++) {
+        (void)snprintf(path, sizeof path, "%s-%05zu-of-%05zu.safetensors", base, i + 1, files);
+        there += remove(path) == 0;
+    }
+    return there;
+}
+
+/* mlp.0's weight, 16 x 5, is 320 bytes; with 400 a file there are four files. */
+static void weights_go_to_several_files_and_come_back(void **state)
+{
+    const rp_nn_save_options several = {.torch = true, .file_bytes = 400};
+    rp_nn *trained = model_new(model_of_images, false, 3), *loaded = model_new(model_of_images, false, 8);
+    rp_buffer text = {0};
+    rp_error err = {0};
+
+    (void)state;
+    train(trained, 3);
+    OK(rp_nn_save(trained, "nn.safetensors.index.json", &several, ERR));
+    OK(rp_nn_load(loaded, "nn.safetensors.index.json", &(rp_nn_load_options){.torch = true}, ERR));
+    assert_same(trained, loaded);
+    OK(rp_file_read("nn.safetensors.index.json", 1 << 20, &text, ERR));
+    rp_buffer_append(&text, "", 1);
+    assert_non_null(strstr((char *)text.data, "\"weight_map\":{\"conv1.weight\":\"nn-00001-of-00004.safetensors\""));
+    rp_buffer_free(&text);
+    rp_nn_free(loaded);
+    assert_int_equal(rp_nn_save(trained, "nn.safetensors.index.json", &several, &err), RP_EEXIST);
+    rp_nn_free(trained);
+    trained = model_new(model_of_images, false, 3);
+    (void)remove("nn.safetensors.index.json");
+    (void)remove("nn-00001-of-00004.safetensors"); /* the second is in the way: the first goes again */
+    assert_int_equal(rp_nn_save(trained, "nn.safetensors.index.json", &several, &err), RP_EEXIST);
+    rp_nn_free(trained);
+    assert_int_equal(files_of_index("nn", 4), 3);
+    trained = model_new(model_of_images, false, 3);
+    assert_int_equal(rp_nn_save(trained, "nn.safetensors", &several, &err), RP_EARG);
+    rp_nn_free(trained);
+}
+
 /* Turned and turned back; without being told, a file of turned weights does not fit. */
 static void weights_for_torch_come_back_too(void **state)
 {
@@ -353,6 +396,7 @@ static rp_status life(bool eager, rp_error *err)
     (void)rp_nn_train_step(nn, NULL, err);
     (void)rp_nn_evaluate(nn, NULL, NULL, 0, 9, NULL, err);
     (void)rp_nn_archive(nn, "nn.reprise", NULL, NULL, err);
+    (void)rp_nn_save(nn, "nn.index.json", &(rp_nn_save_options){.force = true, .file_bytes = 400}, err);
     status = rp_nn_save(nn, "nn.safetensors", &(rp_nn_save_options){.force = true, .torch = true}, err);
     rp_nn_free(nn);
     return status;
@@ -418,6 +462,7 @@ int main(void)
         cmocka_unit_test(checkpoints_parents_and_parts),
         cmocka_unit_test(an_archive_of_another_training_is_refused),
         cmocka_unit_test(weights_go_to_a_file_and_come_back),
+        cmocka_unit_test(weights_go_to_several_files_and_come_back),
         cmocka_unit_test(weights_for_torch_come_back_too),
         cmocka_unit_test(an_index_names_the_files_and_torch_weights_are_turned),
         cmocka_unit_test(files_that_do_not_fit_are_told),

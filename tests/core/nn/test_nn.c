@@ -531,6 +531,11 @@ typedef enum mistake {
     NO_TENSOR,
     HEADS_DO_NOT_DIVIDE,
     SHAPES_DO_NOT_FIT,
+    KV_HEADS_DO_NOT_DIVIDE,
+    OTHER_SEQUENCES,
+    OTHER_LENGTHS,
+    OTHER_START,
+    FILTERS_DO_NOT_DIVIDE,
     NOTHING_TO_TRAIN,
     NOT_FINITE
 } mistake;
@@ -564,6 +569,16 @@ static rp_tensor mistaken(rp_nn *nn, const rp_tensor *batch, void *self)
         return rp_nn_self_attention(nn, "attention", x, 4, NULL);
     case SHAPES_DO_NOT_FIT:
         return rp_nn_lstm(nn, "lstm", rp_mean(x, NULL, 0, false), 4, NULL);
+    case KV_HEADS_DO_NOT_DIVIDE:
+        return rp_nn_self_attention(nn, "attention", x, 3, &(rp_nn_attention){.kv_heads = 2});
+    case OTHER_SEQUENCES:
+        return rp_nn_cross_attention(nn, "cross", x, rp_sum(x, (int[]){0}, 1, true), 2, NULL);
+    case OTHER_LENGTHS:
+        return rp_nn_recurrent(nn, "gru", x, 4, &(rp_nn_recurrence){.lengths = x});
+    case OTHER_START:
+        return rp_nn_recurrent(nn, "gru", x, 4, &(rp_nn_recurrence){.start = x});
+    case FILTERS_DO_NOT_DIVIDE:
+        return rp_nn_conv1d_transpose(nn, "up", x, 4, &(rp_nn_conv){.groups = 3, .no_bias = true});
     case NOTHING_TO_TRAIN:
         return rp_mean(batch[0], NULL, 0, false);
     case NOT_FINITE:
@@ -595,6 +610,11 @@ static void mistakes_are_told_in_words_with_their_line(void **state)
         {NO_TENSOR, true, "rp_nn_layer_norm: norm: x is no tensor"},
         {HEADS_DO_NOT_DIVIDE, true, "whose width 4 heads divide, found f32[8,4,6]"},
         {SHAPES_DO_NOT_FIT, true, "rp_nn_lstm: lstm: expected x [n, times, in], found 0 axes"},
+        {KV_HEADS_DO_NOT_DIVIDE, true, "attention: kv_heads, 2, do not divide the 3 heads"},
+        {OTHER_SEQUENCES, true, "cross: 8 sequences ask, 1 are seen"},
+        {OTHER_LENGTHS, true, "gru: lengths: expected i32 or i64 [8], one of each row"},
+        {OTHER_START, true, "gru: states before the first time are [1, 8, 4]"},
+        {FILTERS_DO_NOT_DIVIDE, true, "up: 3 groups do not divide 4 filters"},
         {NOT_FINITE, false, "training step 1: the loss is no longer finite"},
     };
 
