@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Taking back what a call appended that failed: a graph's errors are sticky, which suits C, where the step is then over;
- * a binding raises an exception, and whoever catches it goes on with the same graph. */
+ * Taking back what a call appended that failed: a graph's errors are sticky, which suits C, where the step is then
+ * over; a binding raises an exception, and whoever catches it goes on with the same graph. */
 #include "base/handle.h"
 #include "core/program/graph.h"
 
@@ -56,7 +56,8 @@ rp_status rp_graph_retract(rp_graph *graph, size_t length, rp_error *err)
         return rp_no_handle(err, __func__, "graph");
     (void)rp_graph_status(graph, NULL); /* what was launched may still write to them */
     if (length > graph->program->n_instrs)
-        return rp_fail(err, RP_EARG, "the graph has %zu instructions, fewer than %zu", graph->program->n_instrs, length);
+        return rp_fail(err, RP_EARG, "the graph has %zu instructions, fewer than %zu", graph->program->n_instrs,
+                       length);
     first = first_value(graph->program, length);
     if (!only_theirs(graph->program, first))
         return rp_fail(err, RP_EARG,
