@@ -371,13 +371,33 @@ static rp_status append_region(rp_program *p, const rp_region *region, const uin
     return RP_OK;
 }
 
+/* What it counts in p->compared. */
+static uint64_t compared_by(const rp_region *r, size_t n_in, size_t n_out)
+{
+    return r->n_functions > 1 && n_in < SIZE_MAX / RP_PROGRAM_MAX_VALUES - n_out
+               ? (uint64_t)(r->n_functions - 1) * (n_in + n_out)
+               : 0;
+}
+
+void rp_program_cut(rp_program *p, size_t n_instrs)
+{
+    while (p->n_instrs > n_instrs) {
+        rp_instr *last = &p->instr[p->n_instrs - 1];
+
+        p->executed -= last->region ? rp_instr_executed(p, last) : 1;
+        if (last->region)
+            p->compared -= compared_by(last->region, last->n_in, (size_t)last->n_out);
+        p->n_values -= (size_t)last->n_out;
+        p->n_instrs--;
+        instr_free(last);
+    }
+}
+
 /* All functions of a region are compared with its operands and with each other, so a text of many regions that each
  * name many functions of many parameters would take more than the time of reading it. */
 static rp_status count_compared(rp_program *p, const rp_region *r, size_t n_in, size_t n_out, rp_error *err)
 {
-    const uint64_t compared = r->n_functions > 1 && n_in < SIZE_MAX / RP_PROGRAM_MAX_VALUES - n_out
-                                  ? (uint64_t)(r->n_functions - 1) * (n_in + n_out)
-                                  : 0;
+    const uint64_t compared = compared_by(r, n_in, n_out);
 
     if (compared > RP_COMPARED_MAX - p->compared)
         return rp_fail(err, RP_ESHAPE,

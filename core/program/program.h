@@ -84,6 +84,8 @@ rp_status rp_program_add_output(rp_program *p, rp_output_kind kind, const char *
  */
 rp_status rp_program_check_states(const rp_program *p, rp_error *err);
 void rp_program_clear(rp_program *p);
+/* Takes the last instructions away, so that n_instrs are left. Their values must be the last ones, and in no output. */
+void rp_program_cut(rp_program *p, size_t n_instrs);
 /* NULL when there is none; valid until the next is added. */
 const rp_input *rp_program_find_input(const rp_program *p, rp_input_kind kind, const char *name);
 const rp_input *rp_program_input_of(const rp_program *p, uint32_t value); /* NULL: an instruction makes it */

@@ -83,6 +83,14 @@ RP_API rp_status rp_op_infer(const char *op, const rp_attribute *attribute, size
 RP_API rp_status rp_graph_symbolic(rp_graph **out, rp_error *err);
 RP_API void rp_graph_discard(rp_graph *graph); /* NULL is fine */
 
+/* Instructions so far; 0 of no graph. */
+RP_API size_t rp_graph_length(const rp_graph *graph);
+/* Takes the instructions from the length-th on away, and the graph's error with them, as if the calls that appended
+ * them had not been made: for bindings, whose callers catch errors and go on. Of a run's step too. Handles of what is
+ * gone must not be used. Errors: RP_EARG where one of them is an output or is printed, or an input was declared behind
+ * them; the graph is then as it was. */
+RP_API rp_status rp_graph_retract(rp_graph *graph, size_t length, rp_error *err);
+
 /* The last of each are a function's: without names. */
 typedef enum rp_input_kind { RP_INPUT_STATE, RP_INPUT_DATA, RP_INPUT_FEED, RP_INPUT_PARAMETER } rp_input_kind;
 typedef enum rp_output_kind { RP_OUTPUT_STATE, RP_OUTPUT_RESULT, RP_OUTPUT_VALUE } rp_output_kind;

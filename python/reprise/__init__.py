@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Deterministic, replayable machine learning for audit: tensors, programs, runs and their archives."""
+from .core import *
+from .core import __all__ as __all__
+from .gradient import grad, value_and_grad, vjp
+from .recording import record
+from . import ops
+
+__version__ = "0.1.0"
+__all__ = [*__all__, "grad", "value_and_grad", "vjp", "record", "ops"]
