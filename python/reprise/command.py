@@ -208,8 +208,11 @@ def inputs() -> Iterator[Inputs]:
 
 
 def arguments(words: Sequence[str], operands: Sequence[str], options: Mapping[str, Any]) -> list[str]:
-    """The argument list: no shell reads it, and operands stand behind `--`, so that none is taken for an option."""
+    """The argument list: no shell reads it, and no operand can be taken for an option."""
     given = option_words(options)
+    if list(words) in (["compare"], ["inventory"]):  # any number of operands: they come first
+        paths = [f"./{o}" if o.startswith("-") else o for o in operands]
+        return [executable(), *words, *paths, "--json", *given]
     return [executable(), *words, "--json", *given, *(["--", *operands] if operands else [])]
 
 
