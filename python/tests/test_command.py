@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command as functions: results, errors, inputs that are objects, and that nothing given is taken for an option."""
+import importlib.util
+import os
+import pickle
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+from pathlib import Path
+
+import numpy as np
+
+from reprise import command, command_calls as calls, tables
+from reprise.command import CommandError
+
+ROOT = Path(__file__).resolve().parents[2]
+COLUMNS = {"age": [20.5, 31.25, None, 44.0] * 12, "city": ["Ulm", "Bonn, Rhein", 'a "b"', "Köln"] * 12,
+           "bad": ["no", "yes", "no", "no"] * 12}
+
+
+def has(module):
+    return importlib.util.find_spec(module) is not None
+
+
+def recipe(table=COLUMNS, seed=1):
+    return {"reprise": 1, "seed": seed, "data": {"csv": table, "target": "bad", "positive": "yes"},
+            "model": {"hidden": [3]}, "train": {"epochs": 2, "optimizer": {"lr": 0.01}}}
+
+
+class Folder(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.folder.name)
+
+
+class Functions(Folder):
+    def test_written_files_are_what_the_commands_tables_say(self):
+        done = subprocess.run([sys.executable, ROOT / "scripts" / "python-commands.py", command.executable(), "check"],
+                              capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
+
+    def test_a_run_from_objects_is_the_run_from_files(self):
+        tables.write_csv(COLUMNS, "t.csv")
+        Path("r.yaml").write_text(command.canonical(recipe("t.csv")))
+        mine = calls.run(recipe(), out="a.reprise")
+        its = subprocess.run([command.executable(), "run", "r.yaml", "-o", "b.reprise"], capture_output=True)
+        self.assertEqual(its.returncode, 0)
+        self.assertEqual(mine.archive_id, calls.verify("b.reprise", allow_unsigned=True).archive_id)
+        self.assertTrue(calls.diff("a.reprise", "b.reprise").same)
+        self.assertEqual(Path("a.reprise").read_bytes()[:4096], Path("b.reprise").read_bytes()[:4096])
+
+    def test_a_run_is_signed_checked_replayed_and_decided_on(self):
+        key = calls.keygen("me")
+        run = calls.run(recipe(), out="a.reprise", key=key.private)
+        self.assertEqual(run.key_id, key.key_id)
+        self.assertTrue(run.signed)
+        self.assertEqual(run.json["archive_id"], run.archive_id)
+        self.assertTrue(calls.verify("a.reprise", trust=["me.pub.pem"]).verified)
+        self.assertTrue(calls.replay("a.reprise", trust="me.pub.pem", threads=1, isa="ref").identical)
+        calls.approve("a.reprise", role="validator", decision="approve", reason="--force", key="me.pem",
+                      trust="me.pub.pem")
+        self.assertIn("approve", str(calls.verify("a.reprise", trust="me.pub.pem").statements))
+        scores = calls.predict("a.reprise", csv=COLUMNS, out="p.csv")
+        self.assertEqual(scores.rows, 48)
+        calls.report("a.reprise", out="a.html", trust="me.pub.pem")
+        self.assertIn(b"<html", Path("a.html").read_bytes())
+        self.assertEqual(calls.log.init("log", origin="example.com/m", key="me.pem").key_id, key.key_id)
+        self.assertTrue(calls.log.add("log", "a.reprise", key="me.pem").added)
+        self.assertEqual(calls.log.list("log").size, 1)
+        self.assertEqual(len(calls.compare("a.reprise", "a.reprise").runs), 2)
+        self.assertEqual(calls.inspect_step("a.reprise", step=1).step, 1)
+        self.assertEqual(calls.data(COLUMNS).rows, 48)
+        self.assertTrue(calls.validate("a.reprise", csv=COLUMNS, trust="me.pub.pem").statement)
+        self.assertTrue(calls.monitor("a.reprise", csv=COLUMNS, trust="me.pub.pem").statement)
+
+    def test_a_policy_is_a_dict_and_a_clause_that_is_not_met_is_a_result(self):
+        calls.keygen("me")
+        calls.run(recipe(), out="a.reprise", key="me.pem")
+        policy = {"policy": 1, "name": "x", "groups": {"builders": ["me.pub.pem"]}, "builder": {"of": "builders"}}
+        self.assertTrue(command.policy("a.reprise", policy)["met"])
+        policy["replay"] = {"mode": "full", "by": "builders"}
+        found = calls.verify("a.reprise", policy=policy)
+        self.assertEqual((found.exit, found.policy["met"]), (4, False))
+
+    def test_an_error_says_code_exit_and_line(self):
+        with self.assertRaises(CommandError) as caught:
+            calls.verify("nothing.reprise", allow_unsigned=True)
+        e = caught.exception
+        self.assertEqual((e.code, e.exit, e.difference), ("RP_EIO", 1, None))
+        self.assertIn("nothing.reprise", e.message)
+        again = pickle.loads(pickle.dumps(e))
+        self.assertEqual((again.code, again.message, again.command), (e.code, e.message, e.command))
+        calls.run(recipe(), out="a.reprise")
+        data = bytearray(Path("a.reprise").read_bytes())
+        data[data.index(b"Bonn")] ^= 1
+        Path("a.reprise").write_bytes(data)
+        with self.assertRaises(CommandError) as caught:
+            calls.verify("a.reprise", allow_unsigned=True)
+        self.assertEqual((caught.exception.code, caught.exception.exit), ("RP_EHASH", 4))
+        self.assertIn("data/raw.csv", caught.exception.message)
+
+    def test_no_value_and_no_path_is_taken_for_an_option(self):
+        for path in ("--help", "-o", "--allow-unsigned"):
+            with self.assertRaises(CommandError) as caught:
+                calls.verify(path, allow_unsigned=True)
+            self.assertEqual(caught.exception.code, "RP_EIO")
+        calls.keygen("--name")
+        self.assertTrue(Path("--name.pem").exists())
+        with self.assertRaises(ValueError):
+            calls.verify("a\0b")
+        with self.assertRaises(TypeError):
+            calls.run(recipe(), out="a.reprise", threads=[None])
+        with self.assertRaises(TypeError):
+            calls.run(recipe(), no_such_option=1)
+        self.assertEqual(os.listdir(), [n for n in os.listdir() if n.startswith("--name")])
+
+    def test_a_key_twice_or_a_real_that_is_none_is_refused_before_a_process(self):
+        with self.assertRaises(ValueError):
+            calls.run(dict(recipe(), seed=float("nan")), out="a.reprise")
+
+    def test_other_threads_go_on_while_it_computes(self):
+        counts = []
+        stop = threading.Event()
+
+        def count():
+            while not stop.wait(0.001):
+                counts.append(time.perf_counter())
+        thread = threading.Thread(target=count, daemon=True)
+        thread.start()
+        try:
+            calls.run(dict(recipe(), train={"epochs": 200}), out="a.reprise", threads=1)
+        finally:
+            stop.set()
+            thread.join()
+        self.assertGreater(len(counts), 10)
+
+    @unittest.skipUnless(has("tqdm"), "tqdm is not installed")
+    def test_a_bar_is_drawn_and_the_result_is_the_same(self):
+        seen = []
+        bar = type("Bar", (), {"__init__": lambda s, total, desc, leave: setattr(s, "total", total) or setattr(s, "n", 0),
+                               "update": lambda s, k: (setattr(s, "n", s.n + k), seen.append((s.n, s.total))),
+                               "set_postfix": lambda s, **k: None, "close": lambda s: None})
+        import tqdm.auto
+        old, tqdm.auto.tqdm = tqdm.auto.tqdm, bar
+        self.addCleanup(setattr, tqdm.auto, "tqdm", old)
+        long = dict(recipe(), train={"epochs": 400, "batch": 2})
+        run = calls.run(long, out="a.reprise", progress=True, threads=1)
+        self.assertEqual(run.archive_id, calls.run(long, out="b.reprise", progress=False).archive_id)
+        self.assertTrue(seen and all(0 < n <= t for n, t in seen))
+        with self.assertRaises(CommandError):
+            calls.run(long, out="a.reprise", progress=True)
+
+
+class Tables(Folder):
+    def written(self, table):
+        tables.write_csv(table, "w.csv")
+        return Path("w.csv").read_text()
+
+    def test_cells_read_back_as_the_same_numbers(self):
+        values = [0.1, 1e-320, 1.7976931348623157e308, -0.0, 3.0, 12345678.9]
+        text = self.written({"x": values, "f": np.array(values, np.float64), "s": np.float32([0.1, 1, 2, 3, 4, 5])})
+        rows = [line.split(",") for line in text.splitlines()[1:]]
+        self.assertEqual([float(r[0]) for r in rows], values)
+        self.assertEqual([r[0] for r in rows], [r[1] for r in rows])
+        self.assertEqual(rows[0][2], "0.1")
+
+    def test_what_is_missing_is_an_empty_cell_and_infinity_is_refused(self):
+        self.assertEqual(self.written({"x": [None, float("nan"), 1]}), 'x\n""\n""\n1\n')
+        with self.assertRaises(ValueError):
+            self.written({"x": [float("inf")]})
+        with self.assertRaises(ValueError):
+            self.written({"x": [1], "y": [1, 2]})
+        for bad in ({"x": [b"bytes"]}, {"x": [[1]]}, {"x": [1j]}, 7, object()):
+            with self.assertRaises(TypeError):
+                self.written(bad)
+
+    def test_arrays_records_and_cursors(self):
+        self.assertEqual(self.written(np.array([[1, 2], [3, 4]])), "x0,x1\n1,2\n3,4\n")
+        records = np.array([(1, 0.5)], dtype=[("a", "i4"), ("b", "f4")])
+        self.assertEqual(self.written(records), "a,b\n1,0.5\n")
+        base = sqlite3.connect(":memory:")
+        base.execute("create table t (a integer, b text)")
+        base.executemany("insert into t values (?, ?)", [(1, "x"), (None, "y,z")])
+        self.assertEqual(self.written(base.execute("select a, b from t order by b")), 'a,b\n1,x\n,"y,z"\n')
+        base.close()
+
+    @unittest.skipUnless(has("pandas"), "pandas is not installed")
+    def test_pandas_gives_the_same_text(self):
+        import pandas
+        frame = pandas.DataFrame({**COLUMNS, "age": pandas.array(COLUMNS["age"], dtype="Float64")})
+        self.assertEqual(self.written(frame), self.written(COLUMNS))
+        day = pandas.DataFrame({"d": pandas.to_datetime(["2026-01-02", None])})
+        self.assertEqual(self.written(day), 'd\n2026-01-02\n""\n')
+
+    @unittest.skipUnless(has("pyarrow"), "pyarrow is not installed")
+    def test_arrow_and_parquet_give_the_same_text(self):
+        import pyarrow
+        import pyarrow.parquet
+        table = pyarrow.table(COLUMNS)
+        self.assertEqual(self.written(table), self.written(COLUMNS))
+        pyarrow.parquet.write_table(table, "t.parquet")
+        self.assertEqual(self.written("t.parquet"), self.written(COLUMNS))
+        self.assertEqual(self.written(pyarrow.table({"s": pyarrow.array([0.1], pyarrow.float32())})), "s\n0.1\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
