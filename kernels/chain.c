@@ -10,6 +10,7 @@
 #include "kernels/chain_plan.h"
 
 enum { SCRATCH = 16384, LINE = 64, AHEAD = 1 << 18, SPREAD_ROOM = RP_CHAIN_BLOCK + RP_SPREAD_PERIOD };
+enum { WIDER = 4 /* without scratch a block is only what a thread takes at a time */ };
 
 _Static_assert(RP_CHAIN_SLOTS *LINE * sizeof(double) <= SCRATCH, "the shortest blocks fit");
 
@@ -24,6 +25,7 @@ typedef struct job {
     rp_chain_plan plan;
     const rp_kernel_table *table;
     size_t block; /* elements */
+    size_t wide;  /* of a block of which all steps run in registers: fewer pieces of scratch, so more; 0: none does */
     ahead ahead[RP_CHAIN_VIEWS];
     size_t n_ahead;
 } job;
@@ -69,6 +71,15 @@ static void fetch(const job *j, size_t first, size_t last, size_t at, size_t n, 
             __builtin_prefetch(j->ahead[i].data + byte, 0, 2);
 }
 
+/* Registers alone have no time to spare for a block ahead: there the memory is asked a little ahead, all along. */
+static void stream_ahead(const job *j, rp_fused *fused, size_t first)
+{
+    for (size_t i = 0; i < j->n_ahead && fused->n_streams < RP_FUSED_STREAMS; i++) {
+        fused->stream[fused->n_streams].x = j->ahead[i].data + first * j->ahead[i].size;
+        fused->stream[fused->n_streams++].size = j->ahead[i].size;
+    }
+}
+
 /* Steps from k that belong together, for elements [first, last): whole parts in registers, the rest by kernels. The
  * next block ends at `next`. */
 static void run_group(const job *j, const rp_view *view, size_t k, size_t first, size_t last, size_t next)
@@ -77,10 +88,15 @@ static void run_group(const job *j, const rp_view *view, size_t k, size_t first,
     size_t done = first;
 
     if (end > k + 1) {
-        const rp_fused fused = rp_chain_fused(&j->plan, view, k, first);
         const size_t parts = (last - first) / RP_FUSED_ELEMENTS;
+        rp_fused fused;
 
-        for (size_t i = 0; i < parts; i++) {
+        rp_chain_fused(&fused, &j->plan, view, k, first);
+        if (j->wide) {
+            stream_ahead(j, &fused, first);
+            j->table->fused(&fused, 0, parts * RP_FUSED_ELEMENTS);
+        }
+        for (size_t i = 0; i < parts && !j->wide; i++) {
             fetch(j, begin, next, k * parts + (end - k) * i, end - k, steps * parts);
             j->table->fused(&fused, i * RP_FUSED_ELEMENTS, (i + 1) * RP_FUSED_ELEMENTS);
         }
@@ -109,40 +125,73 @@ static void spread_block(const job *j, rp_spread *spread, char *memory, rp_view 
         }
 }
 
-/* Blocks [begin, end). Views are the thread's own, as the places in its scratch are. */
+/* What a thread runs blocks with: its own views, as the places in its scratch are. */
+typedef struct worker {
+    const job *j;
+    char *scratch, *memory;
+    rp_view view[RP_CHAIN_VIEWS];
+    rp_spread spread[RP_CHAIN_SPREADS];
+} worker;
+
+static const char *place_scratch(worker *w, size_t i, size_t first, bool wide)
+{
+    const rp_chain *chain = w->j->chain;
+    const size_t slot = chain->scratch[i].slot, place = wide ? w->j->plan.compact[slot] : slot;
+    char *at = w->scratch + place * chain->size * (wide ? w->j->wide : w->j->block);
+    rp_view *v = &w->view[chain->scratch[i].view];
+
+    v->data = element_zero(at, first, rp_dtype_size(v->dtype));
+    return at;
+}
+
+static void stream_block(const worker *w, size_t i, const char *at, size_t first, size_t last)
+{
+    const rp_chain_scratch *s = &w->j->chain->scratch[i];
+    const size_t size = rp_dtype_size(w->view[s->view].dtype), count = last - first;
+    const size_t done = rp_chain_past(&w->j->plan, s->view) ? count - count % RP_FUSED_ELEMENTS : 0;
+
+    stream((char *)s->stream + (first + done) * size, at + done * size, (count - done) * size);
+}
+
+/* Elements [first, last), with those to `next` to come. */
+static void run_block(worker *w, size_t first, size_t last, size_t next, bool wide)
+{
+    const rp_chain *chain = w->j->chain;
+    const char *at[RP_CHAIN_VIEWS];
+
+    for (size_t i = 0; i < chain->n_scratch; i++)
+        at[i] = place_scratch(w, i, first, wide);
+    spread_block(w->j, w->spread, w->memory, w->view, first, last);
+    for (size_t k = 0; k < chain->n_steps; k = w->j->plan.end[k])
+        run_group(w->j, w->view, k, first, last, next);
+    for (size_t i = 0; i < chain->n_scratch; i++)
+        if (chain->scratch[i].stream != NULL)
+            stream_block(w, i, at[i], first, last);
+}
+
+static size_t least_of(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Blocks [begin, end). Of wide blocks the last one's last elements are no whole part: they run as others do. */
 static void run_blocks(void *arg, size_t begin, size_t end)
 {
     const job *j = arg;
-    const rp_chain *chain = j->chain;
+    const size_t count = j->chain->count, block = j->wide ? j->wide : j->block, most = least_of(end * block, count);
+    const size_t whole = j->wide ? most - most % RP_FUSED_ELEMENTS : most;
     _Alignas(LINE) char scratch[SCRATCH], memory[RP_CHAIN_SPREADS * SPREAD_ROOM * sizeof(double)];
-    rp_view view[RP_CHAIN_VIEWS];
-    rp_spread spread[RP_CHAIN_SPREADS];
+    worker w = {.j = j, .scratch = scratch, .memory = memory};
 
-    memcpy(view, j->plan.view, chain->n_views * sizeof *view);
-    memcpy(spread, j->plan.spread, j->plan.n_spreads * sizeof *spread);
-    for (size_t b = begin; b < end; b++) {
-        const size_t first = b * j->block, left = chain->count - first;
-        const size_t last = first + (left < j->block ? left : j->block), more = chain->count - last;
-        const size_t next = b + 1 < end ? last + (more < j->block ? more : j->block) : last;
-
-        for (size_t i = 0; i < chain->n_scratch; i++) {
-            rp_view *v = &view[chain->scratch[i].view];
-
-            v->data =
-                element_zero(scratch + chain->scratch[i].slot * chain->size * j->block, first, rp_dtype_size(v->dtype));
-        }
-        spread_block(j, spread, memory, view, first, last);
-        for (size_t k = 0; k < chain->n_steps; k = j->plan.end[k])
-            run_group(j, view, k, first, last, next);
-        for (size_t i = 0; i < chain->n_scratch; i++)
-            if (chain->scratch[i].stream != NULL) {
-                const size_t size = rp_dtype_size(view[chain->scratch[i].view].dtype), count = last - first;
-                const size_t done =
-                    rp_chain_past(&j->plan, chain->scratch[i].view) ? count - count % RP_FUSED_ELEMENTS : 0;
-
-                stream((char *)chain->scratch[i].stream + (first + done) * size,
-                       scratch + chain->scratch[i].slot * chain->size * j->block + done * size, (count - done) * size);
-            }
+    memcpy(w.view, j->plan.view, j->chain->n_views * sizeof *w.view);
+    memcpy(w.spread, j->plan.spread, j->plan.n_spreads * sizeof *w.spread);
+    for (size_t first = begin * block, last; first < whole; first = last) {
+        last = least_of(first + block, whole);
+        run_block(&w, first, last, least_of(last + block, whole), j->wide != 0);
+    }
+    for (size_t first = whole, last; first < most; first = last) {
+        last = least_of(first + j->block, most);
+        run_block(&w, first, last, last, false);
     }
 #if defined(__SSE2__)
     _mm_sfence();
@@ -150,9 +199,9 @@ static void run_blocks(void *arg, size_t begin, size_t end)
 }
 
 /* Blocks are whole cache lines of every type, and their pieces of scratch fit. */
-static size_t block_of(const rp_chain *chain, const rp_chain_plan *plan)
+static size_t block_of(const rp_chain *chain, const rp_chain_plan *plan, size_t slots)
 {
-    const size_t bytes = chain->slots * chain->size + plan->n_spreads * plan->spread_size;
+    const size_t bytes = slots * chain->size + plan->n_spreads * plan->spread_size;
     size_t block = bytes ? SCRATCH / bytes / LINE * LINE : RP_CHAIN_BLOCK;
 
     if (block > RP_FUSED_ELEMENTS)
@@ -182,11 +231,13 @@ static void find_ahead(job *j)
 void rp_chain_run(const rp_chain *chain, const rp_kernel_table *table, rp_pool *pool, size_t least)
 {
     job j = {.chain = chain, .table = table};
-    size_t cost = 0, blocks;
+    size_t cost = 0, block, blocks;
 
     rp_chain_plan_make(&j.plan, chain, table->fused != NULL);
-    j.block = block_of(chain, &j.plan);
-    blocks = (chain->count + j.block - 1) / j.block;
+    j.block = block = block_of(chain, &j.plan, chain->slots);
+    if (j.plan.end[0] == chain->n_steps && chain->n_steps > 1)
+        j.wide = block = block_of(chain, &j.plan, j.plan.n_compact) * (j.plan.n_compact + j.plan.n_spreads ? 1 : WIDER);
+    blocks = (chain->count + block - 1) / block;
     for (size_t k = 0; k < chain->n_steps; k++) {
         const rp_kernel_args args = args_of(&chain->step[k], chain->view);
 
@@ -194,7 +245,7 @@ void rp_chain_run(const rp_chain *chain, const rp_kernel_table *table, rp_pool *
     }
     if (chain->count >= AHEAD)
         find_ahead(&j);
-    cost = cost ? cost * j.block : 1;
+    cost = cost ? cost * block : 1;
     if (pool == NULL)
         run_blocks(&j, 0, blocks);
     else

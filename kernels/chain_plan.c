@@ -95,12 +95,39 @@ bool rp_chain_past(const rp_chain_plan *plan, size_t view)
     return false;
 }
 
+static void keep_slot(rp_chain_plan *plan, bool *kept, size_t view)
+{
+    const size_t slot = view == RP_CHAIN_VIEWS ? RP_CHAIN_SLOTS : plan->slot[view];
+
+    if (slot == RP_CHAIN_SLOTS || kept[slot])
+        return;
+    kept[slot] = true;
+    plan->compact[slot] = plan->n_compact++;
+}
+
+/* The slots that steps in registers read or store, as if there were no others. */
+static void make_compact(rp_chain_plan *plan)
+{
+    const rp_chain *chain = plan->chain;
+    bool kept[RP_CHAIN_SLOTS] = {false};
+
+    for (size_t i = 0; i < plan->begin[chain->n_steps]; i++) {
+        keep_slot(plan, kept, plan->part[i].x);
+        keep_slot(plan, kept, plan->part[i].store);
+    }
+    for (size_t i = 0; i < chain->n_scratch; i++)
+        if (chain->scratch[i].stream != NULL)
+            keep_slot(plan, kept, chain->scratch[i].view);
+}
+
 void rp_chain_plan_make(rp_chain_plan *plan, const rp_chain *chain, bool fuse)
 {
     bool flat[RP_CHAIN_STEPS];
 
     plan->chain = chain;
     plan->n_spreads = plan->spread_size = 0;
+    plan->n_compact = 0;
+    memset(plan->compact, 0, sizeof plan->compact);
     memset(plan->spread_of, -1, sizeof plan->spread_of);
     memcpy(plan->view, chain->view, chain->n_views * sizeof *plan->view);
     for (size_t v = 0; v < chain->n_views; v++)
@@ -116,6 +143,8 @@ void rp_chain_plan_make(rp_chain_plan *plan, const rp_chain *chain, bool fuse)
         if (fuse)
             rp_chain_registers_plan(plan, k, flat);
     }
+    if (chain->n_steps > 1 && plan->end[0] == chain->n_steps)
+        make_compact(plan);
 }
 
 /* Address arithmetic in integers, as element 0 may lie before a scratch. */
@@ -124,14 +153,13 @@ static void *element(const rp_view *view, size_t i)
     return (void *)((uintptr_t)view->data + i * (size_t)view->stride[0] * rp_dtype_size(view->dtype));
 }
 
-rp_fused rp_chain_fused(const rp_chain_plan *plan, const rp_view *view, size_t k, size_t first)
+void rp_chain_fused(rp_fused *fused, const rp_chain_plan *plan, const rp_view *view, size_t k, size_t first)
 {
-    rp_fused fused;
-
-    fused.n = plan->begin[plan->end[k]] - plan->begin[k];
-    for (size_t i = 0; i < fused.n; i++) {
+    fused->n = plan->begin[plan->end[k]] - plan->begin[k];
+    fused->n_streams = 0;
+    for (size_t i = 0; i < fused->n; i++) {
         const rp_chain_part *part = &plan->part[plan->begin[k] + i];
-        rp_fused_step *step = &fused.step[i];
+        rp_fused_step *step = &fused->step[i];
 
         *step = (rp_fused_step){.code = part->code, .mask = part->mask, .a = part->a, .b = part->b};
         memcpy(step->attr, part->attr, sizeof step->attr);
@@ -144,5 +172,4 @@ rp_fused rp_chain_fused(const rp_chain_plan *plan, const rp_view *view, size_t k
         else if (part->store != RP_CHAIN_VIEWS)
             step->store = element(&view[part->store], first);
     }
-    return fused;
 }

@@ -29,14 +29,16 @@ typedef struct rp_chain_plan {
     signed char spread_of[RP_CHAIN_VIEWS]; /* of each view: which it is; -1: none */
     rp_view view[RP_CHAIN_VIEWS];          /* the chain's, as vectors where that is the same */
     size_t slot[RP_CHAIN_VIEWS];           /* of the scratch, that the view is in; RP_CHAIN_SLOTS: none */
-    size_t end[RP_CHAIN_STEPS];            /* steps [k, end[k]) run together, in registers if they are several: */
-    size_t begin[RP_CHAIN_STEPS + 1];      /* parts [begin[k], begin[end[k]]) */
+    size_t compact[RP_CHAIN_SLOTS];        /* where all steps run in registers: what is stored of each slot */
+    size_t n_compact;
+    size_t end[RP_CHAIN_STEPS];       /* steps [k, end[k]) run together, in registers if they are several: */
+    size_t begin[RP_CHAIN_STEPS + 1]; /* parts [begin[k], begin[end[k]]) */
     rp_chain_part part[RP_FUSED_STEPS];
 } rp_chain_plan;
 
 void rp_chain_plan_make(rp_chain_plan *plan, const rp_chain *chain, bool fuse);
 /* The steps from k for elements from `first`; element 0 of view[v] is, or would be, at its data. */
-rp_fused rp_chain_fused(const rp_chain_plan *plan, const rp_view *view, size_t k, size_t first);
+void rp_chain_fused(rp_fused *fused, const rp_chain_plan *plan, const rp_view *view, size_t k, size_t first);
 /* Whether the steps in registers store output `view` past the caches: whole multiples of RP_FUSED_ELEMENTS of it. */
 bool rp_chain_past(const rp_chain_plan *plan, size_t view);
 bool rp_chain_whole(const rp_view *view, size_t count);

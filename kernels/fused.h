@@ -13,7 +13,8 @@
 enum {
     RP_FUSED_STEPS = 48,     /* three for each step of a chain */
     RP_FUSED_ELEMENTS = 256, /* a multiple of what is computed at a time */
-    RP_FUSED_MASKS = 4
+    RP_FUSED_MASKS = 4,
+    RP_FUSED_STREAMS = 8 /* operands that are fetched ahead, at most */
 };
 
 /* What a step does with the value y, another operand x, and mask m. */
@@ -73,8 +74,12 @@ typedef struct rp_fused_step {
 
 /* rp_fused_run takes elements from and up to multiples of RP_FUSED_ELEMENTS. A store may be where an operand is. */
 struct rp_fused {
-    size_t n;
+    size_t n, n_streams;
     rp_fused_step step[RP_FUSED_STEPS];
+    struct {
+        const void *x; /* an operand, read in order from memory that no near cache holds: fetched a little ahead */
+        size_t size;   /* of an element */
+    } stream[RP_FUSED_STREAMS];
 };
 
 #endif

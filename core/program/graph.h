@@ -58,6 +58,8 @@ struct rp_graph {
     bool swept;     /* gradients were asked for in this step */
     uint32_t *late; /* instructions of the updates, in order; those that were executed meanwhile too */
     size_t n_late, cap_late;
+    unsigned calls;    /* around what is appended now that are written in others (core/program/tape_chain.c) */
+    size_t call_first; /* the first instruction of the outermost of them */
     rp_graph_regions regions;
     const rp_graph_watch *watch; /* borrowed; NULL: nobody */
     size_t marked;               /* instructions before it have their marks, as far as they get any */
@@ -125,6 +127,15 @@ static inline bool rp_graph_is_late(const rp_graph *graph, uint32_t value)
 {
     return graph->defers && !graph->view[value].data;
 }
+/* A call that is written in others begins, on the graph of its first operand, and has come to its result: on a run's
+ * graph its large elementwise instructions wait for each other in between, and run as one chain. NULL: they do not. */
+rp_graph *rp_graph_call_begins(rp_tensor x);
+rp_tensor rp_graph_call_ends(rp_graph *graph, rp_tensor y);
+bool rp_graph_may_wait(const rp_graph *graph, const rp_instr *instr);
+/* Makes the late value and what it waits for, if that is a chain. */
+rp_status rp_graph_make_together(rp_graph *graph, uint32_t value, bool *made);
+/* Memory for a value that is made now. */
+rp_status rp_graph_allocate(rp_graph *graph, uint32_t value);
 /* Makes it now. */
 rp_status rp_graph_make(rp_graph *graph, uint32_t value);
 /* Of a run's graph: the value's memory goes, with that of no other one, unless it is pinned. What reads it nevertheless

@@ -50,7 +50,7 @@ static void lie_in(rp_graph *graph, uint32_t value, uint32_t owner)
         graph->memory[owner].users++;
 }
 
-static rp_status allocate(rp_graph *graph, uint32_t value)
+rp_status rp_graph_allocate(rp_graph *graph, uint32_t value)
 {
     const rp_type *type = &graph->program->value[value];
     rp_cached **piece = &graph->memory[value].piece;
@@ -77,7 +77,7 @@ static rp_status execute_alias(rp_graph *graph, const rp_instr *instr)
         graph->view[instr->out[0]] = out;
         return RP_OK;
     }
-    status = allocate(graph, instr->out[0]);
+    status = rp_graph_allocate(graph, instr->out[0]);
     if (status != RP_OK)
         return status;
     out = graph->view[instr->out[0]];
@@ -94,7 +94,7 @@ static rp_status execute_kernel(rp_graph *graph, const rp_instr *instr)
     if (!in)
         return rp_no_memory(&graph->error);
     for (int i = 0; i < instr->n_out && status == RP_OK; i++) {
-        status = allocate(graph, instr->out[i]);
+        status = rp_graph_allocate(graph, instr->out[i]);
         if (status == RP_OK)
             out[i] = graph->view[instr->out[i]];
     }
@@ -123,7 +123,7 @@ static rp_status execute_region(rp_graph *graph, const rp_instr *instr)
     for (size_t i = 0; i < instr->n_in && status == RP_OK; i++)
         view[i] = graph->view[instr->in[i]];
     for (int i = 0; i < instr->n_out && status == RP_OK; i++) {
-        status = allocate(graph, instr->out[i]);
+        status = rp_graph_allocate(graph, instr->out[i]);
         if (status == RP_OK)
             out[i] = graph->view[instr->out[i]];
     }
@@ -183,8 +183,11 @@ rp_status rp_graph_make(rp_graph *graph, uint32_t value)
     const rp_program *p = graph->program;
     uint32_t few[32] = {p->maker[value]}, *stack = few;
     size_t n = 1, room = sizeof few / sizeof *few;
-    rp_status status = RP_OK;
+    bool together = false;
+    rp_status status = graph->calls > 0 ? rp_graph_make_together(graph, value, &together) : RP_OK;
 
+    if (together)
+        return status;
     while (n > 0 && status == RP_OK) {
         const rp_instr *instr = &p->instr[stack[n - 1]];
         const size_t i = first_late(graph, instr);
@@ -317,7 +320,10 @@ void rp_graph_execute_last(rp_graph *graph)
         return;
     if (graph->defers)
         note_tape(graph, instr);
-    graph->status = is_update(graph, instr) ? defer(graph, instr) : rp_graph_execute(graph, instr);
+    if (is_update(graph, instr))
+        graph->status = defer(graph, instr);
+    else if (!rp_graph_may_wait(graph, instr))
+        graph->status = rp_graph_execute(graph, instr);
     rp_fpenv_leave(&saved);
 }
 

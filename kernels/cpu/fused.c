@@ -34,6 +34,53 @@ typedef vec at_any __attribute__((aligned(4), may_alias));
 typedef int8_t bytes __attribute__((vector_size(LANES))); /* bool */
 typedef bytes bytes_at_any __attribute__((aligned(1), may_alias));
 
+/* What a comparison says of each lane: a bit, where the processor has registers of those, or the lane's bits. */
+#if defined(__AVX512F__)
+typedef __mmask16 mask;
+#define COMPARE(name, how, code) \
+    RP_INLINE mask name(vec a, vec b) \
+    { \
+        return _mm512_cmp_ps_mask((__m512)a, (__m512)b, code); \
+    }
+RP_INLINE vec choose(mask m, vec yes, vec no)
+{
+    return (vec)_mm512_mask_blend_ps(m, (__m512)no, (__m512)yes);
+}
+RP_INLINE mask of_bools(bytes x)
+{
+    return _mm_test_epi8_mask((__m128i)x, (__m128i)x);
+}
+RP_INLINE bytes to_bools(mask m)
+{
+    return (bytes)_mm_maskz_set1_epi8(m, 1);
+}
+#else
+typedef bits mask;
+#define COMPARE(name, how, code) \
+    RP_INLINE mask name(vec a, vec b) \
+    { \
+        return (bits)(a how b); \
+    }
+RP_INLINE vec choose(mask m, vec yes, vec no)
+{
+    return (vec)((m & (bits)yes) | (~m & (bits)no));
+}
+RP_INLINE mask of_bools(bytes x)
+{
+    return __builtin_convertvector(x != 0, bits);
+}
+RP_INLINE bytes to_bools(mask m)
+{
+    return __builtin_convertvector(m, bytes) & 1;
+}
+#endif
+COMPARE(equal, ==, _CMP_EQ_OQ)
+COMPARE(unequal, !=, _CMP_NEQ_UQ)
+COMPARE(less, <, _CMP_LT_OQ)
+COMPARE(at_most, <=, _CMP_LE_OQ)
+COMPARE(greater, >, _CMP_GT_OQ)
+COMPARE(at_least, >=, _CMP_GE_OQ)
+
 _Static_assert(RP_FUSED_ELEMENTS % PART == 0, "whole parts");
 
 RP_INLINE vec both_add(vec a, vec b)
@@ -53,9 +100,13 @@ RP_INLINE vec both_div(vec a, vec b)
     return a / b;
 }
 
-RP_INLINE vec choose(bits mask, vec yes, vec no)
+RP_INLINE vec all_of(float x)
 {
-    return (vec)((mask & (bits)yes) | (~mask & (bits)no));
+    return x - (vec){0};
+}
+RP_INLINE vec only(mask m, vec x)
+{
+    return choose(m, x, (vec){0});
 }
 
 RP_INLINE bool same_bits(float a, float b)
@@ -66,22 +117,22 @@ RP_INLINE bool same_bits(float a, float b)
 /* A NaN wins; equal numbers differ in the sign of a zero only, where +0 is the greater. */
 RP_INLINE vec both_maximum(vec a, vec b)
 {
-    const vec greater = choose((bits)(a > b) | (bits)(a != a), a, b);
+    const vec most = choose((mask)(greater(a, b) | unequal(a, a)), a, b);
 
-    return (vec)((bits)greater & ((bits)a | ~(bits)(a == b)));
+    return choose(equal(a, b), (vec)((bits)most & (bits)a), most);
 }
 
 RP_INLINE vec both_minimum(vec a, vec b)
 {
-    const vec less = choose((bits)(a < b) | (bits)(a != a), a, b);
+    const vec least = choose((mask)(less(a, b) | unequal(a, a)), a, b);
 
-    return (vec)((bits)less | ((bits)a & (bits)(a == b)));
+    return choose(equal(a, b), (vec)((bits)least | (bits)a), least);
 }
 
 /* The derivatives: of the gradient that arrives, and the input or the output. */
 RP_INLINE vec both_relu_grad(vec a, vec b)
 {
-    return choose((bits)(b > 0), a, (vec)((bits)b & (bits)(b != b)));
+    return choose(greater(b, all_of(0)), a, only(unequal(b, b), b));
 }
 RP_INLINE vec both_tanh_grad(vec a, vec b)
 {
@@ -95,7 +146,7 @@ RP_INLINE vec both_sigmoid_grad(vec a, vec b)
 /* A NaN stays; -0 becomes +0. */
 RP_INLINE vec one_relu(vec x)
 {
-    return (vec)((bits)x & ~(bits)(x <= 0));
+    return choose(at_most(x, all_of(0)), all_of(0), x);
 }
 RP_INLINE vec one_abs(vec x)
 {
@@ -107,17 +158,17 @@ RP_INLINE vec one_neg(vec x)
 }
 RP_INLINE vec one_leaky_relu(vec x, float slope)
 {
-    return choose((bits)(x > 0), x, x * slope);
+    return choose(greater(x, all_of(0)), x, x * slope);
 }
 RP_INLINE vec one_hardtanh(vec x, float least, float most)
 {
-    return choose((bits)(x < least), least - (vec){0}, choose((bits)(x > most), most - (vec){0}, x));
+    return choose(less(x, all_of(least)), all_of(least), choose(greater(x, all_of(most)), all_of(most), x));
 }
 RP_INLINE vec one_sign(vec x)
 {
-    const bits one = (bits)((vec){0} + 1.0f) & ((bits)(x > 0) | (bits)(x < 0));
+    const vec one = (vec)(((bits)x & INT32_MIN) | (bits)all_of(1));
 
-    return (vec)(one | ((bits)x & (INT32_MIN | ~((bits)(x > 0) | (bits)(x < 0)))));
+    return choose((mask)(greater(x, all_of(0)) | less(x, all_of(0))), one, x);
 }
 
 /* Whole numbers, as ref/functions/formula.inc.h has them. */
@@ -129,11 +180,11 @@ RP_INLINE vec one_round(vec x)
 {
     const vec a = one_abs(x), near = (a + 0x1p23f) - 0x1p23f;
 
-    return signed_as(choose((bits)(a < 0x1p23f), near, a), x);
+    return signed_as(choose(less(a, all_of(0x1p23f)), near, a), x);
 }
 RP_INLINE vec one_floor(vec x)
 {
-    const vec near = one_round(x), below = near - (vec)((bits)((vec){0} + 1.0f) & (bits)(near > x));
+    const vec near = one_round(x), below = near - only(greater(near, x), all_of(1));
 
     return signed_as(one_abs(below), x);
 }
@@ -153,7 +204,7 @@ RP_INLINE vec one_trunc(vec x)
     RP_UNROLL for (int r = 0; r < REGISTERS; r++) m[r] = value; \
     break;
 #define X ((const at_any *)at)[r]
-#define SCALAR (*(const float *)s->x - (vec){0})
+#define SCALAR all_of(*(const float *)s->x)
 #define BOTH(op, f) \
     case 4 * (op): \
         VALUE(f(y[r], X)) \
@@ -170,7 +221,7 @@ RP_INLINE vec one_trunc(vec x)
 #define BOUND(f, how, loser, ...) \
     c = SCALAR; \
     if (*(const float *)s->x == *(const float *)s->x && !same_bits(*(const float *)s->x, loser)) { \
-        VALUE(choose((bits)(c how y[r]), c, y[r])) \
+        VALUE(choose(how(c, y[r]), c, y[r])) \
     } \
     VALUE(f(__VA_ARGS__))
 #define EXTREME(op, f, how, loser) \
@@ -184,10 +235,10 @@ RP_INLINE vec one_trunc(vec x)
         BOUND(f, how, loser, c, y[r])
 #define COMPARED(op, how) \
     case 4 * (op): \
-        MASK((bits)(y[r] how X)) \
+        MASK(how(y[r], X)) \
     case 4 * (op) + RP_FUSED_SCALAR: \
         c = SCALAR; \
-        MASK((bits)(y[r] how c))
+        MASK(how(y[r], c))
 #define ONE(op, ...) \
     case 4 * (op): \
         VALUE(__VA_ARGS__)
@@ -196,7 +247,7 @@ RP_INLINE vec one_trunc(vec x)
         MASK(value)
 
 /* Changes y or m. */
-RP_INLINE void step(const rp_fused_step *s, const void *at, vec *restrict y, bits *m, const bits *a, const bits *b)
+RP_INLINE void step(const rp_fused_step *s, const void *at, vec *restrict y, mask *m, const mask *a, const mask *b)
 {
     vec c;
 
@@ -205,8 +256,8 @@ RP_INLINE void step(const rp_fused_step *s, const void *at, vec *restrict y, bit
         BOTH(RP_FUSED_SUB, both_sub)
         BOTH(RP_FUSED_MUL, both_mul)
         BOTH(RP_FUSED_DIV, both_div)
-        EXTREME(RP_FUSED_MAXIMUM, both_maximum, >=, -0.0f)
-        EXTREME(RP_FUSED_MINIMUM, both_minimum, <=, 0.0f)
+        EXTREME(RP_FUSED_MAXIMUM, both_maximum, at_least, -0.0f)
+        EXTREME(RP_FUSED_MINIMUM, both_minimum, at_most, 0.0f)
         BOTH(RP_FUSED_RELU_GRAD, both_relu_grad)
         BOTH(RP_FUSED_TANH_GRAD, both_tanh_grad)
         BOTH(RP_FUSED_SIGMOID_GRAD, both_sigmoid_grad)
@@ -225,12 +276,12 @@ RP_INLINE void step(const rp_fused_step *s, const void *at, vec *restrict y, bit
     case 4 * RP_FUSED_LOAD + RP_FUSED_SCALAR:
         c = SCALAR;
         VALUE(c)
-        COMPARED(RP_FUSED_EQ, ==)
-        COMPARED(RP_FUSED_NE, !=)
-        COMPARED(RP_FUSED_LT, <)
-        COMPARED(RP_FUSED_LE, <=)
-        COMPARED(RP_FUSED_GT, >)
-        COMPARED(RP_FUSED_GE, >=)
+        COMPARED(RP_FUSED_EQ, equal)
+        COMPARED(RP_FUSED_NE, unequal)
+        COMPARED(RP_FUSED_LT, less)
+        COMPARED(RP_FUSED_LE, at_most)
+        COMPARED(RP_FUSED_GT, greater)
+        COMPARED(RP_FUSED_GE, at_least)
         ONE(RP_FUSED_SQUARE, y[r] * y[r])
         ONE(RP_FUSED_RELU, one_relu(y[r]))
         ONE(RP_FUSED_ABS, one_abs(y[r]))
@@ -242,20 +293,34 @@ RP_INLINE void step(const rp_fused_step *s, const void *at, vec *restrict y, bit
         ONE(RP_FUSED_TRUNC, one_trunc(y[r]))
         ONE(RP_FUSED_LEAKY_RELU, one_leaky_relu(y[r], s->attr[0]))
         ONE(RP_FUSED_HARDTANH, one_hardtanh(y[r], s->attr[0], s->attr[1]))
-        ONE(RP_FUSED_OF_MASK, (vec)((bits)((vec){0} + 1.0f) & m[r]))
-        MASKS(RP_FUSED_MASK_LOAD, __builtin_convertvector(((const bytes_at_any *)at)[r] != 0, bits))
-        MASKS(RP_FUSED_MASK_NOT, ~a[r])
+        ONE(RP_FUSED_OF_MASK, only(m[r], all_of(1)))
+        MASKS(RP_FUSED_MASK_LOAD, of_bools(((const bytes_at_any *)at)[r]))
+        MASKS(RP_FUSED_MASK_NOT, (mask)~a[r])
         MASKS(RP_FUSED_MASK_AND, a[r] & b[r])
         MASKS(RP_FUSED_MASK_OR, a[r] | b[r])
         MASKS(RP_FUSED_MASK_XOR, a[r] ^ b[r])
     }
 }
 
-static void store_mask(char *to, const bits *m)
+static void store_mask(char *to, const mask *m)
 {
     bytes_at_any *bools = (bytes_at_any *)(void *)to;
 
-    RP_UNROLL for (int r = 0; r < REGISTERS; r++) bools[r] = __builtin_convertvector(m[r], bytes) & 1;
+    RP_UNROLL for (int r = 0; r < REGISTERS; r++) bools[r] = to_bools(m[r]);
+}
+
+/* So many elements ahead: as far as memory takes to answer. All of a block at once would wait for one another. */
+enum { AHEAD = 512, LINE = 64 };
+
+RP_INLINE void fetch(const rp_fused *fused, size_t i)
+{
+    for (size_t s = 0; s < fused->n_streams; s++) {
+        const size_t size = fused->stream[s].size;
+        const uintptr_t from = (uintptr_t)fused->stream[s].x + (i + AHEAD) * size; /* beyond the end none is fetched */
+
+        for (size_t byte = 0; byte < PART * size; byte += LINE)
+            __builtin_prefetch((const void *)(from + byte), 0, 3);
+    }
 }
 
 /* An address that the compiler does not know to be one of a few that grow together: it would keep all their sums with
@@ -265,10 +330,11 @@ static void store_mask(char *to, const bits *m)
 extern rp_fused_run RP_LEVEL_NAME(rp_fused_run, RP_LEVEL);
 void RP_LEVEL_NAME(rp_fused_run, RP_LEVEL)(const rp_fused *fused, size_t begin, size_t end)
 {
-    bits mask[RP_FUSED_MASKS][REGISTERS];
+    mask masks[RP_FUSED_MASKS][REGISTERS];
     vec y[REGISTERS] = {{0}}; /* a run may begin with masks */
 
-    for (size_t i = begin; i < end; i += PART)
+    for (size_t i = begin; i < end; i += PART) {
+        fetch(fused, i);
         for (const rp_fused_step *s = fused->step; s < fused->step + fused->n; s++) {
             const char *at = s->x; /* NULL: none is read */
             char *to = s->store;
@@ -276,16 +342,17 @@ void RP_LEVEL_NAME(rp_fused_run, RP_LEVEL)(const rp_fused *fused, size_t begin, 
             if (at != NULL)
                 at += s->code == 4 * RP_FUSED_MASK_LOAD ? i : i * sizeof(float);
             APART(at);
-            step(s, at, y, mask[s->mask], mask[s->a], mask[s->b]);
+            step(s, at, y, masks[s->mask], masks[s->a], masks[s->b]);
             if (to == NULL)
                 continue;
             to += s->stores_mask ? i : i * sizeof(float);
             APART(to);
             if (s->stores_mask)
-                store_mask(to, mask[s->mask]);
+                store_mask(to, masks[s->mask]);
             else if (s->past)
                 RP_UNROLL for (int r = 0; r < REGISTERS; r++) PAST((float *)(void *)to + r * LANES, y[r]);
             else
                 RP_UNROLL for (int r = 0; r < REGISTERS; r++)((at_any *)(void *)to)[r] = y[r];
         }
+    }
 }

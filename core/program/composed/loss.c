@@ -31,18 +31,32 @@ rp_tensor composed_reduced(rp_tensor x, rp_reduction reduction)
     return rp_div(sum, C(sum, (double)rp_tensor_type(x)->shape[0]));
 }
 
-rp_tensor rp_mse_loss(rp_tensor x, rp_tensor target, rp_reduction reduction)
+static rp_tensor mse_loss_written(rp_tensor x, rp_tensor target, rp_reduction reduction)
 {
     if (!rp_tensor_beside("mse_loss", "a target", x, target))
         return rp_no_tensor();
     return composed_reduced(rp_square(rp_sub(x, target)), reduction);
 }
 
-rp_tensor rp_l1_loss(rp_tensor x, rp_tensor target, rp_reduction reduction)
+rp_tensor rp_mse_loss(rp_tensor x, rp_tensor target, rp_reduction reduction)
+{
+    rp_graph *call = rp_graph_call_begins(x);
+
+    return rp_graph_call_ends(call, mse_loss_written(x, target, reduction));
+}
+
+static rp_tensor l1_loss_written(rp_tensor x, rp_tensor target, rp_reduction reduction)
 {
     if (!rp_tensor_beside("l1_loss", "a target", x, target))
         return rp_no_tensor();
     return composed_reduced(rp_abs(rp_sub(x, target)), reduction);
+}
+
+rp_tensor rp_l1_loss(rp_tensor x, rp_tensor target, rp_reduction reduction)
+{
+    rp_graph *call = rp_graph_call_begins(x);
+
+    return rp_graph_call_ends(call, l1_loss_written(x, target, reduction));
 }
 
 /* Integers would make whole numbers of the constants, in silence. */
@@ -67,7 +81,7 @@ static rp_tensor bent(rp_tensor x, rp_tensor target, double distance, double squ
     return rp_where(near, curve, straight);
 }
 
-rp_tensor rp_huber_loss(rp_tensor x, rp_tensor target, double delta, rp_reduction reduction)
+static rp_tensor huber_loss_written(rp_tensor x, rp_tensor target, double delta, rp_reduction reduction)
 {
     if (!(delta > 0 && delta <= composed_greatest(x)))
         return refused("huber_loss", x, "a delta", delta, "more than 0, and finite in the operands' type");
@@ -76,7 +90,14 @@ rp_tensor rp_huber_loss(rp_tensor x, rp_tensor target, double delta, rp_reductio
     return composed_reduced(bent(x, target, delta, 0.5, delta, 0.5 * delta * delta), reduction);
 }
 
-rp_tensor rp_smooth_l1_loss(rp_tensor x, rp_tensor target, double beta, rp_reduction reduction)
+rp_tensor rp_huber_loss(rp_tensor x, rp_tensor target, double delta, rp_reduction reduction)
+{
+    rp_graph *call = rp_graph_call_begins(x);
+
+    return rp_graph_call_ends(call, huber_loss_written(x, target, delta, reduction));
+}
+
+static rp_tensor smooth_l1_loss_written(rp_tensor x, rp_tensor target, double beta, rp_reduction reduction)
 {
     if (!(beta >= 0 && beta <= composed_greatest(x)))
         return refused("smooth_l1_loss", x, "a beta", beta, "0 or more, and finite in the operands' type");
@@ -87,7 +108,14 @@ rp_tensor rp_smooth_l1_loss(rp_tensor x, rp_tensor target, double beta, rp_reduc
     return composed_reduced(bent(x, target, beta, 0.5 / beta, 1, 0.5 * beta), reduction);
 }
 
-rp_tensor rp_bce_loss(rp_tensor p, rp_tensor target, rp_reduction reduction)
+rp_tensor rp_smooth_l1_loss(rp_tensor x, rp_tensor target, double beta, rp_reduction reduction)
+{
+    rp_graph *call = rp_graph_call_begins(x);
+
+    return rp_graph_call_ends(call, smooth_l1_loss_written(x, target, beta, reduction));
+}
+
+static rp_tensor bce_loss_written(rp_tensor p, rp_tensor target, rp_reduction reduction)
 {
     const double none = (double)__builtin_inf();
     rp_tensor never, always, inner, least, low, log_p, log_q, yes, outer, no, first, rest;
@@ -110,8 +138,16 @@ rp_tensor rp_bce_loss(rp_tensor p, rp_tensor target, rp_reduction reduction)
     return composed_reduced(rp_neg(rp_add(first, rp_mul(rest, no))), reduction);
 }
 
+rp_tensor rp_bce_loss(rp_tensor p, rp_tensor target, rp_reduction reduction)
+{
+    rp_graph *call = rp_graph_call_begins(p);
+
+    return rp_graph_call_ends(call, bce_loss_written(p, target, reduction));
+}
+
 /* (1 - t) x + w softplus(-x), w = 1 + (weight - 1) t */
-rp_tensor rp_bce_with_logits_loss(rp_tensor logits, rp_tensor target, rp_tensor positive_weight, rp_reduction reduction)
+static rp_tensor bce_with_logits_loss_written(rp_tensor logits, rp_tensor target, rp_tensor positive_weight,
+                                              rp_reduction reduction)
 {
     rp_tensor weight, rest, first;
 
@@ -128,7 +164,14 @@ rp_tensor rp_bce_with_logits_loss(rp_tensor logits, rp_tensor target, rp_tensor 
     return composed_reduced(rp_add(first, rp_mul(weight, rest)), reduction);
 }
 
-rp_tensor rp_kl_div_loss(rp_tensor log_p, rp_tensor target, bool log_target, rp_reduction reduction)
+rp_tensor rp_bce_with_logits_loss(rp_tensor logits, rp_tensor target, rp_tensor positive_weight, rp_reduction reduction)
+{
+    rp_graph *call = rp_graph_call_begins(logits);
+
+    return rp_graph_call_ends(call, bce_with_logits_loss_written(logits, target, positive_weight, reduction));
+}
+
+static rp_tensor kl_div_loss_written(rp_tensor log_p, rp_tensor target, bool log_target, rp_reduction reduction)
 {
     rp_tensor weight, own;
 
@@ -142,6 +185,13 @@ rp_tensor rp_kl_div_loss(rp_tensor log_p, rp_tensor target, bool log_target, rp_
     return composed_reduced(rp_sub(own, rp_mul(target, log_p)), reduction);
 }
 
+rp_tensor rp_kl_div_loss(rp_tensor log_p, rp_tensor target, bool log_target, rp_reduction reduction)
+{
+    rp_graph *call = rp_graph_call_begins(log_p);
+
+    return rp_graph_call_ends(call, kl_div_loss_written(log_p, target, log_target, reduction));
+}
+
 /* Stirling's t log(t) - t + log(2 pi t) / 2 where t > 1, else 0 */
 static rp_tensor stirling(rp_tensor t)
 {
@@ -151,8 +201,8 @@ static rp_tensor stirling(rp_tensor t)
     return rp_where(above, term, C(t, 0));
 }
 
-rp_tensor rp_poisson_nll_loss(rp_tensor x, rp_tensor target, bool log_input, bool full, double eps,
-                              rp_reduction reduction)
+static rp_tensor poisson_nll_loss_written(rp_tensor x, rp_tensor target, bool log_input, bool full, double eps,
+                                          rp_reduction reduction)
 {
     rp_tensor rate, log_rate, loss;
 
@@ -164,8 +214,16 @@ rp_tensor rp_poisson_nll_loss(rp_tensor x, rp_tensor target, bool log_input, boo
     return composed_reduced(full ? rp_add(loss, stirling(target)) : loss, reduction);
 }
 
-rp_tensor rp_gaussian_nll_loss(rp_tensor x, rp_tensor target, rp_tensor var, bool full, double eps,
-                               rp_reduction reduction)
+rp_tensor rp_poisson_nll_loss(rp_tensor x, rp_tensor target, bool log_input, bool full, double eps,
+                              rp_reduction reduction)
+{
+    rp_graph *call = rp_graph_call_begins(x);
+
+    return rp_graph_call_ends(call, poisson_nll_loss_written(x, target, log_input, full, eps, reduction));
+}
+
+static rp_tensor gaussian_nll_loss_written(rp_tensor x, rp_tensor target, rp_tensor var, bool full, double eps,
+                                           rp_reduction reduction)
 {
     rp_tensor width, square, log_width, loss;
 
@@ -179,27 +237,49 @@ rp_tensor rp_gaussian_nll_loss(rp_tensor x, rp_tensor target, rp_tensor var, boo
     return composed_reduced(full ? rp_add_scalar(loss, 0.91893853320467278) : loss, reduction);
 }
 
+rp_tensor rp_gaussian_nll_loss(rp_tensor x, rp_tensor target, rp_tensor var, bool full, double eps,
+                               rp_reduction reduction)
+{
+    rp_graph *call = rp_graph_call_begins(x);
+
+    return rp_graph_call_ends(call, gaussian_nll_loss_written(x, target, var, full, eps, reduction));
+}
+
 /* max(0, x) with a margin added */
 static rp_tensor beyond(rp_tensor x, double margin)
 {
     return rp_relu(rp_add_scalar(x, margin));
 }
 
-rp_tensor rp_hinge_loss(rp_tensor x, rp_tensor y, rp_reduction reduction)
+static rp_tensor hinge_loss_written(rp_tensor x, rp_tensor y, rp_reduction reduction)
 {
     if (!rp_tensor_beside("hinge_loss", "a label", x, y))
         return rp_no_tensor();
     return composed_reduced(beyond(rp_neg(rp_mul(y, x)), 1), reduction);
 }
 
-rp_tensor rp_soft_margin_loss(rp_tensor x, rp_tensor y, rp_reduction reduction)
+rp_tensor rp_hinge_loss(rp_tensor x, rp_tensor y, rp_reduction reduction)
+{
+    rp_graph *call = rp_graph_call_begins(x);
+
+    return rp_graph_call_ends(call, hinge_loss_written(x, y, reduction));
+}
+
+static rp_tensor soft_margin_loss_written(rp_tensor x, rp_tensor y, rp_reduction reduction)
 {
     if (!rp_tensor_beside("soft_margin_loss", "a label", x, y))
         return rp_no_tensor();
     return composed_reduced(rp_softplus(rp_neg(rp_mul(y, x)), 1, 20), reduction);
 }
 
-rp_tensor rp_hinge_embedding_loss(rp_tensor x, rp_tensor y, double margin, rp_reduction reduction)
+rp_tensor rp_soft_margin_loss(rp_tensor x, rp_tensor y, rp_reduction reduction)
+{
+    rp_graph *call = rp_graph_call_begins(x);
+
+    return rp_graph_call_ends(call, soft_margin_loss_written(x, y, reduction));
+}
+
+static rp_tensor hinge_embedding_loss_written(rp_tensor x, rp_tensor y, double margin, rp_reduction reduction)
 {
     rp_tensor alike, apart;
 
@@ -210,7 +290,15 @@ rp_tensor rp_hinge_embedding_loss(rp_tensor x, rp_tensor y, double margin, rp_re
     return composed_reduced(rp_where(alike, x, apart), reduction);
 }
 
-rp_tensor rp_margin_ranking_loss(rp_tensor a, rp_tensor b, rp_tensor y, double margin, rp_reduction reduction)
+rp_tensor rp_hinge_embedding_loss(rp_tensor x, rp_tensor y, double margin, rp_reduction reduction)
+{
+    rp_graph *call = rp_graph_call_begins(x);
+
+    return rp_graph_call_ends(call, hinge_embedding_loss_written(x, y, margin, reduction));
+}
+
+static rp_tensor margin_ranking_loss_written(rp_tensor a, rp_tensor b, rp_tensor y, double margin,
+                                             rp_reduction reduction)
 {
     rp_tensor d;
 
@@ -220,6 +308,13 @@ rp_tensor rp_margin_ranking_loss(rp_tensor a, rp_tensor b, rp_tensor y, double m
     if (!rp_tensor_beside("margin_ranking_loss", "a label", d, y))
         return rp_no_tensor();
     return composed_reduced(beyond(rp_neg(rp_mul(y, d)), margin), reduction);
+}
+
+rp_tensor rp_margin_ranking_loss(rp_tensor a, rp_tensor b, rp_tensor y, double margin, rp_reduction reduction)
+{
+    rp_graph *call = rp_graph_call_begins(a);
+
+    return rp_graph_call_ends(call, margin_ranking_loss_written(a, b, y, margin, reduction));
 }
 
 rp_tensor rp_cosine_embedding_loss(rp_tensor a, rp_tensor b, rp_tensor y, double margin, rp_reduction reduction)
@@ -239,10 +334,18 @@ static rp_tensor distance(rp_tensor a, rp_tensor b)
     return rp_norm(rp_add_scalar(rp_sub(a, b), 1e-6), 2, (const int[]){-1}, 1, false);
 }
 
-rp_tensor rp_triplet_margin_loss(rp_tensor anchor, rp_tensor positive, rp_tensor negative, double margin,
-                                 rp_reduction reduction)
+static rp_tensor triplet_margin_loss_written(rp_tensor anchor, rp_tensor positive, rp_tensor negative, double margin,
+                                             rp_reduction reduction)
 {
     rp_tensor near = distance(anchor, positive), far = distance(anchor, negative);
 
     return composed_reduced(beyond(rp_sub(near, far), margin), reduction);
+}
+
+rp_tensor rp_triplet_margin_loss(rp_tensor anchor, rp_tensor positive, rp_tensor negative, double margin,
+                                 rp_reduction reduction)
+{
+    rp_graph *call = rp_graph_call_begins(anchor);
+
+    return rp_graph_call_ends(call, triplet_margin_loss_written(anchor, positive, negative, margin, reduction));
 }
