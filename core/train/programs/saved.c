@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Rows go through a saved program in blocks of as many as it was written for, by a map; the last block is filled up
- * with zeros, whose logits are cut off. Rows are independent, so no row's logits depend on where it stands. */
+ * with the last row again, whose further logits are cut off. Rows are independent, so no row's logits depend on where
+ * it stands. */
 #include "core/train/programs/saved.h"
 
 #include <string.h>
@@ -105,6 +106,16 @@ static rp_function *block_function(const rp_model *m, const rp_function *f, cons
     return made;
 }
 
+/* x and its last row so often again. Zeros would do for the logits, but not for gradients: of a row of zeros a
+ * quotient, a logarithm or a root may have no slope, and what comes back to the parameters is 0 times that, NaN. Where
+ * the last row itself has slopes, so have its copies. */
+static rp_tensor fill_up(rp_tensor x, size_t rows, size_t features, size_t spare)
+{
+    rp_tensor last = rp_slice(x, (size_t[]){rows - 1, 0}, (size_t[]){rows, features});
+
+    return rp_concat((rp_tensor[]){x, rp_broadcast_to(last, 2, (size_t[]){spare, features})}, 2, 0);
+}
+
 static rp_tensor in_blocks(const rp_model *m, const rp_function *f, rp_tensor x, rp_tensor rng, const rp_tensor *weight,
                            size_t rows)
 {
@@ -126,7 +137,7 @@ static rp_tensor in_blocks(const rp_model *m, const rp_function *f, rp_tensor x,
     if (rng.graph)
         shared[n++] = rng;
     if (spare)
-        x = rp_pad(x, (size_t[]){0, 0}, (size_t[]){spare, 0});
+        x = fill_up(x, rows, m->features, spare);
     made = block_function(m, f, shared, n, rng.graph != NULL, x.graph);
     if (made)
         rp_map(x.graph,

@@ -98,6 +98,30 @@ assert a[128 + 112:128 + 120] == b[128 + 112:128 + 120], 'loss of the first step
 PY
 done
 
+# Rows that fill up the last block have slopes where the rows have: shares of a row's sum, which zeros have none of.
+python3 - <<'PY'
+import json
+def weight(at): return [at, 'state', 'w', 'f32', [2, 1]]
+programs = {'shares.json': {'contract': 1, 'inputs': [[0, 'feed', 'x', 'f32', [16, 2]], weight(1)],
+                            'instructions': [['sum', {'axes': [1]}, [0], [2]],
+                                             ['div', {}, [0, 2], [3]], ['matmul', {}, [3, 1], [4]]],
+                            'outputs': [['result', 'logits', 4]]},
+            'even.json': {'contract': 1, 'inputs': [weight(0)],
+                          'instructions': [['fill', {'dtype': 'f32', 'shape': [2, 1], 'value': '0.25'}, [], [1]]],
+                          'outputs': [['state', 'w', 1]]}}
+for name, program in programs.items():
+    with open(name, 'w') as f:
+        f.write(json.dumps(program, sort_keys=True, separators=(',', ':')))
+PY
+awk 'BEGIN { print "u,v,y"
+             for (i = 1; i <= 90; i++) { u = i * 37 % 89 + 1; v = i * 53 % 97 + 1; print u "," v "," u / (u + v) } }
+' >mixture.csv
+printf '%s\n' 'reprise: 1' 'seed: 9' 'data: {csv: mixture.csv, target: y, standardize: false}' \
+    'model: {program: shares.json, initial: even.json}' \
+    'train: {task: regression, epochs: 40, batch: 20, shards: 2, optimizer: {lr: 0.05}}' >shares.yaml
+works '^validation .*R2 0[.]99' "$reprise" run shares.yaml -o shares.reprise
+works '^identical' "$reprise" replay shares.reprise --isa ref
+
 by wrong '{program: wide.json, initial: first.json}'
 fails 2 'a row of its feed x has 3 values, but the data has 2 features|matmul' "$reprise" run wrong.yaml -o n.reprise
 by wrong '{program: named.json, initial: first.json}'
