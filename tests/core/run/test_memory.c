@@ -141,6 +141,40 @@ static void trainings_that_want_more_are_refused_before_their_weights_are_there(
 }
 
 /* Little is not asked for; the host has something, and a device that does not know has all. */
+static void be_fed(rp_run *run, rp_graph *g, const char *name, const rp_type *type)
+{
+    assert_int_equal(rp_run_add_state(run, name, type->dtype, type->rank, type->shape, NULL, NULL), RP_OK);
+    rp_graph_set(g, RP_OUTPUT_STATE, name, rp_graph_input(g, RP_INPUT_FEED, name, type, NULL));
+    (void)rp_graph_state(g, run, name);
+}
+
+/* Weights of a parent are written where the states are; one state without axes makes no difference. */
+static void states_that_are_fed_lie_in_the_states(void **state)
+{
+    static const float w[4] = {1, 2, 3, 4};
+    const float s = 5;
+    float found[4], one;
+    rp_run *run;
+    rp_graph *g = rp_graph_new(NULL);
+    rp_compiled *compiled;
+
+    (void)state;
+    assert_int_equal(rp_run_new(&run, &(rp_run_options){.threads = 1}, NULL), RP_OK);
+    be_fed(run, g, "w", &(rp_type){.dtype = RP_F32, .rank = 1, .shape = {4}});
+    be_fed(run, g, "s", &(rp_type){.dtype = RP_F32});
+    assert_int_equal(rp_run_compile_start(&compiled, run, g, NULL), RP_OK);
+    assert_int_equal(rp_compiled_own_bytes(compiled), 0);
+    assert_int_equal(rp_compiled_write(compiled, "w", w, sizeof w, NULL), RP_OK);
+    assert_int_equal(rp_compiled_write(compiled, "s", &s, sizeof s, NULL), RP_OK);
+    assert_int_equal(rp_compiled_step(compiled, NULL), RP_OK);
+    assert_int_equal(rp_run_get_state(run, "w", found, sizeof found, NULL), RP_OK);
+    assert_int_equal(rp_run_get_state(run, "s", &one, sizeof one, NULL), RP_OK);
+    assert_memory_equal(found, w, sizeof w);
+    assert_true(one == s);
+    rp_compiled_free(compiled);
+    rp_run_free(run);
+}
+
 static void what_is_left_is_known(void **state)
 {
     rp_device *device;
@@ -164,6 +198,7 @@ int main(void)
         cmocka_unit_test(programs_that_want_more_than_there_is_are_refused),
         cmocka_unit_test(programs_that_were_freed_are_not_counted),
         cmocka_unit_test(trainings_that_want_more_are_refused_before_their_weights_are_there),
+        cmocka_unit_test(states_that_are_fed_lie_in_the_states),
         cmocka_unit_test(what_is_left_is_known),
     };
 
