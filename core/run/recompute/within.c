@@ -27,7 +27,7 @@ static size_t needs(const rp_plan *plan)
  * can be made again. */
 static rp_status next(rp_plan **out, const rp_plan *plan, size_t aim, search *s, rp_error *err)
 {
-    rp_plan_written written = {0};
+    rp_plan_written written = {.stored = plan->to_bodies};
     rp_again again;
     rp_status status = rp_again_choose(&again, plan, aim, err);
 
