@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "core/run/fit.h"
 #include "core/train/train.h"
 #include "kernels/device_ops.h"
 #include "kernels/host_memory.h"
@@ -192,6 +193,24 @@ static void what_is_left_is_known(void **state)
     rp_device_free(device);
 }
 
+/* 2^21 feeds of 2^40 binary64 each would be 0 bytes of memory. */
+static void feeds_and_results_add_up_or_are_too_many(void **state)
+{
+    size_t sum = 0, added = 0;
+
+    (void)state;
+    assert_true(rp_fit_add(&sum, 1) && sum == RP_FIT_ALIGN);
+    assert_true(rp_fit_add(&sum, RP_FIT_ALIGN) && sum == (size_t)2 * RP_FIT_ALIGN);
+    while (rp_fit_add(&sum, (size_t)1 << 43))
+        assert_true(++added < (size_t)1 << 19);
+    assert_int_equal(added, ((size_t)1 << 19) - 1);
+    assert_int_equal(sum, (added << 43) + (size_t)2 * RP_FIT_ALIGN);
+    assert_false(rp_fit_add(&sum, SIZE_MAX));
+    assert_false(rp_fit_add(&sum, rp_fit_most - sum));
+    assert_true(rp_fit_add(&sum, (rp_fit_most - sum) / RP_FIT_ALIGN * RP_FIT_ALIGN));
+    assert_false(rp_fit_add(&sum, 1));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -200,6 +219,7 @@ int main(void)
         cmocka_unit_test(trainings_that_want_more_are_refused_before_their_weights_are_there),
         cmocka_unit_test(states_that_are_fed_lie_in_the_states),
         cmocka_unit_test(what_is_left_is_known),
+        cmocka_unit_test(feeds_and_results_add_up_or_are_too_many),
     };
 
     return cmocka_run_group_tests(tests, begin, NULL);
