@@ -188,7 +188,7 @@ rp_tensor rp_nn_buffer(rp_nn *nn, const char *name, int rank, const size_t *shap
 void rp_nn_update(rp_nn *nn, const char *name, rp_tensor value)
 {
     char whole[RP_NAME_MAX];
-    const nn_parameter *p;
+    nn_parameter *p;
 
     if (!whole_name(nn, whole, name))
         return;
@@ -197,8 +197,11 @@ void rp_nn_update(rp_nn *nn, const char *name, rp_tensor value)
         rp_nn_fail(nn, RP_EARG, "%s is no buffer of this model: rp_nn_buffer makes it", whole);
     else if (rp_tensor_ok(value) && !rp_type_equal(rp_tensor_type(value), &p->type))
         rp_nn_fail(nn, RP_ESHAPE, "%s: the new value has another shape or type", whole);
-    else if (nn->step->mode == NN_TRAIN)
+    else if (nn->step->mode == NN_TRAIN) {
         rp_nn_set_state(nn, whole, value);
+        if (rp_tensor_ok(value))
+            p->tensor = value; /* a layer that is called again goes on from it */
+    }
 }
 
 rp_status rp_nn_check_patterns(const rp_nn *nn, rp_error *err)

@@ -165,6 +165,16 @@ static bool extend(rp_fit *fit, size_t bytes, uint32_t *piece)
     return true;
 }
 
+bool rp_fit_add(size_t *sum, size_t bytes)
+{
+    const size_t left = (rp_fit_most - *sum) / RP_FIT_ALIGN * RP_FIT_ALIGN;
+
+    if (bytes > left)
+        return false;
+    *sum += (bytes + RP_FIT_ALIGN - 1) / RP_FIT_ALIGN * RP_FIT_ALIGN;
+    return true;
+}
+
 bool rp_fit_take(rp_fit *fit, size_t bytes, uint32_t *piece)
 {
     uint32_t i, rest;

@@ -27,6 +27,7 @@ typedef struct rp_fit {
 } rp_fit;
 
 enum { RP_FIT_NONE = UINT32_MAX };
+static const size_t rp_fit_most = SIZE_MAX / 4; /* bytes of a plan's kind of memory: the sum of all kinds is a size */
 
 void rp_fit_init(rp_fit *fit, size_t limit);
 void rp_fit_free(rp_fit *fit);
@@ -37,5 +38,8 @@ static inline size_t rp_fit_offset(const rp_fit *fit, uint32_t piece)
 {
     return fit->piece[piece].offset;
 }
+
+/* Adds so many bytes, aligned, to a sum of such; false: that would be more than rp_fit_most. */
+bool rp_fit_add(size_t *sum, size_t bytes);
 
 #endif

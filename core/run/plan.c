@@ -207,6 +207,8 @@ static rp_status lay_out(rp_plan *plan, void *const *input_memory, rp_error *err
 {
     rp_status status = plan->settled ? RP_OK : rewrite(plan, err);
 
+    if (plan == plan->top)
+        plan->to_bodies = plan->stored;
     plan->numbered = plan->top->bodies.numbered;
     plan->top->bodies.numbered += plan->program->n_instrs;
     if (status == RP_OK)
@@ -247,7 +249,7 @@ rp_status rp_plan_lay_out(rp_plan **out, const rp_program *program, rp_device *d
     plan->device = plan->alone.device = device;
     plan->arena = options->arena ? options->arena : &plan->alone;
     plan->passes = options->passes;
-    plan->stored = options->stored;
+    plan->stored = written ? written->stored : options->stored;
     plan->every = options->every;
     plan->start = options->start;
     return lay_out(plan, input_memory, err);
@@ -302,6 +304,11 @@ void *rp_plan_feed(const rp_plan *plan, size_t input)
 void *rp_plan_output(const rp_plan *plan, size_t output)
 {
     return plan->output ? plan->output[output] : NULL;
+}
+
+size_t rp_plan_unstored(const rp_plan *plan)
+{
+    return plan->top->stored;
 }
 
 size_t rp_plan_own_bytes(const rp_plan *plan)

@@ -82,6 +82,8 @@ void *rp_plan_output(const rp_plan *plan, size_t output);
 size_t rp_plan_launches(const rp_plan *plan);
 /* Instructions that it executes again so that it fits into its memory. */
 size_t rp_plan_again(const rp_plan *plan);
+/* What scans left of the bytes that they may store. */
+size_t rp_plan_unstored(const rp_plan *plan);
 /* Memory that is the plan's own (feeds and results), and what it needs of its arena while it runs. */
 size_t rp_plan_own_bytes(const rp_plan *plan);
 size_t rp_plan_arena_bytes(const rp_plan *plan);

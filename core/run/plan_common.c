@@ -68,6 +68,13 @@ static void join(rp_plan *plan, const rp_instr *instr, const rp_instr *earlier)
     }
 }
 
+/* All elements of its root, in the same order: what is a view of one is one of the other. */
+static bool is_whole_root(const rp_plan *plan, uint32_t value)
+{
+    return rp_view_contiguous(&plan->view[value]) &&
+           rp_type_bytes(&plan->program->value[value]) == rp_type_bytes(&plan->program->value[plan->root[value]]);
+}
+
 void rp_plan_join_copies(rp_plan *plan)
 {
     const rp_program *p = plan->program;
@@ -77,10 +84,13 @@ void rp_plan_join_copies(rp_plan *plan)
         const uint32_t value = instr->out[0];
         uint32_t of;
 
+        /* a view of a copy that was joined, as what makes a scalar of it, is on the other's memory */
+        if (instr->op->alias && plan->root[value] != value)
+            plan->root[value] = plan->root[instr->in[0]];
         if (instr->op != rp_op_get(RP_OP_concat) || instr->n_in != 1)
             continue;
         of = instr->in[0];
-        if (plan->root[of] != of)
+        if (!is_whole_root(plan, of))
             continue;
         plan->same[value] = plan->same[of];
         plan->root[value] = plan->root[of];

@@ -107,7 +107,7 @@ static bool walk(const rp_plan *plan, const lists *l, bool back, size_t *offset,
     bool memory = true;
     rp_fit fit;
 
-    rp_fit_init(&fit, SIZE_MAX);
+    rp_fit_init(&fit, rp_fit_most);
     for (size_t i = 0; i < l->positions && memory; i++) {
         const size_t k = back ? l->positions - 1 - i : i;
 
@@ -152,7 +152,7 @@ static bool place_arena(rp_plan *plan, bool apart, size_t *offset)
 }
 
 /* Feeds, and results that no state's memory holds. */
-static void place_own(rp_plan *plan)
+static rp_status place_own(rp_plan *plan, rp_error *err)
 {
     for (size_t v = 0; v < plan->program->n_values; v++) {
         block *b = &plan->block[v];
@@ -160,8 +160,11 @@ static void place_own(rp_plan *plan)
         if (plan->root[v] != v || b->place != PLACE_OWN)
             continue;
         b->offset = plan->own_bytes;
-        plan->own_bytes += (b->bytes + RP_FIT_ALIGN - 1) / RP_FIT_ALIGN * RP_FIT_ALIGN;
+        if (!rp_fit_add(&plan->own_bytes, b->bytes))
+            return rp_fail(err, RP_ENOMEM, "a step's feeds and results take more than 2^%d bytes",
+                           (int)(8 * sizeof rp_fit_most) - 2);
     }
+    return RP_OK;
 }
 
 rp_status rp_plan_place(rp_plan *plan, rp_error *err)
@@ -178,6 +181,5 @@ rp_status rp_plan_place(rp_plan *plan, rp_error *err)
     rp_free(offset);
     if (!memory)
         return rp_no_memory(err);
-    place_own(plan);
-    return RP_OK;
+    return place_own(plan, err);
 }

@@ -95,6 +95,7 @@ typedef struct rp_plan_written {
     rp_program *program;
     uint32_t *number;
     bool *late;
+    size_t stored; /* what the program's own scans left of rp_plan_options.stored to those of bodies */
 } rp_plan_written;
 
 struct rp_plan {
@@ -105,7 +106,8 @@ struct rp_plan {
     bool settled;              /* written by a plan of the same program: it is not rewritten again */
     rp_device *device;
     unsigned passes;
-    size_t stored; /* of `top`: what is left of that of rp_plan_options */
+    size_t stored;    /* of `top`: what is left of that of rp_plan_options */
+    size_t to_bodies; /* of `top`: what was left of it to scans of bodies */
     uint64_t every;
     bool stores;                 /* some scan does; of `top` */
     rp_plan *top;                /* whose bodies hold this one; of a program itself */

@@ -216,7 +216,8 @@ RP_API rp_graph *rp_nn_graph(rp_nn *nn); /* for operations without an input tens
 RP_API bool rp_nn_training(const rp_nn *nn);
 /* A parameter, which the optimizer changes; the same name again, in other layers too, is the same parameter. */
 RP_API rp_tensor rp_nn_parameter(rp_nn *nn, const char *name, int rank, const size_t *shape, rp_nn_init init);
-/* A buffer, which the model changes, in training steps only. */
+/* A buffer, which the model changes, in training steps only: calls of rp_nn_buffer behind rp_nn_update see the new
+ * value, so that a layer that is called twice in a step moves it twice. */
 RP_API rp_tensor rp_nn_buffer(rp_nn *nn, const char *name, int rank, const size_t *shape, rp_nn_init init);
 RP_API void rp_nn_update(rp_nn *nn, const char *name, rp_tensor value);
 /* The value of x in an eager step (options.eager), recorded as rp_read does, so that C may branch on it. When the model

@@ -283,6 +283,42 @@ bool rp_profile_describe_place(rp_profile_row *row, const rp_program *p, const r
     return row->placed = true;
 }
 
+/* The type as rp_type_text has it, but for the lengths that calls do not share. */
+static void put_made(rp_buffer *out, const rp_type *made)
+{
+    rp_buffer_printf(out, "%s[", rp_dtype_name(made->dtype));
+    for (int i = 0; i < made->rank; i++)
+        if (made->shape[i] == SIZE_MAX)
+            rp_buffer_text(out, i ? ",?" : "?");
+        else
+            rp_buffer_printf(out, "%s%zu", i ? "," : "", made->shape[i]);
+    rp_buffer_u8(out, ']');
+}
+
+bool rp_profile_add_call(rp_profile_row *row, const rp_program *p, const rp_instr *instr)
+{
+    const rp_type *made = &p->value[instr->out[0]];
+    bool differs = false;
+    rp_buffer type = {0};
+    char *text;
+
+    add_instr(row, p, instr);
+    for (int i = 0; i < made->rank; i++)
+        if (row->made.shape[i] != SIZE_MAX && row->made.shape[i] != made->shape[i]) {
+            row->made.shape[i] = SIZE_MAX;
+            differs = true;
+        }
+    if (!differs)
+        return true;
+    put_made(&type, &row->made);
+    text = taken(&type);
+    if (!text)
+        return false;
+    rp_free(row->type);
+    row->type = text;
+    return true;
+}
+
 bool rp_profile_describe_instr(rp_profile_row *row, const rp_graph *graph, const rp_instr *instr)
 {
     const rp_program *p = graph->program;
@@ -292,7 +328,8 @@ bool rp_profile_describe_instr(rp_profile_row *row, const rp_graph *graph, const
     rp_buffer_printf(&place, "eager:%zu", (size_t)(instr - p->instr));
     put_type(&type, &p->value[instr->out[0]]);
     put_source(&source, p, instr);
-    add_instr(row, p, instr);
+    row->eager = true;
+    row->made = p->value[instr->out[0]];
     row->operations = taken(&operations);
     row->place = taken(&place);
     row->type = taken(&type);

@@ -23,12 +23,15 @@ typedef struct rp_profile_row {
     char *type;       /* of what it makes */
     char *source;     /* where it comes from; "" where nobody knows */
     uint64_t calls;
-    uint64_t nanoseconds;  /* its own: without what stands inside it */
-    double bytes, written; /* of one call: read and written, and written alone */
-    double arithmetic;     /* of one call */
-    uint64_t memory;       /* bytes of the arena that are alive while it runs; 0 in eager steps */
-    bool wide;             /* binary64 */
-    bool placed;           /* the source is a line */
+    uint64_t nanoseconds; /* its own: without what stands inside it */
+    double bytes,
+        written;       /* read and written, and written alone: of one call; in eager steps of all, which may differ */
+    double arithmetic; /* likewise */
+    uint64_t memory;   /* bytes of the arena that are alive while it runs; 0 in eager steps */
+    bool wide;         /* binary64 */
+    bool placed;       /* the source is a line */
+    bool eager;
+    rp_type made; /* eager: an axis that has not been the same in all calls is SIZE_MAX */
 } rp_profile_row;
 
 /* The rows of one plan, or of eager steps (plan NULL). */
@@ -81,8 +84,10 @@ struct rp_profile {
 /* ---- describe.c ---- */
 /* A row for each call of the plan. False when memory runs out. */
 bool rp_profile_describe_plan(rp_profile_entry *entry, const rp_plan *plan);
-/* The row of one instruction of an eager graph. */
+/* The row of one instruction of an eager graph, of no call yet. */
 bool rp_profile_describe_instr(rp_profile_row *row, const rp_graph *graph, const rp_instr *instr);
+/* A call more, whose shapes need not be those of the calls before. False when memory runs out. */
+bool rp_profile_add_call(rp_profile_row *row, const rp_program *program, const rp_instr *instr);
 /* Once the call is over it is known where it stood. False when memory runs out. */
 bool rp_profile_describe_place(rp_profile_row *row, const rp_program *program, const rp_instr *instr);
 void rp_profile_row_free(rp_profile_row *row);

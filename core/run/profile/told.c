@@ -72,7 +72,7 @@ static double share(const rp_profile *p, uint64_t nanoseconds)
 
 static void add_row(sum *s, const rp_profile *p, const rp_profile_row *row)
 {
-    const double fma = row->wide ? p->fma64 : p->fma, times = (double)row->calls;
+    const double fma = row->wide ? p->fma64 : p->fma, times = row->eager ? 1 : (double)row->calls;
     /* a copy writes one byte for each it reads; what goes beyond that is reading alone */
     const double copied = 2 * row->written < row->bytes ? 2 * row->written : row->bytes;
 
@@ -398,13 +398,16 @@ static void put_span(rp_buffer *out, const rp_profile_event *e, int tid)
     put_microseconds(out, e->end - e->begin);
 }
 
+/* Of an instruction of eager steps what a call has in the mean. */
 static void put_operation(rp_buffer *out, const rp_profile_event *e, const rp_profile_row *row)
 {
+    const double calls = row->eager && row->calls ? (double)row->calls : 1;
+
     put_span(out, e, TID_OPERATIONS);
     rp_buffer_text(out, ",\"cat\":\"operation\",\"name\":");
     put_string(out, row->operations);
     rp_buffer_printf(out, ",\"args\":{\"arithmetic\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"place\":",
-                     (uint64_t)row->arithmetic, (uint64_t)row->bytes);
+                     (uint64_t)(row->arithmetic / calls), (uint64_t)(row->bytes / calls));
     put_string(out, row->place);
     rp_buffer_text(out, ",\"source\":");
     put_string(out, row->source);

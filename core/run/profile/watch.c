@@ -136,16 +136,20 @@ static bool grow_rows(rp_profile_entry *e, size_t wanted)
     return true;
 }
 
-static bool is_row_of(const rp_profile_entry *e, size_t row, size_t k, const rp_op *op)
+static bool is_row_of(const rp_profile_entry *e, size_t row, const rp_program *p, size_t k)
 {
-    return e->op[row] == op && e->instr[row] == k;
+    const rp_type *made = &p->value[p->instr[k].out[0]];
+
+    return e->op[row] == p->instr[k].op && e->instr[row] == k && e->row[row].made.dtype == made->dtype &&
+           e->row[row].made.rank == made->rank;
 }
 
-/* Rows for the instructions up to k; behind them come those of instructions that have another operation in other steps.
- */
+/* Rows for the instructions up to k; behind them come those of instructions that have another operation, or make
+ * another type or number of axes, in other steps. Lengths of axes make no rows, as every step may have its own. */
 static size_t eager_row(rp_profile_entry *e, const rp_graph *graph, const rp_instr *instr)
 {
-    const size_t k = (size_t)(instr - graph->program->instr);
+    const rp_program *p = graph->program;
+    const size_t k = (size_t)(instr - p->instr);
     size_t row = k, before = SIZE_MAX;
 
     for (size_t n = e->n; n <= k; n++) {
@@ -157,10 +161,10 @@ static size_t eager_row(rp_profile_entry *e, const rp_graph *graph, const rp_ins
         e->instr[n] = 0;
         e->n = n + 1;
     }
-    while (e->op[row] && !is_row_of(e, row, k, instr->op) && e->other[row])
+    while (e->op[row] && !is_row_of(e, row, p, k) && e->other[row])
         row = e->other[before = row];
-    if (is_row_of(e, row, k, instr->op))
-        return row;
+    if (is_row_of(e, row, p, k))
+        return rp_profile_add_call(&e->row[row], p, instr) ? row : SIZE_MAX;
     if (e->op[row]) {
         before = row;
         row = e->n;
@@ -173,7 +177,9 @@ static size_t eager_row(rp_profile_entry *e, const rp_graph *graph, const rp_ins
     }
     e->op[row] = instr->op;
     e->instr[row] = (uint32_t)k;
-    return rp_profile_describe_instr(&e->row[row], graph, instr) ? row : SIZE_MAX;
+    return rp_profile_describe_instr(&e->row[row], graph, instr) && rp_profile_add_call(&e->row[row], p, instr)
+               ? row
+               : SIZE_MAX;
 }
 
 static void instr_begins(void *self, const rp_graph *graph, const rp_instr *instr)
@@ -201,9 +207,9 @@ static void place_rows(rp_profile *p)
     for (size_t k = 0; e && k < program->n_instrs && k < e->n; k++) {
         size_t row = k;
 
-        while (!is_row_of(e, row, k, program->instr[k].op) && e->other[row])
+        while (!is_row_of(e, row, program, k) && e->other[row])
             row = e->other[row];
-        if (is_row_of(e, row, k, program->instr[k].op))
+        if (is_row_of(e, row, program, k))
             p->failed = !rp_profile_describe_place(&e->row[row], program, &program->instr[k]) || p->failed;
     }
 }

@@ -24,17 +24,22 @@ static size_t needs(const rp_plan *plan)
 }
 
 /* The next plan, in which at most `aim` bytes of the arena are alive where this one holds most; NULL where nothing more
- * can be made again. */
+ * can be made again: a program that a limit of programs refuses is none. */
 static rp_status next(rp_plan **out, const rp_plan *plan, size_t aim, search *s, rp_error *err)
 {
-    rp_plan_written written = {0};
+    rp_plan_written written = {.stored = plan->to_bodies};
     rp_again again;
+    rp_error refused;
     rp_status status = rp_again_choose(&again, plan, aim, err);
 
     *out = NULL;
     if (status == RP_OK && again.n)
-        status = rp_again_write(plan, &again, &written.program, &written.number, &written.late, err);
-    if (status == RP_OK && again.n)
+        status = rp_again_write(plan, &again, &written.program, &written.number, &written.late, &refused);
+    if (status == RP_ENOMEM)
+        status = rp_no_memory(err);
+    else if (status != RP_OK)
+        status = RP_OK;
+    if (status == RP_OK && written.program)
         status = rp_plan_lay_out(out, s->program, plan->device, s->input_memory, s->options, &written, err);
     rp_again_free(&again);
     return status;

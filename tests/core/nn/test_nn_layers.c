@@ -245,6 +245,38 @@ static void batch_norm_follows_its_batches_and_uses_that_later(void **state)
     rp_nn_free(nn);
 }
 
+/* What was 100 higher is 10 more than the first call left, as one call after the other of torch.nn has it. */
+static rp_tensor normed_twice(rp_nn *nn, const rp_tensor *batch, void *user)
+{
+    rp_tensor first = rp_nn_batch_norm(nn, "norm", batch[0]);
+
+    (void)user;
+    return rp_mean(rp_mul(first, rp_nn_batch_norm(nn, "norm", rp_add_scalar(batch[0], 100))), NULL, 0, false);
+}
+
+static void a_batch_norm_that_is_called_twice_follows_both(void **state)
+{
+    const float x[4] = {10, 10, 30, 30};
+
+    (void)state;
+    for (int eager = 0; eager < 2; eager++) {
+        rp_nn *nn;
+        float mean, var;
+
+        OK(rp_nn_new(
+            &nn,
+            &(rp_nn_options){.model = normed_twice, .batches = {.batch = 4}, .run = {.threads = 1}, .eager = eager},
+            ERR));
+        OK(rp_nn_array(nn, "x", RP_F32, 2, (size_t[]){4, 1}, x, ERR));
+        OK(rp_nn_train_step(nn, NULL, ERR));
+        OK(rp_nn_read(nn, "norm.running_mean", &mean, sizeof mean, ERR));
+        OK(rp_nn_read(nn, "norm.running_var", &var, sizeof var, ERR));
+        near("mean", (size_t)eager, 0.9 * 2 + 0.1 * 120, (double)mean);
+        near("var", (size_t)eager, 0.81 + 0.19 * 400 / 3, (double)var);
+        rp_nn_free(nn);
+    }
+}
+
 static size_t padded[4];
 
 static rp_tensor convolved(rp_nn *nn, rp_tensor x)
@@ -278,6 +310,7 @@ int main(void)
         cmocka_unit_test(recurrent_layers_are_their_formulas),
         cmocka_unit_test(attention_sees_what_was_before),
         cmocka_unit_test(batch_norm_follows_its_batches_and_uses_that_later),
+        cmocka_unit_test(a_batch_norm_that_is_called_twice_follows_both),
         cmocka_unit_test(convolutions_keep_the_size_unless_valid),
     };
 

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "core/run/fit.h"
 #include "core/train/train.h"
 #include "kernels/device_ops.h"
 #include "kernels/host_memory.h"
@@ -141,6 +142,40 @@ static void trainings_that_want_more_are_refused_before_their_weights_are_there(
 }
 
 /* Little is not asked for; the host has something, and a device that does not know has all. */
+static void be_fed(rp_run *run, rp_graph *g, const char *name, const rp_type *type)
+{
+    assert_int_equal(rp_run_add_state(run, name, type->dtype, type->rank, type->shape, NULL, NULL), RP_OK);
+    rp_graph_set(g, RP_OUTPUT_STATE, name, rp_graph_input(g, RP_INPUT_FEED, name, type, NULL));
+    (void)rp_graph_state(g, run, name);
+}
+
+/* Weights of a parent are written where the states are; one state without axes makes no difference. */
+static void states_that_are_fed_lie_in_the_states(void **state)
+{
+    static const float w[4] = {1, 2, 3, 4};
+    const float s = 5;
+    float found[4], one;
+    rp_run *run;
+    rp_graph *g = rp_graph_new(NULL);
+    rp_compiled *compiled;
+
+    (void)state;
+    assert_int_equal(rp_run_new(&run, &(rp_run_options){.threads = 1}, NULL), RP_OK);
+    be_fed(run, g, "w", &(rp_type){.dtype = RP_F32, .rank = 1, .shape = {4}});
+    be_fed(run, g, "s", &(rp_type){.dtype = RP_F32});
+    assert_int_equal(rp_run_compile_start(&compiled, run, g, NULL), RP_OK);
+    assert_int_equal(rp_compiled_own_bytes(compiled), 0);
+    assert_int_equal(rp_compiled_write(compiled, "w", w, sizeof w, NULL), RP_OK);
+    assert_int_equal(rp_compiled_write(compiled, "s", &s, sizeof s, NULL), RP_OK);
+    assert_int_equal(rp_compiled_step(compiled, NULL), RP_OK);
+    assert_int_equal(rp_run_get_state(run, "w", found, sizeof found, NULL), RP_OK);
+    assert_int_equal(rp_run_get_state(run, "s", &one, sizeof one, NULL), RP_OK);
+    assert_memory_equal(found, w, sizeof w);
+    assert_true(one == s);
+    rp_compiled_free(compiled);
+    rp_run_free(run);
+}
+
 static void what_is_left_is_known(void **state)
 {
     rp_device *device;
@@ -158,13 +193,33 @@ static void what_is_left_is_known(void **state)
     rp_device_free(device);
 }
 
+/* 2^21 feeds of 2^40 binary64 each would be 0 bytes of memory. */
+static void feeds_and_results_add_up_or_are_too_many(void **state)
+{
+    size_t sum = 0, added = 0;
+
+    (void)state;
+    assert_true(rp_fit_add(&sum, 1) && sum == RP_FIT_ALIGN);
+    assert_true(rp_fit_add(&sum, RP_FIT_ALIGN) && sum == (size_t)2 * RP_FIT_ALIGN);
+    while (rp_fit_add(&sum, (size_t)1 << 43))
+        assert_true(++added < (size_t)1 << 19);
+    assert_int_equal(added, ((size_t)1 << 19) - 1);
+    assert_int_equal(sum, (added << 43) + (size_t)2 * RP_FIT_ALIGN);
+    assert_false(rp_fit_add(&sum, SIZE_MAX));
+    assert_false(rp_fit_add(&sum, rp_fit_most - sum));
+    assert_true(rp_fit_add(&sum, (rp_fit_most - sum) / RP_FIT_ALIGN * RP_FIT_ALIGN));
+    assert_false(rp_fit_add(&sum, 1));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(programs_that_want_more_than_there_is_are_refused),
         cmocka_unit_test(programs_that_were_freed_are_not_counted),
         cmocka_unit_test(trainings_that_want_more_are_refused_before_their_weights_are_there),
+        cmocka_unit_test(states_that_are_fed_lie_in_the_states),
         cmocka_unit_test(what_is_left_is_known),
+        cmocka_unit_test(feeds_and_results_add_up_or_are_too_many),
     };
 
     return cmocka_run_group_tests(tests, begin, NULL);

@@ -377,6 +377,60 @@ static void what_cannot_be_met_is_refused_with_the_least(void **state)
     rp_program_free(p);
 }
 
+/* A row of functions whose values are read from the last to the first, none twice or never, and a scan. */
+static rp_program *row_and_scan(uint64_t times)
+{
+    enum { N = 64, LENGTH = 12 };
+    const rp_type type = {RP_F32, 2, {N, N}}, index = {.dtype = RP_I64}, scalar = {.dtype = RP_F32};
+    rp_graph *g = rp_graph_new(NULL), *inner = rp_graph_new(NULL);
+    rp_tensor x[LENGTH], y, s;
+    rp_function *f;
+    rp_program *p;
+
+    y = rp_graph_input(g, RP_INPUT_DATA, "x", &type, NULL);
+    for (int i = 0; i < LENGTH; i++)
+        x[i] = rp_tanh(i ? x[i - 1] : y);
+    for (int i = LENGTH; i-- > 0;)
+        y = rp_matmul(y, x[i]);
+    rp_graph_set(g, RP_OUTPUT_RESULT, "y", y);
+    (void)rp_function_parameter(inner, &index);
+    rp_function_return(inner, rp_tanh(rp_function_parameter(inner, &scalar)));
+    assert_int_equal(rp_function_finish(inner, &f, NULL), RP_OK);
+    s = rp_graph_input(g, RP_INPUT_FEED, "s", &scalar, NULL);
+    rp_scan(g, &(rp_scan_options){.function = f, .carried = &s, .n_carried = 1, .times = times}, &s);
+    rp_graph_set(g, RP_OUTPUT_RESULT, "s", s);
+    rp_function_free(f);
+    p = rp_graph_take_program(g, NULL);
+    assert_non_null(p);
+    return p;
+}
+
+/* A program that executes as many instructions as programs may: nothing can be made again, which is no error of its
+ * own. */
+static void what_a_limit_of_programs_refuses_cannot_be_made_smaller(void **state)
+{
+    rp_program *p = row_and_scan(1), *two = row_and_scan(2), *most;
+    const uint64_t each = two->executed - p->executed;
+    rp_memory_needed whole, less;
+    rp_error err = {0};
+
+    (void)state;
+    most = row_and_scan(1 + (rp_executed_max - p->executed) / each);
+    assert_int_equal(rp_program_memory(p, NULL, &whole, NULL), RP_OK);
+    less = whole;
+    assert_int_equal(rp_program_memory(p, &(rp_run_options){.memory = whole.total - whole.values / 4}, &less, &err),
+                     RP_OK);
+    assert_int_equal(rp_program_memory(most, NULL, &less, NULL), RP_OK);
+    assert_int_equal(less.total, whole.total);
+    assert_int_equal(rp_program_memory(most, &(rp_run_options){.memory = whole.total - whole.values / 4}, &less, &err),
+                     RP_ENOMEM);
+    if (!strstr(err.text, "results take "))
+        fail_msg("%s", err.text);
+    rp_program_free(p);
+    rp_program_free(two);
+    rp_program_free(most);
+}
+
 /* A program that comes when another has had all that was left is refused, and the first one goes on. */
 static void all_steps_of_a_run_share_its_budget(void **state)
 {
@@ -583,6 +637,7 @@ int main(void)
         cmocka_unit_test(a_wrong_index_is_the_error_of_the_tape),
         cmocka_unit_test(what_is_told_is_what_is_held),
         cmocka_unit_test(what_cannot_be_met_is_refused_with_the_least),
+        cmocka_unit_test(what_a_limit_of_programs_refuses_cannot_be_made_smaller),
         cmocka_unit_test(all_steps_of_a_run_share_its_budget),
         cmocka_unit_test(a_process_takes_what_was_told),
         cmocka_unit_test(large_networks_are_planned_in_seconds),

@@ -81,13 +81,26 @@ static rp_function *cell(void)
     return f;
 }
 
+/* The sum of squares of a row of layers on a matrix of its own, and what of it can be made again. */
+static rp_tensor layers_beside(rp_graph *g, rp_tensor *x)
+{
+    enum { WIDE = 64, LAYERS = 6 };
+    const rp_type type = f32_type(WIDE, WIDE);
+    rp_tensor y = *x = rp_graph_declare(g, RP_INPUT_DATA, "v", &type);
+
+    for (int i = 0; i < LAYERS; i++)
+        y = rp_tanh(rp_matmul(y, *x));
+    return rp_sum(rp_mul(y, y), NULL, 0, false);
+}
+
 /* The gradients of the sum of all squares, and of the sum of their squares too. */
-static rp_program *gradient_of_scan(uint64_t times, bool reverse, int order)
+static rp_program *gradient_beside(uint64_t times, bool reverse, int order, bool layers)
 {
     const rp_type rows = {.dtype = RP_F32, .rank = 3, .shape = {times, ROWS, COLS}};
     const rp_type row = f32_type(ROWS, COLS), weight = f32_type(COLS, COLS);
     rp_function *f = cell();
-    rp_tensor in[4], out[3], y, grad[4];
+    const size_t n = layers ? 5 : 4;
+    rp_tensor in[5], out[3], y, grad[5];
     char name[16];
     rp_graph *g;
     rp_program *p;
@@ -110,10 +123,12 @@ static rp_program *gradient_of_scan(uint64_t times, bool reverse, int order)
                                .reverse = reverse},
             out);
     y = rp_sum(rp_mul(out[2], out[2]), NULL, 0, false);
+    if (layers)
+        y = rp_add(y, layers_beside(g, &in[4]));
     rp_graph_result(g, "c", out[1]);
     for (int o = 0; o < order; o++) {
-        rp_gradients(y, in, 4, grad);
-        for (size_t i = 0; i < 4; i++) {
+        rp_gradients(y, in, n, grad);
+        for (size_t i = 0; i < n; i++) {
             snprintf(name, sizeof name, "g%d.%zu", o, i);
             rp_graph_result(g, name, grad[i]);
         }
@@ -123,6 +138,11 @@ static rp_program *gradient_of_scan(uint64_t times, bool reverse, int order)
         fail_msg("%s", err.text);
     rp_function_free(f);
     return p;
+}
+
+static rp_program *gradient_of_scan(uint64_t times, bool reverse, int order)
+{
+    return gradient_beside(times, reverse, order, false);
 }
 
 /* ---- tests ---- */
@@ -322,6 +342,41 @@ static void every_k_th_row_takes_the_memory_of_a_segment(void **state)
     rp_device_free(device);
 }
 
+/* A plan in which values are made again is written from one whose scans store already, which leaves the same to bodies.
+ */
+static void values_made_again_leave_no_more_to_store(void **state)
+{
+    rp_program *p = gradient_beside(TIMES, false, 1, true);
+    store s = store_new(p);
+    void *memory[] = {NULL, NULL, NULL, s.memory[3], s.memory[4]};
+    rp_plan_options options = {.passes = RP_PASSES, .stored = RP_PLAN_STORED_MAX};
+    rp_device *device;
+    rp_plan *whole;
+    size_t again = 0;
+
+    (void)state;
+    assert_int_equal(rp_device_cpu_new(&device, NULL, 1, NULL), RP_OK);
+    assert_int_equal(rp_plan_new_with(&whole, p, device, memory, &options, NULL), RP_OK);
+    assert_true(rp_plan_unstored(whole) < RP_PLAN_STORED_MAX);
+    for (size_t percent = 95; percent > 50; percent -= 5) {
+        rp_plan *plan;
+
+        options.memory = (rp_plan_own_bytes(whole) + rp_plan_arena_bytes(whole)) * percent / 100;
+        if (rp_plan_new_with(&plan, p, device, memory, &options, NULL) != RP_OK)
+            continue;
+        if (rp_plan_again(plan) > 0 && rp_plan_unstored(plan) > 0) { /* else nothing may be stored at all */
+            assert_int_equal(rp_plan_unstored(plan), rp_plan_unstored(whole));
+            again++;
+        }
+        rp_plan_free(plan);
+    }
+    assert_true(again > 0);
+    rp_plan_free(whole);
+    store_free(&s);
+    rp_program_free(p);
+    rp_device_free(device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -331,6 +386,7 @@ int main(void)
         cmocka_unit_test(what_has_no_room_is_computed_again),
         cmocka_unit_test(every_k_th_row_of_history_gives_the_same_bits),
         cmocka_unit_test(every_k_th_row_takes_the_memory_of_a_segment),
+        cmocka_unit_test(values_made_again_leave_no_more_to_store),
     };
 
     return cmocka_run_group_tests_name("plans of scans", tests, NULL, NULL);

@@ -248,6 +248,72 @@ static void operations_are_those_that_were_executed(void **state)
     }
 }
 
+/* Steps of other lengths share rows: of 2 n^3 operations, and 8 n^2 bytes that a product of x and itself moves, the
+ * sum. */
+static void eager_rows_add_up_calls_of_any_length(void **state)
+{
+    static const float x[64 * 64];
+    rp_run *run;
+    rp_profile *profile;
+    char *json, *trace;
+
+    (void)state;
+    OK(rp_run_new(&run, NULL, &err));
+    OK(rp_run_profile(&profile, run, &(rp_profile_options){.trace = true, .no_limits = true}, &err));
+    for (size_t n = 16; n <= 64; n += 48) {
+        rp_tensor fed;
+
+        OK(rp_step_begin(run, &err));
+        fed = rp_feed(run, "x", RP_F32, 2, (size_t[]){n, n}, x);
+        rp_result(run, "y", rp_matmul(fed, fed));
+        OK(rp_step_end(run, &err));
+    }
+    OK(rp_profile_end(profile, &err));
+    OK(rp_profile_json(profile, &json, &err));
+    OK(rp_profile_trace(profile, &trace, &err));
+    if (!strstr(json, "{\"arithmetic\":532480,\"bytes\":34816,\"calls\":2,") || !strstr(json, "\"type\":\"f32[?,?]\""))
+        fail_msg("%s", json);
+    if (!strstr(trace, "{\"arithmetic\":266240,\"bytes\":17408,"))
+        fail_msg("%s", trace);
+    rp_text_free(json);
+    rp_text_free(trace);
+    rp_profile_free(profile);
+    rp_run_free(run);
+}
+
+/* A result that is an input has no instruction of the program's that made it. */
+static void a_copy_that_a_plan_appended_stands_at_the_end(void **state)
+{
+    static const char text[] = "{\"contract\":1,\"inputs\":[[0,\"state\",\"w\",\"f32\",[4]]],"
+                               "\"instructions\":[[\"add\",{},[0,0],[1]]],"
+                               "\"outputs\":[[\"result\",\"old\",0],[\"state\",\"w\",1]]}";
+    const float w[4] = {1, 2, 3, 4};
+    rp_run *run;
+    rp_program *program;
+    rp_compiled *compiled;
+    rp_profile *profile;
+    const char *at;
+    char *json;
+
+    (void)state;
+    OK(rp_run_new(&run, NULL, &err));
+    OK(rp_run_add_state(run, "w", RP_F32, 1, (size_t[]){4}, w, &err));
+    OK(rp_program_read(&program, text, strlen(text), "text", &err));
+    OK(rp_compile(&compiled, run, program, &err));
+    OK(rp_run_profile(&profile, run, &(rp_profile_options){.no_limits = true}, &err));
+    OK(rp_compiled_step(compiled, &err));
+    OK(rp_profile_end(profile, &err));
+    OK(rp_profile_json(profile, &json, &err));
+    at = strstr(json, "\"operation\":\"concat\",\"place\":\"");
+    if (!at || strncmp(strchr(at + strlen("\"operation\":\"concat\",\"place\":\""), ':'), ":end\"", 5) != 0)
+        fail_msg("%s", json);
+    rp_text_free(json);
+    rp_profile_free(profile);
+    rp_compiled_free(compiled);
+    rp_program_free(program);
+    rp_run_free(run);
+}
+
 /* The line of the call, of a gradient that of what it differentiates, in compiled steps through every pass too. */
 static void rows_name_the_caller_s_line(void **state)
 {
@@ -331,6 +397,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_are_the_wall_time),
         cmocka_unit_test(operations_are_those_that_were_executed),
+        cmocka_unit_test(eager_rows_add_up_calls_of_any_length),
+        cmocka_unit_test(a_copy_that_a_plan_appended_stands_at_the_end),
         cmocka_unit_test(rows_name_the_caller_s_line),
         cmocka_unit_test(watching_changes_no_bit),
         cmocka_unit_test(a_trace_has_its_threads_and_spans),
