@@ -53,6 +53,8 @@ typedef struct home {
     size_t length;   /* of the graph, when it was last left */
     unsigned traces; /* gradients to come: nothing goes, the step stays */
     unsigned fed;    /* values that came into the step */
+    size_t kept;     /* bytes that stay until the step ends: what came in, what was read */
+    size_t limit;    /* of kept, before it ends */
     tensor_object *first;
     rp_tensor *gone; /* handles whose tensors went while the lock was held, or a trace is open */
     size_t n_gone, cap_gone;

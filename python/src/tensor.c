@@ -144,6 +144,7 @@ static bool fetch(tensor_object *t)
     home_hold(h);
     home_enter(h, &visit);
     status = read_value(h, t, bytes, size, &err);
+    h->kept += size;
     home_leave(h, &visit);
     home_drop(h);
     if (status == RP_OK && !t->bytes)
@@ -228,6 +229,7 @@ static rp_tensor feed(home *h, const rp_type *type, const void *bytes, rp_error 
 
     (void)snprintf(name, sizeof name, "in.%u", h->fed++);
     home_enter(h, &visit);
+    h->kept += type_bytes(type);
     fed = rp_feed(h->run, name, type->dtype, type->rank, type->shape, bytes);
     if (!fed.graph && rp_graph_status(h->graph, err) != RP_OK)
         home_mend(h, rp_graph_length(h->graph));
@@ -516,5 +518,6 @@ bool tensor_setup(PyObject *module)
                                                   .basicsize = sizeof(tensor_object),
                                                   .flags = Py_TPFLAGS_DEFAULT,
                                                   .slots = slots});
-    return tensor_type != NULL;
+    /* numpy leaves operators with an array on the left to the tensor */
+    return tensor_type && PyObject_SetAttrString((PyObject *)tensor_type, "__array_ufunc__", Py_None) == 0;
 }
