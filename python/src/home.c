@@ -209,8 +209,8 @@ void home_forget(home *h)
     h->n_gone = 0;
 }
 
-/* Those whose values nobody has read, each held. What is alive may come into the next step, so that much, twice, does not
- * end it. */
+/* Those whose values nobody has read, each held. What is alive may come into the next step, so that much, twice, does
+ * not end it. */
 static tensor_object **living(home *h, size_t *n)
 {
     size_t count = 0, bytes = 0;
