@@ -48,6 +48,7 @@ typedef struct home {
     bool busy;     /* a thread is inside */
     bool broken;   /* its graph's error could not be taken back */
     rp_run *run;
+    rp_nn *model;    /* of HOME_MODEL, in eager steps, whose values it tells; else NULL */
     rp_graph *graph; /* NULL: no step is open, the graph is finished */
     uint32_t epoch;  /* of handles that are alive; 0: not asked */
     size_t length;   /* of the graph, when it was last left */
