@@ -7,7 +7,7 @@ set -eu
 packages="build-essential cmake ninja-build pkg-config libssl-dev libarchive-dev libjansson-dev libyaml-dev
     libcmocka-dev libmpfr-dev"
 if [ "${1:-build}" = check ]; then
-    packages="$packages git python3 python3-venv jq libxml2-utils openssl locales
+    packages="$packages git python3 python3-dev python3-venv jq libxml2-utils openssl locales
         clang lld clang-format libclang-rt-14-dev libomp-14-dev valgrind
         gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross
         gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user-static

@@ -2,6 +2,7 @@
  * Binding views and launching kernels. */
 #include "core/program/execute.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* in stretched to rank and shape, leaving the last `keep` axes as they are. */
@@ -86,11 +87,15 @@ rp_status rp_execute_copy(rp_device *device, const rp_view *in, const rp_view *o
 rp_status rp_execute_fault(const rp_program *program, const uint32_t *number, const rp_index_fault *fault,
                            rp_error *err)
 {
+    const rp_instr *instr = &program->instr[fault->where];
+    char line[264] = "";
+
+    if (instr->mark)
+        (void)snprintf(line, sizeof line, " (%.240s:%d)", rp_mark_file(instr->mark), rp_mark_line(instr->mark));
     return rp_fail(err, RP_EDATA,
-                   "instruction %zu, %s: index %lld at position %llu is out of range, expected 0 to %llu",
-                   number ? (size_t)number[fault->where] : fault->where, program->instr[fault->where].op->name,
-                   (long long)fault->value, (unsigned long long)fault->element,
-                   (unsigned long long)(fault->bound ? fault->bound - 1 : 0));
+                   "instruction %zu, %s: index %lld at position %llu is out of range, expected 0 to %llu%s",
+                   number ? (size_t)number[fault->where] : fault->where, instr->op->name, (long long)fault->value,
+                   (unsigned long long)fault->element, (unsigned long long)(fault->bound ? fault->bound - 1 : 0), line);
 }
 
 rp_status rp_execute_settle(rp_device *device, const rp_program *program, const uint32_t *number, rp_error *err)

@@ -66,7 +66,7 @@ const rp_op *rp_op_get(rp_op_id id)
 const rp_op *rp_op_find(const char *name)
 {
     for (size_t i = 0; i < RP_OP_COUNT; i++)
-        if (strcmp(table[i].name, name) == 0)
+        if (*table[i].name == *name && strcmp(table[i].name, name) == 0)
             return &table[i];
     return NULL;
 }

@@ -28,16 +28,14 @@ def _unflatten(form, leaves):
 
 
 def _place(trace, leaves):
-    """The leaves as tensors of the trace, each a value of its own: the same twice has two gradients."""
-    placed, seen = [], set()
+    """The leaves as values of their own in the trace, views that cost nothing: what the function takes from elsewhere is
+    a constant, also where it is the same tensor."""
+    placed = []
     for leaf in leaves:
         x = trace.place(leaf)
         if x.dtype not in ("f32", "f64", "bf16"):
             raise TypeError(f"no gradient with respect to {x.dtype}: only to f32, f64 and bf16")
-        if id(x) in seen:
-            x = x.reshape(x.shape)
-        seen.add(id(x))
-        placed.append(x)
+        placed.append(x.reshape(x.shape))
     return tuple(placed)
 
 

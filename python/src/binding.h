@@ -48,11 +48,14 @@ typedef struct home {
     bool busy;     /* a thread is inside */
     bool broken;   /* its graph's error could not be taken back */
     rp_run *run;
+    rp_nn *model;    /* of HOME_MODEL, in eager steps, whose values it tells; else NULL */
     rp_graph *graph; /* NULL: no step is open, the graph is finished */
     uint32_t epoch;  /* of handles that are alive; 0: not asked */
     size_t length;   /* of the graph, when it was last left */
     unsigned traces; /* gradients to come: nothing goes, the step stays */
     unsigned fed;    /* values that came into the step */
+    size_t kept;     /* bytes that stay until the step ends: what came in, what was read */
+    size_t limit;    /* of kept, before it ends */
     tensor_object *first;
     rp_tensor *gone; /* handles whose tensors went while the lock was held, or a trace is open */
     size_t n_gone, cap_gone;

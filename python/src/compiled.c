@@ -117,22 +117,16 @@ static PyObject *write_feed(PyObject *self, PyObject *args)
 
 /* ---- steps ---- */
 
-/* The instruction at which a step failed, as its error names it, where it does. */
+/* "instruction 3, gather: ..": the operation at which a step failed, where its error names it. */
 static PyObject *raise_step(const rp_error *err, rp_status status, uint64_t step)
 {
-    char operation[64] = "";
-    const char *colon = strchr(err->text, ':');
-    const size_t length = colon ? (size_t)(colon - err->text) : 0;
+    char operation[64];
+    unsigned long instruction;
+    rp_op_info info;
+    const bool named = sscanf(err->text, "instruction %lu, %63[a-z0-9_]", &instruction, operation) == 2 &&
+                       rp_op_named(operation, &info);
 
-    if (length > 0 && length < sizeof operation && !memchr(err->text, ' ', length)) {
-        rp_op_info info;
-
-        memcpy(operation, err->text, length);
-        operation[length] = '\0';
-        if (!rp_op_named(operation, &info))
-            operation[0] = '\0';
-    }
-    return raise_error(err, status, *operation ? operation : NULL, (int64_t)step);
+    return raise_error(err, status, named ? operation : NULL, (int64_t)step);
 }
 
 static PyObject *step(PyObject *self, PyObject *ignored)

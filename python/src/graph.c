@@ -318,7 +318,8 @@ static PyMethodDef methods[] = {
     {"parameter", WITH_KEYS(parameter), KEYS,
      "parameter($self, shape=(), dtype='f32')\n--\n\nThe next parameter of a function; before its first operation."},
     {"append", WITH_KEYS(append), KEYS,
-     "append($self, op, attributes=None, inputs=())\n--\n\nAppends one operation by its name: its one result, or a tuple "
+     "append($self, op, attributes=None, inputs=())\n--\n\nAppends one operation by its name: its one result, "
+     "or a tuple "
      "of them."},
     {"update", update, METH_VARARGS,
      "update($self, state, value, /)\n--\n\nThe new value of a state, when the step ends."},
@@ -327,7 +328,8 @@ static PyMethodDef methods[] = {
      "journal too."},
     {"returns", returns, METH_O, "returns($self, value, /)\n--\n\nThe next value of a function."},
     {"gradients", WITH_KEYS(gradients), KEYS,
-     "gradients($self, y, wrt, seeds=None, zeros=False, mixed=False)\n--\n\nAppends the gradients of y, one element, or "
+     "gradients($self, y, wrt, seeds=None, zeros=False, mixed=False)\n--\n\nAppends the gradients of y, one "
+     "element, or "
      "with seeds of several y, with respect to tensors: a tuple. zeros: where there is none."},
     {"call", WITH_KEYS(regions_call), KEYS,
      "call($self, function, args)\n--\n\nA function's results for these operands."},
@@ -336,7 +338,8 @@ static PyMethodDef methods[] = {
      "function(index i64 [], carried, rows, shared) -> carried, stacked; so many times: the last carried, and what was "
      "stacked [times, ..]."},
     {"map", WITH_KEYS(regions_map), KEYS,
-     "map($self, functions, cuts, combine, sliced=(), shared=(), first=0)\n--\n\nfunction(index, slices, shared) for each "
+     "map($self, functions, cuts, combine, sliced=(), shared=(), first=0)\n--\n\nfunction(index, slices, "
+     "shared) for each "
      "shard; combine: 'tree', 'stack' or 'concat' of each output."},
     {"cond", WITH_KEYS(regions_cond), KEYS,
      "cond($self, selector, functions, args=())\n--\n\nfunctions[selector](args); only that one runs."},

@@ -4,7 +4,7 @@
  * read out and a new step begins. */
 #include "binding.h"
 
-enum { LONG_STEP = 8192 };
+enum { LONG_STEP = 8192, KEPT_BYTES = 1 << 26 };
 
 unsigned home_threads = 0;
 static atomic_uint forks;
@@ -39,6 +39,7 @@ home *home_new(home_kind kind, rp_run *run, rp_graph *graph)
     h->run = run;
     h->graph = graph;
     h->born = atomic_load(&forks);
+    h->limit = KEPT_BYTES;
     (void)pthread_mutex_init(&h->lock, NULL);
     return h;
 }
@@ -127,6 +128,7 @@ static rp_status begin(home *h, rp_error *err)
     h->graph = rp_step_graph(h->run);
     h->epoch = one.epoch;
     h->fed = 0;
+    h->kept = 0;
     return rp_graph_status(h->graph, err);
 }
 
@@ -207,13 +209,16 @@ void home_forget(home *h)
     h->n_gone = 0;
 }
 
+/* Those whose values nobody has read, each held. What is alive may come into the next step, so that much, twice, does
+ * not end it. */
 static tensor_object **living(home *h, size_t *n)
 {
-    size_t count = 0;
+    size_t count = 0, bytes = 0;
     tensor_object **list;
 
-    for (tensor_object *t = h->first; t; t = t->next)
-        count++;
+    for (tensor_object *t = h->first; t; t = t->next, count++)
+        bytes += type_bytes(&t->type);
+    h->limit = KEPT_BYTES + 2 * bytes;
     list = malloc((count + 1) * sizeof *list);
     *n = 0;
     if (!list)
@@ -249,7 +254,7 @@ bool home_renew(home *h)
     tensor_object **list;
     void **bytes;
 
-    if (h->kind != HOME_EAGER || h->traces || h->length < LONG_STEP)
+    if (h->kind != HOME_EAGER || h->traces || (h->length < LONG_STEP && h->kept <= h->limit))
         return true;
     list = living(h, &n);
     bytes = list ? calloc(n + 1, sizeof *bytes) : NULL;

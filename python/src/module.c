@@ -50,7 +50,8 @@ static PyMethodDef methods[] = {
     {"functions", functions_make, METH_NOARGS, "functions()\n--\n\nThe library's other calls, by their names."},
     {"set_show", tensor_set_show, METH_O, NULL},
     {"set_threads", set_threads, METH_VARARGS,
-     "set_threads(threads, /)\n--\n\nHow many threads compute what is eager, in threads of Python that have not begun; 0: "
+     "set_threads(threads, /)\n--\n\nHow many threads compute what is eager, in threads of Python that have "
+     "not begun; 0: "
      "one for each processor. It changes no bit."},
     {"dtypes", dtypes, METH_NOARGS, "dtypes()\n--\n\nThe names of all element types."},
     {"from_dlpack", from_capsule, METH_O, "from_dlpack(x, /)\n--\n\nA tensor of anything with __dlpack__."},

@@ -118,7 +118,8 @@ static PyObject *save(PyObject *self, PyObject *args, PyObject *kwargs)
 
 static PyMethodDef methods[] = {
     {"save", (PyCFunction)(void (*)(void))save, METH_VARARGS | METH_KEYWORDS,
-     "save($self, path, key=None, force=False, passphrase=None)\n--\n\nWrites the archive of the steps so far and returns "
+     "save($self, path, key=None, force=False, passphrase=None)\n--\n\nWrites the archive of the steps so far "
+     "and returns "
      "its id. key: the file of a private key that signs it."},
     {0},
 };

@@ -120,6 +120,10 @@ static rp_status read_value(home *h, tensor_object *t, void *bytes, size_t size,
     const size_t before = rp_graph_length(h->graph);
     rp_status status;
 
+    if (!h->graph)
+        return RP_ECANCELED;
+    if (h->model)
+        return rp_nn_peek(h->model, t->handle, bytes, size) ? RP_OK : rp_graph_status(h->graph, err);
     if (h->epoch && t->handle.epoch != h->epoch)
         return RP_ECANCELED; /* the step was renewed meanwhile: its value is known in a moment */
     status = rp_read(h->run, t->handle, bytes, size, err);
@@ -144,6 +148,7 @@ static bool fetch(tensor_object *t)
     home_hold(h);
     home_enter(h, &visit);
     status = read_value(h, t, bytes, size, &err);
+    h->kept += size;
     home_leave(h, &visit);
     home_drop(h);
     if (status == RP_OK && !t->bytes)
@@ -165,8 +170,9 @@ const void *tensor_bytes(tensor_object *t)
         }
         if (!home_ready(t->home))
             return NULL;
-        if (!t->home->run) {
-            PyErr_SetString(PyExc_RuntimeError, "a tensor of a program that is being built has no value yet");
+        if (!t->home->run && !t->home->model) {
+            PyErr_SetString(PyExc_RuntimeError, "a tensor of a program that is being built has no value yet (a model's "
+                                                "function sees values with eager=True)");
             return NULL;
         }
         if (!fetch(t))
@@ -228,6 +234,7 @@ static rp_tensor feed(home *h, const rp_type *type, const void *bytes, rp_error 
 
     (void)snprintf(name, sizeof name, "in.%u", h->fed++);
     home_enter(h, &visit);
+    h->kept += type_bytes(type);
     fed = rp_feed(h->run, name, type->dtype, type->rank, type->shape, bytes);
     if (!fed.graph && rp_graph_status(h->graph, err) != RP_OK)
         home_mend(h, rp_graph_length(h->graph));
@@ -432,7 +439,7 @@ static PyObject *repr(PyObject *self)
     char type[192];
 
     type_text(&t->type, type, sizeof type);
-    if (!t->bytes && (!t->home || !t->home->run || !t->home->graph))
+    if (!t->bytes && (!t->home || (!t->home->run && !t->home->model) || !t->home->graph))
         return PyUnicode_FromFormat("Tensor(%s, %s)", type, t->home ? "to be computed" : "of a step that is over");
     if (!shower)
         return PyUnicode_FromFormat("Tensor(%s)", type);
@@ -516,5 +523,6 @@ bool tensor_setup(PyObject *module)
                                                   .basicsize = sizeof(tensor_object),
                                                   .flags = Py_TPFLAGS_DEFAULT,
                                                   .slots = slots});
-    return tensor_type != NULL;
+    /* numpy leaves operators with an array on the left to the tensor */
+    return tensor_type && PyObject_SetAttrString((PyObject *)tensor_type, "__array_ufunc__", Py_None) == 0;
 }

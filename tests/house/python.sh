@@ -1,0 +1,36 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The Python package: `pip install .` into a throw-away environment under BUILD_DIR, with the static library that is
+# built already, then its tests, and its stubs by mypy --strict. Usage: python.sh REPRISE SOURCE_DIR BUILD_DIR. Exit 77
+# (skipped) where there is no Python 3.11 with headers or what it needs cannot be had.
+set -euo pipefail
+reprise=$(realpath "$1")
+source=$(realpath "$2")
+build=$(realpath "$3")
+venv=$build/python-venv
+skip() { echo "skipped: $*"; exit 77; }
+fail() { echo "FAIL: $*"; exit 1; }
+
+python=$(command -v python3) || skip "no python3"
+"$python" -c 'import sys, sysconfig, os
+sys.exit(sys.version_info < (3, 11) or not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' ||
+    skip "python3 is older than 3.11 or has no headers (python3-dev)"
+if [ ! -e "$venv/complete" ]; then
+    rm -rf "$venv"
+    "$python" -m venv "$venv" >"$venv.log" 2>&1 || skip "python3 makes no environments (see $venv.log)"
+    "$venv/bin/pip" install -q --disable-pip-version-check numpy 'scikit-build-core>=0.10' mypy >>"$venv.log" 2>&1 ||
+        skip "numpy, scikit-build-core and mypy cannot be installed: no network? (see $venv.log)"
+    touch "$venv/complete"
+fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+# Only the rest is compiled here: the library is this build's.
+"$venv/bin/pip" install -q --disable-pip-version-check --no-build-isolation --no-deps --force-reinstall "$source" \
+    -C "cmake.define.RP_PYTHON_LIBRARY=$build/libreprise.a" -C "build-dir=$build/python-wheel" >"$work/log" 2>&1 ||
+    { cat "$work/log"; fail "pip install"; }
+cd "$work"
+export PYTHONDONTWRITEBYTECODE=1 REPRISE_COMMAND=$reprise REPRISE_SOURCE=$source
+for test in "$source"/python/tests/test_*.py; do
+    timeout 120 "$venv/bin/python" -X faulthandler "$test" >log 2>&1 || { cat log; fail "$(basename "$test")"; }
+    tail -n 3 log | head -n 1
+done
