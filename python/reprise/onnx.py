@@ -14,17 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from . import onnx_math, onnx_nn, onnx_shape
-from .onnx_graph import (HANDLERS, MOST_KNOWN, ONNX, CARRIERS, Graph, NeedsConstant, Node, Unsupported, Value, carried,
+from . import onnx_image, onnx_math, onnx_nn, onnx_shape
+from .onnx_graph import (HANDLERS, CARRIERS, MOST_KNOWN, NUMPY, ONNX, Graph, NeedsConstant, Node, Unsupported, Value, carried,
                          returned, type_of)
 
 __all__ = ["Imported", "NeedsConstant", "Unsupported", "load", "supported"]
-DOMAINS = ("", "ai.onnx")
-MOST_NODES, DEEPEST, OLDEST = 1 << 20, 16, 7
+DOMAINS = ("", "ai.onnx", "ai.onnx.preview")
+MOST_NODES, DEEPEST, OLDEST, MOST_ITERATIONS = 1 << 20, 16, 7, 1024
 FOLDED = frozenset("""Abs Add And Cast CastLike Ceil Concat Div Equal Expand Flatten Floor Gather Greater GreaterOrEqual Less
 LessOrEqual Max Min Mod Mul Neg Not Or Pow ReduceMax ReduceMin ReduceProd ReduceSum Reshape Slice Sqrt Squeeze Sub Tile
 Transpose Unsqueeze Where Split Sign Xor""".split())
-MODULES = (onnx_math, onnx_nn, onnx_shape)  # they register what they handle
+MODULES = (onnx_image, onnx_math, onnx_nn, onnx_shape)  # they register what they handle
 
 
 def supported() -> list[str]:
@@ -35,7 +35,8 @@ def supported() -> list[str]:
 @dataclass(frozen=True)
 class Imported:
     """A model as a program. `program` is the Program; `weights` its states and `data` its data by name, as the program has
-    them; `inputs` and `outputs` name the model's own: (name in the program, element type, shape)."""
+    them; `inputs` and `outputs` name the model's own: (name in the program, element type, shape). `known` are the constants
+    that were given, `folds` how many operators were computed at import, of shapes and other small integers."""
 
     program: Any
     weights: dict[str, np.ndarray[Any, Any]]
@@ -43,6 +44,7 @@ class Imported:
     inputs: dict[str, tuple[str, str, tuple[int, ...]]]
     outputs: dict[str, tuple[str, str, tuple[int, ...]]]
     known: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict)
+    folds: int = 0
 
     def compile(self, **options: Any) -> Any:
         """A function of the model's inputs by name that gives its outputs by name; options are those of Run."""
@@ -105,7 +107,7 @@ def read(model: Any) -> Any:
     for opset in proto.opset_import:
         if opset.domain not in DOMAINS:
             raise Unsupported(f"operators of the domain {opset.domain}")
-        if opset.version < OLDEST:
+        if opset.version < OLDEST and opset.domain in DOMAINS[:2]:
             raise Unsupported(f"opset {opset.version}: {OLDEST} is the oldest")
     if len(proto.graph.node) > MOST_NODES:
         raise Unsupported(f"{len(proto.graph.node)} operators, {MOST_NODES} are the most")
@@ -115,7 +117,9 @@ def read(model: Any) -> Any:
 class Importer:
     def __init__(self, proto: Any, g: Graph, shapes: dict[str, int], constants: dict[str, np.ndarray[Any, Any]]) -> None:
         self.proto, self.g, self.shapes, self.constants = proto, g, shapes, constants
-        self.version = max((o.version for o in proto.opset_import if o.domain in DOMAINS), default=OLDEST)
+        self.version = max((o.version for o in proto.opset_import if o.domain in DOMAINS[:2]), default=OLDEST)
+        self.preview = max((o.version for o in proto.opset_import if o.domain not in DOMAINS[:2]), default=1)
+        self.folds = 0
         self.onnx = importlib.import_module("onnx")
         self.numpy = importlib.import_module("onnx.numpy_helper")
         self.feeds: dict[str, tuple[str, str, tuple[int, ...]]] = {}
@@ -138,7 +142,7 @@ class Importer:
         program = self.g.builder.finish()
         kept = self.g.inputs
         return Imported(program, {n: a for n, (k, a) in kept.items() if k == "state"},
-                        {n: a for n, (k, a) in kept.items() if k == "data"}, self.feeds, outputs, self.constants)
+                        {n: a for n, (k, a) in kept.items() if k == "data"}, self.feeds, outputs, self.constants, self.folds)
 
     def initializer(self, proto: Any) -> Value:
         """A weight is a state, so that it can be trained; small integers and what decides shapes is known."""
@@ -207,7 +211,9 @@ class Importer:
         self.g.operator = kind
         if kind == "If":
             return self.branch(node, inputs, scope, depth)
-        if kind not in HANDLERS:
+        if kind == "Scan":
+            return self.scan(node, inputs, scope, depth)
+        if kind not in HANDLERS or node.domain not in DOMAINS[:2]:
             return self.expand(node, inputs, depth)
         n = Node(self.g, kind, self.version, inputs, self.attributes(node), len(node.output))
         if kind == "Constant" and "value" in n.attributes and n.attributes["value"] is None:
@@ -245,7 +251,7 @@ class Importer:
         if node.op_type not in FOLDED or not inputs or any(v is not None and v.known is None for v in inputs):
             return None
         values = [v for v in inputs if v is not None]
-        if any(v.size > MOST_KNOWN or v.dtype == "bf16" or v.real and (v.size > 64 or node.op_type == "Pow") for v in values):
+        if any(v.size > MOST_KNOWN or v.dtype not in NUMPY or v.real and (v.size > 64 or node.op_type == "Pow") for v in values):
             return None
         try:
             with np.errstate(all="ignore"):
@@ -256,6 +262,7 @@ class Importer:
             of = frozenset().union(*(v.of for v in values))
             if any(a.size > MOST_KNOWN for a in arrays):
                 return None
+            self.folds += 1
             return [self.g.constant(a, of) for a in arrays]
         except Exception:  # what the reference does not know is left to the program
             return None
@@ -274,12 +281,52 @@ class Importer:
             raise Unsupported("a value that is no tensor", "If")
         return [inner[o.name] for o in body.output]
 
+    def scan(self, node: Any, inputs: list[Value | None], scope: dict[str, Value], depth: int) -> Sequence[Value | None]:
+        """Written out, iteration by iteration."""
+        found = self.attributes(node)
+        body = next(a.g for a in node.attribute if a.name == "body")
+        count = int(found["num_scan_inputs"])
+        if self.version < 9 or depth >= DEEPEST or any(v is None for v in inputs):
+            raise Unsupported(f"the form of opset {self.version}, or deeper than {DEEPEST}", "Scan")
+        given = [v for v in inputs if v is not None]
+        states, scanned = given[:len(given) - count], given[len(given) - count:]
+        back = list(found.get("scan_input_directions", [0] * count))
+        axes = [a % v.rank for a, v in zip(found.get("scan_input_axes", [0] * count), scanned)]
+        times = {v.shape[a] for a, v in zip(axes, scanned)}
+        if len(times) != 1 or max(times) > MOST_ITERATIONS:
+            raise Unsupported(f"{times} iterations, {MOST_ITERATIONS} are the most", "Scan")
+        length, columns = times.pop(), [[] for _ in body.output[len(states):]]  # type: tuple[int, list[list[Any]]]
+        kinds: list[str] = []
+        for step in range(length):
+            inner = dict(scope)
+            inner.update({t.name: self.g.constant(self.array(t)) for t in body.initializer})
+            rows = []
+            for v, a, b in zip(scanned, axes, back):
+                row = onnx_shape.cut(self.g, self.g.tensor(v), a, length - 1 - step if b else step, 1)
+                shape = [d for i, d in enumerate(v.shape) if i != a]
+                rows.append(self.g.made(self.g.reshape(row, shape), v.dtype, v))
+            inner.update({i.name: v for i, v in zip(body.input, [*states, *rows])})
+            self.nodes(body.node, inner, depth + 1)
+            outs = [inner[o.name] for o in body.output]
+            states, kinds = outs[:len(states)], [v.dtype for v in outs[len(states):]]
+            for column, v in zip(columns, outs[len(states):]):
+                column.append(self.g.tensor(v))
+        stacked = []
+        for k, (column, dtype) in enumerate(zip(columns, kinds)):
+            axis = list(found.get("scan_output_axes", [0] * len(columns)))[k] % (len(column[0].shape) + 1)
+            column = column[::-1] if list(found.get("scan_output_directions", [0] * len(columns)))[k] else column
+            parts = [self.g.reshape(t, [*t.shape[:axis], 1, *t.shape[axis:]]) for t in column]
+            t = self.g.op("concat", *parts, axis=axis) if len(parts) > 1 else parts[0]
+            stacked.append(self.g.made(t, dtype, *given))
+        return [*states, *stacked]
+
     # ---- operators that the standard defines by others ----
 
     def definition(self, node: Any, inputs: list[Value | None]) -> Any:
         """The function that an operator is, of the version that the model has, or None."""
         try:
-            schema = self.onnx.defs.get_schema(node.op_type, self.version, node.domain)
+            version = self.version if node.domain in DOMAINS[:2] else self.preview
+            schema = self.onnx.defs.get_schema(node.op_type, version, node.domain)
         except self.onnx.defs.SchemaError:
             return None
         if schema.has_function:
@@ -312,18 +359,7 @@ class Importer:
         for inner in body.node:
             copy = self.onnx.NodeProto()
             copy.CopyFrom(inner)
-            del copy.attribute[:]
-            for a in inner.attribute:
-                if a.ref_attr_name:
-                    source = given.get(a.ref_attr_name, defaults.get(a.ref_attr_name)) or self.standard(node, a.ref_attr_name)
-                    if source is None:
-                        continue
-                    a_copy = self.onnx.AttributeProto()
-                    a_copy.CopyFrom(source)
-                    a_copy.name = a.name
-                    copy.attribute.append(a_copy)
-                else:
-                    copy.attribute.append(a)
+            self.bind(copy, node, given, defaults)
             operands = [scope.get(name) if name else None for name in copy.input]
             old, self.version = self.version, next((o.version for o in body.opset_import if o.domain in DOMAINS), self.version)
             try:
@@ -332,6 +368,26 @@ class Importer:
                 self.version = old
             scope.update({name: v for name, v in zip(copy.output, found) if name and v is not None})
         return [scope.get(name) for name in body.output]
+
+    def bind(self, inner: Any, node: Any, given: dict[str, Any], defaults: dict[str, Any]) -> None:
+        """Puts a function's attributes where its operators, and those of their branches, refer to them."""
+        kept = []
+        for a in inner.attribute:
+            if a.ref_attr_name:
+                source = given.get(a.ref_attr_name, defaults.get(a.ref_attr_name)) or self.standard(node, a.ref_attr_name)
+                if source is None:
+                    continue
+                named = self.onnx.AttributeProto()
+                named.CopyFrom(source)
+                named.name = a.name
+                a = named
+            elif a.type == self.onnx.AttributeProto.GRAPH:
+                for deeper in a.g.node:
+                    self.bind(deeper, node, given, defaults)
+            kept.append(a)
+        copies = [self.onnx.AttributeProto.FromString(a.SerializeToString()) for a in kept]
+        del inner.attribute[:]
+        inner.attribute.extend(copies)
 
     def standard(self, node: Any, name: str) -> Any:
         """An attribute's default by the operator's own schema."""

@@ -17,13 +17,24 @@ import numpy as np
 
 Array = Any
 CARRIERS = {"f32": "f32", "f64": "f64", "i32": "i32", "i64": "i64", "bool": "bool", "i8": "i32", "u8": "i32", "i16": "i32",
-            "u16": "i32", "u32": "i64", "u64": "i64", "f16": "f32", "bf16": "f32"}
+            "u16": "i32", "u32": "i64", "u64": "i64", "f16": "f32", "bf16": "f32", "i4": "i32", "u4": "i32", "i2": "i32",
+            "u2": "i32", "f8e4m3fn": "f32", "f8e4m3fnuz": "f32", "f8e5m2": "f32", "f8e5m2fnuz": "f32", "f4e2m1": "f32"}
 NUMPY = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "bool": np.bool_, "i8": np.int8,
          "u8": np.uint8, "i16": np.int16, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64, "f16": np.float16}
-BITS = {"i8": 8, "u8": 8, "i16": 16, "u16": 16, "u32": 32}
+# What other packages than NumPy have: the names of ml_dtypes, on which onnx stands.
+OTHERS = {"bf16": "bfloat16", "i4": "int4", "u4": "uint4", "i2": "int2", "u2": "uint2", "f8e4m3fn": "float8_e4m3fn",
+          "f8e4m3fnuz": "float8_e4m3fnuz", "f8e5m2": "float8_e5m2", "f8e5m2fnuz": "float8_e5m2fnuz",
+          "f4e2m1": "float4_e2m1fn"}
+BITS = {"i8": 8, "u8": 8, "i16": 16, "u16": 16, "u32": 32, "i4": 4, "u4": 4, "i2": 2, "u2": 2}
+# Of a narrow float: bits of the fraction, least exponent, greatest number, and what is beyond it without saturation.
+NARROW = {"f16": (10, -14, 65504.0, math.inf), "bf16": (7, -126, 3.3895313892515355e38, math.inf),
+          "f8e4m3fn": (3, -6, 448.0, math.nan), "f8e4m3fnuz": (3, -7, 240.0, math.nan),
+          "f8e5m2": (2, -14, 57344.0, math.inf), "f8e5m2fnuz": (2, -15, 57344.0, math.nan), "f4e2m1": (1, 0, 6.0, 6.0)}
 ONNX = {"FLOAT": "f32", "DOUBLE": "f64", "INT32": "i32", "INT64": "i64", "BOOL": "bool", "INT8": "i8", "UINT8": "u8",
-        "INT16": "i16", "UINT16": "u16", "UINT32": "u32", "UINT64": "u64", "FLOAT16": "f16", "BFLOAT16": "bf16"}
-FLOATS = ("f32", "f64", "f16", "bf16")
+        "INT16": "i16", "UINT16": "u16", "UINT32": "u32", "UINT64": "u64", "FLOAT16": "f16", "BFLOAT16": "bf16", "INT4": "i4", "UINT4": "u4",
+        "INT2": "i2", "UINT2": "u2", "FLOAT8E4M3FN": "f8e4m3fn", "FLOAT8E4M3FNUZ": "f8e4m3fnuz", "FLOAT8E5M2": "f8e5m2",
+        "FLOAT8E5M2FNUZ": "f8e5m2fnuz", "FLOAT4E2M1": "f4e2m1"}
+FLOATS = ("f32", "f64", *NARROW)
 MOST_KNOWN = 1 << 16
 
 
@@ -70,9 +81,15 @@ def type_of(array: Array) -> str:
     for name, kind in NUMPY.items():
         if array.dtype == kind:
             return name
-    if array.dtype.name == "bfloat16":
-        return "bf16"
+    for name, other in OTHERS.items():
+        if array.dtype.name == other:
+            return name
     raise Unsupported(f"elements of type {array.dtype.name}")
+
+
+def numpy_type(dtype: str) -> Any:
+    """NumPy's type of these elements."""
+    return NUMPY[dtype] if dtype in NUMPY else getattr(importlib.import_module("ml_dtypes"), OTHERS[dtype])
 
 
 def carried(array: Array) -> Array:
@@ -87,9 +104,7 @@ def returned(array: Array, dtype: str) -> Array:
     """A carrier's array in the type itself."""
     if dtype == "u64":
         return np.ascontiguousarray(array).view(np.uint64).reshape(array.shape)
-    if dtype == "bf16":
-        return array.astype(importlib.import_module("ml_dtypes").bfloat16)
-    return array.astype(NUMPY[dtype])
+    return array.astype(numpy_type(dtype))
 
 
 class Graph:
@@ -171,28 +186,37 @@ class Graph:
                 half = self.fill(1 << (bits - 1), carrier)
                 t = self.op("sub", self.op("bitwise_xor", t, half), half)
             return t
-        if dtype == "bf16":
-            return self.op("cast", self.op("cast", t, dtype="bf16"), dtype="f32")
-        return self.half(t) if dtype == "f16" else t
+        return self.rounded(t, dtype) if dtype in NARROW else t
 
-    def half(self, x: Any) -> Any:
-        """binary32 rounded to binary16, to nearest, ties to even, kept in binary32. The last bit of what is not below 2^e is
-        2^(e - 10), of what is below 2^-14 it is 2^-24: x + c - c with c = 3 2^(e + 12) rounds to it."""
+    def rounded(self, x: Any, dtype: str, saturate: bool = False) -> Any:
+        """binary32 or binary64 rounded to a narrow float, to nearest, ties to even, and kept in the carrier. The last bit of
+        what is not below 2^e is 2^(e - bits), and below the least exponent it is that one's: x + c - c with
+        c = 3 2^(e + width - bits - 1) rounds to it, width the carrier's bits of fraction."""
+        if dtype == "bf16" and x.dtype == "f32":
+            return self.op("cast", self.op("cast", x, dtype="bf16"), dtype="f32")
+        bits, least, greatest, beyond = NARROW[dtype]
+        width = 23 if x.dtype == "f32" else 52
+
         def f(v: float) -> Any:
-            return self.fill(v, "f32")
+            return self.fill(v, x.dtype)
 
         a = self.op("abs", x)
-        # 2^e, the greatest power of two not above a, by halving the exponents' range; no function is asked
-        power = f(2.0 ** -14)
-        for k in (16, 8, 4, 2, 1):
+        power = f(2.0 ** least)  # becomes 2^e, the greatest power of two not above a, by halving the exponents' range
+        for k in (128, 64, 32, 16, 8, 4, 2, 1) if dtype == "bf16" else (16, 8, 4, 2, 1):
             next_power = self.op("mul", power, f(2.0 ** k))
             power = self.op("where", self.op("ge", a, next_power), next_power, power)
-        c = self.op("mul", power, f(1.5 * 2.0 ** 13))
-        rounded = self.op("sub", self.op("add", a, c), c)
-        rounded = self.op("where", self.op("ge", a, f(65520.0)), f(math.inf), rounded)
-        rounded = self.op("where", self.op("eq", a, a), rounded, a)
-        sign = self.op("where", self.op("lt", x, f(0)), f(-1), f(1))
-        return self.op("where", self.op("eq", a, f(0)), x, self.op("mul", rounded, sign))
+        c = self.op("mul", power, f(1.5 * 2.0 ** (width - bits)))
+        found = self.op("sub", self.op("add", a, c), c)
+        limit = f(2 * greatest)  # where c is too near the carrier's end
+        found = self.op("where", self.op("ge", a, limit), limit, found)
+        found = self.op("where", self.op("gt", found, f(greatest)), f(greatest if saturate else beyond), found)
+        found = self.op("where", self.op("eq", a, a), found, a)
+        signed = self.op("where", self.op("lt", x, f(0)), self.op("neg", found), found)
+        zero = f(0) if dtype.endswith("uz") else x
+        signed = self.op("where", self.op("eq", a, f(0)), zero, signed)
+        if dtype.endswith("uz"):  # which have no negative zero
+            signed = self.op("where", self.op("eq", signed, f(0)), f(0), signed)
+        return self.cast(signed, "f32")
 
     # ---- forms that many operators have ----
 
@@ -209,24 +233,33 @@ class Graph:
     def cast(self, t: Any, dtype: str) -> Any:
         return t if t.dtype == dtype else self.op("cast", t, dtype=dtype)
 
-    def convert(self, v: Value, dtype: str) -> Value:
+    def convert(self, v: Value, dtype: str, saturate: bool = True) -> Value:
         """A value in another element type, as ONNX's Cast has it."""
         if v.dtype == dtype:
             return v
-        if v.known is not None:
+        if v.known is not None and dtype in NUMPY and v.dtype in NUMPY and not (v.real and dtype not in FLOATS):
             with np.errstate(all="ignore"):
-                target = importlib.import_module("ml_dtypes").bfloat16 if dtype == "bf16" else NUMPY[dtype]
-                if not (v.real and dtype not in FLOATS and not np.isfinite(v.known.astype(np.float64)).all()):
-                    return self.constant(v.known.astype(target), v.of)
+                return self.constant(v.known.astype(NUMPY[dtype]), v.of)
         t, carrier = self.tensor(v), CARRIERS[dtype]
         if "u64" in (v.dtype, dtype) and (v.real or dtype in FLOATS):
             raise Unsupported(f"a conversion from {v.dtype} to {dtype}", self.operator)
-        if v.real and carrier in ("i32", "i64") and dtype not in ("i32", "i64"):
-            carrier = "i64"  # so that what is out of range wraps as from the wider type
-        if dtype in ("f16", "bf16") and t.dtype in ("f64", "i32", "i64"):
-            raise Unsupported(f"a conversion from {v.dtype} to {dtype}, which would round twice", self.operator)
-        found = self.narrow(self.cast(t, carrier), dtype) if dtype != "bool" else self.cast(t, "bool")
-        return self.made(self.cast(found, CARRIERS[dtype]), dtype, v)
+        if dtype == "bool":
+            return self.made(self.cast(t, "bool"), dtype, v)
+        if dtype in NARROW:
+            wide = t if t.dtype in ("f32", "f64") else self.cast(t, "f64")  # as exact as needed: it is rounded once
+            return self.made(self.rounded(wide, dtype, saturate and dtype not in ("f16", "bf16")), dtype, v)
+        if carrier == "i32" and dtype != "i32" or dtype == "u32":
+            wide = self.cast(t, "i64") if v.real or t.dtype == "i64" else t  # bits beyond the type are cut off
+            if carrier == "i32" and wide.dtype == "i64":
+                wide = self.cast(self.sign_extended(wide), "i32")
+            return self.made(self.narrow(self.cast(wide, carrier), dtype), dtype, v)
+        return self.made(self.cast(t, carrier), dtype, v)
+
+    def sign_extended(self, t: Any) -> Any:
+        """The low 32 bits of i64 as a number that i32 has."""
+        low = self.op("bitwise_and", t, self.fill((1 << 32) - 1, "i64"))
+        half = self.fill(1 << 31, "i64")
+        return self.op("sub", self.op("bitwise_xor", low, half), half)
 
     def wrapped(self, index: Any, length: int) -> Any:
         """Indices of which negative ones count from the end."""

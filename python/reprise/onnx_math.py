@@ -231,11 +231,11 @@ def where(n: Node) -> Value:
 def cast(n: Node) -> Value:
     from .onnx_graph import ONNX
     if n.kind == "CastLike":
-        return n.g.convert(n.value(0), n.value(1).dtype)
+        return n.g.convert(n.value(0), n.value(1).dtype, bool(n.get("saturate", 1)))
     name = str(n.get("to_name"))
     if name not in ONNX:
         raise n.refuse(f"elements of type {name}")
-    return n.g.convert(n.value(0), ONNX[name])
+    return n.g.convert(n.value(0), ONNX[name], bool(n.get("saturate", 1)))
 
 
 # ---- reductions ----
@@ -334,13 +334,17 @@ def softmax(n: Node) -> Value:
     axis = n.axis(1 if n.version < 13 else -1, v.rank)
     if n.version < 13:
         t = g.reshape(t, [math.prod(v.shape[:axis]), math.prod(v.shape[axis:])])
-        return g.result(g.reshape(along_last(g, t, n.kind), v.shape), v.dtype, v)
+        return g.result(g.reshape(along_last(g, t, n.kind, v.dtype), v.shape), v.dtype, v)
     moved = [i for i in range(v.rank) if i != axis] + [axis]
     back = [moved.index(i) for i in range(v.rank)]
-    return g.result(g.transpose(along_last(g, g.transpose(t, moved), n.kind), back), v.dtype, v)
+    return g.result(g.transpose(along_last(g, g.transpose(t, moved), n.kind, v.dtype), back), v.dtype, v)
 
 
-def along_last(g: Graph, t: Any, kind: str) -> Any:
+def along_last(g: Graph, t: Any, kind: str, dtype: str) -> Any:
+    if kind == "Softmax" and dtype in ("f16", "bf16"):  # each step in the type, as ONNX's definition of it is
+        last = [len(t.shape) - 1]
+        e = g.narrow(g.op("exp", g.narrow(g.op("sub", t, g.op("max", t, axes=last)), dtype)), dtype)
+        return g.op("div", e, g.narrow(g.op("sum", e, axes=last), dtype))
     if kind != "Hardmax":
         return g.op("softmax" if kind == "Softmax" else "log_softmax", t)
     index = g.op("argmax", t, axis=len(t.shape) - 1)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .onnx_graph import CARRIERS, Graph, Node, Value, handles
+from .onnx_graph import CARRIERS, NARROW, ONNX, Graph, Node, Value, handles
 from .onnx_math import centred
 from .onnx_shape import cut
 
@@ -39,7 +39,7 @@ class Window:
 
     def __init__(self, n: Node, lengths: Sequence[int], kernel: Sequence[int]) -> None:
         axes = len(lengths)
-        if axes not in (1, 2):
+        if axes not in (1, 2, 3) or axes == 3 and not n.kind.endswith("Pool"):
             raise n.refuse(f"{axes} axes of space")
         self.kernel = list(map(int, kernel))
         self.stride = list(map(int, n.get("strides", [1] * axes)))
@@ -77,6 +77,26 @@ class Window:
 
     def size(self) -> list[int]:
         return self.two(self.kernel, 1)
+
+    def part(self, axes: slice, behind: bool) -> Window:
+        """The window along some axes; `behind`: and one of length 1 behind them."""
+        found = object.__new__(Window)
+        for name, one in (("kernel", 1), ("stride", 1), ("dilation", 1), ("before", 0), ("after", 0), ("span", 1),
+                          ("extra", 0)):
+            setattr(found, name, [*getattr(self, name)[axes], *([one] if behind else [])])
+        return found
+
+
+def pooled(g: Graph, t: Any, window: Window, pool: Any) -> Any:
+    """A pool of [n, c, ..]: of volumes along the depth, then along height and width."""
+    if len(t.shape) != 5:
+        return from_image(g, pool(as_image(g, t), window), len(t.shape))
+    t = channels_last(g, t)
+    n, d, h, w, c = t.shape
+    t = pool(g.reshape(t, [n, d, h * w, c]), window.part(slice(0, 1), True))
+    d = t.shape[1]
+    t = pool(g.reshape(t, [n * d, h, w, c]), window.part(slice(1, 3), False))
+    return channels_first(g, g.reshape(t, [n, d, *t.shape[1:]]))
 
 
 def convolve(g: Graph, x: Any, weight: Any, window: Window, groups: int) -> Any:
@@ -140,10 +160,10 @@ def max_pool(n: Node) -> Value:
     if n.outputs > 1 or v.dtype not in ("f32", "f64"):
         raise n.refuse("the output Indices" if n.outputs > 1 else f"elements of type {v.dtype}")
     window = Window(n, v.shape[2:], n.get("kernel_shape"))
-    t, place = as_image(g, n.tensor(0)), window.place()
-    if any(p >= s for p, s in zip(place["padding"], [*window.two(window.span, 1)] * 2)):
+    if any(p >= s for p, s in zip(window.before + [a + e for a, e in zip(window.after, window.extra)], window.span * 2)):
         raise n.refuse("a padding not smaller than the window")
-    return g.result(from_image(g, g.op("max_pool", t, window=window.size(), **place), v.rank), v.dtype, v)
+    y = pooled(g, n.tensor(0), window, lambda t, w: g.op("max_pool", t, window=w.size(), **w.place()))
+    return g.result(y, v.dtype, v)
 
 
 @handles("AveragePool", "LpPool")
@@ -154,19 +174,17 @@ def average_pool(n: Node) -> Value:
     window = Window(n, v.shape[2:], n.get("kernel_shape"))
     if any(p >= s for p, s in zip(window.before + [a + e for a, e in zip(window.after, window.extra)], window.span * 2)):
         raise n.refuse("a padding not smaller than the window")
-    t = as_image(g, n.tensor(0))
+    x = n.tensor(0)
     if n.kind == "LpPool":
         p = float(n.get("p", 2))
-        t = power_of(g, g.op("abs", t), p)
-        t = sum_pool(g, t, window)
-        return g.result(from_image(g, power_of(g, t, 1 / p), v.rank), v.dtype, v)
-    if n.get("count_include_pad", 0):
-        # pads count, what ceil_mode adds behind them does not: sums by counts that are known
-        counts = counted(v.shape[2:], window)
-        y = g.op("div", sum_pool(g, t, window), g.cast(g.tensor(g.constant(counts)), t.dtype))
-    else:
-        y = g.op("avg_pool", t, window=window.size(), **window.place())
-    return g.result(from_image(g, y, v.rank), v.dtype, v)
+        total = pooled(g, power_of(g, g.op("abs", x), p), window, lambda t, w: sum_pool(g, t, w))
+        return g.result(power_of(g, total, 1 / p), v.dtype, v)
+    if v.rank != 5 and not n.get("count_include_pad", 0):
+        return g.result(pooled(g, x, window, lambda t, w: g.op("avg_pool", t, window=w.size(), **w.place())), v.dtype, v)
+    # sums by counts that are known; pads count where it is asked for, what ceil_mode adds behind them never
+    counts = counted(v.shape[2:], window, bool(n.get("count_include_pad", 0)))
+    total = pooled(g, x, window, lambda t, w: sum_pool(g, t, w))
+    return g.result(g.op("div", total, g.cast(g.tensor(g.constant(counts)), x.dtype)), v.dtype, v)
 
 
 def power_of(g: Graph, t: Any, p: float) -> Any:
@@ -181,17 +199,18 @@ def sum_pool(g: Graph, t: Any, window: Window) -> Any:
     return g.op("conv2d", t, g.fill(1, t.dtype, [*window.size(), 1, c]), groups=c, **window.place())
 
 
-def counted(lengths: Sequence[int], window: Window) -> Any:
-    per = []
+def counted(lengths: Sequence[int], window: Window, pads: bool) -> Any:
+    """How many elements each window counts: [1, 1, ..]."""
+    grid: Any = np.ones(())
     for i, length in enumerate(lengths):
-        room, places = length + window.before[i] + window.after[i], []
-        at = 0
-        while at + window.span[i] <= room + window.extra[i]:
-            places.append(sum(at + k * window.dilation[i] < room for k in range(window.kernel[i])))
+        low = 0 if pads else window.before[i]
+        high = length + window.before[i] + (window.after[i] if pads else 0)
+        end, at, places = length + window.before[i] + window.after[i] + window.extra[i], 0, []
+        while at + window.span[i] <= end:
+            places.append(sum(low <= at + k * window.dilation[i] < high for k in range(window.kernel[i])))
             at += window.stride[i]
-        per.append(np.array(places, np.float64))
-    grid = per[0][None, :] if len(per) == 1 else per[0][:, None] * per[1][None, :]
-    return grid[None, :, :, None]
+        grid = grid[..., None] * np.array(places, np.float64)
+    return grid[None, None]
 
 
 @handles("GlobalAveragePool", "GlobalMaxPool")
@@ -301,14 +320,21 @@ class Layer:
     def __init__(self, n: Node, side: int, hidden: int, batch: int, functions: Sequence[Any]) -> None:
         self.n, self.g, self.hidden, self.f = n, n.g, hidden, list(functions)
         self.dtype = n.value(0).dtype
-        pick = lambda t: self.g.reshape(cut(self.g, t, 0, side, 1), t.shape[1:])
+
+        def pick(t: Any) -> Any:
+            return self.g.reshape(cut(self.g, t, 0, side, 1), t.shape[1:])
+
         self.w, self.r = (self.g.transpose(pick(n.tensor(i)), [1, 0]) for i in (1, 2))
         gates = self.w.shape[1] // hidden
         zeros = self.g.fill(0, self.dtype, [2 * gates * hidden])
         bias = pick(n.tensor(3)) if n.has(3) else zeros
         self.wb, self.rb = (cut(self.g, bias, 0, k * gates * hidden, gates * hidden) for k in (0, 1))
-        start = lambda i: (pick(self.g.transpose(n.tensor(i), [1, 0, 2]) if n.get("layout", 0) else n.tensor(i))
-                           if n.has(i) else self.g.fill(0, self.dtype, [batch, hidden]))
+
+        def start(i: int) -> Any:
+            if not n.has(i):
+                return self.g.fill(0, self.dtype, [batch, hidden])
+            return pick(self.g.transpose(n.tensor(i), [1, 0, 2]) if n.get("layout", 0) else n.tensor(i))
+
         self.h, self.c = start(5), start(6) if n.kind == "LSTM" else None
         self.peep = pick(n.tensor(7)) if n.kind == "LSTM" and n.has(7) else None
 
@@ -355,7 +381,8 @@ class Layer:
 
 # ---- quantisation ----
 
-LIMITS = {"u8": (0, 255), "i8": (-128, 127), "u16": (0, 65535), "i16": (-32768, 32767)}
+LIMITS = {"u8": (0, 255), "i8": (-128, 127), "u16": (0, 65535), "i16": (-32768, 32767), "u4": (0, 15), "i4": (-8, 7),
+          "u2": (0, 3), "i2": (-2, 1)}
 
 
 def spread(n: Node, i: int, v: Value) -> Any:
@@ -387,12 +414,17 @@ def dequantize(n: Node) -> Value:
 @handles("QuantizeLinear")
 def quantize(n: Node) -> Value:
     g, v = n.g, n.value(0)
-    dtype = n.value(2).dtype if n.has(2) else "u8"
-    if dtype not in LIMITS or v.dtype != "f32" or n.value(1).dtype != "f32" or n.get("output_dtype", 0) or \
-            n.get("precision", 0) not in (0, 1):
-        raise n.refuse(f"elements of {v.dtype} to {dtype}, or output_dtype or precision")
+    named = str(n.get("output_dtype_name", "UNDEFINED"))
+    dtype = n.value(2).dtype if n.has(2) else ONNX.get(named, "u8")
+    if v.dtype != "f32" or n.value(1).dtype != "f32" or n.get("precision", 0) not in (0, 1) or \
+            not (dtype in LIMITS or dtype in NARROW):
+        raise n.refuse(f"elements of {v.dtype} to {dtype}, or precision")
+    y = g.op("div", n.tensor(0), spread(n, 1, v))
+    if dtype in NARROW:
+        y = g.op("add", y, spread(n, 2, v)) if n.has(2) else y
+        return g.made(g.rounded(y, dtype, True), dtype, *[w for w in n.inputs if w is not None])
     low, high = LIMITS[dtype]
-    y = g.op("round", g.op("div", n.tensor(0), spread(n, 1, v)))
+    y = g.op("round", y)
     y = g.op("minimum", g.op("maximum", y, g.fill(-200000, "f32")), g.fill(200000, "f32"))
     y = g.cast(y, "i32")
     y = g.op("add", y, spread(n, 2, v)) if n.has(2) else y

@@ -115,10 +115,10 @@ def expand(n: Node) -> Value:
 @handles("Tile")
 def tile(n: Node) -> Value:
     v, repeats = n.value(0), n.g.integers(n.value(1))
-    t = n.g.reshape(n.tensor(0), [d for s in v.shape for d in (1, s)])
-    t = n.g.broadcast(t, [d for r, s in zip(repeats, v.shape) for d in (r, s)]) if v.rank <= 4 else None
-    if t is None:
+    if v.rank > 4:
         raise n.refuse(f"{v.rank} axes")
+    t = n.g.reshape(n.tensor(0), [d for s in v.shape for d in (1, s)])
+    t = n.g.broadcast(t, [d for r, s in zip(repeats, v.shape) for d in (r, s)])
     return moved(n, n.g.reshape(t, [r * s for r, s in zip(repeats, v.shape)]))
 
 
@@ -168,9 +168,9 @@ def eye_like(n: Node) -> Value:
     v = n.value(0)
     name = n.get("dtype_name")
     dtype = ONNX.get(str(name), "") if name else v.dtype
-    if not dtype or dtype == "bf16":
+    if dtype not in NUMPY:
         raise n.refuse(f"elements of type {name}")
-    return n.g.constant(np.eye(*v.shape, k=int(n.get("k", 0)), dtype=NUMPY[dtype]))
+    return n.g.constant(np.eye(v.shape[0], v.shape[1], int(n.get("k", 0)), dtype=NUMPY[dtype]))
 
 
 @handles("Trilu")
@@ -187,7 +187,8 @@ def depth_space(n: Node) -> Value:
     g, (b, c, h, w), k = n.g, n.value(0).shape, int(n.get("blocksize"))
     t = n.tensor(0)
     if n.kind == "SpaceToDepth":
-        t = g.transpose(g.reshape(t, [b, c, h // k, k, w // k, k]), [0, 3, 5, 1, 2, 4])
+        depth_first = n.get("mode", "DCR") == "DCR"
+        t = g.transpose(g.reshape(t, [b, c, h // k, k, w // k, k]), [0, 3, 5, 1, 2, 4] if depth_first else [0, 1, 3, 5, 2, 4])
         return moved(n, g.reshape(t, [b, c * k * k, h // k, w // k]))
     if n.get("mode", "DCR") == "DCR":
         t = g.transpose(g.reshape(t, [b, k, k, c // (k * k), h, w]), [0, 3, 4, 1, 5, 2])
@@ -271,7 +272,7 @@ def gather_nd(n: Node) -> Value:
     flat = g.reshape(n.tensor(0), [lead * math.prod(rows), math.prod(rest)])
     if batch:
         i = g.reshape(i, [lead, math.prod(i.shape) // lead])
-        first = np.arange(lead, dtype=NUMPY[i.dtype])[:, None] * math.prod(rows)
+        first: Any = np.arange(lead, dtype=NUMPY[i.dtype])[:, None] * math.prod(rows)
         i = g.op("add", i, g.tensor(g.constant(first)))
     taken = g.op("gather", flat, g.reshape(i, [math.prod(i.shape)]), axis=0)
     return moved(n, g.reshape(taken, [*index.shape[:-1], *rest]), 0, 1)

@@ -45,7 +45,7 @@ def specialised(model, given):
             if not new or any(given[n].size > 64 for n in new):
                 raise
             constants.update({n: given[n] for n in new})
-    if not loaded.inputs and given:
+    if not loaded.inputs and given and loaded.folds:
         raise importer.Unsupported("nothing would be left to compute")
     return loaded.compile(threads=1)(**{k: a for k, a in given.items() if k not in constants})
 
