@@ -7,6 +7,7 @@ fixed: dimensions with a name take their lengths from `shapes`, and values that 
 from __future__ import annotations
 
 import importlib
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from . import onnx_image, onnx_math, onnx_nn, onnx_shape
 from .onnx_graph import (HANDLERS, CARRIERS, MOST_KNOWN, NUMPY, ONNX, Graph, NeedsConstant, Node, Unsupported, Value, carried,
                          returned, type_of)
 
-__all__ = ["Imported", "NeedsConstant", "Unsupported", "load", "supported"]
+__all__ = ["Appended", "Imported", "NeedsConstant", "Unsupported", "into", "load", "supported"]
 DOMAINS = ("", "ai.onnx", "ai.onnx.preview")
 MOST_NODES, DEEPEST, OLDEST, MOST_ITERATIONS = 1 << 20, 16, 7, 1024
 FOLDED = frozenset("""Abs Add And Cast CastLike Ceil Concat Div Equal Expand Flatten Floor Gather Greater GreaterOrEqual Less
@@ -90,20 +91,43 @@ def load(model: Any, *, shapes: Mapping[str, int] | None = None,
     return importer.imported()
 
 
+@dataclass(frozen=True)
+class Appended:
+    """A model's values in a program that is being built: `outputs` by the model's names, its `weights` as tensors and their
+    first values, and the program's `data`."""
+
+    outputs: dict[str, Any]
+    weights: dict[str, Any]
+    first: dict[str, np.ndarray[Any, Any]]
+    data: dict[str, np.ndarray[Any, Any]]
+
+
+def into(builder: Any, model: Any, inputs: Mapping[str, Any], *,
+         constants: Mapping[str, np.ndarray[Any, Any]] | None = None) -> Appended:
+    """Appends a model to a program that is being built, its inputs being tensors of that program: to train it, append a loss
+    of the outputs and ask `builder.gradients` for those of the weights. Arguments as of `load`."""
+    importer = Importer(read(model), Graph(builder), {}, dict(constants or {}))
+    importer.given = dict(inputs)
+    values = importer.run()
+    kept = importer.g.inputs
+    return Appended({n: importer.g.tensor(v) for n, v in values.items()}, importer.g.states,
+                    {n: a for n, (k, a) in kept.items() if k == "state"},
+                    {n: a for n, (k, a) in kept.items() if k == "data"})
+
+
 def read(model: Any) -> Any:
     """A checked ModelProto whose local functions are inlined."""
     onnx = importlib.import_module("onnx")
     checker = importlib.import_module("onnx.checker")
-    if isinstance(model, (str, os.PathLike)):
-        proto = onnx.load(os.fspath(model))
-    elif isinstance(model, (bytes, bytearray)):
-        proto = onnx.load_model_from_string(bytes(model))
-    else:
-        proto = model
+    decode = importlib.import_module("google.protobuf.message").DecodeError
     try:
+        if isinstance(model, (str, os.PathLike)):
+            proto = onnx.load(os.fspath(model), load_external_data=False)
+        else:
+            proto = onnx.load_model_from_string(bytes(model)) if isinstance(model, (bytes, bytearray)) else model
         checker.check_model(proto)
-    except checker.ValidationError as e:
-        raise Unsupported(f"the model is not valid: {str(e).splitlines()[0]}") from None
+    except (checker.ValidationError, decode, RecursionError) as e:
+        raise Unsupported(f"the model is not valid: {(str(e) or type(e).__name__).splitlines()[0]}") from None
     for opset in proto.opset_import:
         if opset.domain not in DOMAINS:
             raise Unsupported(f"operators of the domain {opset.domain}")
@@ -119,12 +143,14 @@ class Importer:
         self.proto, self.g, self.shapes, self.constants = proto, g, shapes, constants
         self.version = max((o.version for o in proto.opset_import if o.domain in DOMAINS[:2]), default=OLDEST)
         self.preview = max((o.version for o in proto.opset_import if o.domain not in DOMAINS[:2]), default=1)
-        self.folds = 0
+        self.folds = self.visited = 0
         self.onnx = importlib.import_module("onnx")
         self.numpy = importlib.import_module("onnx.numpy_helper")
         self.feeds: dict[str, tuple[str, str, tuple[int, ...]]] = {}
+        self.given: dict[str, Any] = {}
 
-    def imported(self) -> Imported:
+    def run(self) -> dict[str, Value]:
+        """The values of the model's outputs."""
         graph = self.proto.graph
         scope: dict[str, Value] = {t.name: self.initializer(t) for t in graph.initializer}
         if graph.sparse_initializer:
@@ -133,12 +159,14 @@ class Importer:
             if info.name not in scope:
                 scope[info.name] = self.input(info)
         self.nodes(graph.node, scope, 0)
+        return {info.name: scope[info.name] for info in graph.output}
+
+    def imported(self) -> Imported:
         outputs = {}
-        for info in graph.output:
-            v = scope[info.name]
-            own = self.g.name(f"out.{info.name}")
+        for name, v in self.run().items():
+            own = self.g.name(f"out.{name}")
             self.g.builder.result(own, self.g.tensor(v))
-            outputs[info.name] = (own, v.dtype, v.shape)
+            outputs[name] = (own, v.dtype, v.shape)
         program = self.g.builder.finish()
         kept = self.g.inputs
         return Imported(program, {n: a for n, (k, a) in kept.items() if k == "state"},
@@ -157,7 +185,10 @@ class Importer:
             raise Unsupported(f"elements of type {name}")
         if proto.HasField("data_location") and proto.data_location == self.onnx.TensorProto.EXTERNAL:
             raise Unsupported(f"weights outside the file: {proto.name}")
-        return self.numpy.to_array(proto)
+        try:
+            return self.numpy.to_array(proto)
+        except (ValueError, TypeError) as e:
+            raise Unsupported(f"the tensor {proto.name or 'of an attribute'}: {e}") from None
 
     def input(self, info: Any) -> Value:
         if not info.type.HasField("tensor_type"):
@@ -171,6 +202,11 @@ class Importer:
             if type_of(array) != dtype:
                 raise ValueError(f"the constant {info.name} is {type_of(array)}, the model has {dtype}")
             return self.g.constant(array, frozenset([info.name]))
+        if info.name in self.given:
+            tensor = self.given[info.name]
+            if tensor.dtype != CARRIERS[dtype]:
+                raise ValueError(f"input {info.name} is {tensor.dtype}, expected {CARRIERS[dtype]} for {dtype}")
+            return Value(dtype, tuple(tensor.shape), tensor, of=frozenset([info.name]))
         shape = tuple(self.length(info.name, i, d) for i, d in enumerate(info.type.tensor_type.shape.dim))
         own = self.g.name(info.name)
         self.feeds[info.name] = (own, dtype, shape)
@@ -203,6 +239,9 @@ class Importer:
 
     def values(self, node: Any, inputs: list[Value | None], scope: dict[str, Value], depth: int) -> Sequence[Value | None]:
         kind = node.op_type
+        self.visited += 1
+        if self.visited > MOST_NODES:
+            raise Unsupported(f"more than {MOST_NODES} operators, functions and iterations written out", kind)
         if node.domain not in DOMAINS:
             raise Unsupported(f"operators of the domain {node.domain}", kind)
         folded = self.fold(node, inputs)
@@ -225,8 +264,11 @@ class Importer:
             if expanded is None:
                 raise
             return self.expand(node, inputs, depth)
-        except (importlib.import_module("reprise").Error, IndexError, KeyError) as e:
-            raise Unsupported(str(e), kind) from None
+        except NotImplementedError:
+            raise
+        except (importlib.import_module("reprise").Error, LookupError, ValueError, TypeError, ArithmeticError,
+                AttributeError) as e:
+            raise Unsupported(str(e) or type(e).__name__, kind) from None
         return [found] if isinstance(found, Value) else found
 
     def attributes(self, node: Any) -> dict[str, Any]:
@@ -241,7 +283,7 @@ class Importer:
             else:
                 value = self.onnx.helper.get_attribute_value(a)
                 found[a.name] = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
-            if a.name in ("to", "dtype") and a.type == self.onnx.AttributeProto.INT:
+            if a.name in ("to", "dtype", "output_dtype") and a.type == self.onnx.AttributeProto.INT:
                 names = self.onnx.TensorProto.DataType
                 found[f"{a.name}_name"] = names.Name(a.i) if a.i in names.values() else str(a.i)
         return found
@@ -252,6 +294,8 @@ class Importer:
             return None
         values = [v for v in inputs if v is not None]
         if any(v.size > MOST_KNOWN or v.dtype not in NUMPY or v.real and (v.size > 64 or node.op_type == "Pow") for v in values):
+            return None
+        if math.prod(max(1, v.size) for v in values) > MOST_KNOWN or self.grows(node.op_type, values) > MOST_KNOWN:
             return None
         try:
             with np.errstate(all="ignore"):
@@ -266,6 +310,13 @@ class Importer:
             return [self.g.constant(a, of) for a in arrays]
         except Exception:  # what the reference does not know is left to the program
             return None
+
+    @staticmethod
+    def grows(kind: str, values: list[Value]) -> int:
+        """Elements of what an operator would make whose second operand says how many."""
+        if kind not in ("Expand", "Tile") or len(values) != 2:
+            return 0
+        return math.prod(max(1, int(n)) for n in np.asarray(values[1].known).reshape(-1)) * max(1, values[0].size)
 
     def branch(self, node: Any, inputs: list[Value | None], scope: dict[str, Value], depth: int) -> Sequence[Value | None]:
         """A condition that is known decides at import; one that is not would need both branches."""

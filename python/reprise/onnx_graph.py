@@ -36,6 +36,8 @@ ONNX = {"FLOAT": "f32", "DOUBLE": "f64", "INT32": "i32", "INT64": "i64", "BOOL":
         "FLOAT8E5M2FNUZ": "f8e5m2fnuz", "FLOAT4E2M1": "f4e2m1"}
 FLOATS = ("f32", "f64", *NARROW)
 MOST_KNOWN = 1 << 16
+MOST_MASK = 1 << 24  # elements of a constant that an operator's form needs
+MOST_APPENDED = 1 << 18
 
 
 class Unsupported(NotImplementedError):
@@ -113,12 +115,16 @@ class Graph:
     def __init__(self, builder: Any) -> None:
         self.builder = builder
         self.inputs: dict[str, tuple[str, Array]] = {}  # of the program: kind and first value
-        self.operator, self.taken = "", set[str]()
+        self.states: dict[str, Any] = {}
+        self.operator, self.taken, self.appended = "", set[str](), 0
 
     # ---- appending ----
 
     def op(self, name: str, *operands: Any, **attributes: Any) -> Any:
         """One operation of the program on tensors."""
+        self.appended += 1
+        if self.appended > MOST_APPENDED:
+            raise Unsupported(f"more than {MOST_APPENDED} operations in all", self.operator)
         return self.builder.append(name, attributes, list(operands))
 
     def fill(self, value: float, dtype: str, shape: Sequence[int] = ()) -> Any:
@@ -140,7 +146,10 @@ class Graph:
         own = self.name(name)
         self.inputs[own] = (kind, array)
         declare = self.builder.state if kind == "state" else self.builder.data
-        return declare(own, array.shape, type_of(array))
+        tensor = declare(own, array.shape, type_of(array))
+        if kind == "state":
+            self.states[own] = tensor
+        return tensor
 
     def tensor(self, v: Value) -> Any:
         """The tensor of a value; one that is known becomes a constant, or data of the program."""
@@ -163,6 +172,12 @@ class Graph:
 
     def integers(self, v: Value) -> list[int]:
         return [int(n) for n in np.asarray(self.known(v)).reshape(-1)]
+
+    def room(self, *shape: int) -> tuple[int, ...]:
+        """The shape of a constant that is to be made here, where that is not too large."""
+        if math.prod(shape) > MOST_MASK:
+            raise Unsupported(f"a constant of {math.prod(shape)} elements, {MOST_MASK} are the most", self.operator)
+        return shape
 
     # ---- values ----
 

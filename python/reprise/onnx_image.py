@@ -43,7 +43,7 @@ class Form:
         at = 1 if old else 2
         self.size, self.scale = list(v.shape), [1.0] * rank
         if n.has(at) and n.value(at).size or "scales" in n.attributes:
-            scales = n.attributes.get("scales") if "scales" in n.attributes else n.g.known(n.value(at)).reshape(-1)
+            scales: Any = n.attributes["scales"] if "scales" in n.attributes else n.g.known(n.value(at)).reshape(-1)
             for a, s in zip(axes, scales):
                 self.scale[a] = float(s)
                 self.size[a] = int(math.floor(v.shape[a] * float(s)))
@@ -69,6 +69,7 @@ class Form:
         plain = self.where in PLACES and self.outside and not self.antialias and exact and self.a == -0.75
         if self.mode != "nearest" and plain:
             return g.op("resize", t, axis=axis, size=size, mode=MODES[self.mode], coordinates=PLACES[self.where], rounding=0)
+        g.room(size, 1 if self.mode == "nearest" else length)
         places = [self.place(axis, i) for i in range(size)]
         if self.mode == "nearest":
             index = np.array([min(max(self.nearest(p), 0), length - 1) for p in places], np.int64)
@@ -95,7 +96,8 @@ class Form:
     def place(self, axis: int, i: int) -> float:
         length, size, scale = self.length[axis], self.size[axis], self.scale[axis]
         if self.where == "align_corners":
-            return 0.0 if size == 1 else i * (length - 1) / (size - 1)
+            resized = size if scale == size / length else length * scale  # the length before it was made whole
+            return 0.0 if resized == 1 else i * (length - 1) / (resized - 1)
         if self.where == "asymmetric":
             return i / scale
         if self.where == "tf_crop_and_resize":

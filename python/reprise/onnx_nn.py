@@ -201,7 +201,7 @@ def sum_pool(g: Graph, t: Any, window: Window) -> Any:
 
 def counted(lengths: Sequence[int], window: Window, pads: bool) -> Any:
     """How many elements each window counts: [1, 1, ..]."""
-    grid: Any = np.ones(())
+    grid: Any = np.ones(())  # the total has as many elements, so this is not the greatest
     for i, length in enumerate(lengths):
         low = 0 if pads else window.before[i]
         high = length + window.before[i] + (window.after[i] if pads else 0)

@@ -170,13 +170,13 @@ def eye_like(n: Node) -> Value:
     dtype = ONNX.get(str(name), "") if name else v.dtype
     if dtype not in NUMPY:
         raise n.refuse(f"elements of type {name}")
-    return n.g.constant(np.eye(v.shape[0], v.shape[1], int(n.get("k", 0)), dtype=NUMPY[dtype]))
+    return n.g.constant(np.eye(n.g.room(*v.shape)[0], v.shape[1], int(n.get("k", 0)), dtype=NUMPY[dtype]))
 
 
 @handles("Trilu")
 def trilu(n: Node) -> Value:
     v, k = n.value(0), n.g.integers(n.value(1))[0] if n.has(1) else 0
-    ones = np.ones(v.shape[-2:], np.bool_)
+    ones = np.ones(n.g.room(*v.shape[-2:]), np.bool_)
     kept = np.triu(ones, k) if n.get("upper", 1) else np.tril(ones, k)
     zero = n.g.fill(0, v.dtype)
     return moved(n, n.g.op("where", n.g.tensor(n.g.constant(kept)), n.tensor(0), zero))
@@ -235,7 +235,7 @@ def scatter_elements(n: Node) -> Value:
                     end=[d if k == axis else index.shape[k] for k, d in enumerate(v.shape)])
         done = scattered(n, part, i, n.tensor(2), axis)
         after = [d - done.shape[k] for k, d in enumerate(v.shape)]
-        inside = np.zeros(v.shape, np.bool_)
+        inside = np.zeros(g.room(*v.shape), np.bool_)
         inside[tuple(slice(0, d) for d in done.shape)] = True
         done = g.op("pad", done, before=[0] * v.rank, after=after)
         return g.result(g.op("where", g.tensor(g.constant(inside)), done, n.tensor(0)), v.dtype, v, index, n.value(2))
@@ -294,7 +294,7 @@ def scatter_nd(n: Node) -> Value:
 def one_hot(n: Node) -> Value:
     """Indices beyond the depth are no class: their row is all off."""
     g, v, pair = n.g, n.value(0), n.value(2)
-    depth = int(np.asarray(g.known(n.value(1))).reshape(-1)[0])
+    depth = g.room(int(np.asarray(g.known(n.value(1))).reshape(-1)[0]))[0]
     axis = int(n.get("axis", -1))
     axis += v.rank + 1 if axis < 0 else 0
     i = g.wrapped(g.cast(n.tensor(0), "i64"), depth)
@@ -341,14 +341,17 @@ def pad(n: Node) -> Value:
     if mode == "constant":
         inside = g.op("pad", t, before=before, after=after)
         value = n.tensor(2) if n.has(2) else g.fill(n.get("value", 0), v.dtype)
-        mask = np.pad(np.ones(t.shape, np.bool_), list(zip(before, after)))
-        plain = not n.has(2) and not n.get("value", 0)
-        t = inside if plain else g.op("where", g.tensor(g.constant(mask)), inside, g.reshape(value, []))
+        if n.has(2) or n.get("value", 0):
+            g.room(*inside.shape)
+            mask = np.pad(np.ones(t.shape, np.bool_), list(zip(before, after)))
+            inside = g.op("where", g.tensor(g.constant(mask)), inside, g.reshape(value, []))
+        t = inside
         return moved(n, t, *[i for i in (0, 2) if n.has(i)])
     if mode not in ("edge", "reflect", "wrap"):
         raise n.refuse(f"mode {mode}")
     for a in range(v.rank):
         if before[a] or after[a]:
+            g.room(before[a] + t.shape[a] + after[a])
             index = np.pad(np.arange(t.shape[a], dtype=np.int64), (before[a], after[a]), mode=mode)  # type: ignore[call-overload]
             t = g.op("gather", t, g.tensor(g.constant(index)), axis=a)
     return moved(n, t)
@@ -358,6 +361,7 @@ def pad(n: Node) -> Value:
 def reverse_sequence(n: Node) -> Value:
     g, v = n.g, n.value(0)
     time, batch = int(n.get("time_axis", 0)), int(n.get("batch_axis", 1))
+    g.room(v.shape[time])
     steps = g.tensor(g.constant(np.arange(v.shape[time], dtype=np.int64).reshape(
         [v.shape[time] if i == time else 1 for i in range(v.rank)])))
     lengths = g.reshape(n.tensor(1), [v.shape[batch] if i == batch else 1 for i in range(v.rank)])
