@@ -21,7 +21,7 @@ from .onnx_graph import (HANDLERS, CARRIERS, MOST_KNOWN, NUMPY, ONNX, Graph, Nee
 
 __all__ = ["Appended", "Imported", "NeedsConstant", "Unsupported", "into", "load", "supported"]
 DOMAINS = ("", "ai.onnx", "ai.onnx.preview")
-MOST_NODES, DEEPEST, OLDEST, MOST_ITERATIONS = 1 << 20, 16, 7, 1024
+MOST_NODES, DEEPEST, OLDEST, MOST_ITERATIONS = 1 << 17, 16, 7, 1024
 FOLDED = frozenset("""Abs Add And Cast CastLike Ceil Concat Div Equal Expand Flatten Floor Gather Greater GreaterOrEqual Less
 LessOrEqual Max Min Mod Mul Neg Not Or Pow ReduceMax ReduceMin ReduceProd ReduceSum Reshape Slice Sqrt Squeeze Sub Tile
 Transpose Unsqueeze Where Split Sign Xor""".split())
