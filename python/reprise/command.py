@@ -80,7 +80,10 @@ R = TypeVar("R", bound=Result)
 
 
 def executable() -> str:
-    """The path of the command: the package's own, else the one that PATH has."""
+    """The path of the command: what REPRISE_COMMAND names, else the package's own, else the one that PATH has."""
+    named = os.environ.get("REPRISE_COMMAND")
+    if named:
+        return named
     own = Path(__file__).parent / "bin" / "reprise"
     found = str(own) if own.is_file() else shutil.which("reprise")
     if found is None:

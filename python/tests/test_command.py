@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import pickle
+import re
 import sqlite3
 import subprocess
 import sys
@@ -155,6 +156,15 @@ class Functions(Folder):
         self.assertTrue(seen and all(0 < n <= t for n, t in seen))
         with self.assertRaises(CommandError):
             calls.run(long, out="a.reprise", progress=True)
+
+
+class Documents(Folder):
+    def test_the_blocks_of_the_documentation_do_what_they_say(self):
+        names = {}
+        for block in re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / "python-command.md").read_text(), re.S | re.M):
+            exec(compile(block, "python-command.md", "exec"), names)
+            for line, said in re.findall(r"^(.*?)\s+# -> (.*)$", block, re.M):
+                self.assertEqual(repr(eval(line, names)), said, line)
 
 
 class Tables(Folder):

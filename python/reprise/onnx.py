@@ -1,0 +1,447 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ONNX models as programs: `load(model)` and `python -m reprise import MODEL.onnx -o PROGRAM.json WEIGHTS.safetensors`.
+
+The official package `onnx` checks the model and inlines its functions; an operator that has no translation here is
+expanded by its own definition where the standard gives one, and refused by name where it does not. A program's shapes are
+fixed: dimensions with a name take their lengths from `shapes`, and values that decide a shape from `constants`."""
+from __future__ import annotations
+
+import importlib
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from . import onnx_image, onnx_math, onnx_nn, onnx_shape
+from .onnx_graph import (HANDLERS, CARRIERS, MOST_KNOWN, NUMPY, ONNX, Graph, NeedsConstant, Node, Unsupported, Value, carried,
+                         returned, type_of)
+
+__all__ = ["Appended", "Imported", "NeedsConstant", "Unsupported", "into", "load", "supported"]
+DOMAINS = ("", "ai.onnx", "ai.onnx.preview")
+MOST_NODES, DEEPEST, OLDEST, MOST_ITERATIONS = 1 << 17, 16, 7, 1024
+FOLDED = frozenset("""Abs Add And Cast CastLike Ceil Concat Div Equal Expand Flatten Floor Gather Greater GreaterOrEqual Less
+LessOrEqual Max Min Mod Mul Neg Not Or Pow ReduceMax ReduceMin ReduceProd ReduceSum Reshape Slice Sqrt Squeeze Sub Tile
+Transpose Unsqueeze Where Split Sign Xor""".split())
+MODULES = (onnx_image, onnx_math, onnx_nn, onnx_shape)  # they register what they handle
+
+
+def supported() -> list[str]:
+    """The operators that have a translation of their own; those with a definition in others come beside."""
+    return sorted(HANDLERS)
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A model as a program. `program` is the Program; `weights` its states and `data` its data by name, as the program has
+    them; `inputs` and `outputs` name the model's own: (name in the program, element type, shape). `known` are the constants
+    that were given, `folds` how many operators were computed at import, of shapes and other small integers."""
+
+    program: Any
+    weights: dict[str, np.ndarray[Any, Any]]
+    data: dict[str, np.ndarray[Any, Any]]
+    inputs: dict[str, tuple[str, str, tuple[int, ...]]]
+    outputs: dict[str, tuple[str, str, tuple[int, ...]]]
+    known: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict)
+    folds: int = 0
+
+    def compile(self, **options: Any) -> Any:
+        """A function of the model's inputs by name that gives its outputs by name; options are those of Run."""
+        run = importlib.import_module("reprise").Run(**options)
+        for name, array in self.weights.items():
+            run.add_state(name, array)
+        for name, array in self.data.items():
+            run.add_data(name, array)
+        compiled = run.compile(self.program)
+
+        def call(**inputs: Any) -> dict[str, np.ndarray[Any, Any]]:
+            feeds = {}
+            for name, (own, dtype, shape) in self.inputs.items():
+                a = np.asarray(inputs[name])
+                if type_of(a) != dtype or a.shape != shape:
+                    raise ValueError(f"input {name} is {type_of(a)}{list(a.shape)}, expected {dtype}{list(shape)}")
+                feeds[own] = carried(a)
+            found = compiled(**feeds)
+            return {name: returned(np.array(found[own]).reshape(shape), dtype)
+                    for name, (own, dtype, shape) in self.outputs.items()}
+
+        return call
+
+    def save(self, program: str | os.PathLike[str], weights: str | os.PathLike[str]) -> None:
+        """Writes the canonical text and the weights and data as safetensors."""
+        from .weights import write_safetensors
+        with open(program, "wb") as f:
+            f.write(self.program.text)
+        write_safetensors(weights, {**self.weights, **self.data})
+
+
+def load(model: Any, *, shapes: Mapping[str, int] | None = None,
+         constants: Mapping[str, np.ndarray[Any, Any]] | None = None) -> Imported:
+    """Imports a model: a path, bytes or a ModelProto.
+
+    shapes      lengths of dimensions that the model names, or of an input `NAME` as `NAME.0`, `NAME.1` ...
+    constants   values of inputs that are part of the program from now on: those that decide its shapes
+
+    Raises Unsupported, which names the operator, where something cannot be imported."""
+    proto = read(model)
+    builder = importlib.import_module("reprise").Builder()
+    importer = Importer(proto, Graph(builder), dict(shapes or {}), dict(constants or {}))
+    return importer.imported()
+
+
+@dataclass(frozen=True)
+class Appended:
+    """A model's values in a program that is being built: `outputs` by the model's names, its `weights` as tensors and their
+    first values, and the program's `data`."""
+
+    outputs: dict[str, Any]
+    weights: dict[str, Any]
+    first: dict[str, np.ndarray[Any, Any]]
+    data: dict[str, np.ndarray[Any, Any]]
+
+
+def into(builder: Any, model: Any, inputs: Mapping[str, Any], *,
+         constants: Mapping[str, np.ndarray[Any, Any]] | None = None) -> Appended:
+    """Appends a model to a program that is being built, its inputs being tensors of that program: to train it, append a loss
+    of the outputs and ask `builder.gradients` for those of the weights. Arguments as of `load`."""
+    importer = Importer(read(model), Graph(builder), {}, dict(constants or {}))
+    importer.given = dict(inputs)
+    values = importer.run()
+    kept = importer.g.inputs
+    return Appended({n: importer.g.tensor(v) for n, v in values.items()}, importer.g.states,
+                    {n: a for n, (k, a) in kept.items() if k == "state"},
+                    {n: a for n, (k, a) in kept.items() if k == "data"})
+
+
+def read(model: Any) -> Any:
+    """A checked ModelProto whose local functions are inlined."""
+    onnx = importlib.import_module("onnx")
+    checker = importlib.import_module("onnx.checker")
+    decode = importlib.import_module("google.protobuf.message").DecodeError
+    try:
+        if isinstance(model, (str, os.PathLike)):
+            proto = onnx.load(os.fspath(model), load_external_data=False)
+        else:
+            proto = onnx.load_model_from_string(bytes(model)) if isinstance(model, (bytes, bytearray)) else model
+        checker.check_model(proto)
+    except (checker.ValidationError, decode, RecursionError) as e:
+        raise Unsupported(f"the model is not valid: {(str(e) or type(e).__name__).splitlines()[0]}") from None
+    for opset in proto.opset_import:
+        if opset.domain not in DOMAINS:
+            raise Unsupported(f"operators of the domain {opset.domain}")
+        if opset.version < OLDEST and opset.domain in DOMAINS[:2]:
+            raise Unsupported(f"opset {opset.version}: {OLDEST} is the oldest")
+    if len(proto.graph.node) > MOST_NODES:
+        raise Unsupported(f"{len(proto.graph.node)} operators, {MOST_NODES} are the most")
+    return importlib.import_module("onnx.inliner").inline_local_functions(proto) if proto.functions else proto
+
+
+class Importer:
+    def __init__(self, proto: Any, g: Graph, shapes: dict[str, int], constants: dict[str, np.ndarray[Any, Any]]) -> None:
+        self.proto, self.g, self.shapes, self.constants = proto, g, shapes, constants
+        self.version = max((o.version for o in proto.opset_import if o.domain in DOMAINS[:2]), default=OLDEST)
+        self.preview = max((o.version for o in proto.opset_import if o.domain not in DOMAINS[:2]), default=1)
+        self.folds = self.visited = 0
+        self.onnx = importlib.import_module("onnx")
+        self.numpy = importlib.import_module("onnx.numpy_helper")
+        self.feeds: dict[str, tuple[str, str, tuple[int, ...]]] = {}
+        self.given: dict[str, Any] = {}
+
+    def run(self) -> dict[str, Value]:
+        """The values of the model's outputs."""
+        graph = self.proto.graph
+        scope: dict[str, Value] = {t.name: self.initializer(t) for t in graph.initializer}
+        if graph.sparse_initializer:
+            raise Unsupported("sparse weights")
+        for info in graph.input:
+            if info.name not in scope:
+                scope[info.name] = self.input(info)
+        self.nodes(graph.node, scope, 0)
+        return {info.name: scope[info.name] for info in graph.output}
+
+    def imported(self) -> Imported:
+        outputs = {}
+        for name, v in self.run().items():
+            own = self.g.name(f"out.{name}")
+            self.g.builder.result(own, self.g.tensor(v))
+            outputs[name] = (own, v.dtype, v.shape)
+        program = self.g.builder.finish()
+        kept = self.g.inputs
+        return Imported(program, {n: a for n, (k, a) in kept.items() if k == "state"},
+                        {n: a for n, (k, a) in kept.items() if k == "data"}, self.feeds, outputs, self.constants, self.folds)
+
+    def initializer(self, proto: Any) -> Value:
+        """A weight is a state, so that it can be trained; small integers and what decides shapes is known."""
+        array = self.array(proto)
+        if array.dtype.kind == "f" and array.ndim and array.size > 1:
+            return Value(type_of(array), array.shape, self.g.input("state", proto.name, array), known=None)
+        return self.g.constant(array)
+
+    def array(self, proto: Any) -> Any:
+        name = self.onnx.TensorProto.DataType.Name(proto.data_type)
+        if name not in ONNX:
+            raise Unsupported(f"elements of type {name}")
+        if proto.HasField("data_location") and proto.data_location == self.onnx.TensorProto.EXTERNAL:
+            raise Unsupported(f"weights outside the file: {proto.name}")
+        try:
+            return self.numpy.to_array(proto)
+        except (ValueError, TypeError) as e:
+            raise Unsupported(f"the tensor {proto.name or 'of an attribute'}: {e}") from None
+
+    def input(self, info: Any) -> Value:
+        if not info.type.HasField("tensor_type"):
+            raise Unsupported(f"input {info.name}, which is no tensor")
+        name = self.onnx.TensorProto.DataType.Name(info.type.tensor_type.elem_type)
+        if name not in ONNX:
+            raise Unsupported(f"elements of type {name}")
+        dtype = ONNX[name]
+        if info.name in self.constants:
+            array = np.asarray(self.constants[info.name])
+            if type_of(array) != dtype:
+                raise ValueError(f"the constant {info.name} is {type_of(array)}, the model has {dtype}")
+            return self.g.constant(array, frozenset([info.name]))
+        if info.name in self.given:
+            tensor = self.given[info.name]
+            if tensor.dtype != CARRIERS[dtype]:
+                raise ValueError(f"input {info.name} is {tensor.dtype}, expected {CARRIERS[dtype]} for {dtype}")
+            return Value(dtype, tuple(tensor.shape), tensor, of=frozenset([info.name]))
+        shape = tuple(self.length(info.name, i, d) for i, d in enumerate(info.type.tensor_type.shape.dim))
+        own = self.g.name(info.name)
+        self.feeds[info.name] = (own, dtype, shape)
+        return Value(dtype, shape, self.g.builder.feed(own, shape, CARRIERS[dtype]), of=frozenset([info.name]))
+
+    def length(self, name: str, axis: int, dim: Any) -> int:
+        for key in (f"{name}.{axis}", dim.dim_param):
+            if key and key in self.shapes:
+                return int(self.shapes[key])
+        if dim.HasField("dim_value"):
+            return int(dim.dim_value)
+        raise Unsupported(f"input {name}: axis {axis} has no length: give shapes={{{(dim.dim_param or f'{name}.{axis}')!r}: n}}")
+
+    # ---- operators ----
+
+    def nodes(self, nodes: Sequence[Any], scope: dict[str, Value], depth: int) -> None:
+        for node in nodes:
+            found = self.node(node, scope, depth)
+            for name, v in zip(node.output, found):
+                if name and v is not None:
+                    scope[name] = v
+
+    def node(self, node: Any, scope: dict[str, Value], depth: int) -> Sequence[Value | None]:
+        inputs = []
+        for name in node.input:
+            if name and name not in scope:
+                raise Unsupported(f"input {name}, which a function or branch takes from outside", node.op_type)
+            inputs.append(scope[name] if name else None)
+        return self.values(node, inputs, scope, depth)
+
+    def values(self, node: Any, inputs: list[Value | None], scope: dict[str, Value], depth: int) -> Sequence[Value | None]:
+        kind = node.op_type
+        self.visited += 1
+        if self.visited > MOST_NODES:
+            raise Unsupported(f"more than {MOST_NODES} operators, functions and iterations written out", kind)
+        if node.domain not in DOMAINS:
+            raise Unsupported(f"operators of the domain {node.domain}", kind)
+        folded = self.fold(node, inputs)
+        if folded is not None:
+            return folded
+        self.g.operator = kind
+        if kind == "If":
+            return self.branch(node, inputs, scope, depth)
+        if kind == "Scan":
+            return self.scan(node, inputs, scope, depth)
+        if kind not in HANDLERS or node.domain not in DOMAINS[:2]:
+            return self.expand(node, inputs, depth)
+        n = Node(self.g, kind, self.version, inputs, self.attributes(node), len(node.output))
+        if kind == "Constant" and "value" in n.attributes and n.attributes["value"] is None:
+            raise Unsupported("a constant of another type than tensors have", kind)
+        try:
+            found = HANDLERS[kind](n)
+        except Unsupported as e:
+            expanded = None if isinstance(e, NeedsConstant) else self.definition(node, inputs)
+            if expanded is None:
+                raise
+            return self.expand(node, inputs, depth)
+        except NotImplementedError:
+            raise
+        except (importlib.import_module("reprise").Error, LookupError, ValueError, TypeError, ArithmeticError,
+                AttributeError) as e:
+            raise Unsupported(str(e) or type(e).__name__, kind) from None
+        return [found] if isinstance(found, Value) else found
+
+    def attributes(self, node: Any) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for a in node.attribute:
+            if a.ref_attr_name:
+                continue
+            if a.type == self.onnx.AttributeProto.TENSOR:
+                found[a.name] = self.array(a.t)
+            elif a.type in (self.onnx.AttributeProto.GRAPH, self.onnx.AttributeProto.GRAPHS):
+                continue
+            else:
+                value = self.onnx.helper.get_attribute_value(a)
+                found[a.name] = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+            if a.name in ("to", "dtype", "output_dtype") and a.type == self.onnx.AttributeProto.INT:
+                names = self.onnx.TensorProto.DataType
+                found[f"{a.name}_name"] = names.Name(a.i) if a.i in names.values() else str(a.i)
+        return found
+
+    def fold(self, node: Any, inputs: list[Value | None]) -> Sequence[Value | None] | None:
+        """What is known of shapes stays known: integers, and single numbers that other operations round to the same bits."""
+        if node.op_type not in FOLDED or not inputs or any(v is not None and v.known is None for v in inputs):
+            return None
+        values = [v for v in inputs if v is not None]
+        if any(v.size > MOST_KNOWN or v.dtype not in NUMPY or v.real and (v.size > 64 or node.op_type == "Pow") for v in values):
+            return None
+        if math.prod(max(1, v.size) for v in values) > MOST_KNOWN or self.grows(node.op_type, values) > MOST_KNOWN:
+            return None
+        try:
+            with np.errstate(all="ignore"):
+                evaluator = importlib.import_module("onnx.reference").ReferenceEvaluator(
+                    node, opsets={"": self.version})
+                found = evaluator.run(None, {n: v.known for n, v in zip(node.input, inputs) if v is not None})
+            arrays = [np.asarray(a) for a in found]
+            of = frozenset().union(*(v.of for v in values))
+            if any(a.size > MOST_KNOWN for a in arrays):
+                return None
+            self.folds += 1
+            return [self.g.constant(a, of) for a in arrays]
+        except Exception:  # what the reference does not know is left to the program
+            return None
+
+    @staticmethod
+    def grows(kind: str, values: list[Value]) -> int:
+        """Elements of what an operator would make whose second operand says how many."""
+        if kind not in ("Expand", "Tile") or len(values) != 2:
+            return 0
+        return math.prod(max(1, int(n)) for n in np.asarray(values[1].known).reshape(-1)) * max(1, values[0].size)
+
+    def branch(self, node: Any, inputs: list[Value | None], scope: dict[str, Value], depth: int) -> Sequence[Value | None]:
+        """A condition that is known decides at import; one that is not would need both branches."""
+        assert inputs[0] is not None
+        taken = bool(np.asarray(self.g.known(inputs[0])).reshape(-1)[0])
+        body = next(a.g for a in node.attribute if a.name == ("then_branch" if taken else "else_branch"))
+        inner = dict(scope)
+        inner.update({t.name: self.g.constant(self.array(t)) for t in body.initializer})
+        if depth >= DEEPEST:
+            raise Unsupported(f"branches and functions deeper than {DEEPEST}", "If")
+        self.nodes(body.node, inner, depth + 1)
+        if any(not o.type.HasField("tensor_type") for o in body.output):
+            raise Unsupported("a value that is no tensor", "If")
+        return [inner[o.name] for o in body.output]
+
+    def scan(self, node: Any, inputs: list[Value | None], scope: dict[str, Value], depth: int) -> Sequence[Value | None]:
+        """Written out, iteration by iteration."""
+        found = self.attributes(node)
+        body = next(a.g for a in node.attribute if a.name == "body")
+        count = int(found["num_scan_inputs"])
+        if self.version < 9 or depth >= DEEPEST or any(v is None for v in inputs):
+            raise Unsupported(f"the form of opset {self.version}, or deeper than {DEEPEST}", "Scan")
+        given = [v for v in inputs if v is not None]
+        states, scanned = given[:len(given) - count], given[len(given) - count:]
+        back = list(found.get("scan_input_directions", [0] * count))
+        axes = [a % v.rank for a, v in zip(found.get("scan_input_axes", [0] * count), scanned)]
+        times = {v.shape[a] for a, v in zip(axes, scanned)}
+        if len(times) != 1 or max(times) > MOST_ITERATIONS:
+            raise Unsupported(f"{times} iterations, {MOST_ITERATIONS} are the most", "Scan")
+        length, columns = times.pop(), [[] for _ in body.output[len(states):]]  # type: tuple[int, list[list[Any]]]
+        kinds: list[str] = []
+        for step in range(length):
+            inner = dict(scope)
+            inner.update({t.name: self.g.constant(self.array(t)) for t in body.initializer})
+            rows = []
+            for v, a, b in zip(scanned, axes, back):
+                row = onnx_shape.cut(self.g, self.g.tensor(v), a, length - 1 - step if b else step, 1)
+                shape = [d for i, d in enumerate(v.shape) if i != a]
+                rows.append(self.g.made(self.g.reshape(row, shape), v.dtype, v))
+            inner.update({i.name: v for i, v in zip(body.input, [*states, *rows])})
+            self.nodes(body.node, inner, depth + 1)
+            outs = [inner[o.name] for o in body.output]
+            states, kinds = outs[:len(states)], [v.dtype for v in outs[len(states):]]
+            for column, v in zip(columns, outs[len(states):]):
+                column.append(self.g.tensor(v))
+        stacked = []
+        for k, (column, dtype) in enumerate(zip(columns, kinds)):
+            axis = list(found.get("scan_output_axes", [0] * len(columns)))[k] % (len(column[0].shape) + 1)
+            column = column[::-1] if list(found.get("scan_output_directions", [0] * len(columns)))[k] else column
+            parts = [self.g.reshape(t, [*t.shape[:axis], 1, *t.shape[axis:]]) for t in column]
+            t = self.g.op("concat", *parts, axis=axis) if len(parts) > 1 else parts[0]
+            stacked.append(self.g.made(t, dtype, *given))
+        return [*states, *stacked]
+
+    # ---- operators that the standard defines by others ----
+
+    def definition(self, node: Any, inputs: list[Value | None]) -> Any:
+        """The function that an operator is, of the version that the model has, or None."""
+        try:
+            version = self.version if node.domain in DOMAINS[:2] else self.preview
+            schema = self.onnx.defs.get_schema(node.op_type, version, node.domain)
+        except self.onnx.defs.SchemaError:
+            return None
+        if schema.has_function:
+            return schema.function_body
+        if not schema.has_context_dependent_function:
+            return None
+        names = {v: k for k, v in ONNX.items()}
+        make = self.onnx.helper.make_tensor_type_proto
+        types = [make(getattr(self.onnx.TensorProto, names[v.dtype]), v.shape).SerializeToString() if v is not None else
+                 self.onnx.TypeProto().SerializeToString() for v in inputs]
+        try:
+            text = schema.get_context_dependent_function(node.SerializeToString(), types)
+        except RuntimeError:
+            return None
+        if not text:
+            return None
+        body = self.onnx.FunctionProto()
+        body.ParseFromString(text)
+        return body
+
+    def expand(self, node: Any, inputs: list[Value | None], depth: int) -> Sequence[Value | None]:
+        body = self.definition(node, inputs)
+        if body is None:
+            raise Unsupported("no translation", node.op_type)
+        if depth >= DEEPEST:
+            raise Unsupported(f"functions deeper than {DEEPEST}", node.op_type)
+        given = {a.name: a for a in node.attribute}
+        defaults = {a.name: a for a in body.attribute_proto}
+        scope = {name: v for name, v in zip(body.input, inputs) if v is not None}
+        for inner in body.node:
+            copy = self.onnx.NodeProto()
+            copy.CopyFrom(inner)
+            self.bind(copy, node, given, defaults)
+            operands = [scope.get(name) if name else None for name in copy.input]
+            old, self.version = self.version, next((o.version for o in body.opset_import if o.domain in DOMAINS), self.version)
+            try:
+                found = self.values(copy, operands, scope, depth + 1)
+            finally:
+                self.version = old
+            scope.update({name: v for name, v in zip(copy.output, found) if name and v is not None})
+        return [scope.get(name) for name in body.output]
+
+    def bind(self, inner: Any, node: Any, given: dict[str, Any], defaults: dict[str, Any]) -> None:
+        """Puts a function's attributes where its operators, and those of their branches, refer to them."""
+        kept = []
+        for a in inner.attribute:
+            if a.ref_attr_name:
+                source = given.get(a.ref_attr_name, defaults.get(a.ref_attr_name)) or self.standard(node, a.ref_attr_name)
+                if source is None:
+                    continue
+                named = self.onnx.AttributeProto()
+                named.CopyFrom(source)
+                named.name = a.name
+                a = named
+            elif a.type == self.onnx.AttributeProto.GRAPH:
+                for deeper in a.g.node:
+                    self.bind(deeper, node, given, defaults)
+            kept.append(a)
+        copies = [self.onnx.AttributeProto.FromString(a.SerializeToString()) for a in kept]
+        del inner.attribute[:]
+        inner.attribute.extend(copies)
+
+    def standard(self, node: Any, name: str) -> Any:
+        """An attribute's default by the operator's own schema."""
+        attribute = self.onnx.defs.get_schema(node.op_type, self.version, node.domain).attributes.get(name)
+        default = attribute.default_value if attribute is not None else None
+        return default if default is not None and default.type else None

@@ -1,0 +1,453 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ONNX's elementwise operators, comparisons, reductions and products in the operations of programs."""
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .onnx_graph import CARRIERS, NUMPY, Graph, Node, Value, handles
+
+UNARY = {"Abs": "abs", "Neg": "neg", "Exp": "exp", "Log": "log", "Sqrt": "sqrt", "Tanh": "tanh", "Sigmoid": "sigmoid",
+         "Erf": "erf", "Relu": "relu", "Sin": "sin", "Cos": "cos", "Tan": "tan", "Sinh": "sinh", "Cosh": "cosh",
+         "Asin": "asin", "Acos": "acos", "Atan": "atan", "Floor": "floor", "Ceil": "ceil", "Round": "round",
+         "Sign": "sign", "Silu": "silu"}
+BINARY = {"Add": "add", "Sub": "sub", "Mul": "mul", "Max": "maximum", "Min": "minimum", "BitwiseAnd": "bitwise_and",
+          "BitwiseOr": "bitwise_or", "BitwiseXor": "bitwise_xor"}
+COMPARE = {"Equal": "eq", "Less": "lt", "Greater": "gt", "LessOrEqual": "le", "GreaterOrEqual": "ge"}
+LOGIC = {"And": "logical_and", "Or": "logical_or", "Xor": "logical_xor"}
+
+
+def constants(n: Node) -> Any:
+    """A function that makes a number of the first operand's type."""
+    return lambda v: n.g.fill(v, n.value(0).dtype)
+
+
+@handles(*UNARY)
+def unary(n: Node) -> Value:
+    v = n.value(0)
+    if v.dtype == "u64" and n.kind in ("Abs", "Sign") or v.dtype == "bool":
+        raise n.refuse(f"elements of type {v.dtype}")
+    if n.kind == "Relu" and not v.real:
+        return n.g.result(n.g.op("maximum", n.tensor(0), constants(n)(0)), v.dtype, v)
+    return n.g.result(n.g.op(UNARY[n.kind], n.tensor(0)), v.dtype, v)
+
+
+@handles("Identity")
+def identity(n: Node) -> Value:
+    return n.value(0)
+
+
+@handles("Not")
+def logical_not(n: Node) -> Value:
+    return n.g.made(n.g.op("logical_not", n.tensor(0)), "bool", n.value(0))
+
+
+@handles(*BINARY, "Sum", "Mean")
+def binary(n: Node) -> Value:
+    op = BINARY.get(n.kind, "add")
+    values = [n.value(i) for i in range(len(n.inputs))]
+    dtype = values[0].dtype
+    if dtype == "u64" and op in ("maximum", "minimum"):
+        raise n.refuse("elements of type u64")
+    t = n.tensor(0)
+    for i in range(1, len(values)):
+        t = n.g.op(op, t, operand(n, i))
+        if dtype in ("f16", "bf16") and i + 1 < len(values):
+            t = n.g.narrow(t, dtype)
+    if n.kind == "Mean":
+        t = n.g.op("div", t, n.g.fill(len(values), dtype))
+    return n.g.result(t, dtype, *values)
+
+
+def operand(n: Node, i: int) -> Any:
+    """Operand i, at an axis where an old version says so."""
+    t = n.tensor(i)
+    if n.version < 7 and n.get("broadcast") and "axis" in n.attributes:
+        rank = n.value(0).rank
+        axis = n.axis(0, rank)
+        return n.g.reshape(t, [*t.shape, *[1] * (rank - axis - len(t.shape))])
+    return t
+
+
+@handles("Div")
+def div(n: Node) -> Value:
+    v = n.value(0)
+    if v.dtype == "u64":
+        raise n.refuse("elements of type u64")
+    return n.g.result(n.g.op("div" if v.real else "div_trunc", n.tensor(0), operand(n, 1)), v.dtype, v, n.value(1))
+
+
+@handles("Mod")
+def mod(n: Node) -> Value:
+    v = n.value(0)
+    if v.dtype == "u64":
+        raise n.refuse("elements of type u64")
+    op = "fmod" if n.get("fmod", 0) else "remainder"
+    return n.g.result(n.g.op(op, n.tensor(0), n.tensor(1)), v.dtype, v, n.value(1))
+
+
+@handles(*COMPARE)
+def compare(n: Node) -> Value:
+    a, b = n.tensor(0), operand(n, 1)
+    if n.value(0).dtype == "u64" and n.kind != "Equal":  # its order is that of the bits with the first one turned
+        top = n.g.tensor(n.g.constant(np.array(-1 << 63, np.int64)))
+        a, b = n.g.op("bitwise_xor", a, top), n.g.op("bitwise_xor", b, top)
+    return n.g.made(n.g.op(COMPARE[n.kind], a, b), "bool", n.value(0), n.value(1))
+
+
+@handles(*LOGIC)
+def logic(n: Node) -> Value:
+    return n.g.made(n.g.op(LOGIC[n.kind], n.tensor(0), operand(n, 1)), "bool", n.value(0), n.value(1))
+
+
+@handles("BitwiseNot")
+def bitwise_not(n: Node) -> Value:
+    v = n.value(0)
+    return n.g.result(n.g.op("bitwise_xor", n.tensor(0), n.g.fill(-1, v.dtype)), v.dtype, v)
+
+
+@handles("BitShift")
+def bit_shift(n: Node) -> Value:
+    g, v, (x, count) = n.g, n.value(0), (n.tensor(0), n.tensor(1))
+    if n.get("direction") == "LEFT":
+        return g.result(g.op("shift_left", x, count), v.dtype, v, n.value(1))
+    found = g.op("shift_right", x, count)
+    if v.dtype == "u64":  # the first of its bits is no sign
+        rest = g.op("shift_right", x, g.fill(1, "i64"))
+        rest = g.op("bitwise_and", rest, g.tensor(g.constant(np.array((1 << 63) - 1, np.int64))))
+        rest = g.op("shift_right", rest, g.op("sub", count, g.fill(1, "i64")))
+        found = g.op("where", g.op("eq", count, g.fill(0, "i64")), x, rest)
+    return g.result(found, v.dtype, v, n.value(1))
+
+
+@handles("Pow")
+def power(n: Node) -> Value:
+    g, v, e = n.g, n.value(0), n.value(1)
+    if v.real:
+        if e.known is not None and e.size == 1 and v.dtype in ("f32", "f64") and float(e.known.reshape(())) in (2.0, 3.0):
+            t = g.op("pow_int", n.tensor(0), exponent=int(e.known.reshape(())))
+            shape = np.broadcast_shapes(v.shape, e.shape)
+            return g.result(g.broadcast(t, shape), v.dtype, v, e)
+        return g.result(g.op("pow", n.tensor(0), g.cast(n.tensor(1), CARRIERS[v.dtype])), v.dtype, v, e)
+    if e.real or v.dtype == "u64" or e.dtype == "u64":
+        raise n.refuse(f"{v.dtype} to the power of {e.dtype}")
+    base, bits = n.tensor(0), g.cast(n.tensor(1), CARRIERS[v.dtype])
+    one = g.fill(1, v.dtype)
+    found = one
+    for _ in range(31 if bits.dtype == "i32" else 63):  # by squares, one a bit of the exponent: to the bit, and it wraps
+        odd = g.op("ne", g.op("bitwise_and", bits, one), g.fill(0, v.dtype))
+        found = g.op("where", odd, g.op("mul", found, base), found)
+        base, bits = g.op("mul", base, base), g.op("shift_right", bits, one)
+    return g.result(found, v.dtype, v, e)
+
+
+# ---- functions with parameters ----
+
+@handles("Reciprocal")
+def reciprocal(n: Node) -> Value:
+    return n.g.result(n.g.op("div", constants(n)(1), n.tensor(0)), n.value(0).dtype, n.value(0))
+
+
+@handles("Elu", "LeakyRelu", "Selu", "HardSigmoid", "HardSwish", "Celu", "ThresholdedRelu", "Gelu", "Mish", "Swish",
+         "Softplus", "Softsign", "Asinh", "Acosh", "Atanh", "Shrink", "PRelu", "IsNaN", "IsInf")
+def curve(n: Node) -> Value:
+    g, v, x, c = n.g, n.value(0), n.tensor(0), constants(n)
+    op = g.op
+    if n.kind in ("IsNaN", "IsInf"):
+        if n.kind == "IsNaN":
+            return g.made(op("ne", x, x), "bool", v)
+        above, below = op("eq", x, c(math.inf)), op("eq", x, c(-math.inf))
+        kept = [t for t, wanted in ((above, n.get("detect_positive", 1)), (below, n.get("detect_negative", 1))) if wanted]
+        none = op("ne", op("eq", x, x), op("eq", x, x))
+        return g.made(op("logical_or", *kept) if len(kept) == 2 else kept[0] if kept else none, "bool", v)
+    if n.kind == "Elu":
+        y = op("elu", x, alpha=float(n.get("alpha", 1.0)))
+    elif n.kind == "LeakyRelu":
+        y = op("leaky_relu", x, negative_slope=float(n.get("alpha", 0.01)))
+    elif n.kind == "PRelu":
+        y = op("where", op("lt", x, c(0)), op("mul", x, n.tensor(1)), x)
+    elif n.kind == "Selu":
+        alpha, gamma = float(n.get("alpha", 1.67326319217681884765625)), float(n.get("gamma", 1.05070102214813232421875))
+        y = op("mul", op("elu", x, alpha=alpha), c(gamma))
+    elif n.kind in ("HardSigmoid", "HardSwish"):
+        alpha, beta = (n.get("alpha", 0.2), n.get("beta", 0.5)) if n.kind == "HardSigmoid" else (1 / 6, 0.5)
+        y = op("minimum", op("maximum", op("add", op("mul", x, c(alpha)), c(beta)), c(0)), c(1))
+        y = op("mul", x, y) if n.kind == "HardSwish" else y
+    elif n.kind == "Celu":
+        alpha = float(n.get("alpha", 1.0))
+        y = op("where", op("gt", x, c(0)), x, op("mul", c(alpha), op("expm1", op("div", x, c(alpha)))))
+    elif n.kind == "ThresholdedRelu":
+        y = op("where", op("gt", x, c(n.get("alpha", 1.0))), x, c(0))
+    elif n.kind == "Gelu" and n.get("approximate", "none") == "tanh":
+        inner = op("mul", c(math.sqrt(2 / math.pi)), op("add", x, op("mul", c(0.044715), op("mul", x, op("mul", x, x)))))
+        y = op("mul", op("mul", c(0.5), x), op("add", c(1), op("tanh", inner)))
+    elif n.kind == "Gelu":
+        y = op("gelu", x)
+    elif n.kind in ("Softplus", "Mish"):
+        y = op("add", op("maximum", x, c(0)), op("log1p", op("exp", op("neg", op("abs", x)))))
+        y = op("mul", x, op("tanh", y)) if n.kind == "Mish" else y
+    elif n.kind == "Swish":
+        y = op("mul", x, op("sigmoid", op("mul", x, c(n.get("alpha", 1.0)))))
+    elif n.kind == "Softsign":
+        y = op("div", x, op("add", c(1), op("abs", x)))
+    elif n.kind == "Asinh":  # odd, and near 0 without cancellation
+        a = op("abs", x)
+        inner = op("add", a, op("div", op("mul", a, a), op("add", c(1), op("hypot", a, c(1)))))
+        y = op("where", op("lt", x, c(0)), op("neg", op("log1p", inner)), op("log1p", inner))
+    elif n.kind == "Acosh":
+        z = op("sub", x, c(1))
+        y = op("log1p", op("add", z, op("sqrt", op("mul", z, op("add", x, c(1))))))
+    elif n.kind == "Atanh":
+        y = op("mul", c(0.5), op("sub", op("log1p", x), op("log1p", op("neg", x))))
+    else:  # Shrink
+        bias, least = n.get("bias", 0.0), n.get("lambd", 0.5)
+        low = op("where", op("lt", x, c(-least)), op("add", x, c(bias)), c(0))
+        y = op("where", op("gt", x, c(least)), op("sub", x, c(bias)), low)
+    return g.result(y, v.dtype, v, *([n.value(1)] if n.kind == "PRelu" else []))
+
+
+@handles("Clip")
+def clip(n: Node) -> Value:
+    v, t = n.value(0), n.tensor(0)
+    if v.dtype == "u64":
+        raise n.refuse("elements of type u64")
+    c = constants(n)
+    if n.has(1) or "min" in n.attributes:
+        t = n.g.op("maximum", t, n.tensor(1) if n.has(1) else c(n.get("min")))
+    if n.has(2) or "max" in n.attributes:
+        t = n.g.op("minimum", t, n.tensor(2) if n.has(2) else c(n.get("max")))
+    return n.g.result(t, v.dtype, *[n.value(i) for i in range(3) if n.has(i)])
+
+
+@handles("Where")
+def where(n: Node) -> Value:
+    return n.g.made(n.g.op("where", n.tensor(0), n.tensor(1), n.tensor(2)), n.value(1).dtype, *map(n.value, range(3)))
+
+
+@handles("Cast", "CastLike")
+def cast(n: Node) -> Value:
+    from .onnx_graph import ONNX
+    if n.kind == "CastLike":
+        return n.g.convert(n.value(0), n.value(1).dtype, bool(n.get("saturate", 1)))
+    name = str(n.get("to_name"))
+    if name not in ONNX:
+        raise n.refuse(f"elements of type {name}")
+    return n.g.convert(n.value(0), ONNX[name], bool(n.get("saturate", 1)))
+
+
+# ---- reductions ----
+
+def axes_of(n: Node, rank: int) -> list[int]:
+    axes = n.integers(1, "axes")
+    if not axes:
+        return list(range(rank))
+    if any(not -rank <= a < rank for a in axes):
+        raise n.refuse(f"axes {axes} of {rank} axes")
+    return sorted({a % rank for a in axes})
+
+
+def squeezed(g: Graph, t: Any, axes: Sequence[int], keep: bool) -> Any:
+    return t if keep else g.reshape(t, [d for i, d in enumerate(t.shape) if i not in axes])
+
+
+REDUCE = {"ReduceSum": "sum", "ReduceMean": "mean", "ReduceMax": "max", "ReduceMin": "min", "ReduceProd": "prod",
+          "ReduceL1": "sum", "ReduceL2": "sum", "ReduceSumSquare": "sum", "ReduceLogSum": "sum",
+          "ReduceLogSumExp": "logsumexp"}
+
+
+@handles(*REDUCE)
+def reduce(n: Node) -> Value:
+    g, v, x = n.g, n.value(0), n.tensor(0)
+    if v.dtype == "u64" and n.kind in ("ReduceMax", "ReduceMin"):
+        raise n.refuse("elements of type u64")
+    axes = axes_of(n, v.rank)
+    before = {"ReduceL1": lambda t: g.op("abs", t), "ReduceL2": lambda t: g.op("mul", t, t),
+              "ReduceSumSquare": lambda t: g.op("mul", t, t)}.get(n.kind)
+    after = {"ReduceL2": "sqrt", "ReduceLogSum": "log"}.get(n.kind)
+    x = before(x) if before else x
+    if n.get("noop_with_empty_axes", 0) and not n.integers(1, "axes"):
+        return g.result(g.op(after, x) if after else x, v.dtype, v)
+    if not v.real and n.kind in ("ReduceMean", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp"):
+        raise n.refuse(f"elements of type {v.dtype}")
+    op = REDUCE[n.kind]
+    if v.dtype == "bool":
+        x = g.cast(x, "i32")
+    if op in ("max", "min") and not math.prod(v.shape[a] for a in axes):
+        x = empty_extreme(g, v, axes, op)
+    elif v.size == 0 and op == "logsumexp":
+        x = g.fill(-math.inf, v.dtype, [1 if i in axes else d for i, d in enumerate(v.shape)])
+    elif axes:
+        x = g.op(op, x, axes=axes)
+    x = g.op(after, x) if after else x
+    x = squeezed(g, x, axes, bool(n.get("keepdims", 1)))
+    return g.result(g.cast(x, "bool") if v.dtype == "bool" else x, v.dtype, v)
+
+
+def empty_extreme(g: Graph, v: Value, axes: Sequence[int], op: str) -> Any:
+    """What a maximum or minimum of no elements is: the least or greatest of the type."""
+    shape = [1 if i in axes else d for i, d in enumerate(v.shape)]
+    if v.real:
+        return g.fill(-math.inf if op == "max" else math.inf, v.dtype, shape)
+    limits = None if v.dtype == "bool" else np.iinfo(NUMPY[v.dtype])
+    low, high = (0, 1) if limits is None else (limits.min, limits.max)
+    t = g.tensor(g.constant(np.array(low if op == "max" else high, np.int32 if v.dtype == "bool" else NUMPY[v.dtype])))
+    return g.broadcast(t, shape)
+
+
+@handles("ArgMax", "ArgMin")
+def arg(n: Node) -> Value:
+    g, v = n.g, n.value(0)
+    axis, op = n.axis(0, v.rank), "argmax" if n.kind == "ArgMax" else "argmin"
+    t, length = n.tensor(0), v.shape[axis]
+    if n.get("select_last_index", 0):
+        t = g.op("slice_step", t, begin=[length - 1 if i == axis else 0 for i in range(v.rank)], size=list(v.shape),
+                 step=[-1 if i == axis else 1 for i in range(v.rank)])
+    t = g.cast(g.op(op, t, axis=axis), "i64")
+    if n.get("select_last_index", 0):
+        t = g.op("sub", g.fill(length - 1, "i64"), t)
+    kept = [1 if i == axis else d for i, d in enumerate(v.shape)]
+    shape = kept if n.get("keepdims", 1) else [d for i, d in enumerate(v.shape) if i != axis]
+    return g.made(g.reshape(t, shape), "i64", v)
+
+
+@handles("CumSum", "CumProd")
+def cumulative(n: Node) -> Value:
+    g, v = n.g, n.value(0)
+    axis, reverse = g.integers(n.value(1))[0] % v.rank, bool(n.get("reverse", 0))
+    op, first = ("cumsum", 0) if n.kind == "CumSum" else ("cumprod", 1)
+    t = n.tensor(0)
+    if n.get("exclusive", 0):  # the neutral element comes first, the last one goes
+        length = v.shape[axis]
+        edge = g.fill(first, v.dtype, [1 if i == axis else d for i, d in enumerate(v.shape)])
+        kept = g.op("slice", t, begin=[1 if reverse and i == axis else 0 for i in range(v.rank)],
+                    end=[length - 1 if not reverse and i == axis else d for i, d in enumerate(v.shape)])
+        t = g.op("concat", *([kept, edge] if reverse else [edge, kept]), axis=axis)
+    return g.result(g.op(op, t, axis=axis, reverse=reverse), v.dtype, v)
+
+
+@handles("Softmax", "LogSoftmax", "Hardmax")
+def softmax(n: Node) -> Value:
+    g, v, t = n.g, n.value(0), n.tensor(0)
+    axis = n.axis(1 if n.version < 13 else -1, v.rank)
+    if n.version < 13:
+        t = g.reshape(t, [math.prod(v.shape[:axis]), math.prod(v.shape[axis:])])
+        return g.result(g.reshape(along_last(g, t, n.kind, v.dtype), v.shape), v.dtype, v)
+    moved = [i for i in range(v.rank) if i != axis] + [axis]
+    back = [moved.index(i) for i in range(v.rank)]
+    return g.result(g.transpose(along_last(g, g.transpose(t, moved), n.kind, v.dtype), back), v.dtype, v)
+
+
+def along_last(g: Graph, t: Any, kind: str, dtype: str) -> Any:
+    if kind == "Softmax" and dtype in ("f16", "bf16"):  # each step in the type, as ONNX's definition of it is
+        last = [len(t.shape) - 1]
+        e = g.narrow(g.op("exp", g.narrow(g.op("sub", t, g.op("max", t, axes=last)), dtype)), dtype)
+        return g.op("div", e, g.narrow(g.op("sum", e, axes=last), dtype))
+    if kind != "Hardmax":
+        return g.op("softmax" if kind == "Softmax" else "log_softmax", t)
+    index = g.op("argmax", t, axis=len(t.shape) - 1)
+    index = g.reshape(index, t.shape[:-1])
+    return g.op("one_hot", index, depth=t.shape[-1], dtype=t.dtype)
+
+
+# ---- products ----
+
+def product(g: Graph, a: Any, b: Any) -> Any:
+    """NumPy's matmul: vectors are rows and columns that go again, batches broadcast."""
+    row, column = len(a.shape) == 1, len(b.shape) == 1
+    a = g.reshape(a, [1, *a.shape]) if row else a
+    b = g.reshape(b, [*b.shape, 1]) if column else b
+    batch = list(np.broadcast_shapes(tuple(a.shape[:-2]), tuple(b.shape[:-2])))
+    a, b = g.broadcast(a, [*batch, *a.shape[-2:]]), g.broadcast(b, [*batch, *b.shape[-2:]])
+    y = g.op("matmul", a, b)
+    return g.reshape(y, [*batch, *([] if row else [y.shape[-2]]), *([] if column else [y.shape[-1]])])
+
+
+@handles("MatMul")
+def matmul(n: Node) -> Value:
+    v, w = n.value(0), n.value(1)
+    if not v.real:
+        raise n.refuse(f"elements of type {v.dtype}")
+    return n.g.result(product(n.g, n.tensor(0), n.tensor(1)), v.dtype, v, w)
+
+
+@handles("MatMulInteger")
+def matmul_integer(n: Node) -> Value:
+    """In binary64, where sums of 2^37 products of bytes are exact."""
+    g = n.g
+    a, b = (centred(n, i, i + 2, -2 if i == 0 else -1) for i in (0, 1))
+    return g.made(g.cast(product(g, a, b), "i32"), "i32", *[v for v in n.inputs if v is not None])
+
+
+def centred(n: Node, i: int, zero: int, axis: int) -> Any:
+    """An operand less its zero point, which is one number or one for each along an axis."""
+    g, t = n.g, n.g.cast(n.tensor(i), "f64")
+    if not n.has(zero):
+        return t
+    z = g.cast(n.tensor(zero), "f64")
+    if len(z.shape) == 1 and len(t.shape) > 1:
+        z = g.reshape(z, [z.shape[0] if k == len(t.shape) + axis else 1 for k in range(len(t.shape))])
+    return g.op("sub", t, z)
+
+
+@handles("Gemm")
+def gemm(n: Node) -> Value:
+    g, v = n.g, n.value(0)
+    if not v.real:
+        raise n.refuse(f"elements of type {v.dtype}")
+    a = g.transpose(n.tensor(0), [1, 0] if n.get("transA", 0) else [0, 1])
+    b = g.transpose(n.tensor(1), [1, 0] if n.get("transB", 0) else [0, 1])
+    y, alpha, beta = g.op("matmul", a, b), float(n.get("alpha", 1.0)), float(n.get("beta", 1.0))
+    if alpha != 1:
+        y = g.op("mul", y, g.fill(alpha, v.dtype))
+    if n.has(2):
+        c = n.tensor(2)
+        y = g.op("add", y, c if beta == 1 else g.op("mul", c, g.fill(beta, v.dtype)))
+    return g.result(y, v.dtype, *[x for x in n.inputs if x is not None])
+
+
+@handles("Einsum")
+def einsum(n: Node) -> Value:
+    """Products of all that is named, summed over what the result does not name; an ellipsis is named axes too."""
+    g, v = n.g, n.value(0)
+    left, arrow, right = str(n.get("equation")).replace(" ", "").partition("->")
+    terms = left.split(",")
+    wide = max([x.rank - len(t.replace("...", "")) for t, x in zip(terms, map(n.value, range(len(terms)))) if "..." in t],
+               default=0)
+    dots = "".join(chr(0x2460 + i) for i in range(wide))
+    terms = [t.replace("...", dots[wide - (n.value(i).rank - len(t.replace("...", ""))):] if "..." in t else "")
+             for i, t in enumerate(terms)]
+    letters = "".join(terms)
+    if not arrow:
+        right = dots + "".join(sorted(c for c in set(letters) - set(dots) if letters.count(c) == 1))
+    right = right.replace("...", dots)
+    order = list(dict.fromkeys(right + letters))
+    total = None
+    for i, term in enumerate(terms):
+        t = n.tensor(i)
+        for c in [c for c in set(term) if term.count(c) > 1]:
+            t, term = diagonal(g, t, term, c, v.dtype)
+        t = g.transpose(t, [term.index(c) for c in order if c in term])
+        t = g.reshape(t, [n_of(t, sorted(term, key=order.index), c) for c in order])
+        total = t if total is None else g.op("mul", total, t)
+    over = list(range(len(right), len(order)))
+    total = g.op("sum", total, axes=over) if over else total
+    return g.result(squeezed(g, total, over, False), v.dtype, *[x for x in n.inputs if x is not None])
+
+
+def n_of(t: Any, term: Sequence[str], c: str) -> int:
+    return int(t.shape[term.index(c)]) if c in term else 1
+
+
+def diagonal(g: Graph, t: Any, term: str, c: str, dtype: str) -> tuple[Any, str]:
+    """Two axes of one name: zeros off their diagonal, then the sum along the second."""
+    i = term.index(c)
+    j = term.index(c, i + 1)
+    size = t.shape[i]
+    eye = np.eye(size, dtype=np.bool_).reshape([size if k in (i, j) else 1 for k in range(len(term))])
+    t = g.op("sum", g.op("where", g.tensor(g.constant(eye)), t, g.fill(0, dtype)), axes=[j])
+    return squeezed(g, t, [j], False), term[:j] + term[j + 1:]
+
+

@@ -1,0 +1,432 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ONNX's layers: convolutions, pools, norms, recurrent layers, quantisation. Programs have channels last; ONNX has them
+first, so images are turned around before and after."""
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .onnx_graph import CARRIERS, NARROW, ONNX, Graph, Node, Value, handles
+from .onnx_math import centred
+from .onnx_shape import cut
+
+
+def channels_last(g: Graph, t: Any) -> Any:
+    return g.transpose(t, [0, *range(2, len(t.shape)), 1])
+
+
+def channels_first(g: Graph, t: Any) -> Any:
+    return g.transpose(t, [0, len(t.shape) - 1, *range(1, len(t.shape) - 1)])
+
+
+def as_image(g: Graph, t: Any) -> Any:
+    """[n, c, h, w] or [n, c, w] as [n, h, w, c]; a row of samples has h = 1."""
+    if len(t.shape) == 3:
+        t = g.reshape(t, [t.shape[0], t.shape[1], 1, t.shape[2]])
+    return channels_last(g, t)
+
+
+def from_image(g: Graph, t: Any, rank: int) -> Any:
+    t = channels_first(g, t)
+    return g.reshape(t, [t.shape[0], t.shape[1], t.shape[3]]) if rank == 3 else t
+
+
+class Window:
+    """Kernel, strides, dilations and paddings of an operator, of images' two axes."""
+
+    def __init__(self, n: Node, lengths: Sequence[int], kernel: Sequence[int]) -> None:
+        axes = len(lengths)
+        if axes not in (1, 2, 3) or axes == 3 and not n.kind.endswith("Pool"):
+            raise n.refuse(f"{axes} axes of space")
+        self.kernel = list(map(int, kernel))
+        self.stride = list(map(int, n.get("strides", [1] * axes)))
+        self.dilation = list(map(int, n.get("dilations", [1] * axes)))
+        pads = list(map(int, n.get("pads", [0] * (2 * axes))))
+        self.before, self.after = pads[:axes], pads[axes:]
+        self.span = [(k - 1) * d + 1 for k, d in zip(self.kernel, self.dilation)]
+        auto = str(n.get("auto_pad", "NOTSET"))
+        if auto in ("SAME_UPPER", "SAME_LOWER"):
+            total = [max(0, (-(-length // s) - 1) * s + w - length)
+                     for length, s, w in zip(lengths, self.stride, self.span)]
+            low, high = [t // 2 for t in total], [t - t // 2 for t in total]
+            self.before, self.after = (low, high) if auto == "SAME_UPPER" else (high, low)
+        elif auto == "VALID":
+            self.before, self.after = [0] * axes, [0] * axes
+        if min(self.before + self.after) < 0:
+            raise n.refuse("negative pads")
+        self.extra = [0] * axes
+        if n.get("ceil_mode", 0):
+            for i, length in enumerate(lengths):
+                room = length + self.before[i] + self.after[i] - self.span[i]
+                count = -(-room // self.stride[i]) + 1
+                if (count - 1) * self.stride[i] >= length + self.before[i]:
+                    count -= 1  # a window that would begin behind the image
+                self.extra[i] = max(0, (count - 1) * self.stride[i] - room)
+
+    def two(self, values: Sequence[int], one: int) -> list[int]:
+        return [one, *values] if len(values) == 1 else list(values)
+
+    def place(self, padded: bool = True) -> dict[str, list[int]]:
+        zeros = [0] * len(self.before)
+        after = [a + e for a, e in zip(self.after, self.extra)]
+        return {"stride": self.two(self.stride, 1), "dilation": self.two(self.dilation, 1),
+                "padding": self.two(self.before if padded else zeros, 0) + self.two(after if padded else zeros, 0)}
+
+    def size(self) -> list[int]:
+        return self.two(self.kernel, 1)
+
+    def part(self, axes: slice, behind: bool) -> Window:
+        """The window along some axes; `behind`: and one of length 1 behind them."""
+        found = object.__new__(Window)
+        for name, one in (("kernel", 1), ("stride", 1), ("dilation", 1), ("before", 0), ("after", 0), ("span", 1),
+                          ("extra", 0)):
+            setattr(found, name, [*getattr(self, name)[axes], *([one] if behind else [])])
+        return found
+
+
+def pooled(g: Graph, t: Any, window: Window, pool: Any) -> Any:
+    """A pool of [n, c, ..]: of volumes along the depth, then along height and width."""
+    if len(t.shape) != 5:
+        return from_image(g, pool(as_image(g, t), window), len(t.shape))
+    t = channels_last(g, t)
+    n, d, h, w, c = t.shape
+    t = pool(g.reshape(t, [n, d, h * w, c]), window.part(slice(0, 1), True))
+    d = t.shape[1]
+    t = pool(g.reshape(t, [n * d, h, w, c]), window.part(slice(1, 3), False))
+    return channels_first(g, g.reshape(t, [n, d, *t.shape[1:]]))
+
+
+def convolve(g: Graph, x: Any, weight: Any, window: Window, groups: int) -> Any:
+    w = as_image(g, weight)  # [k, r, s, c / groups]
+    return g.op("conv2d", as_image(g, x), g.transpose(w, [1, 2, 3, 0]), groups=groups, **window.place())
+
+
+@handles("Conv")
+def conv(n: Node) -> Value:
+    g, v, w = n.g, n.value(0), n.value(1)
+    window = Window(n, v.shape[2:], w.shape[2:])
+    y = convolve(g, n.tensor(0), n.tensor(1), window, int(n.get("group", 1)))
+    y = g.op("add", y, n.tensor(2)) if n.has(2) else y
+    return g.result(from_image(g, y, v.rank), v.dtype, *[x for x in n.inputs if x is not None])
+
+
+@handles("ConvInteger")
+def conv_integer(n: Node) -> Value:
+    """In binary64, where the sums are exact."""
+    g, v, w = n.g, n.value(0), n.value(1)
+    window = Window(n, v.shape[2:], w.shape[2:])
+    x, k = centred(n, 0, 2, 1 - v.rank), centred(n, 1, 3, -w.rank)
+    y = convolve(g, x, k, window, int(n.get("group", 1)))
+    return g.made(g.cast(from_image(g, y, v.rank), "i32"), "i32", *[x for x in n.inputs if x is not None])
+
+
+@handles("ConvTranspose")
+def conv_transpose(n: Node) -> Value:
+    """The gradient of the convolution that has these weights."""
+    g, v, w = n.g, n.value(0), n.value(1)
+    axes, groups = v.rank - 2, int(n.get("group", 1))
+    given = str(n.get("auto_pad", "NOTSET"))
+    n.attributes["auto_pad"] = "NOTSET"
+    window = Window(n, v.shape[2:], w.shape[2:])
+    more = list(map(int, n.get("output_padding", [0] * axes)))
+    full = [(d - 1) * s + k + m for d, s, k, m in zip(v.shape[2:], window.stride, window.span, more)]
+    shape = n.get("output_shape")
+    if shape or given in ("SAME_UPPER", "SAME_LOWER"):
+        wanted = list(map(int, shape))[-axes:] if shape else [d * s for d, s in zip(v.shape[2:], window.stride)]
+        total = [max(0, f - x) for f, x in zip(full, wanted)]
+        small, large = [t // 2 for t in total], [t - t // 2 for t in total]
+        window.before, window.after = (small, large) if given == "SAME_UPPER" else (large, small)
+        if given == "NOTSET":
+            window.before, window.after = small, large
+        full = [x + t for x, t in zip(wanted, total)]
+    # the whole gradient, without padding; what padding takes away is cut
+    weight = g.transpose(as_image(g, n.tensor(1)), [1, 2, 3, 0])  # [r, s, k / groups, c]
+    x = as_image(g, n.tensor(0))
+    size = window.two(full, 1)
+    place = window.place(padded=False)
+    y = g.op("conv2d_grad_input", x, weight, groups=groups, size=size, **place)
+    for axis, (b, a) in enumerate(zip(window.two(window.before, 0), window.two(window.after, 0)), 1):
+        y = cut(g, y, axis, b, y.shape[axis] - b - a)
+    y = g.op("add", y, n.tensor(2)) if n.has(2) else y
+    return g.result(from_image(g, y, v.rank), v.dtype, *[x for x in n.inputs if x is not None])
+
+
+@handles("MaxPool")
+def max_pool(n: Node) -> Value:
+    g, v = n.g, n.value(0)
+    if n.outputs > 1 or v.dtype not in ("f32", "f64"):
+        raise n.refuse("the output Indices" if n.outputs > 1 else f"elements of type {v.dtype}")
+    window = Window(n, v.shape[2:], n.get("kernel_shape"))
+    if any(p >= s for p, s in zip(window.before + [a + e for a, e in zip(window.after, window.extra)], window.span * 2)):
+        raise n.refuse("a padding not smaller than the window")
+    y = pooled(g, n.tensor(0), window, lambda t, w: g.op("max_pool", t, window=w.size(), **w.place()))
+    return g.result(y, v.dtype, v)
+
+
+@handles("AveragePool", "LpPool")
+def average_pool(n: Node) -> Value:
+    g, v = n.g, n.value(0)
+    if v.dtype not in ("f32", "f64"):
+        raise n.refuse(f"elements of type {v.dtype}")
+    window = Window(n, v.shape[2:], n.get("kernel_shape"))
+    if any(p >= s for p, s in zip(window.before + [a + e for a, e in zip(window.after, window.extra)], window.span * 2)):
+        raise n.refuse("a padding not smaller than the window")
+    x = n.tensor(0)
+    if n.kind == "LpPool":
+        p = float(n.get("p", 2))
+        total = pooled(g, power_of(g, g.op("abs", x), p), window, lambda t, w: sum_pool(g, t, w))
+        return g.result(power_of(g, total, 1 / p), v.dtype, v)
+    if v.rank != 5 and not n.get("count_include_pad", 0):
+        return g.result(pooled(g, x, window, lambda t, w: g.op("avg_pool", t, window=w.size(), **w.place())), v.dtype, v)
+    # sums by counts that are known; pads count where it is asked for, what ceil_mode adds behind them never
+    counts = counted(v.shape[2:], window, bool(n.get("count_include_pad", 0)))
+    total = pooled(g, x, window, lambda t, w: sum_pool(g, t, w))
+    return g.result(g.op("div", total, g.cast(g.tensor(g.constant(counts)), x.dtype)), v.dtype, v)
+
+
+def power_of(g: Graph, t: Any, p: float) -> Any:
+    if p in (0.5, 1.0, 2.0):
+        return t if p == 1 else g.op("sqrt", t) if p == 0.5 else g.op("mul", t, t)
+    return g.op("pow", t, g.fill(p, t.dtype))
+
+
+def sum_pool(g: Graph, t: Any, window: Window) -> Any:
+    """Sums over windows: a convolution of each channel with ones."""
+    c = t.shape[3]
+    return g.op("conv2d", t, g.fill(1, t.dtype, [*window.size(), 1, c]), groups=c, **window.place())
+
+
+def counted(lengths: Sequence[int], window: Window, pads: bool) -> Any:
+    """How many elements each window counts: [1, 1, ..]."""
+    grid: Any = np.ones(())  # the total has as many elements, so this is not the greatest
+    for i, length in enumerate(lengths):
+        low = 0 if pads else window.before[i]
+        high = length + window.before[i] + (window.after[i] if pads else 0)
+        end, at, places = length + window.before[i] + window.after[i] + window.extra[i], 0, []
+        while at + window.span[i] <= end:
+            places.append(sum(low <= at + k * window.dilation[i] < high for k in range(window.kernel[i])))
+            at += window.stride[i]
+        grid = grid[..., None] * np.array(places, np.float64)
+    return grid[None, None]
+
+
+@handles("GlobalAveragePool", "GlobalMaxPool")
+def global_pool(n: Node) -> Value:
+    v = n.value(0)
+    op = "mean" if n.kind == "GlobalAveragePool" else "max"
+    return n.g.result(n.g.op(op, n.tensor(0), axes=list(range(2, v.rank))), v.dtype, v)
+
+
+# ---- norms ----
+
+@handles("BatchNormalization")
+def batch_norm(n: Node) -> Value:
+    """By the statistics that are given. In training the new statistics would be outputs."""
+    g, v = n.g, n.value(0)
+    if n.get("training_mode", 0) or n.outputs > 1:
+        raise n.refuse("training_mode")
+    shape = [v.shape[1] if i == 1 else 1 for i in range(v.rank)]
+    gamma, beta, mean, var = (g.reshape(n.tensor(i), shape) for i in range(1, 5))
+    dev = g.op("sqrt", g.op("add", var, g.fill(n.get("epsilon", 1e-5), v.dtype)))
+    y = g.op("add", g.op("mul", g.op("div", g.op("sub", n.tensor(0), mean), dev), gamma), beta)
+    return g.result(y, v.dtype, *map(n.value, range(5)))
+
+
+@handles("InstanceNormalization")
+def instance_norm(n: Node) -> Value:
+    g, v = n.g, n.value(0)
+    axes, x = list(range(2, v.rank)), n.tensor(0)
+    shape = [v.shape[1] if i == 1 else 1 for i in range(v.rank)]
+    centre = g.op("sub", x, g.op("mean", x, axes=axes))
+    var = g.op("mean", g.op("mul", centre, centre), axes=axes)
+    y = g.op("div", centre, g.op("sqrt", g.op("add", var, g.fill(n.get("epsilon", 1e-5), v.dtype))))
+    y = g.op("add", g.op("mul", y, g.reshape(n.tensor(1), shape)), g.reshape(n.tensor(2), shape))
+    return g.result(y, v.dtype, *map(n.value, range(3)))
+
+
+@handles("LRN")
+def local_norm(n: Node) -> Value:
+    g, v, x = n.g, n.value(0), n.tensor(0)
+    size, c = int(n.get("size")), v.shape[1]
+    square = g.op("mul", x, x)
+    before, after = (size - 1) // 2, size - 1 - (size - 1) // 2
+    padded = g.op("pad", square, before=[before if i == 1 else 0 for i in range(v.rank)],
+                  after=[after if i == 1 else 0 for i in range(v.rank)])
+    total = cut(g, padded, 1, 0, c)
+    for k in range(1, size):
+        total = g.op("add", total, cut(g, padded, 1, k, c))
+    scale = g.op("mul", total, g.fill(float(n.get("alpha", 1e-4)) / size, v.dtype))
+    base = g.op("add", scale, g.fill(n.get("bias", 1.0), v.dtype))
+    return g.result(g.op("div", x, g.op("pow", base, g.fill(n.get("beta", 0.75), v.dtype))), v.dtype, v)
+
+
+@handles("LpNormalization")
+def lp_norm(n: Node) -> Value:
+    g, v, x = n.g, n.value(0), n.tensor(0)
+    axis = n.axis(-1, v.rank)
+    if int(n.get("p", 2)) == 1:
+        total = g.op("sum", g.op("abs", x), axes=[axis])
+    else:
+        total = g.op("sqrt", g.op("sum", g.op("mul", x, x), axes=[axis]))
+    zero = g.fill(0, v.dtype)
+    y = g.op("where", g.op("eq", total, zero), zero, g.op("div", x, total))
+    return g.result(y, v.dtype, v)
+
+
+# ---- recurrent layers, written out step by step ----
+
+def activation(n: Node, name: str) -> Any:
+    known = {"Sigmoid": "sigmoid", "Tanh": "tanh", "Relu": "relu"}
+    if name not in known or n.get("activation_alpha") or n.get("activation_beta"):
+        raise n.refuse(f"activation {name}, or its parameters")
+    return lambda t: n.g.op(known[name], t)
+
+
+@handles("RNN", "GRU", "LSTM")
+def recurrent(n: Node) -> Sequence[Value | None]:
+    g, v = n.g, n.value(0)
+    if n.has(4) or n.get("clip") is not None or n.get("input_forget", 0) or v.dtype not in ("f32", "f64"):
+        raise n.refuse("sequence_lens, clip, input_forget, or another element type")
+    direction = str(n.get("direction", "forward"))
+    sides = 2 if direction == "bidirectional" else 1
+    x = g.transpose(n.tensor(0), [1, 0, 2]) if n.get("layout", 0) else n.tensor(0)
+    default = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"]}[n.kind]
+    names = [s.decode() if isinstance(s, bytes) else str(s) for s in n.get("activations", default * sides)]
+    hidden = int(n.get("hidden_size", n.value(2).shape[-1]))
+    outs, lasts, cells = [], [], []
+    for side in range(sides):
+        layer = Layer(n, side, hidden, x.shape[1],
+                      [activation(n, a) for a in names[side * len(default):(side + 1) * len(default)]])
+        steps, h, c = layer.run(x, direction == "reverse" or side == 1)
+        outs.append(g.op("concat", *[g.reshape(s, [1, 1, *s.shape]) for s in steps], axis=0) if len(steps) > 1 else
+                    g.reshape(steps[0], [1, 1, *steps[0].shape]))
+        lasts.append(g.reshape(h, [1, *h.shape]))
+        cells.append(None if c is None else g.reshape(c, [1, *c.shape]))
+    y = outs[0] if sides == 1 else g.op("concat", *outs, axis=1)
+    ends = [lasts, cells] if n.kind == "LSTM" else [lasts]
+    last = [e[0] if sides == 1 else g.op("concat", *e, axis=0) for e in ends]
+    if n.get("layout", 0):
+        y, last = g.transpose(y, [2, 0, 1, 3]), [g.transpose(t, [1, 0, 2]) for t in last]
+    given = [w for w in n.inputs if w is not None]
+    return [g.result(t, v.dtype, *given) for t in (y, *last)]
+
+
+class Layer:
+    """One direction of a recurrent layer. The order of the gates is ONNX's: iofc, zrh."""
+
+    def __init__(self, n: Node, side: int, hidden: int, batch: int, functions: Sequence[Any]) -> None:
+        self.n, self.g, self.hidden, self.f = n, n.g, hidden, list(functions)
+        self.dtype = n.value(0).dtype
+
+        def pick(t: Any) -> Any:
+            return self.g.reshape(cut(self.g, t, 0, side, 1), t.shape[1:])
+
+        self.w, self.r = (self.g.transpose(pick(n.tensor(i)), [1, 0]) for i in (1, 2))
+        gates = self.w.shape[1] // hidden
+        zeros = self.g.fill(0, self.dtype, [2 * gates * hidden])
+        bias = pick(n.tensor(3)) if n.has(3) else zeros
+        self.wb, self.rb = (cut(self.g, bias, 0, k * gates * hidden, gates * hidden) for k in (0, 1))
+
+        def start(i: int) -> Any:
+            if not n.has(i):
+                return self.g.fill(0, self.dtype, [batch, hidden])
+            return pick(self.g.transpose(n.tensor(i), [1, 0, 2]) if n.get("layout", 0) else n.tensor(i))
+
+        self.h, self.c = start(5), start(6) if n.kind == "LSTM" else None
+        self.peep = pick(n.tensor(7)) if n.kind == "LSTM" and n.has(7) else None
+
+    def gate(self, t: Any, k: int) -> Any:
+        return cut(self.g, t, len(t.shape) - 1, k * self.hidden, self.hidden)
+
+    def run(self, x: Any, backwards: bool) -> tuple[list[Any], Any, Any]:
+        steps: list[Any] = []
+        for at in (range(x.shape[0] - 1, -1, -1) if backwards else range(x.shape[0])):
+            one = self.g.reshape(cut(self.g, x, 0, at, 1), x.shape[1:])
+            wx = self.g.op("add", self.g.op("matmul", one, self.w), self.wb)
+            getattr(self, self.n.kind.lower())(wx)
+            steps.append(self.h)
+        return steps[::-1] if backwards else steps, self.h, self.c
+
+    def rnn(self, wx: Any) -> None:
+        rh = self.g.op("add", self.g.op("matmul", self.h, self.r), self.rb)
+        self.h = self.f[0](self.g.op("add", wx, rh))
+
+    def gru(self, wx: Any) -> None:
+        op = self.g.op
+        rh = op("matmul", self.h, self.r)
+        z, r = (self.f[0](op("add", self.gate(wx, k), op("add", self.gate(rh, k), self.gate(self.rb, k)))) for k in (0, 1))
+        if self.n.get("linear_before_reset", 0):
+            inner = op("mul", r, op("add", self.gate(rh, 2), self.gate(self.rb, 2)))
+        else:
+            inner = op("add", op("matmul", op("mul", r, self.h), self.gate(self.r, 2)), self.gate(self.rb, 2))
+        h = self.f[1](op("add", self.gate(wx, 2), inner))
+        rest = op("sub", self.g.fill(1, self.dtype), z)
+        self.h = op("add", op("mul", rest, h), op("mul", z, self.h))
+
+    def lstm(self, wx: Any) -> None:
+        op = self.g.op
+        s = op("add", wx, op("add", op("matmul", self.h, self.r), self.rb))
+        i, o, f, c = (self.gate(s, k) for k in range(4))
+        if self.peep is not None:
+            i = op("add", i, op("mul", self.gate(self.peep, 0), self.c))
+            f = op("add", f, op("mul", self.gate(self.peep, 2), self.c))
+        self.c = op("add", op("mul", self.f[0](f), self.c), op("mul", self.f[0](i), self.f[1](c)))
+        if self.peep is not None:
+            o = op("add", o, op("mul", self.gate(self.peep, 1), self.c))
+        self.h = op("mul", self.f[0](o), self.f[2](self.c))
+
+
+# ---- quantisation ----
+
+LIMITS = {"u8": (0, 255), "i8": (-128, 127), "u16": (0, 65535), "i16": (-32768, 32767), "u4": (0, 15), "i4": (-8, 7),
+          "u2": (0, 3), "i2": (-2, 1)}
+
+
+def spread(n: Node, i: int, v: Value) -> Any:
+    """A scale or zero point as it stretches over the tensor: one, one along an axis, or one a block."""
+    g, t = n.g, n.tensor(i)
+    if len(t.shape) == 0 or math.prod(t.shape) == 1:
+        return g.reshape(t, [])
+    axis, block = n.axis(1, v.rank), int(n.get("block_size", 0))
+    if block:
+        wide = g.reshape(t, [d for k, s in enumerate(t.shape) for d in ((s, 1) if k == axis else (s,))])
+        wide = g.broadcast(wide, [d for k, s in enumerate(t.shape) for d in ((s, block) if k == axis else (s,))])
+        t = g.reshape(wide, [s * block if k == axis else s for k, s in enumerate(t.shape)])
+        return cut(g, t, axis, 0, v.shape[axis])
+    return g.reshape(t, [t.shape[0] if k == axis else 1 for k in range(v.rank)])
+
+
+@handles("DequantizeLinear")
+def dequantize(n: Node) -> Value:
+    g, v, scale = n.g, n.value(0), n.value(1)
+    if scale.dtype != "f32":
+        raise n.refuse(f"a scale of {scale.dtype}")
+    x = n.tensor(0)
+    if n.has(2):
+        x = g.op("sub", x, spread(n, 2, v))
+    y = g.op("mul", g.cast(x, CARRIERS[scale.dtype]), spread(n, 1, v))
+    return g.result(y, scale.dtype, *[w for w in n.inputs if w is not None])
+
+
+@handles("QuantizeLinear")
+def quantize(n: Node) -> Value:
+    g, v = n.g, n.value(0)
+    named = str(n.get("output_dtype_name", "UNDEFINED"))
+    dtype = n.value(2).dtype if n.has(2) else ONNX.get(named, "u8")
+    if v.dtype != "f32" or n.value(1).dtype != "f32" or n.get("precision", 0) not in (0, 1) or \
+            not (dtype in LIMITS or dtype in NARROW):
+        raise n.refuse(f"elements of {v.dtype} to {dtype}, or precision")
+    y = g.op("div", n.tensor(0), spread(n, 1, v))
+    if dtype in NARROW:
+        y = g.op("add", y, spread(n, 2, v)) if n.has(2) else y
+        return g.made(g.rounded(y, dtype, True), dtype, *[w for w in n.inputs if w is not None])
+    low, high = LIMITS[dtype]
+    y = g.op("round", y)
+    y = g.op("minimum", g.op("maximum", y, g.fill(-200000, "f32")), g.fill(200000, "f32"))
+    y = g.cast(y, "i32")
+    y = g.op("add", y, spread(n, 2, v)) if n.has(2) else y
+    y = g.op("minimum", g.op("maximum", y, g.fill(low, "i32")), g.fill(high, "i32"))
+    return g.made(y, dtype, *[w for w in n.inputs if w is not None])

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ONNX models as programs: the official node tests, whole models beside the official reference, training, files that lie."""
+import contextlib
+import importlib.util
+import io
+import os
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+if importlib.util.find_spec("onnx") is None:
+    if __name__ == "__main__":
+        sys.exit(print("Ran 0 tests: onnx is not installed"))
+    raise unittest.SkipTest("onnx is not installed")
+
+import onnx
+import onnx_node_tests
+from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+import reprise
+from reprise import onnx as importer
+from reprise.__main__ import main
+from reprise.onnx_graph import HANDLERS, NARROW, carried, returned
+
+BAR = 0.85
+
+
+def model(nodes, inputs, outputs, weights=(), opset=21, **more):
+    """A checked model; inputs and outputs: {name: (type, shape)}."""
+    info = lambda of: [helper.make_tensor_value_info(n, t, s) for n, (t, s) in of.items()]
+    graph = helper.make_graph(nodes, "g", info(inputs), info(outputs), [numpy_helper.from_array(a, n) for n, a in weights])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10, **more)
+
+
+def picture():
+    """A network for images with most of what such have."""
+    rng = np.random.default_rng(1)
+    w = lambda *s: rng.normal(size=s).astype(np.float32) * 0.3
+    weights = [("conv.w", w(4, 3, 3, 3)), ("conv.b", w(4)), ("gamma", w(4)), ("beta", w(4)), ("mean", w(4)),
+               ("var", np.abs(w(4)) + 1), ("fc.w", w(5, 4 * 4 * 4)), ("fc.b", w(5)), ("shape", np.array([0, -1]))]
+    nodes = [helper.make_node("Conv", ["x", "conv.w", "conv.b"], ["a"], pads=[1, 1, 1, 1]),
+             helper.make_node("BatchNormalization", ["a", "gamma", "beta", "mean", "var"], ["b"]),
+             helper.make_node("Relu", ["b"], ["c"]),
+             helper.make_node("MaxPool", ["c"], ["d"], kernel_shape=[2, 2], strides=[2, 2]),
+             helper.make_node("Reshape", ["d", "shape"], ["e"]),
+             helper.make_node("Gemm", ["e", "fc.w", "fc.b"], ["f"], transB=1), helper.make_node("Softmax", ["f"], ["y"])]
+    return model(nodes, {"x": (TensorProto.FLOAT, ["batch", 3, 8, 8])}, {"y": (TensorProto.FLOAT, ["batch", 5])}, weights)
+
+
+class NodeTests(unittest.TestCase):
+    def test_the_official_runner_finds_no_wrong_value_and_enough_pass(self):
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            tests, passed, refused, wrong = onnx_node_tests.run()
+        self.assertEqual([str(case) for case, _ in wrong], [], said.getvalue()[-3000:])
+        self.assertEqual(passed + refused, tests)
+        self.assertGreaterEqual(passed, BAR * tests)
+        print(f"{tests} node tests of onnx {onnx.__version__}: {passed} pass, {refused} refused by name, none wrong",
+              file=sys.stderr)
+
+    def test_the_runner_sees_a_wrong_value(self):
+        right = HANDLERS["Relu"]
+        self.addCleanup(HANDLERS.update, {"Relu": right})
+        HANDLERS["Relu"] = lambda n: n.value(0)
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.assertEqual(len(onnx_node_tests.run("^test_relu_cpu")[3]), 1)
+
+
+class Models(unittest.TestCase):
+    def test_a_model_has_the_values_of_the_reference(self):
+        x = np.random.default_rng(2).normal(size=(2, 3, 8, 8)).astype(np.float32)
+        found = importer.load(picture(), shapes={"batch": 2})
+        y = found.compile()(x=x)["y"]
+        np.testing.assert_allclose(y, ReferenceEvaluator(picture()).run(None, {"x": x})[0], rtol=1e-5, atol=1e-6)
+        self.assertIn("conv.w", found.weights)
+        self.assertEqual(found.inputs["x"], ("x", "f32", (2, 3, 8, 8)))
+        self.assertEqual(found.program.text, importer.load(picture(), shapes={"batch": 2}).program.text)
+
+    def test_the_command_line_writes_program_and_weights(self):
+        with tempfile.TemporaryDirectory() as folder:
+            source, out = os.path.join(folder, "m.onnx"), [os.path.join(folder, n) for n in ("p.json", "w.safetensors")]
+            onnx.save(picture(), source)
+            with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(io.StringIO()) as errors:
+                self.assertEqual(main(["import", source, "-o", *out]), 5)
+                self.assertIn("batch", errors.getvalue())
+                self.assertEqual(main(["import", source, "-o", *out, "--shape", "batch=2"]), 0)
+                self.assertEqual(main(["import", source, "-o", *out, "--shape", "batch=2"]), 2)
+            self.assertIn("input x: feed x f32[2, 3, 8, 8]", said.getvalue())
+            text = Path(out[0]).read_bytes()
+            self.assertEqual(reprise.Program.read(text).text, importer.load(picture(), shapes={"batch": 2}).program.text)
+            from reprise.archive import safetensors
+            found = safetensors(memoryview(Path(out[1]).read_bytes()), out[1])
+            wanted = {t.name: numpy_helper.to_array(t) for t in picture().graph.initializer}
+            np.testing.assert_array_equal(found["conv.w"], wanted["conv.w"])
+
+    def test_a_model_is_trained_by_its_gradients(self):
+        b = reprise.Builder()
+        x, k = b.feed("x", (4, 3, 8, 8)), b.feed("k", (4,), "i64")
+        net = importer.into(b, picture(), {"x": x})
+        score = b.append("log", {}, [net.outputs["y"]])
+        hot = b.append("one_hot", {"depth": 5, "dtype": "f32"}, [k])
+        loss = -(score * hot).sum() / 4.0
+        names = [n for n in net.weights if n not in ("mean", "var")]
+        for name, g in zip(names, b.gradients(loss, [net.weights[n] for n in names])):
+            b.update(name, net.weights[name] - g * 0.1)
+        b.result("loss", loss)
+        run = reprise.Run(threads=1)
+        for name, a in net.first.items():
+            run.add_state(name, a)
+        for name, a in net.data.items():
+            run.add_data(name, a)
+        step = run.compile(b.finish())
+        feeds = {"x": np.random.default_rng(3).normal(size=(4, 3, 8, 8)).astype(np.float32), "k": np.array([0, 1, 2, 3])}
+        losses = [float(np.asarray(step(**feeds)["loss"])) for _ in range(30)]
+        self.assertLess(losses[-1], 0.5 * losses[0])
+
+    def test_narrow_floats_round_as_their_own_libraries_do(self):
+        import ml_dtypes
+        rng = np.random.default_rng(4)
+        x = (rng.normal(size=6000) * 2.0 ** rng.integers(-30, 20, 6000)).astype(np.float32)
+        x = np.concatenate([x, np.float32([0, -0.0, np.inf, -np.inf, 65519.9, 65520, 2 ** -25, 448, 464, 465, 1e38])])
+        for dtype, kind in (("f16", np.float16), ("bf16", ml_dtypes.bfloat16), ("f8e4m3fn", ml_dtypes.float8_e4m3fn),
+                            ("f8e5m2", ml_dtypes.float8_e5m2), ("f8e4m3fnuz", ml_dtypes.float8_e4m3fnuz),
+                            ("f8e5m2fnuz", ml_dtypes.float8_e5m2fnuz)):
+            for wide in ("f32", "f64"):
+                b = reprise.Builder()
+                from reprise.onnx_graph import Graph
+                b.result("y", Graph(b).rounded(b.feed("x", x.shape, wide), dtype))
+                step = reprise.Run(threads=1).compile(b.finish())
+                found = np.asarray(step(x=x.astype(np.float32 if wide == "f32" else np.float64))["y"])
+                with np.errstate(over="ignore"):
+                    wanted = x.astype(kind).astype(np.float32)
+                np.testing.assert_array_equal(found, wanted, err_msg=f"{dtype} from {wide}")
+                self.assertTrue((np.signbit(found) == np.signbit(wanted))[~np.isnan(wanted)].all(), dtype)
+
+    def test_carried_arrays_come_back(self):
+        for kind in (np.uint8, np.int8, np.uint16, np.int16, np.uint32, np.uint64, np.float16):
+            a = np.array([0, 1, 100, np.iinfo(kind).max if kind != np.float16 else 65504], kind)
+            back = returned(carried(a), importer.type_of(a))
+            self.assertEqual(back.dtype, a.dtype)
+            np.testing.assert_array_equal(back, a)
+        self.assertGreaterEqual(len(NARROW), 6)
+
+
+class Refused(unittest.TestCase):
+    def refused(self, proto, words, **more):
+        with self.assertRaises(importer.Unsupported) as caught:
+            importer.load(proto, **more)
+        self.assertIn(words, str(caught.exception))
+        return caught.exception
+
+    def test_what_has_no_translation_is_named(self):
+        f = (TensorProto.FLOAT, [3])
+        e = self.refused(model([helper.make_node("NonZero", ["x"], ["y"])], {"x": f}, {"y": (TensorProto.INT64, ["a", "b"])}),
+                         "NonZero")
+        self.assertEqual(e.operator, "NonZero")
+        self.refused(model([helper.make_node("Identity", ["x"], ["y"])], {"x": (TensorProto.STRING, [3])},
+                           {"y": (TensorProto.STRING, [3])}), "STRING")
+        self.refused(picture(), "batch")
+        reshaped = model([helper.make_node("Reshape", ["x", "s"], ["y"])], {"x": f, "s": (TensorProto.INT64, [2])},
+                         {"y": (TensorProto.FLOAT, ["a", "b"])})
+        with self.assertRaises(importer.NeedsConstant) as caught:
+            importer.load(reshaped)
+        self.assertEqual(caught.exception.names, {"s"})
+        found = importer.load(reshaped, constants={"s": np.array([3, 1])})
+        self.assertEqual(found.outputs["y"][2], (3, 1))
+        self.refused(reshaped, "elements as", constants={"s": np.array([7, 7])})
+
+    def test_files_that_lie_are_refused_in_little_memory(self):
+        text = picture().SerializeToString()
+        for cut in (0, 1, 10, len(text) // 2, len(text) - 1):
+            with self.assertRaises((importer.Unsupported, ValueError)):
+                importer.load(text[:cut], shapes={"batch": 1})
+        rng = np.random.default_rng(5)
+        for _ in range(60):
+            data = bytearray(text)
+            for at in rng.integers(0, len(data), 4):
+                data[at] = rng.integers(0, 256)
+            with contextlib.suppress(importer.Unsupported, ValueError):
+                importer.load(bytes(data), shapes={"batch": 1})
+        big = np.array([1 << 20, 1 << 19])
+        for nodes in ([helper.make_node("Expand", ["one", "n"], ["a"]), helper.make_node("Trilu", ["a"], ["y"])],
+                      [helper.make_node("ConstantOfShape", ["n"], ["a"]), helper.make_node("Trilu", ["a"], ["y"])]):
+            self.refused(model(nodes, {"x": (TensorProto.FLOAT, [1])}, {"y": (TensorProto.FLOAT, ["a", "b"])},
+                               [("n", big), ("one", np.float32(1))]), "elements")
+
+    def test_nested_loops_are_not_written_out_without_end(self):
+        inner = None
+        for _ in range(4):
+            body = [helper.make_node("Identity", ["s"], ["t"]) if inner is None else
+                    helper.make_node("Scan", ["s", "w"], ["t"], body=inner, num_scan_inputs=1),
+                    helper.make_node("Identity", ["r"], ["q"])]
+            info = lambda n, s: helper.make_tensor_value_info(n, TensorProto.FLOAT, s)
+            inner = helper.make_graph(body[:1], "b", [info("s", [1]), info("r", [1])], [info("t", [1])])
+        node = helper.make_node("Scan", ["x", "w"], ["y"], body=inner, num_scan_inputs=1)
+        self.addCleanup(setattr, importer, "MOST_NODES", importer.MOST_NODES)
+        importer.MOST_NODES = 3000
+        self.refused(model([node], {"x": (TensorProto.FLOAT, [1]), "w": (TensorProto.FLOAT, [1000, 1])},
+                           {"y": (TensorProto.FLOAT, [1])}), "more than")
+
+
+if __name__ == "__main__":
+    unittest.main()
