@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "cli/archive_files.h"
 #include "cli/signing/defaults.h"
 #include "cli/signing/key_files.h"
 #include "cli/print.h"
@@ -86,9 +87,10 @@ static rp_status parse_approve(rp_session *session, int argc, char **argv, reque
     return status;
 }
 
-static void put_result(rp_session *session, const char *label, const char *path, const char *id, const rp_key *key,
-                       const char *member)
+static void put_result(rp_session *session, const char *label, const char *path, const rp_archive *archive,
+                       const rp_key *key, const char *member)
 {
+    const char *id = rp_archive_id(archive);
     rp_buffer *out = &session->out;
 
     if (session->json) {
@@ -100,6 +102,7 @@ static void put_result(rp_session *session, const char *label, const char *path,
         rp_put_close(out, '}');
         return;
     }
+    rp_kind_put_line(session, archive);
     rp_put_line(session, label, "%s by key %s (%s)", path, rp_key_id(key), rp_key_type(key));
     rp_put_line(session, "archive", "%s", id);
     rp_put_line(session, "member", "%s", member);
@@ -126,7 +129,7 @@ rp_status rp_command_sign(rp_session *session, int argc, char **argv, rp_error *
         status = rp_archive_endorse(r.archive, rp_archive_id(archive), key, member, err);
     rp_signals_hold(false);
     if (status == RP_OK)
-        put_result(session, "endorsed", r.archive, rp_archive_id(archive), key, member);
+        put_result(session, "endorsed", r.archive, archive, key, member);
     rp_verification_free(verified);
     rp_archive_close(archive);
     rp_key_free(key);
@@ -197,7 +200,7 @@ rp_status rp_command_approve(rp_session *session, int argc, char **argv, rp_erro
         status = rp_archive_approve(r.archive, rp_archive_id(archive), &approval, key, member, err);
     rp_signals_hold(false);
     if (status == RP_OK)
-        put_result(session, done[approval.decision], r.archive, rp_archive_id(archive), key, member);
+        put_result(session, done[approval.decision], r.archive, archive, key, member);
     rp_archive_close(archive);
     rp_key_free(key);
     return status;

@@ -119,8 +119,9 @@ uint64_t rp_instr_arithmetic(const rp_program *p, const rp_instr *instr)
     if (instr->region || instr->op->alias)
         return 0;
     work = rp_instr_work(p, instr);
-    for (size_t i = 0; i < instr->n_in; i++)
-        largest = most(largest, rp_type_count(&p->value[instr->in[i]]));
+    for (size_t i = 0; i < instr->n_in; i++) /* of a table that indices point into no more is touched than is made */
+        if (!(instr->op->flags & RP_OP_INDEXED) || i == instr->op->indices.operand)
+            largest = most(largest, rp_type_count(&p->value[instr->in[i]]));
     return work > moved ? work - moved : largest;
 }
 

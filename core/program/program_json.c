@@ -79,7 +79,7 @@ static void put_attr(rp_buffer *out, const rp_attr_spec *spec, const rp_attr *at
 }
 
 /* Attributes in key order, as canonical JSON wants: rows have at most five, so selection is enough. */
-static void put_attrs(rp_buffer *out, const rp_instr *instr)
+void rp_put_attributes(rp_buffer *out, const rp_instr *instr)
 {
     const rp_attr_spec *spec = instr->op->attr;
     const char *last = "";
@@ -146,7 +146,7 @@ void rp_put_instruction(rp_buffer *out, const rp_instr *instr, rp_function_namer
     if (instr->region)
         rp_region_text(out, instr->region, namer);
     else
-        put_attrs(out, instr);
+        rp_put_attributes(out, instr);
     rp_buffer_u8(out, ',');
     put_values(out, instr->in, instr->n_in);
     rp_buffer_u8(out, ',');

@@ -9,6 +9,8 @@
 void rp_put_int(rp_buffer *out, int64_t v);
 /* "f32",[2,3] */
 void rp_put_type(rp_buffer *out, const rp_type *type);
+/* {"axis":0}: those of a row's operation, as the program's text has them; a region's are not among them. */
+void rp_put_attributes(rp_buffer *out, const rp_instr *instr);
 void rp_put_instruction(rp_buffer *out, const rp_instr *instr, rp_function_namer namer);
 /* All of them, separated by commas. */
 void rp_put_instructions(rp_buffer *out, const rp_program *p, rp_function_namer namer);

@@ -176,6 +176,36 @@ static rp_status add_parameters(reading *r)
     return status;
 }
 
+/* A block of rows draws with the streams behind those of the block before it, 4,096 further on each (CONTRACT 12.1a).
+ */
+static rp_status check_stream(const reading *r, const rp_instr *instr)
+{
+    for (int i = 0; i < RP_MAX_ATTR; i++)
+        if (instr->op->attr[i].kind == RP_ATTR_INT && strcmp(instr->op->attr[i].name, "stream") == 0 &&
+            (instr->attr[i].i < 0 || instr->attr[i].i >= RP_PROGRAM_STREAMS))
+            return rp_fail(r->err, RP_EFORMAT,
+                           "%s: key model.%s: %s draws from stream %lld, expected 0 to %d: further ones are those of "
+                           "other rows",
+                           r->where, rp_role_names[r->role], instr->op->name, (long long)instr->attr[i].i,
+                           RP_PROGRAM_STREAMS - 1);
+    return RP_OK;
+}
+
+/* Of the program and of all functions that it executes. */
+static rp_status check_streams(const reading *r)
+{
+    rp_functions known = {0};
+    rp_status status = rp_functions_of(&known, r->p, r->err);
+
+    for (size_t i = 0; i < r->p->n_instrs && status == RP_OK; i++)
+        status = check_stream(r, &r->p->instr[i]);
+    for (size_t f = 0; f < known.n; f++)
+        for (size_t i = 0; i < known.function[f]->body->n_instrs && status == RP_OK; i++)
+            status = check_stream(r, &known.function[f]->body->instr[i]);
+    rp_functions_free(&known);
+    return status;
+}
+
 static rp_status copy_instr(reading *r, const rp_instr *instr, size_t number)
 {
     const size_t n = instr->n_in + (size_t)instr->n_out;
@@ -265,6 +295,8 @@ static rp_status read_role(rp_model_program *m, rp_role role, const char *where,
         status = check_inputs(&r);
     if (status == RP_OK)
         status = check_outputs(&r);
+    if (status == RP_OK && role != RP_ROLE_INITIAL)
+        status = check_streams(&r);
     if (status == RP_OK)
         status = make_body(&r);
     if (status == RP_OK) {

@@ -295,7 +295,7 @@ rp_status rp_compiled_step(rp_compiled *c, rp_error *err)
     }
     c->run->stepped = true;
     c->n_written = 0;
-    rp_profile_step_begins(c->run->profile, c->serial);
+    rp_profile_step_begins(c->run->profile, c->serial, c->run->steps);
     rp_plan_set_watch(c->plan, rp_profile_watch(c->run->profile));
     status = run_plan(c, err);
     c->run->given_up = c->run->given_up || (status != RP_OK && rp_plan_mixed(c->plan));

@@ -19,7 +19,7 @@ rp_status rp_step_begin(rp_run *run, rp_error *err)
     rp_graph_reset(run->graph);
     run->in_step = true;
     run->reads = 0;
-    rp_profile_step_begins(run->profile, 0);
+    rp_profile_step_begins(run->profile, 0, run->steps);
     return RP_OK;
 }
 

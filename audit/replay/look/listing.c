@@ -4,7 +4,9 @@
 #include <stdio.h>
 
 #include "audit/replay/look/look.h"
+#include "base/json.h"
 #include "base/memory.h"
+#include "core/program/program_text.h"
 
 static const char *const kinds[] = {"state", "data", "feed"};
 
@@ -107,6 +109,26 @@ static rp_json *outputs_json(const outputs_of *o, size_t k)
     return list;
 }
 
+static bool has_attributes(const rp_instr *instr)
+{
+    return !instr->region && instr->op->attr[0].kind != RP_ATTR_NONE;
+}
+
+/* An object; of a region, whose attributes are its functions and how they are executed, an empty one. */
+static rp_json *attributes_json(const rp_instr *instr)
+{
+    rp_buffer text = {0};
+    rp_json *json = NULL;
+
+    if (instr->region)
+        return rp_json_object();
+    rp_put_attributes(&text, instr);
+    if (rp_buffer_status(&text, NULL) == RP_OK)
+        (void)rp_json_parse(&json, text.data, text.size, true, "attributes", NULL);
+    rp_buffer_free(&text);
+    return json;
+}
+
 static rp_json *row_json(const outputs_of *o, size_t k)
 {
     const rp_program *body = o->body;
@@ -120,8 +142,9 @@ static rp_json *row_json(const outputs_of *o, size_t k)
         rp_type_text(&body->value[instr->out[i]], type, sizeof type);
         types = add(types, rp_json_string(type));
     }
-    return rp_json_pack("{s:I, s:s, s:o, s:o, s:o}", "instruction", (int64_t)k, "operation", instr->op->name,
-                        "operands", operands, "makes", outputs_json(o, k), "types", types);
+    return rp_json_pack("{s:I, s:s, s:o, s:o, s:o, s:o}", "instruction", (int64_t)k, "operation", instr->op->name,
+                        "attributes", attributes_json(instr), "operands", operands, "makes", outputs_json(o, k),
+                        "types", types);
 }
 
 static void put_row(rp_buffer *out, const outputs_of *o, size_t k, const rp_functions *known)
@@ -138,6 +161,10 @@ static void put_row(rp_buffer *out, const outputs_of *o, size_t k, const rp_func
     for (size_t i = 0; i < instr->n_in; i++) {
         rp_buffer_text(out, i ? ", " : " of ");
         rp_look_put_name(out, body, instr->in[i]);
+    }
+    if (has_attributes(instr)) {
+        rp_buffer_u8(out, ' ');
+        rp_put_attributes(out, instr);
     }
     for (size_t i = 0; instr->region && i < instr->region->n_functions; i++)
         rp_buffer_printf(out, "%sf%zu", i ? ", " : "; executes ",

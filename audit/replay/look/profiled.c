@@ -63,6 +63,7 @@ static rp_job_options options_of(timed *t)
     o.device = t->options->device;
     o.max_work = t->options->max_work;
     o.max_memory = t->options->max_memory;
+    o.memory = t->options->memory;
     o.read_table = t->options->read_table;
     return o;
 }

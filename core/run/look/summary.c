@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A tensor's figures in two passes: moments by Welford's recurrence (1962), which neither overflows nor cancels where
- * sums would, then the histogram. */
+ * A tensor's figures in passes: how large it is, moments by Welford's recurrence (1962), which neither overflows nor
+ * cancels where sums would, then the histogram. */
 #include "core/run/look/summary.h"
 
 #include <inttypes.h>
@@ -49,8 +49,23 @@ static double element(const void *host, rp_dtype dtype, size_t i)
     }
 }
 
+/* A power of two that keeps squares of the elements, and their sum, finite. Elements that it makes 0 are 10^300 times
+ * smaller than the greatest. */
+static double scale_of(const rp_summary *s)
+{
+    double most = 0;
+
+    for (uint64_t i = 0; i < s->count; i++) {
+        const double size = fabs(element(s->host, s->type.dtype, i));
+
+        most = size < (double)INFINITY && size > most ? size : most;
+    }
+    return most > 0x1p+480 ? 0x1p-544 : 1;
+}
+
 static void moments(rp_summary *s)
 {
+    const double scale = scale_of(s);
     double squares = 0;
 
     for (uint64_t i = 0; i < s->count; i++) {
@@ -65,11 +80,12 @@ static void moments(rp_summary *s)
         s->least = s->finite == 0 || x < s->least ? x : s->least;
         s->most = s->finite == 0 || x > s->most ? x : s->most;
         s->finite++;
-        away = x - s->mean;
+        away = x * scale - s->mean;
         s->mean += away / (double)s->finite;
-        squares += away * (x - s->mean);
+        squares += away * (x * scale - s->mean);
     }
-    s->deviation = s->finite ? sqrt(squares / (double)s->finite) : 0;
+    s->mean /= scale;
+    s->deviation = s->finite ? sqrt(squares / (double)s->finite) / scale : 0;
 }
 
 /* Halves, as the distance of two binary64 numbers may be none. */

@@ -61,9 +61,9 @@ struct rp_profile {
     rp_profile_options options;
     rp_plan_watch plan_watch;
     rp_graph_watch graph_watch;
-    uint64_t began, ended;        /* the clock */
-    uint64_t step_began, in_step; /* of the step under way: when, and what rows and recording of it took */
-    uint64_t steps, serial;
+    uint64_t began, ended;                /* the clock */
+    uint64_t step_began, in_step;         /* of the step under way: when, and what rows and recording of it took */
+    uint64_t steps, serial, number;       /* number: the run's of the step that is timed */
     uint64_t beside[RP_BESIDES], stepped; /* stepped: nanoseconds of all steps */
     uint64_t recording_began;
     rp_profile_entry *entry;

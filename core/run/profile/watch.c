@@ -221,11 +221,12 @@ const rp_plan_watch *rp_profile_watch(const rp_profile *p)
     return p ? &p->plan_watch : NULL;
 }
 
-void rp_profile_step_begins(rp_profile *p, uint64_t serial)
+void rp_profile_step_begins(rp_profile *p, uint64_t serial, uint64_t number)
 {
     if (!p)
         return;
     p->serial = serial;
+    p->number = number;
     p->depth = 0;
     p->in_step = 0;
     p->stepping = true;
@@ -244,7 +245,7 @@ void rp_profile_step_ends(rp_profile *p)
         place_rows(p);
     p->stepped += end - p->step_began;
     p->beside[RP_BESIDE_BETWEEN] += end - p->step_began - p->in_step;
-    note_event(p, p->step_began, end, RP_PROFILE_STEP, (uint32_t)p->steps);
+    note_event(p, p->step_began, end, RP_PROFILE_STEP, (uint32_t)p->number);
     p->steps++;
 }
 

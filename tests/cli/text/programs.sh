@@ -14,6 +14,10 @@ holds "as they lie beside it" diff -r residual "$source_dir/examples/residual"
 works '^validation +accuracy' "$reprise" run residual.yaml -o a.reprise
 works '^kind +model of programs: its first states' "$reprise" verify a.reprise --allow-unsigned
 works '^identical' "$reprise" replay a.reprise --isa ref --threads 1
+cp a.reprise decided.reprise
+"$reprise" keygen me >/dev/null
+works '^kind +model of programs: its first states' "$reprise" approve decided.reprise --role risk --decision approve \
+    --reason tried --key me.pem --allow-unsigned
 works '"program":' "$reprise" inspect a.reprise --member run/recipe.json
 works '^written' "$reprise" report a.reprise -o a.html
 holds "whose weights these may be" grep -q 'which can hold weights that were trained elsewhere' a.html
@@ -138,6 +142,11 @@ by wrong '{program: rows7.json}'
 fails 2 'model.initial: required with model.program' "$reprise" run wrong.yaml -o n.reprise
 by wrong '{program: rows7.json, initial: rows7.json}'
 fails 2 'model.initial: expected rng as its only feed, found x' "$reprise" run wrong.yaml -o n.reprise
+mkdir beyond
+sed 's/"stream":0/"stream":4096/' residual/forward.json >beyond/forward.json
+cp residual/evaluate.json residual/initial.json beyond
+sed 's#residual/#beyond/#' residual.yaml >beyond.yaml
+fails 2 'model.program: dropout draws from stream 4096, expected 0 to 4095' "$reprise" run beyond.yaml -o n.reprise
 by wrong '{program: rows7.json, initial: first.json, hidden: [3]}'
 fails 2 'model.hidden: unknown key' "$reprise" run wrong.yaml -o n.reprise
 by wrong '{program: none.json, initial: first.json}'

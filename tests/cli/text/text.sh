@@ -87,6 +87,8 @@ fails 2 'two inputs of that name: give state:tokens or feed:tokens' "$reprise" i
 works 'input feed tokens, i64\[8,17\]' "$reprise" inspect r.reprise --step 1 --input feed:tokens
 works 'input state tokens, f32\[280,16\]' "$reprise" inspect r.reprise --step 1 --input state:tokens
 fails 2 'has no input data:tokens' "$reprise" inspect r.reprise --step 1 --input data:tokens
+works 'slice +f32\[[0-9,]*\] of .* {"begin":\[0,' "$reprise" inspect r.reprise --step 1
+works '"attributes":{"begin":\[0,' "$reprise" inspect r.reprise --step 1 --json
 works 'input feed lr' "$reprise" inspect r.reprise --step 1 --input lr
 works '^value' "$reprise" inspect r.reprise --step 48 --input feed:tokens
 works 'same|equal|identical' "$reprise" diff r.reprise r.reprise

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * rp_print shows values at step time, in eager and compiled steps alike, and changes neither a bit, nor a program's
  * text, nor an archive's id. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "core/run/look/summary.h"
 #include "rp/rp.h"
 
 enum { STEPS = 3, ROOM = 1 << 15 };
@@ -152,6 +154,19 @@ static void printing_changes_no_id(void **state)
     }
 }
 
+/* Neither their sum, nor their distance, nor a square of them is a number. */
+static void figures_of_the_greatest_numbers_are_finite(void **state)
+{
+    static const double x[] = {1.5e308, -1.5e308, 1.5e308, -1.5e308}, y[] = {3e200, 1e200};
+    rp_summary s;
+
+    (void)state;
+    rp_summary_of(&s, &(rp_type){.dtype = RP_F64, .rank = 1, .shape = {4}}, x);
+    assert_true(fabs(s.mean) < 1e293 && fabs(s.deviation / 1.5e308 - 1) < 1e-12);
+    rp_summary_of(&s, &(rp_type){.dtype = RP_F64, .rank = 1, .shape = {2}}, y);
+    assert_true(fabs(s.mean / 2e200 - 1) < 1e-12 && fabs(s.deviation / 1e200 - 1) < 1e-12);
+}
+
 static void programs_have_the_same_text(void **state)
 {
     rp_program *plain = program_of(false), *printed = program_of(true);
@@ -240,9 +255,9 @@ static void inside_a_function_is_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(printing_changes_no_id),           cmocka_unit_test(programs_have_the_same_text),
-        cmocka_unit_test(every_value_is_shown_at_its_step), cmocka_unit_test(an_update_that_waits_is_shown),
-        cmocka_unit_test(inside_a_function_is_told),
+        cmocka_unit_test(printing_changes_no_id),        cmocka_unit_test(figures_of_the_greatest_numbers_are_finite),
+        cmocka_unit_test(programs_have_the_same_text),   cmocka_unit_test(every_value_is_shown_at_its_step),
+        cmocka_unit_test(an_update_that_waits_is_shown), cmocka_unit_test(inside_a_function_is_told),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

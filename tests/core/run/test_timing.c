@@ -363,6 +363,36 @@ static void a_trace_has_its_threads_and_spans(void **state)
     found_free(&f);
 }
 
+/* The first step is made before the clock begins; and no row has more alive than the arena holds. */
+static void a_trace_counts_the_run_s_steps(void **state)
+{
+    rp_function *f = scanned();
+    rp_run *run = run_new();
+    rp_compiled *c = compile(run, f);
+    rp_profile *profile = NULL;
+    char *trace, *json;
+    size_t n = 0;
+
+    (void)state;
+    OK(rp_compiled_step(c, &err));
+    OK(rp_run_profile(&profile, run, &(rp_profile_options){.trace = true, .no_limits = true}, &err));
+    OK(rp_compiled_step(c, &err));
+    OK(rp_profile_end(profile, &err));
+    OK(rp_profile_trace(profile, &trace, &err));
+    OK(rp_profile_json(profile, &json, &err));
+    assert_non_null(strstr(trace, "\"name\":\"step 1\""));
+    assert_null(strstr(trace, "\"name\":\"step 0\""));
+    for (const char *at = json; (at = strstr(at, "\"memory\":")) != NULL; n++)
+        assert_true(strtod(at += strlen("\"memory\":"), NULL) <= strtod(json + strlen("{\"arena_bytes\":"), NULL));
+    assert_true(n > 3);
+    rp_text_free(trace);
+    rp_text_free(json);
+    rp_profile_free(profile);
+    rp_compiled_free(c);
+    rp_run_free(run);
+    rp_function_free(f);
+}
+
 static void wrong_calls_are_told(void **state)
 {
     rp_run *run = run_new();
@@ -402,6 +432,7 @@ int main(void)
         cmocka_unit_test(rows_name_the_caller_s_line),
         cmocka_unit_test(watching_changes_no_bit),
         cmocka_unit_test(a_trace_has_its_threads_and_spans),
+        cmocka_unit_test(a_trace_counts_the_run_s_steps),
         cmocka_unit_test(wrong_calls_are_told),
     };
 
