@@ -224,9 +224,14 @@ static rp_status take_programs(rp_recipe *recipe, const rp_json *json, const cha
 /* Likewise what arrays were. */
 static rp_status take_arrays(rp_recipe *recipe, const rp_json *json, const char *where, rp_error *err)
 {
-    rp_json *origin = rp_json_object_get(rp_json_object_get(json, "data"), "arrays");
+    rp_json *data = rp_json_object_get(json, "data"), *arrays = rp_json_object_get(data, "arrays"),
+            *images = rp_json_object_get(data, "images");
 
-    return origin ? rp_recipe_set_arrays(recipe, origin, where, err) : RP_OK;
+    if (arrays && images)
+        return rp_fail(err, RP_EFORMAT, "%s: key data.images: there is data.arrays already", where);
+    if (images)
+        return rp_recipe_set_images(recipe, images, where, err);
+    return arrays ? rp_recipe_set_arrays(recipe, arrays, where, err) : RP_OK;
 }
 
 static bool is_digest(const char *text)
@@ -492,6 +497,8 @@ void rp_recipe_free(rp_recipe *recipe)
     rp_free(recipe->data.test_csv);
     rp_free(recipe->text.path);
     rp_free(recipe->arrays.path);
+    rp_free(recipe->images.path);
+    rp_free(recipe->images.labels);
     rp_free(recipe->arrays.features);
     rp_free(recipe->arrays.target);
     for (size_t i = 0; i < RP_ROLES; i++)

@@ -266,8 +266,13 @@ typedef struct rp_recipe {
                              shape}, of the files as they were */
         char *features; /*   features: [x] of a .safetensors file the tensor's name; NULL: not given */
         char *target;   /*   target: of a .safetensors file a tensor's name, else the path of another .npy file */
-        bool known;     /*   derived: the JSON says what the files were */
+        bool known;     /*   derived: the JSON says what the files were, of images too */
     } arrays;
+    struct {          /* data: of a recipe on images, whose table has the same columns */
+        char *path;   /*   images: path of a folder, relative to the recipe; NULL: no images, or a resolved recipe,
+                           which has instead {channels, count, height, labels, sha256, width} */
+        char *labels; /*   labels: path of a CSV file with the columns file and label (required) */
+    } images;
     struct {             /* model: gpt: with data.text, which has none of the keys below */
         int64_t layers;  /*   layers: blocks, 1 .. 64 (required) */
         int64_t width;   /*   width: (required) a multiple of heads */
@@ -413,6 +418,9 @@ rp_status rp_recipe_set_programs(rp_recipe *recipe, rp_json *const *text, const 
 /* Of a recipe on arrays, once their table has been written: what they were; shared. features and target are then names,
  * or NULL. Errors: RP_EFORMAT, RP_ENOMEM. */
 rp_status rp_recipe_set_arrays(rp_recipe *recipe, rp_json *origin, const char *where, rp_error *err);
+
+/* The same of a recipe on images. */
+rp_status rp_recipe_set_images(rp_recipe *recipe, rp_json *origin, const char *where, rp_error *err);
 
 /* Says in the resolved recipe which archive the parent's path led to, and how many updates its states have seen.
  * Errors: RP_ENOMEM. */

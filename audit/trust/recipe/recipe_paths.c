@@ -49,6 +49,7 @@ const char *const rp_recipe_paths[] = {
     "data.fold",
     "data.stratify",
     "data.arrays",
+    "data.images",
     "data.text",
     "data.length",
     "data.vocabulary",

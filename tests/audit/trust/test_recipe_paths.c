@@ -101,6 +101,7 @@ static void policies_name_the_keys_that_recipes_have(void **state)
     meet("model.initial");
     meet("model.evaluate");
     meet("data.arrays"); /* which has what the files were */
+    meet("data.images");
     for (size_t i = 0; i < rp_recipe_path_count; i++)
         if (!met[i])
             fail_msg("no recipe here has %s: is it a key of the resolved form?", rp_recipe_paths[i]);
