@@ -63,7 +63,7 @@ static rp_status load(parent *p, rp_json **copy, rp_error *err)
 static rp_status leave_out(const again *a)
 {
     static const char *const of_rows[] = {"data_period", "data_source", "valid_until", "version"};
-    static const char *const sections[] = {"search", "challengers", "parent", "predecessor"};
+    static const char *const sections[] = {"search", "challengers", "parent", "predecessor", "weights"};
     rp_json *card = rp_json_object_get(a->recipe, "card");
 
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)

@@ -377,6 +377,8 @@ typedef struct rp_recipe {
                                           retrain: its parameters alone */
         int64_t updates;      /*   JSON only, with continue: updates that made the starting states */
     } parent;
+    char *weights;     /* weights: [absent] path of a .safetensors file relative to the recipe file, whose tensors are
+                          the first weights; in the JSON the SHA-256 of its bytes. NULL: not given */
     char *predecessor; /* predecessor: [absent] the id of the archive that the run is to take the place of. Nothing is
                           computed from it. NULL: not given */
     uint64_t memory; /* memory: [absent] bytes that the run may take, with a unit or none; 0: not given. What computes,
@@ -393,6 +395,17 @@ static inline bool rp_recipe_weighs(const rp_recipe *recipe)
 {
     return recipe->data.weight.given || recipe->data.denominator.given || recipe->train.balanced ||
            recipe->train.n_class_weights > 0;
+}
+
+/* Whether the first weights are given, by a parent or by a file, instead of drawn; and whether they alone are, without
+ * the moments and updates of who made them. */
+static inline bool rp_recipe_starts(const rp_recipe *recipe)
+{
+    return recipe->parent.archive != NULL || recipe->weights != NULL;
+}
+static inline bool rp_recipe_starts_anew(const rp_recipe *recipe)
+{
+    return recipe->parent.retrain || recipe->weights != NULL;
 }
 
 /* Under which of its two keys data.offset was given. */
@@ -425,6 +438,9 @@ rp_status rp_recipe_set_images(rp_recipe *recipe, rp_json *origin, const char *w
 /* Says in the resolved recipe which archive the parent's path led to, and how many updates its states have seen.
  * Errors: RP_ENOMEM. */
 rp_status rp_recipe_set_parent(rp_recipe *recipe, const char *archive_id, uint64_t updates, rp_error *err);
+
+/* Says in the resolved recipe the digest of the file of weights. Errors: RP_ENOMEM. */
+rp_status rp_recipe_set_weights(rp_recipe *recipe, const char *sha256, rp_error *err);
 
 /* Parses YAML text of at most 1 MiB (anchors and aliases, tags, several documents, duplicate keys and nesting over 16
  * are refused). where names the file in errors. Errors: RP_EARG, RP_ENOMEM. */

@@ -11,6 +11,7 @@ const char *const rp_recipe_paths[] = {
     "name",
     "seed",
     "predecessor",
+    "weights",
     "profile",
     "data",
     "data.csv",
