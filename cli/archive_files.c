@@ -206,6 +206,10 @@ void rp_kind_put_line(rp_session *session, const rp_archive *archive)
         rp_put_line(session, "kind",
                     "model of programs: its first states, and what its figures are computed by, are what their author "
                     "wrote, and a replay shows that they give these bits");
+    if (rp_json_is_string(rp_json_object_get(recipe, "weights")))
+        rp_put_line(session, "weights",
+                    "its first ones are those of a file with the SHA-256 %.64s: what they were trained on is not here",
+                    rp_json_string_value(rp_json_object_get(recipe, "weights")));
     rp_json_free(recipe);
 }
 

@@ -4,6 +4,7 @@
 #include "cli/signing/defaults.h"
 #include "cli/signing/key_files.h"
 #include "cli/coefficients.h"
+#include "cli/data/image.h"
 #include "cli/data/input.h"
 #include "cli/print.h"
 #include "cli/progress.h"
@@ -229,6 +230,7 @@ rp_status rp_run_train(rp_run_done *out, rp_session *session, const rp_run_reque
                                     .reading = rp_meter_reading,
                                     .table = show_table,
                                     .read_table = rp_input_table,
+                                    .decode_image = rp_image_decode,
                                     .self = &meter,
                                     .withhold = r->withhold,
                                     .save_every = r->save_seconds,

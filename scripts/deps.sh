@@ -5,6 +5,7 @@
 set -eu
 
 packages="build-essential cmake ninja-build pkg-config libssl-dev libarchive-dev libjansson-dev libyaml-dev
+    libpng-dev libjpeg62-turbo-dev
     libcmocka-dev libmpfr-dev"
 if [ "${1:-build}" = check ]; then
     packages="$packages git python3 python3-dev python3-venv jq libxml2-utils openssl locales

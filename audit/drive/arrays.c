@@ -107,6 +107,8 @@ rp_status rp_recipe_stream(rp_recipe *recipe, const char *recipe_path, const cha
     arrays a = {.recipe = recipe};
     rp_status status;
 
+    if (recipe && recipe->images.path)
+        return rp_images_stream(recipe, recipe_path, path, options, take, self, err);
     if (!recipe || !recipe->arrays.path)
         return rp_table_stream(options, path, take, self, err);
     status = write_table(&a, recipe_path, path, options, take, self, err);
@@ -132,7 +134,8 @@ rp_status rp_arrays_rows(rp_buffer *out, const rp_recipe *recipe, const void *by
     if (!npy && !tensors)
         return RP_OK;
     if (!recipe->arrays.known)
-        return rp_fail(err, RP_EDATA, "%s: expected a CSV file: the run was not trained on arrays", where);
+        return rp_fail(err, RP_EDATA,
+                       "%s: expected a CSV file: the run was trained on a table, not on arrays or images", where);
     status = npy ? rp_array_from_npy(&x, bytes, size, where, err)
                  : rp_array_from_tensors(&x, bytes, size, features_name(recipe), where, err);
     if (status == RP_OK && outcome)

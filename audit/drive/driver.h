@@ -37,6 +37,8 @@ uint64_t rp_driver_evaluates_from(const rp_driver *driver);
  * Errors: RP_EDATA names what does not fit the recipe's model. */
 rp_status rp_driver_start_from(rp_driver *driver, const char *archive_id, uint64_t updates, rp_start *start,
                                rp_error *err);
+/* The same of a recipe with weights: sha256 of the file that they were in. */
+rp_status rp_driver_start_with(rp_driver *driver, const char *sha256, rp_start *start, rp_error *err);
 /* Of a recipe that tries something: what became of its trials, whose contents are taken. A driver of an archive that
  * is given none has the archive's word for them (outputs/trials.json), and no scores out of fold. */
 void rp_driver_take_trials(rp_driver *driver, rp_trials *trials);

@@ -164,14 +164,28 @@ void rp_driver_take_trials(rp_driver *d, rp_trials *trials)
 
 /* ---- starting from a parent ---- */
 
+/* start is taken. */
+static rp_status give_start(recipe_source *s, rp_start *start, rp_error *err)
+{
+    rp_start_free(s->start);
+    s->start = start;
+    return rp_start_give(start, s->trainer, rp_recipe_starts_anew(s->recipe), err);
+}
+
 static rp_status start_from(recipe_source *s, const char *archive_id, uint64_t updates, rp_start *start, rp_error *err)
 {
     rp_status status;
 
-    rp_start_free(s->start);
-    s->start = start;
-    status = rp_start_give(start, s->trainer, s->recipe->parent.retrain, err);
+    status = give_start(s, start, err);
     return status == RP_OK ? rp_recipe_set_parent(s->recipe, archive_id, updates, err) : status;
+}
+
+rp_status rp_driver_start_with(rp_driver *d, const char *sha256, rp_start *start, rp_error *err)
+{
+    recipe_source *s = rp_driver_recipe_source(d);
+    rp_status status = give_start(s, start, err);
+
+    return status == RP_OK ? rp_recipe_set_weights(s->recipe, sha256, err) : status;
 }
 
 rp_status rp_driver_start_from(rp_driver *d, const char *archive_id, uint64_t updates, rp_start *start, rp_error *err)
@@ -188,7 +202,9 @@ static rp_status start_from_archive(recipe_source *s, const rp_archive *archive,
     if (status == RP_OK)
         rp_start_say_line(start, rp_json_share(rp_json_object_get(said, "pinned")));
     if (status == RP_OK)
-        status = start_from(s, s->recipe->parent.archive, (uint64_t)s->recipe->parent.updates, start, err);
+        status = s->recipe->weights
+                     ? give_start(s, start, err)
+                     : start_from(s, s->recipe->parent.archive, (uint64_t)s->recipe->parent.updates, start, err);
     return status == RP_EDATA ? rp_fail_at(err, RP_EFORMAT, RP_START_MEMBER) : status;
 }
 
@@ -200,7 +216,7 @@ static rp_status add_start(const recipe_source *s, rp_archive_writer *writer, rp
     rp_digest digest;
     rp_status status = rp_start_add(s->start, writer, &digest, err);
 
-    if (status != RP_OK)
+    if (status != RP_OK || s->recipe->weights) /* the recipe says which file, and the id binds the member */
         return status;
     rp_digest_hex(hex, &digest);
     parent = rp_json_pack("{s:s, s:s}", "archive_id", s->recipe->parent.archive, "states", hex);
@@ -253,7 +269,7 @@ static rp_status open_recipe(recipe_source *s, const rp_archive *archive, const 
         status = make_trainer(s, options, err);
     if (status == RP_OK)
         status = expect_training(s, archive, err);
-    return status == RP_OK && s->recipe->parent.archive ? start_from_archive(s, archive, err) : status;
+    return status == RP_OK && rp_recipe_starts(s->recipe) ? start_from_archive(s, archive, err) : status;
 }
 
 static rp_status open_source(void **out, const rp_archive *archive, const rp_run_options *options, rp_error *err)
@@ -629,7 +645,7 @@ static rp_status add_members(const void *source, rp_archive_writer *writer, rp_j
     if (status == RP_OK && rp_recipe_tries(s->recipe) &&
         rp_json_object_set_new(run, "trials", rp_json_integer((int64_t)rp_trials_count(s->recipe))) != 0)
         status = rp_no_memory(err);
-    return status == RP_OK && s->recipe->parent.archive ? add_start(s, writer, run, err) : status;
+    return status == RP_OK && rp_recipe_starts(s->recipe) ? add_start(s, writer, run, err) : status;
 }
 
 /* Replay compares every member with one that it makes from the recipe and the table. */

@@ -3,6 +3,7 @@
 #include "audit/drive/start.h"
 
 #include "audit/archive/spool.h"
+#include "base/file.h"
 #include "base/memory.h"
 
 struct rp_start {
@@ -69,6 +70,39 @@ static rp_status spool_states(rp_start *s, const rp_run *run, rp_error *err)
     return status == RP_OK ? rp_tensor_set_open_file(&s->set, rp_spool_file(s->spool), 0, rp_spool_size(s->spool),
                                                      &digest, "the parent's last states", err)
                            : status;
+}
+
+/* What is read once is what the archive has, whatever becomes of the file meanwhile. */
+static rp_status spool_file(rp_start *s, const char *path, rp_digest *digest, rp_error *err)
+{
+    static const size_t most = (size_t)1 << 40;
+    spooling to = {NULL, NULL};
+    rp_status status = rp_spool_new(&s->spool, NULL, err);
+
+    to.spool = s->spool;
+    if (status == RP_OK)
+        status = rp_sha256_stream_new(&to.hash, err);
+    if (status == RP_OK)
+        status = rp_file_stream(path, most, put, &to, err);
+    if (status == RP_OK)
+        status = rp_sha256_stream_finish(to.hash, digest, err);
+    rp_sha256_stream_free(to.hash);
+    return status == RP_OK ? rp_tensor_set_open_file(&s->set, rp_spool_file(s->spool), 0, rp_spool_size(s->spool),
+                                                     digest, path, err)
+                           : status;
+}
+
+rp_status rp_start_of_file(rp_start **out, const char *path, rp_digest *digest, rp_error *err)
+{
+    rp_start *s = rp_calloc(1, sizeof *s);
+    rp_status status = s ? spool_file(s, path, digest, err) : rp_no_memory(err);
+
+    *out = NULL;
+    if (status == RP_OK)
+        *out = s;
+    else
+        rp_start_free(s);
+    return status;
 }
 
 rp_status rp_start_of_run(rp_start **out, const rp_run *run, rp_error *err)

@@ -13,6 +13,9 @@ typedef struct rp_start rp_start;
  * of rp_tensor_set_open. */
 rp_status rp_start_open(rp_start **out, const rp_archive *archive, const char *set, rp_error *err);
 void rp_start_keep(rp_start *start, rp_archive *archive);
+/* A .safetensors file, whose SHA-256 is *digest: a copy in $TMPDIR or /tmp. Errors: RP_EIO, RP_ENOMEM; those of
+ * rp_tensor_set_open_file. */
+rp_status rp_start_of_file(rp_start **out, const char *path, rp_digest *digest, rp_error *err);
 /* The states of a run as they are now, in a file in $TMPDIR or /tmp: the run may be freed. Errors: RP_EIO, RP_ENOMEM.
  */
 rp_status rp_start_of_run(rp_start **out, const rp_run *run, rp_error *err);

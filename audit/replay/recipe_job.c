@@ -363,6 +363,32 @@ static rp_status save_run(work *w, const recipe_job *job, rp_error *err)
     return status == RP_OK && !already ? rp_save_archive(w->writer, &to, err) : status;
 }
 
+/* Weights of a file lie where the recipe says, relative to itself. */
+static rp_status start_with_weights(work *w, const recipe_job *job, rp_error *err)
+{
+    const rp_recipe *recipe = rp_driver_recipe(w->driver);
+    char *path, hex[RP_DIGEST_HEX];
+    rp_start *start = NULL;
+    rp_digest digest;
+    rp_status status;
+
+    if (recipe->resolved)
+        return rp_fail(err, RP_EARG,
+                       "%s: key weights: a resolved recipe names the file by its digest alone: write the recipe in "
+                       "YAML with its path",
+                       job->recipe);
+    path = rp_path_beside(job->recipe, recipe->weights);
+    status = path ? rp_start_of_file(&start, path, &digest, err) : rp_no_memory(err);
+    if (status == RP_OK) {
+        rp_digest_hex(hex, &digest);
+        status = rp_driver_start_with(w->driver, hex, start, err);
+    }
+    if (status == RP_EDATA)
+        status = rp_fail_at(err, status, "%s: key weights", job->recipe);
+    rp_free(path);
+    return status;
+}
+
 /* A parent's archive lies where the recipe says, relative to itself, or where whoever retrains says. */
 static rp_status start_from_parent(work *w, const recipe_job *job, const rp_run_options *options, rp_error *err)
 {
@@ -370,6 +396,8 @@ static rp_status start_from_parent(work *w, const recipe_job *job, const rp_run_
     char *path = !archive ? NULL : job->again ? rp_strdup(job->again->parent) : rp_path_beside(job->recipe, archive);
     rp_status status;
 
+    if (rp_driver_recipe(w->driver)->weights)
+        return start_with_weights(w, job, err);
     if (!archive)
         return RP_OK;
     if (path && !job->again && rp_driver_recipe(w->driver)->resolved && !rp_file_exists(path)) {
@@ -413,11 +441,14 @@ rp_status rp_recipe_keep(const char *out, const char *recipe_path, const rp_reci
                          rp_error *err)
 {
     const char *own_test = recipe->data.test_csv, *own_parent = recipe->parent.archive;
+    char *weights = recipe->weights ? rp_path_beside(recipe_path, recipe->weights) : NULL;
     char *target = recipe->arrays.path ? rp_arrays_target_path(recipe, recipe_path) : NULL;
     char *test = own_test ? rp_recipe_table_path(recipe_path, recipe, own_test) : NULL,
          *parent = own_parent ? rp_path_beside(recipe_path, own_parent) : NULL;
-    rp_status status =
-        (own_test && !test) || (own_parent && !parent) || (recipe->arrays.path && !target) ? rp_no_memory(err) : RP_OK;
+    rp_status status = (own_test && !test) || (own_parent && !parent) || (recipe->arrays.path && !target) ||
+                               (recipe->weights && !weights)
+                           ? rp_no_memory(err)
+                           : RP_OK;
 
     if (status == RP_OK)
         status = rp_file_keep(out, recipe_path, "the recipe", err);
@@ -429,6 +460,9 @@ rp_status rp_recipe_keep(const char *out, const char *recipe_path, const rp_reci
         status = rp_file_keep(out, parent, "the parent", err);
     if (status == RP_OK)
         status = rp_file_keep(out, target, "data.target", err);
+    if (status == RP_OK)
+        status = rp_file_keep(out, weights, "weights", err);
+    rp_free(weights);
     rp_free(target);
     rp_free(test);
     rp_free(parent);

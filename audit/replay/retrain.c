@@ -63,7 +63,7 @@ static rp_status load(parent *p, rp_json **copy, rp_error *err)
 static rp_status leave_out(const again *a)
 {
     static const char *const of_rows[] = {"data_period", "data_source", "valid_until", "version"};
-    static const char *const sections[] = {"search", "challengers", "parent", "predecessor"};
+    static const char *const sections[] = {"search", "challengers", "parent", "predecessor", "weights"};
     rp_json *card = rp_json_object_get(a->recipe, "card");
 
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
@@ -72,6 +72,7 @@ static rp_status leave_out(const again *a)
         (void)rp_json_object_del(card, of_rows[i]);
     (void)rp_json_object_del(a->data, "test_csv");
     (void)rp_json_object_del(a->data, "arrays");
+    (void)rp_json_object_del(a->data, "images");
     if (card && rp_json_object_size(card) == 0)
         (void)rp_json_object_del(a->recipe, "card");
     if (a->of->recipe->data.fold == RP_ALL_FOLDS && rp_json_object_set_new(a->data, "fold", rp_json_integer(0)) != 0)

@@ -344,6 +344,9 @@ static void answer_parent(rp_report_view *r)
     }
     if (!parent) {
         rp_buffer_text(r->out, !r->recipe                 ? "None is recorded"
+                               : r->recipe->weights       ? "None is recorded: its first weights are those of a file, "
+                                                            "<code>weights</code> of the recipe, which may have been "
+                                                            "trained elsewhere, on rows that are not here"
                                : r->recipe->program.named ? "None is recorded: its first weights are what "
                                                             "<code>model.initial</code> of the recipe makes, which can "
                                                             "hold weights that were trained elsewhere"

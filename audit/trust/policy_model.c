@@ -40,6 +40,8 @@ static const char *starts_unseen(const rp_verification *v)
     if (v->facts == NULL || v->facts->recipe == NULL)
         return "whether its recipe makes its first states by a program is not known: there is no recipe that can be "
                "read";
+    if (rp_fact_at(v->facts->recipe, "weights") != NULL)
+        return "its first states are the weights of a file, which can be another run's";
     if (rp_fact_at(v->facts->recipe, "model.initial") != NULL)
         return "its first states are what model.initial of its recipe makes, which can hold another run's";
     return NULL;

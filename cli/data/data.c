@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "cli/options.h"
 #include "cli/print.h"
+#include "cli/data/image.h"
 #include "cli/data/input.h"
 #include "cli/data/table.h"
 
@@ -41,7 +42,7 @@ static rp_status describe(rp_session *session, const request *r, rp_error *err)
 {
     char *text = NULL;
     rp_json *table = NULL;
-    const rp_job_options options = {.read_table = rp_input_table, .parts = r->parts};
+    const rp_job_options options = {.read_table = rp_input_table, .decode_image = rp_image_decode, .parts = r->parts};
     rp_status status = write_parts(r, &options, err);
 
     if (status == RP_OK)

@@ -45,7 +45,7 @@ static void read_solver(rp_node_reader *reader, const rp_node *top, const rp_nod
     static const char *const exact_keys[] = {"l1", "l2", "family"};
     const bool layers = out->model.n_hidden + out->model.n_conv > 0 || out->program.named;
     const rp_node *record = rp_node_find(top, "record"), *at = rp_node_find(train, "solver");
-    bool gradient = layers || rp_node_find(top, "parent") != NULL ||
+    bool gradient = layers || rp_node_find(top, "parent") != NULL || rp_node_find(top, "weights") != NULL ||
                     (record != NULL && record->kind == RP_NODE_MAPPING && rp_node_find(record, "checkpoint_every"));
     int solver;
 
@@ -61,6 +61,9 @@ static void read_solver(rp_node_reader *reader, const rp_node *top, const rp_nod
         rp_node_refuse(reader, at, "train.solver",
                        "exact is for models without layers: set train.solver: gradient, or leave out hidden "
                        "(of model and search)");
+    if (rp_node_find(top, "weights") != NULL)
+        rp_node_refuse(reader, rp_node_find(top, "weights"), "weights",
+                       "what is fitted exactly starts from no weights; leave it out, or set train.solver: gradient");
     if (rp_node_find(top, "parent") != NULL)
         rp_node_refuse(reader, rp_node_find(top, "parent"), "parent",
                        "what is fitted exactly starts from no weights; leave it out, or set train.solver: gradient");
@@ -224,9 +227,14 @@ static rp_status take_programs(rp_recipe *recipe, const rp_json *json, const cha
 /* Likewise what arrays were. */
 static rp_status take_arrays(rp_recipe *recipe, const rp_json *json, const char *where, rp_error *err)
 {
-    rp_json *origin = rp_json_object_get(rp_json_object_get(json, "data"), "arrays");
+    rp_json *data = rp_json_object_get(json, "data"), *arrays = rp_json_object_get(data, "arrays"),
+            *images = rp_json_object_get(data, "images");
 
-    return origin ? rp_recipe_set_arrays(recipe, origin, where, err) : RP_OK;
+    if (arrays && images)
+        return rp_fail(err, RP_EFORMAT, "%s: key data.images: there is data.arrays already", where);
+    if (images)
+        return rp_recipe_set_images(recipe, images, where, err);
+    return arrays ? rp_recipe_set_arrays(recipe, arrays, where, err) : RP_OK;
 }
 
 static bool is_digest(const char *text)
@@ -277,6 +285,22 @@ static void read_predecessor(rp_node_reader *reader, const rp_node *top, rp_reci
                        "expected an archive id of 64 hex digits, as reprise verify says it");
 }
 
+/* A file that stands nowhere but in the archive afterwards: its digest says which one it was. */
+static void read_weights(rp_node_reader *reader, const rp_node *top, rp_recipe *out)
+{
+    const rp_node *node = reader->status == RP_OK ? rp_node_find(top, "weights") : NULL;
+
+    if (node == NULL)
+        return;
+    rp_node_read_text(reader, top, "weights", &out->weights, NULL, 4095);
+    if (reader->status == RP_OK && out->weights == NULL)
+        rp_node_refuse(reader, node, "weights", "expected the path of a .safetensors file, relative to the recipe");
+    else if (reader->status == RP_OK && reader->json && !is_digest(out->weights))
+        rp_node_refuse(reader, node, "weights", "expected a SHA-256 of 64 hex digits");
+    else if (reader->status == RP_OK && out->parent.archive != NULL)
+        rp_node_refuse(reader, node, "weights", "the run starts from its parent's weights: keep one of the two");
+}
+
 static void read_memory(rp_node_reader *reader, const rp_node *top, rp_recipe *out)
 {
     const rp_node *node = reader->status == RP_OK ? rp_node_find(top, "memory") : NULL;
@@ -299,6 +323,19 @@ rp_status rp_recipe_set_parent(rp_recipe *recipe, const char *archive_id, uint64
         (!recipe->parent.retrain &&
          rp_json_object_set_new(parent, "updates", rp_json_integer((int64_t)recipe->parent.updates)) != 0))
         return rp_no_memory(err);
+    return RP_OK;
+}
+
+rp_status rp_recipe_set_weights(rp_recipe *recipe, const char *sha256, rp_error *err)
+{
+    char *text = rp_strdup(sha256);
+
+    if (text == NULL || rp_json_object_set_new(recipe->json, "weights", rp_json_string(sha256)) != 0) {
+        rp_free(text);
+        return rp_no_memory(err);
+    }
+    rp_free(recipe->weights);
+    recipe->weights = text;
     return RP_OK;
 }
 
@@ -345,7 +382,7 @@ static void read_recipe(rp_node_reader *reader, const rp_node *top, rp_recipe *o
 {
     static const char *const keys[] = {"reprise",     "name",       "seed",        "data",   "model",   "train",
                                        "record",      "parent",     "card",        "search", "profile", "pinned",
-                                       "challengers", "validation", "predecessor", "memory"};
+                                       "challengers", "validation", "predecessor", "memory", "weights"};
     const rp_node *train;
     int64_t seed;
 
@@ -371,6 +408,7 @@ static void read_recipe(rp_node_reader *reader, const rp_node *top, rp_recipe *o
     read_train(reader, top, train, out);
     read_record(reader, top, out);
     read_parent(reader, top, out);
+    read_weights(reader, top, out);
     read_predecessor(reader, top, out);
     rp_recipe_read_card(reader, top, out);
     rp_recipe_read_trials(reader, top, out);
@@ -492,6 +530,8 @@ void rp_recipe_free(rp_recipe *recipe)
     rp_free(recipe->data.test_csv);
     rp_free(recipe->text.path);
     rp_free(recipe->arrays.path);
+    rp_free(recipe->images.path);
+    rp_free(recipe->images.labels);
     rp_free(recipe->arrays.features);
     rp_free(recipe->arrays.target);
     for (size_t i = 0; i < RP_ROLES; i++)
@@ -505,6 +545,7 @@ void rp_recipe_free(rp_recipe *recipe)
     rp_recipe_free_trials(recipe);
     rp_free(recipe->parent.archive);
     rp_free(recipe->predecessor);
+    rp_free(recipe->weights);
     rp_free(recipe->name);
     rp_json_free(recipe->json);
     rp_free(recipe);

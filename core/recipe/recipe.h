@@ -266,8 +266,13 @@ typedef struct rp_recipe {
                              shape}, of the files as they were */
         char *features; /*   features: [x] of a .safetensors file the tensor's name; NULL: not given */
         char *target;   /*   target: of a .safetensors file a tensor's name, else the path of another .npy file */
-        bool known;     /*   derived: the JSON says what the files were */
+        bool known;     /*   derived: the JSON says what the files were, of images too */
     } arrays;
+    struct {          /* data: of a recipe on images, whose table has the same columns */
+        char *path;   /*   images: path of a folder, relative to the recipe; NULL: no images, or a resolved recipe,
+                           which has instead {channels, count, height, labels, sha256, width} */
+        char *labels; /*   labels: path of a CSV file with the columns file and label (required) */
+    } images;
     struct {             /* model: gpt: with data.text, which has none of the keys below */
         int64_t layers;  /*   layers: blocks, 1 .. 64 (required) */
         int64_t width;   /*   width: (required) a multiple of heads */
@@ -372,6 +377,8 @@ typedef struct rp_recipe {
                                           retrain: its parameters alone */
         int64_t updates;      /*   JSON only, with continue: updates that made the starting states */
     } parent;
+    char *weights;     /* weights: [absent] path of a .safetensors file relative to the recipe file, whose tensors are
+                          the first weights; in the JSON the SHA-256 of its bytes. NULL: not given */
     char *predecessor; /* predecessor: [absent] the id of the archive that the run is to take the place of. Nothing is
                           computed from it. NULL: not given */
     uint64_t memory; /* memory: [absent] bytes that the run may take, with a unit or none; 0: not given. What computes,
@@ -388,6 +395,17 @@ static inline bool rp_recipe_weighs(const rp_recipe *recipe)
 {
     return recipe->data.weight.given || recipe->data.denominator.given || recipe->train.balanced ||
            recipe->train.n_class_weights > 0;
+}
+
+/* Whether the first weights are given, by a parent or by a file, instead of drawn; and whether they alone are, without
+ * the moments and updates of who made them. */
+static inline bool rp_recipe_starts(const rp_recipe *recipe)
+{
+    return recipe->parent.archive != NULL || recipe->weights != NULL;
+}
+static inline bool rp_recipe_starts_anew(const rp_recipe *recipe)
+{
+    return recipe->parent.retrain || recipe->weights != NULL;
 }
 
 /* Under which of its two keys data.offset was given. */
@@ -414,9 +432,15 @@ rp_status rp_recipe_set_programs(rp_recipe *recipe, rp_json *const *text, const 
  * or NULL. Errors: RP_EFORMAT, RP_ENOMEM. */
 rp_status rp_recipe_set_arrays(rp_recipe *recipe, rp_json *origin, const char *where, rp_error *err);
 
+/* The same of a recipe on images. */
+rp_status rp_recipe_set_images(rp_recipe *recipe, rp_json *origin, const char *where, rp_error *err);
+
 /* Says in the resolved recipe which archive the parent's path led to, and how many updates its states have seen.
  * Errors: RP_ENOMEM. */
 rp_status rp_recipe_set_parent(rp_recipe *recipe, const char *archive_id, uint64_t updates, rp_error *err);
+
+/* Says in the resolved recipe the digest of the file of weights. Errors: RP_ENOMEM. */
+rp_status rp_recipe_set_weights(rp_recipe *recipe, const char *sha256, rp_error *err);
 
 /* Parses YAML text of at most 1 MiB (anchors and aliases, tags, several documents, duplicate keys and nesting over 16
  * are refused). where names the file in errors. Errors: RP_EARG, RP_ENOMEM. */

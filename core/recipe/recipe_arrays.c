@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * data.arrays: a table that arrays are written as (CONTRACT 9.1a). What a recipe in YAML says of files becomes, in its
- * resolved form, what those files were: a table is all that is left of them. */
+ * data.arrays and data.images: a table that arrays are written as (CONTRACT 9.1a). What a recipe in YAML says of files
+ * becomes, in its resolved form, what those files were: a table is all that is left of them. */
 #include <stdio.h>
 #include <string.h>
 
@@ -48,7 +48,7 @@ static void refuse_cells(rp_node_reader *reader, const rp_node *data)
 
     for (size_t i = 0; i < COUNT(keys); i++) {
         (void)snprintf(path, sizeof path, "data.%s", keys[i]);
-        (void)rp_node_applies(reader, data, path, false, "to a table, with data.csv and without data.arrays");
+        (void)rp_node_applies(reader, data, path, false, "to a table, with data.csv");
     }
 }
 
@@ -71,6 +71,33 @@ void rp_recipe_read_arrays(rp_node_reader *reader, const rp_node *data, rp_recip
         return;
     }
     out->data.csv = rp_strdup(out->arrays.path);
+    out->data.target.name = rp_strdup(RP_ARRAYS_TARGET);
+    if (!out->data.csv || !out->data.target.name)
+        reader->status = rp_no_memory(reader->err);
+}
+
+void rp_recipe_read_images(rp_node_reader *reader, const rp_node *data, rp_recipe *out)
+{
+    refuse_cells(reader, data);
+    (void)rp_node_applies(reader, data, "data.arrays", false, "without data.images");
+    (void)rp_node_applies(reader, data, "data.features", false, "beside data.arrays");
+    (void)rp_node_applies(reader, data, "data.target", false,
+                          "without data.images: what is predicted is the column label of data.labels");
+    rp_node_read_text(reader, data, "data.images", &out->images.path, NULL, PATH_LIMIT);
+    rp_node_read_text(reader, data, "data.labels", &out->images.labels, NULL, PATH_LIMIT);
+    if (reader->status != RP_OK)
+        return;
+    if (!out->images.path) {
+        rp_node_refuse(reader, rp_node_find(data, "images"), "data.images",
+                       "expected the path of a folder, relative to the recipe");
+        return;
+    }
+    if (!out->images.labels) {
+        rp_node_refuse(reader, data, "data.labels",
+                       "required: the path of a CSV file with the columns file and label, relative to the recipe");
+        return;
+    }
+    out->data.csv = rp_strdup(out->images.labels);
     out->data.target.name = rp_strdup(RP_ARRAYS_TARGET);
     if (!out->data.csv || !out->data.target.name)
         reader->status = rp_no_memory(reader->err);
@@ -136,6 +163,24 @@ rp_status rp_recipe_set_arrays(rp_recipe *recipe, rp_json *origin, const char *w
                        "%s: key data.arrays: expected features and target, each {dtype, name, sha256, shape}", where);
     if (!take_name(&recipe->arrays.features, part[0]) || !take_name(&recipe->arrays.target, part[1]) ||
         rp_json_object_set(rp_json_object_get(recipe->json, "data"), "arrays", origin) != 0)
+        return rp_no_memory(err);
+    recipe->arrays.known = true;
+    return RP_OK;
+}
+
+rp_status rp_recipe_set_images(rp_recipe *recipe, rp_json *origin, const char *where, rp_error *err)
+{
+    static const char *const sizes[] = {"channels", "count", "height", "width"};
+    bool right = rp_json_object_size(origin) == 6 &&
+                 is_hex_digest(rp_json_string_value(rp_json_object_get(origin, "labels"))) &&
+                 is_hex_digest(rp_json_string_value(rp_json_object_get(origin, "sha256")));
+
+    for (size_t i = 0; i < COUNT(sizes); i++)
+        right = right && rp_json_integer_value(rp_json_object_get(origin, sizes[i])) >= 1;
+    if (!right)
+        return rp_fail(err, RP_EFORMAT,
+                       "%s: key data.images: expected {channels, count, height, labels, sha256, width}", where);
+    if (rp_json_object_set(rp_json_object_get(recipe->json, "data"), "images", origin) != 0)
         return rp_no_memory(err);
     recipe->arrays.known = true;
     return RP_OK;

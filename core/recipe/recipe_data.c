@@ -233,16 +233,23 @@ void rp_recipe_read_data(rp_node_reader *reader, const rp_node *top, rp_recipe *
                                        "test",
                                        "test_csv",
                                        "arrays",
-                                       "features"};
+                                       "images",
+                                       "features",
+                                       "labels"};
     const rp_node *data = rp_node_section(reader, top, "data");
-    bool arrays;
+    bool arrays, images;
     int choice;
 
     if (data == NULL)
         return;
-    rp_recipe_check_keys(reader, data, "data", keys, COUNT(keys) - reader->json);
+    rp_recipe_check_keys(reader, data, "data", keys, COUNT(keys) - (reader->json ? 2 : 0));
     arrays = reader->status == RP_OK && !reader->json && rp_node_find(data, "arrays") != NULL;
-    if (rp_node_applies(reader, data, "data.features", arrays || reader->json, "beside data.arrays") && arrays)
+    images = reader->status == RP_OK && !reader->json && rp_node_find(data, "images") != NULL;
+    (void)rp_node_applies(reader, data, "data.labels", images, "beside data.images");
+    (void)rp_node_applies(reader, data, "data.features", arrays, "beside data.arrays");
+    if (images)
+        rp_recipe_read_images(reader, data, out);
+    else if (arrays)
         rp_recipe_read_arrays(reader, data, out);
     else
         read_file(reader, data, out);

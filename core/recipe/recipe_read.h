@@ -26,6 +26,7 @@ void rp_recipe_real(rp_node_reader *reader, const rp_node *mapping, const char *
 void rp_recipe_read_data(rp_node_reader *reader, const rp_node *top, rp_recipe *out);
 /* Of it, in YAML, the keys of a recipe on arrays; the table's other keys are read as their defaults. */
 void rp_recipe_read_arrays(rp_node_reader *reader, const rp_node *data, rp_recipe *out);
+void rp_recipe_read_images(rp_node_reader *reader, const rp_node *data, rp_recipe *out); /* likewise */
 /* A column by its name or index. */
 void rp_recipe_read_column(rp_node_reader *reader, const rp_node *node, const char *path, rp_column_ref *out);
 /* The keys of a date, out->kind being known; rule is no mapping where it has none. */

@@ -121,8 +121,8 @@ static void read_train(rp_node_reader *reader, const rp_node *top, rp_recipe *ou
 
 void rp_recipe_read_text(rp_node_reader *reader, const rp_node *top, rp_recipe *out)
 {
-    static const char *const rows[] = {"parent",  "predecessor", "search", "challengers",
-                                       "profile", "validation",  "pinned"};
+    static const char *const rows[] = {"parent",      "weights", "predecessor", "search",
+                                       "challengers", "profile", "validation",  "pinned"};
 
     for (size_t i = 0; i < COUNT(rows); i++)
         (void)rp_node_applies(reader, top, rows[i], false, "to a recipe on a table, with data.csv");

@@ -290,6 +290,10 @@ static void check_trials(rp_node_reader *reader, const rp_node *top, const rp_re
     if (others && out->data.train_on_all)
         rp_node_refuse(reader, top, out->search.n_over > 0 ? "search" : "challengers",
                        "needs rows to be judged on: a validation part, or data.fold: all");
+    else if (out->weights != NULL)
+        rp_node_refuse(reader, top, "weights",
+                       "weights that are given stand for one run alone: leave out search, challengers and data.fold: "
+                       "all, or the weights");
     else if (out->parent.archive != NULL)
         rp_node_refuse(reader, top, "parent",
                        "trials start from fresh weights; leave out search, challengers and "

@@ -503,6 +503,8 @@ rp_json *rp_recipe_write(const rp_recipe *recipe)
     }
     write_record(top, recipe);
     write_parent(top, recipe);
+    if (recipe->weights != NULL)
+        put(top, "weights", rp_json_string(recipe->weights));
     if (recipe->predecessor != NULL)
         put(top, "predecessor", rp_json_string(recipe->predecessor));
     write_validation(top, recipe);

@@ -30,9 +30,9 @@ int rp_trainer_moments(const rp_trainer *t)
 
 size_t rp_trainer_start_count(const rp_trainer *t)
 {
-    size_t groups = t->recipe->parent.retrain ? 1 : 1 + (size_t)rp_trainer_moments(t);
+    size_t groups = rp_recipe_starts_anew(t->recipe) ? 1 : 1 + (size_t)rp_trainer_moments(t);
 
-    return t->recipe->parent.archive ? groups * t->model.n_parameters : 0;
+    return rp_recipe_starts(t->recipe) ? groups * t->model.n_parameters : 0;
 }
 
 static rp_tensor feed(rp_graph *g, const char *name, rp_dtype dtype, int rank, size_t n)
@@ -42,7 +42,7 @@ static rp_tensor feed(rp_graph *g, const char *name, rp_dtype dtype, int rank, s
     return rp_graph_input(g, RP_INPUT_FEED, name, &type, NULL);
 }
 
-/* Step 0 of a run with a parent: each state is fed, so that the journal says what was started from. */
+/* Step 0 of a run whose first states are given: each state is fed, so that the journal says what was started from. */
 static void build_start(const rp_trainer *t, rp_graph *g)
 {
     size_t n, count = rp_trainer_start_count(t);
@@ -68,7 +68,7 @@ rp_status rp_trainer_build_init(rp_trainer *t, rp_error *err)
 
     if (!g)
         return rp_no_memory(err);
-    if (t->recipe->parent.archive) {
+    if (rp_recipe_starts(t->recipe)) {
         build_start(t, g);
         return rp_trainer_keeps_best(t) ? rp_run_compile_graph(&t->init, t->run, g, err)
                                         : rp_run_compile_start(&t->init, t->run, g, err);

@@ -142,8 +142,8 @@ static rp_status first_step(rp_trainer *t, rp_error *err)
 {
     rp_status status = RP_OK;
 
-    if (t->recipe->parent.archive && !t->start.give)
-        return rp_fail(err, RP_EARG, "the recipe has a parent, but no states to start from were given");
+    if (rp_recipe_starts(t->recipe) && !t->start.give)
+        return rp_fail(err, RP_EARG, "the recipe has a parent or weights, but no states to start from were given");
     if (t->start.give)
         status = t->start.give(t->start.self, t, err);
     if (status == RP_OK)

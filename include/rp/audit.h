@@ -117,6 +117,13 @@ typedef struct rp_job_options {
     /* rp_train_recipe, rp_retrain, rp_replay: as in rp_run_options; of a recipe that is trained 0 is what it says
      * itself (docs/recipe.md). */
     uint64_t memory;
+    /* rp_train_recipe, rp_describe_data: decodes a file of a recipe on images (docs/arrays.md): hands its pixels, row
+     * by row, the channels of each side by side, to take with taker, once, and returns what that returns. where names
+     * the file in errors. NULL: such recipes are refused. */
+    rp_status (*decode_image)(const void *bytes, size_t size, const char *where,
+                              rp_status (*take)(void *taker, size_t height, size_t width, size_t channels,
+                                                const unsigned char *pixels, rp_error *err),
+                              void *taker, rp_error *err);
 } rp_job_options;
 
 typedef struct rp_job {

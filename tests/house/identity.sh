@@ -39,6 +39,7 @@ best=$(for level in avx512 avx2 sse2 neon ref; do echo "$levels" | grep -x $leve
 others=$(echo "$levels" | grep -vxE "ref|$best" | paste -sd '|')
 
 # The command out of objects of BUILD_DIR and of a folder that compiles its own of the lower layers.
+images=$(for library in libpng libjpeg; do pkg-config --libs $library 2>/dev/null || true; done)
 command_of() { # FOLDER COMPILER FLAGS: makes FOLDER/cli/reprise
     local out=$1 objects own
     cmake -S "$source" -B "$out" -G Ninja -DCMAKE_C_COMPILER="$2" -DCMAKE_BUILD_TYPE=None -DRP_CUDA=OFF \
@@ -52,8 +53,8 @@ command_of() { # FOLDER COMPILER FLAGS: makes FOLDER/cli/reprise
     objects=$(sed "s|^$built/||" "$built/tests/command_objects.txt" | grep -vxF "$own" | sed "s|^|$built/|")
     # shellcheck disable=SC2086
     ninja -C "$out" $own >"$work/log" 2>&1 &&
-        (cd "$out" && "$2" $own $objects -o cli/reprise $(pkg-config --libs libcrypto libarchive yaml-0.1) -lpthread \
-            -ldl -lm >"$work/log" 2>&1)
+        (cd "$out" && "$2" $own $objects -o cli/reprise $(pkg-config --libs libcrypto libarchive yaml-0.1) $images \
+            -lpthread -ldl -lm >"$work/log" 2>&1)
 }
 
 # without its folder, which it does not have where the preset was given again

@@ -43,4 +43,21 @@ rp_status rp_array_check(const rp_array *array, size_t size, rp_error *err);
  * 2^53; rows that do not fit; too many columns); the taker's. */
 rp_status rp_array_write(const rp_array *x, const rp_array *y, rp_file_taker take, void *self, rp_error *err);
 
+/* The same row by row, for what is not there at once. x: its axes but the first say the columns, and its type what rows
+ * are; target: a column of texts behind them. The writer must be ended; the first error stays. */
+enum { RP_ARRAY_ROOM = 65536 };
+typedef struct rp_array_writer {
+    rp_file_taker take;
+    void *self;
+    rp_error *err;
+    rp_status status;
+    size_t used;
+    char text[RP_ARRAY_ROOM];
+} rp_array_writer;
+
+void rp_array_begin(rp_array_writer *w, const rp_array *x, bool target, rp_file_taker take, void *self, rp_error *err);
+/* x: one row of that type and those axes; label: in any words, quoted; NULL: without a target. */
+void rp_array_put(rp_array_writer *w, const rp_array *x, const char *label);
+rp_status rp_array_end(rp_array_writer *w);
+
 #endif

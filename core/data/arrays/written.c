@@ -5,21 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "core/data/arrays/arrays.h"
 #include "core/data/text/csv.h"
 #include "determinism/decimal.h"
 
-enum { ROOM = 65536, NAME = 192 };
+enum { NAME = 192 };
 
-typedef struct writer {
-    rp_file_taker take;
-    void *self;
-    rp_error *err;
-    size_t used;
-    char text[ROOM];
-} writer;
-
-static rp_status flush(writer *w)
+static rp_status flush(rp_array_writer *w)
 {
     const size_t used = w->used;
 
@@ -27,7 +20,7 @@ static rp_status flush(writer *w)
     return w->take(w->self, w->text, used, w->err);
 }
 
-static rp_status put(writer *w, const char *text, size_t size)
+static rp_status put(rp_array_writer *w, const char *text, size_t size)
 {
     rp_status status = size > sizeof w->text - w->used ? flush(w) : RP_OK;
 
@@ -50,7 +43,7 @@ static size_t column_name(char out[NAME], const rp_array *x, size_t column)
     return used;
 }
 
-static rp_status put_header(writer *w, const rp_array *x, bool target)
+static rp_status put_header(rp_array_writer *w, const rp_array *x, bool target)
 {
     const size_t n = rp_array_row(x);
     char name[NAME];
@@ -115,7 +108,7 @@ static size_t print_cell(char out[RP_DECIMAL_SIZE], rp_array_type type, uint64_t
     return bits <= exact && (type != RP_ARRAY_BOOL || bits <= 1) ? print_integer(out, bits, false) : 0;
 }
 
-static rp_status fail_cell(const writer *w, const rp_array *array, size_t row, const char *column)
+static rp_status fail_cell(const rp_array_writer *w, const rp_array *array, size_t row, const char *column)
 {
     static const char *const expected[] = {"a finite number: cells that are missing, arrays have not",
                                            "an integer of at most 2^53 in magnitude", "0 or 1"};
@@ -127,23 +120,32 @@ static rp_status fail_cell(const writer *w, const rp_array *array, size_t row, c
                                                            : 1]);
 }
 
-static rp_status put_row(writer *w, const rp_array *x, const rp_array *y, size_t row, size_t n)
+static rp_status put_features(rp_array_writer *w, const rp_array *x, size_t row, size_t n, bool more)
 {
     const size_t size = rp_array_type_size(x->type);
     const unsigned char *at = x->data + row * n * size;
     char cell[RP_DECIMAL_SIZE + 1], name[NAME];
     rp_status status = RP_OK;
-    size_t length;
 
     for (size_t i = 0; i < n && status == RP_OK; i++, at += size) {
-        length = print_cell(cell, x->type, load(at, size));
+        size_t length = print_cell(cell, x->type, load(at, size));
+
         if (length == 0) {
             (void)column_name(name, x, i);
             return fail_cell(w, x, row, name);
         }
-        cell[length++] = i + 1 < n || y ? ',' : '\n';
+        cell[length++] = i + 1 < n || more ? ',' : '\n';
         status = put(w, cell, length);
     }
+    return status;
+}
+
+static rp_status put_row(rp_array_writer *w, const rp_array *x, const rp_array *y, size_t row, size_t n)
+{
+    char cell[RP_DECIMAL_SIZE + 1];
+    rp_status status = put_features(w, x, row, n, y != NULL);
+    size_t length;
+
     if (!y || status != RP_OK)
         return status;
     length = print_cell(cell, y->type, load(y->data + row * rp_array_type_size(y->type), rp_array_type_size(y->type)));
@@ -151,6 +153,16 @@ static rp_status put_row(writer *w, const rp_array *x, const rp_array *y, size_t
         return fail_cell(w, y, row, RP_ARRAYS_TARGET);
     cell[length++] = '\n';
     return put(w, cell, length);
+}
+
+/* In quotes, which stand doubled inside (RFC 4180). */
+static rp_status put_label(rp_array_writer *w, const char *label)
+{
+    rp_status status = put(w, "\"", 1);
+
+    for (; *label && status == RP_OK; label++)
+        status = put(w, *label == '"' ? "\"\"" : label, *label == '"' ? 2 : 1);
+    return status == RP_OK ? put(w, "\"\n", 2) : status;
 }
 
 static rp_status check(const rp_array *x, const rp_array *y, rp_error *err)
@@ -169,15 +181,50 @@ static rp_status check(const rp_array *x, const rp_array *y, rp_error *err)
     return RP_OK;
 }
 
+void rp_array_begin(rp_array_writer *w, const rp_array *x, bool target, rp_file_taker take, void *self, rp_error *err)
+{
+    w->take = take;
+    w->self = self;
+    w->err = err;
+    w->used = 0;
+    w->status = check(x, NULL, err);
+    if (w->status == RP_OK)
+        w->status = put_header(w, x, target);
+}
+
+void rp_array_put(rp_array_writer *w, const rp_array *x, const char *label)
+{
+    if (w->status == RP_OK)
+        w->status = put_features(w, x, 0, rp_array_row(x), label != NULL);
+    if (w->status == RP_OK && label)
+        w->status = put_label(w, label);
+}
+
+rp_status rp_array_end(rp_array_writer *w)
+{
+    if (w->status == RP_OK)
+        w->status = flush(w);
+    return w->status;
+}
+
+static void put_rows(rp_array_writer *w, const rp_array *x, const rp_array *y)
+{
+    const size_t n = rp_array_row(x);
+
+    for (size_t row = 0; row < x->shape[0] && w->status == RP_OK; row++)
+        w->status = put_row(w, x, y, row, n);
+}
+
 rp_status rp_array_write(const rp_array *x, const rp_array *y, rp_file_taker take, void *self, rp_error *err)
 {
-    writer w = {.take = take, .self = self, .err = err, .used = 0};
-    const size_t n = rp_array_row(x);
-    rp_status status = check(x, y, err);
+    rp_array_writer *w = rp_malloc(sizeof *w);
+    rp_status status = w ? check(x, y, err) : rp_no_memory(err);
 
-    if (status == RP_OK)
-        status = put_header(&w, x, y != NULL);
-    for (size_t row = 0; row < x->shape[0] && status == RP_OK; row++)
-        status = put_row(&w, x, y, row, n);
-    return status == RP_OK ? flush(&w) : status;
+    if (status == RP_OK) {
+        rp_array_begin(w, x, y != NULL, take, self, err);
+        put_rows(w, x, y);
+        status = rp_array_end(w);
+    }
+    rp_free(w);
+    return status;
 }

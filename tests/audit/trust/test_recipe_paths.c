@@ -53,7 +53,7 @@ static const char *const recipes[] = {
     "reprise: 1\ndata: {" TABLE ", denominator: n}\ntrain: {task: regression, solver: exact, family: binomial}\n",
     ("reprise: 1\ndata: {" TABLE ", split: s}\nmodel: {hidden: [2]}\n"
      "train: {task: regression, optimizer: {kind: rmsprop}}\nprofile: pinned\npinned: {compute: f32}\n"),
-    "reprise: 1\ndata: {" TABLE ", fold: 1}\nmodel: {hidden: [2]}\ntrain: {task: classification}\n",
+    "reprise: 1\ndata: {" TABLE ", fold: 1}\nmodel: {hidden: [2]}\ntrain: {task: classification}\nweights: w\n",
     ("reprise: 1\ndata: {text: t.txt, vocabulary: {bpe: 300}}\n"
      "model: {gpt: {layers: 1, width: 8, heads: 2, dropout: 0.1}}\ntrain: {steps: 3}\n"),
     "reprise: 1\ndata: {text: t.txt}\nmodel: {gpt: {layers: 1, width: 8}}\ntrain: {epochs: 2}\n",
@@ -101,6 +101,7 @@ static void policies_name_the_keys_that_recipes_have(void **state)
     meet("model.initial");
     meet("model.evaluate");
     meet("data.arrays"); /* which has what the files were */
+    meet("data.images");
     for (size_t i = 0; i < rp_recipe_path_count; i++)
         if (!met[i])
             fail_msg("no recipe here has %s: is it a key of the resolved form?", rp_recipe_paths[i]);

@@ -47,7 +47,7 @@ holds "scores are those of the table" cmp a.csv c.csv
 holds "of either file" cmp b.csv c.csv
 works '^rows +120, of which 0 without an outcome' "$reprise" validate tensors.reprise --csv all.safetensors
 fails 1 'expected rows with an outcome' "$reprise" validate npy.reprise --csv x.npy
-fails 1 'the run was not trained on arrays' "$reprise" predict table.reprise --csv x.npy -o n.csv
+fails 1 'the run was trained on a table' "$reprise" predict table.reprise --csv x.npy -o n.csv
 fails 1 'expected a column "x.0.0"' "$reprise" predict npy.reprise --csv y.npy -o n.csv
 fails 1 'has no tensor "x"; it has 2: "label", "pixels"' "$reprise" predict npy.reprise --csv all.safetensors -o n.csv
 works '^archive' "$reprise" retrain tensors.reprise --csv all.safetensors -o child.reprise

@@ -63,6 +63,7 @@ npy(folder + "/short.npy", "i64", (ROWS - 1,), labels[1:])
 npy(folder + "/amount.npy", "f32", (ROWS, 1), [sum(pixels[i * 16:i * 16 + 16]) / 100 for i in range(ROWS)])
 npy(folder + "/nan.npy", "f32", shape, scaled[:-1] + [float("nan")])
 tensors(folder + "/all.safetensors", {"label": ("i64", (ROWS,), labels), "pixels": ("u8", shape, pixels)})
+tensors(folder + "/w.safetensors", {"w": ("f32", (16, 3), [(i * 37 % 11 - 5) / 8 for i in range(48)])})
 with open(folder + "/all.csv", "w") as out:
     names = [f"x.{i}.{j}" for i in range(SIDE) for j in range(SIDE)] + ["y"]
     rows = [pixels[i * 16:i * 16 + 16] + labels[i:i + 1] for i in range(ROWS)]

@@ -12,7 +12,7 @@ set_tests_properties(emulated_holes PROPERTIES ENVIRONMENT ${here})
 if(form STREQUAL "ptx")
   add_executable(reprise_holed $<TARGET_OBJECTS:reprise_cli> holes/holed.c)
   target_link_libraries(reprise_holed PRIVATE reprise_static rp_flags PkgConfig::OPENSSL PkgConfig::LIBARCHIVE
-                                              Threads::Threads)
+                                              rp_images Threads::Threads)
   target_link_options(reprise_holed PRIVATE LINKER:--wrap=rp_gpu_has)
   add_test(NAME emulated_holes_command
            COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/holes/holes.sh ${reprise_command} $<TARGET_FILE:reprise_holed>
