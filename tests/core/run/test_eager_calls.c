@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Calls that are written in others, eagerly on tensors that are large enough for a chain: value and gradients have the
+ * bits of their instructions one by one, which a run that somebody watches executes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/run/run_private.h"
+#include "rp/rp.h"
+
+enum { ROWS = 37, COLS = 128, COUNT = ROWS * COLS, VALUES = 4 };
+
+typedef struct operands {
+    rp_tensor x, y, z, p, row; /* of any size and sign, two; above 1; between 0 and 1; a row */
+} operands;
+
+/* ---- calls ---- */
+
+#define CALL(name, ...) \
+    static rp_tensor call_##name(const operands *o) \
+    { \
+        const rp_tensor x = o->x, y = o->y, z = o->z, p = o->p, row = o->row; \
+\
+        (void)x, (void)y, (void)z, (void)p, (void)row; \
+        return __VA_ARGS__; \
+    }
+#define CALLS(CALL) \
+    CALL(clamp, rp_clamp(x, -0.5, 0.75)) \
+    CALL(isfinite, rp_where(rp_isfinite(x), x, y)) \
+    CALL(floor_divide, rp_floor_divide(x, z)) \
+    CALL(trunc_divide, rp_trunc_divide(x, z)) \
+    CALL(xlogy, rp_xlogy(x, p)) \
+    CALL(asinh, rp_asinh(x)) \
+    CALL(acosh, rp_acosh(z)) \
+    CALL(atanh, rp_atanh(p)) \
+    CALL(hardsigmoid, rp_hardsigmoid(x)) \
+    CALL(hardswish, rp_hardswish(x)) \
+    CALL(mish, rp_mish(x)) \
+    CALL(selu, rp_selu(x)) \
+    CALL(celu, rp_celu(x, 0.75)) \
+    CALL(softsign, rp_softsign(x)) \
+    CALL(logsigmoid, rp_logsigmoid(x)) \
+    CALL(tanhshrink, rp_tanhshrink(x)) \
+    CALL(softshrink, rp_softshrink(x, 0.5)) \
+    CALL(hardshrink, rp_hardshrink(x, 0.5)) \
+    CALL(threshold, rp_threshold(x, 0.25, -1)) \
+    CALL(prelu, rp_prelu(x, row)) \
+    CALL(gelu_tanh, rp_gelu_tanh(x)) \
+    CALL(glu, rp_glu(rp_reshape(x, 2, (const size_t[]){ROWS * 2, COLS / 2}), 0)) \
+    CALL(mse, rp_mse_loss(x, y, RP_REDUCE_MEAN)) \
+    CALL(l1, rp_l1_loss(x, row, RP_REDUCE_NONE)) \
+    CALL(huber, rp_huber_loss(x, y, 0.75, RP_REDUCE_MEAN)) \
+    CALL(smooth_l1, rp_smooth_l1_loss(x, y, 0.75, RP_REDUCE_NONE)) \
+    CALL(bce, rp_bce_loss(p, rp_square(p), RP_REDUCE_SUM)) \
+    CALL(weighted, rp_bce_with_logits_loss(x, p, row, RP_REDUCE_MEAN)) \
+    CALL(kl, rp_kl_div_loss(x, p, false, RP_REDUCE_BATCH)) \
+    CALL(poisson, rp_poisson_nll_loss(x, z, true, true, 1e-8, RP_REDUCE_MEAN)) \
+    CALL(gaussian, rp_gaussian_nll_loss(x, y, z, true, 1e-6, RP_REDUCE_MEAN)) \
+    CALL(hinge, rp_hinge_loss(x, y, RP_REDUCE_MEAN)) \
+    CALL(soft_margin, rp_soft_margin_loss(x, y, RP_REDUCE_MEAN)) \
+    CALL(hinge_embedding, rp_hinge_embedding_loss(x, y, 1, RP_REDUCE_MEAN)) \
+    CALL(margin_ranking, rp_margin_ranking_loss(x, y, row, 0.25, RP_REDUCE_MEAN)) \
+    CALL(triplet, rp_triplet_margin_loss(x, y, z, 1, RP_REDUCE_MEAN))
+CALLS(CALL)
+#undef CALL
+
+static const struct {
+    const char *name;
+    rp_tensor (*make)(const operands *o);
+} calls[] = {
+#define CALL(name, ...) {#name, call_##name},
+    CALLS(CALL)
+#undef CALL
+};
+
+/* ---- a step ---- */
+
+static void none(void *self, const rp_graph *graph, const rp_instr *instr)
+{
+    (void)self, (void)graph, (void)instr;
+}
+
+static void add(rp_run *run, const char *name, uint32_t seed, size_t rows, double scale, double shift)
+{
+    static float x[COUNT];
+
+    for (uint32_t i = 0; i < COUNT; i++)
+        x[i] = (float)((double)((i * 2654435761u ^ seed * 40503u) >> 12 & 1023) / 1024 * scale + shift);
+    assert_int_equal(rp_run_add_data(run, name, RP_F32, rows == 1 ? 1 : 2,
+                                     rows == 1 ? (const size_t[]){COLS} : (const size_t[]){rows, COLS}, x, NULL),
+                     RP_OK);
+}
+
+/* The call's value, and the gradients of its sum for x, y and p where there are any. */
+static void run_step(float *value, size_t c, bool watched)
+{
+    const rp_graph_watch watch = {NULL, none, none};
+    rp_run *run;
+    rp_tensor of[3], grad[3], made;
+    rp_error err = {0};
+    operands o;
+
+    assert_int_equal(rp_run_new(&run, &(rp_run_options){.threads = 2}, NULL), RP_OK);
+    add(run, "x", 1, ROWS, 5, -2.5);
+    add(run, "y", 2, ROWS, 4, -2);
+    add(run, "z", 3, ROWS, 3, 1);
+    add(run, "p", 4, ROWS, 0.98, 0.01);
+    add(run, "row", 5, 1, 2, -1);
+    assert_int_equal(rp_step_begin(run, &err), RP_OK);
+    run->graph->watch = watched ? &watch : NULL;
+    o = (operands){rp_data(run, "x"), rp_data(run, "y"), rp_data(run, "z"), rp_data(run, "p"), rp_data(run, "row")};
+    made = calls[c].make(&o);
+    of[0] = o.x, of[1] = o.z, of[2] = o.p;
+    rp_gradients_or_zeros(rp_sum(made, NULL, 0, false), of, 3, grad);
+    memset(value, 0, VALUES * COUNT * sizeof *value);
+    assert_int_equal(rp_read(run, made, value, rp_type_bytes(rp_tensor_type(made)), &err), RP_OK);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(rp_read(run, grad[i], value + (i + 1) * COUNT, COUNT * sizeof *value, &err), RP_OK);
+    run->graph->watch = NULL;
+    rp_run_free(run);
+}
+
+static void calls_have_the_bits_of_their_instructions(void **state)
+{
+    float *together = malloc(VALUES * COUNT * sizeof *together), *apart = malloc(VALUES * COUNT * sizeof *apart);
+
+    (void)state;
+    assert_non_null(together);
+    assert_non_null(apart);
+    for (size_t c = 0; c < sizeof calls / sizeof *calls; c++) {
+        run_step(together, c, false);
+        run_step(apart, c, true);
+        if (memcmp(together, apart, VALUES * COUNT * sizeof *apart) != 0)
+            fail_msg("%s: other bits than its instructions have", calls[c].name);
+    }
+    free(together);
+    free(apart);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(calls_have_the_bits_of_their_instructions),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
