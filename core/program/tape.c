@@ -85,6 +85,17 @@ static rp_status execute_alias(rp_graph *graph, const rp_instr *instr)
     return rp_execute_copy(graph->device, in, &out, &graph->error);
 }
 
+/* Whether the instruction copies (a concat of one operand) what a copy made already, as reshape does of what does not
+ * lie in order: nobody writes to either, so they are one. */
+static bool is_copied_already(const rp_graph *graph, const rp_instr *instr)
+{
+    const rp_program *p = graph->program;
+    const uint32_t of = instr->n_in == 1 ? instr->in[0] : 0;
+
+    return graph->defers && instr->n_in == 1 && instr->op == rp_op_get(RP_OP_concat) &&
+           graph->memory[of].piece != NULL && p->maker[of] != RP_NO_INSTR && p->instr[p->maker[of]].op->alias != NULL;
+}
+
 static rp_status execute_kernel(rp_graph *graph, const rp_instr *instr)
 {
     rp_view few[8], *in = instr->n_in <= 8 ? few : rp_malloc(instr->n_in * sizeof *in);
@@ -93,6 +104,11 @@ static rp_status execute_kernel(rp_graph *graph, const rp_instr *instr)
 
     if (!in)
         return rp_no_memory(&graph->error);
+    if (is_copied_already(graph, instr)) {
+        lie_in(graph, instr->out[0], instr->in[0]);
+        graph->view[instr->out[0]] = graph->view[instr->in[0]];
+        return RP_OK;
+    }
     for (int i = 0; i < instr->n_out && status == RP_OK; i++) {
         status = rp_graph_allocate(graph, instr->out[i]);
         if (status == RP_OK)

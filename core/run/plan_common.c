@@ -98,6 +98,25 @@ void rp_plan_join_copies(rp_plan *plan)
     }
 }
 
+/* A copy (a concat of one operand) of a value that a copy made already, as reshape does of what does not lie in order:
+ * nobody writes to either, so they are one. */
+static bool is_copied_again(const rp_plan *plan, const rp_instr *instr)
+{
+    const uint32_t of = instr->n_in == 1 ? plan->same[instr->in[0]] : 0;
+
+    return instr->n_in == 1 && instr->op == rp_op_get(RP_OP_concat) && plan->root[of] == of &&
+           plan->kind[of] == VALUE_MADE && plan->program->instr[plan->program->maker[of]].op->alias != NULL;
+}
+
+static void join_copy(rp_plan *plan, const rp_instr *copy)
+{
+    const uint32_t of = plan->same[copy->in[0]], value = copy->out[0];
+
+    plan->same[value] = of;
+    plan->root[value] = of;
+    plan->view[value] = plan->view[of];
+}
+
 /* What costs no more to make than to read: constants, and bf16 widened. */
 static bool is_made_again(const rp_plan *plan, const rp_instr *instr)
 {
@@ -142,7 +161,9 @@ rp_status rp_plan_common(rp_plan *plan, rp_error *err)
         /* a view of a value that was joined is on the other's memory */
         if (plan->root[instr->out[0]] != instr->out[0])
             plan->root[instr->out[0]] = plan->root[instr->in[0]];
-        if (!is_kept_apart(plan, instr))
+        if (is_copied_again(plan, instr))
+            join_copy(plan, instr);
+        else if (!is_kept_apart(plan, instr))
             status = visit(plan, &index, (uint32_t)k, err);
     }
     rp_index_free(&index);

@@ -1,161 +1,151 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Eager steps of the public interface whose regions come again with other operands: bits and errors do not depend on
- * what came before. */
+ * Calls that are written in others, eagerly on tensors that are large enough for a chain: value and gradients have the
+ * bits of their instructions one by one, which a run that somebody watches executes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-#include "rp/program.h"
+#include "core/run/run_private.h"
 #include "rp/rp.h"
 
-enum { WIDTH = 4, TIMES = 5 };
+enum { ROWS = 37, COLS = 128, COUNT = ROWS * COLS, VALUES = 4 };
 
-static const rp_type number = {.dtype = RP_I64}, row = {.dtype = RP_F32, .rank = 1, .shape = {WIDTH}};
+typedef struct operands {
+    rp_tensor x, y, z, p, row; /* of any size and sign, two; above 1; between 0 and 1; a row */
+} operands;
 
-static rp_run *new_run(void)
-{
-    rp_run *run;
+/* ---- calls ---- */
 
-    assert_int_equal(rp_run_new(&run, &(rp_run_options){.threads = 1}, NULL), RP_OK);
-    return run;
-}
-
-/* ---- a scan, and one that reads its history ---- */
-
-/* h a + b */
-static rp_function *new_forward(void)
-{
-    rp_function *f;
-    rp_graph *g;
-    rp_tensor h, a, b, product;
-
-    assert_int_equal(rp_graph_symbolic(&g, NULL), RP_OK);
-    rp_function_parameter(g, &number);
-    h = rp_function_parameter(g, &row);
-    a = rp_function_parameter(g, &row);
-    b = rp_function_parameter(g, &row);
-    product = rp_mul(h, a);
-    rp_function_return(g, rp_add(product, b));
-    assert_int_equal(rp_function_finish(g, &f, NULL), RP_OK);
-    return f;
-}
-
-/* Begins as new_forward's does where a and b are one: sum + (h a + a) */
-static rp_function *new_reader(void)
-{
-    rp_function *f;
-    rp_graph *g;
-    rp_tensor sum, h, a, product;
-
-    assert_int_equal(rp_graph_symbolic(&g, NULL), RP_OK);
-    rp_function_parameter(g, &number);
-    sum = rp_function_parameter(g, &row);
-    h = rp_function_parameter(g, &row);
-    a = rp_function_parameter(g, &row);
-    product = rp_mul(h, a);
-    product = rp_add(product, a);
-    rp_function_return(g, rp_add(sum, product));
-    assert_int_equal(rp_function_finish(g, &f, NULL), RP_OK);
-    return f;
-}
-
-static void scan_step(rp_run *run, const rp_function *forward, const rp_function *reader, bool apart, float *out)
-{
-    static const float start[WIDTH] = {1, 2, 3, 4}, a[WIDTH] = {0.5f, 0.25f, 0.125f, 1}, b[WIDTH] = {7, 8, 9, 10},
-                       none[WIDTH] = {0};
-    const size_t width = WIDTH;
-    rp_tensor h, shared[2], other, zero, last, carried[2], sum;
-    rp_graph *g;
-
-    assert_int_equal(rp_step_begin(run, NULL), RP_OK);
-    g = rp_step_graph(run);
-    h = rp_feed(run, "h", RP_F32, 1, &width, start);
-    shared[0] = rp_feed(run, "a", RP_F32, 1, &width, a);
-    other = rp_feed(run, "b", RP_F32, 1, &width, b);
-    zero = rp_feed(run, "zero", RP_F32, 1, &width, none);
-    shared[1] = apart ? other : shared[0];
-    rp_scan(g, &(rp_scan_options){.function = forward, .carried = &h, .n_carried = 1, .shared = shared, .n_shared = 2,
-                                  .times = TIMES},
-            &last);
-    rp_scan(g, &(rp_scan_options){.function = forward, .carried = &h, .n_carried = 1, .shared = shared, .n_shared = 2,
-                                  .times = TIMES, .history = true},
-            carried);
-    rp_scan(g, &(rp_scan_options){.function = reader, .carried = &zero, .n_carried = 1, .sliced = &carried[1],
-                                  .n_sliced = 1, .shared = shared, .n_shared = 1, .times = TIMES},
-            &sum);
-    rp_result(run, "sum", sum);
-    rp_result(run, "last", last);
-    assert_int_equal(rp_read(run, sum, out, WIDTH * sizeof *out, NULL), RP_OK);
-    assert_int_equal(rp_step_end(run, NULL), RP_OK);
-}
-
-/* What a reader of a history takes from the scan is of other operands, once these are no longer one value. */
-static void operands_that_were_one_value_part(void **state)
-{
-    rp_function *forward = new_forward(), *reader = new_reader();
-    rp_run *run = new_run(), *fresh = new_run();
-    float found[WIDTH], expected[WIDTH];
-
-    (void)state;
-    for (int i = 0; i < 3; i++)
-        scan_step(run, forward, reader, false, found);
-    scan_step(run, forward, reader, true, found);
-    scan_step(fresh, forward, reader, true, expected);
-    assert_memory_equal(found, expected, sizeof found);
-    rp_run_free(run);
-    rp_run_free(fresh);
-    rp_function_free(forward);
-    rp_function_free(reader);
-}
-
-/* ---- a call of a function of one operation ---- */
-
-static void error_names_the_same_place_whenever_it_comes(void **state)
-{
-    const rp_type at = {.dtype = RP_I64, .rank = 1, .shape = {2}};
-    const size_t width = WIDTH, two = 2;
-    const float x[WIDTH] = {1, 2, 3, 4};
-    rp_error err[4] = {{0}};
-    rp_run *run = new_run();
-    rp_function *f;
-    rp_graph *g;
-    rp_tensor table;
-
-    (void)state;
-    assert_int_equal(rp_graph_symbolic(&g, NULL), RP_OK);
-    table = rp_function_parameter(g, &row);
-    rp_function_return(g, rp_gather(table, rp_function_parameter(g, &at), 0));
-    assert_int_equal(rp_function_finish(g, &f, NULL), RP_OK);
-    for (int i = 0; i < 4; i++) {
-        const bool wrong = i == 0 || i == 3;
-        const int64_t index[2] = {1, wrong ? 9 : 2};
-        rp_tensor in[2], out;
-
-        assert_int_equal(rp_step_begin(run, NULL), RP_OK);
-        in[0] = rp_feed(run, "table", RP_F32, 1, &width, x);
-        in[1] = rp_feed(run, "index", RP_I64, 1, &two, index);
-        in[0] = rp_neg(in[0]);
-        in[0] = rp_neg(in[0]);
-        rp_call(rp_step_graph(run), f, in, 2, &out);
-        rp_result(run, "out", out);
-        assert_int_equal(rp_step_end(run, &err[i]), wrong ? RP_EDATA : RP_OK);
+#define CALL(name, ...) \
+    static rp_tensor call_##name(const operands *o) \
+    { \
+        const rp_tensor x = o->x, y = o->y, z = o->z, p = o->p, row = o->row; \
+\
+        (void)x, (void)y, (void)z, (void)p, (void)row; \
+        return __VA_ARGS__; \
     }
-    assert_non_null(strstr(err[0].text, "(step 0"));
-    assert_int_equal(strncmp(err[3].text, err[0].text, (size_t)(strstr(err[0].text, "(step 0") - err[0].text)), 0);
-    rp_function_free(f);
+#define CALLS(CALL) \
+    CALL(clamp, rp_clamp(x, -0.5, 0.75)) \
+    CALL(isfinite, rp_where(rp_isfinite(x), x, y)) \
+    CALL(floor_divide, rp_floor_divide(x, z)) \
+    CALL(trunc_divide, rp_trunc_divide(x, z)) \
+    CALL(xlogy, rp_xlogy(x, p)) \
+    CALL(asinh, rp_asinh(x)) \
+    CALL(acosh, rp_acosh(z)) \
+    CALL(atanh, rp_atanh(p)) \
+    CALL(hardsigmoid, rp_hardsigmoid(x)) \
+    CALL(hardswish, rp_hardswish(x)) \
+    CALL(mish, rp_mish(x)) \
+    CALL(selu, rp_selu(x)) \
+    CALL(celu, rp_celu(x, 0.75)) \
+    CALL(softsign, rp_softsign(x)) \
+    CALL(logsigmoid, rp_logsigmoid(x)) \
+    CALL(tanhshrink, rp_tanhshrink(x)) \
+    CALL(softshrink, rp_softshrink(x, 0.5)) \
+    CALL(hardshrink, rp_hardshrink(x, 0.5)) \
+    CALL(threshold, rp_threshold(x, 0.25, -1)) \
+    CALL(prelu, rp_prelu(x, row)) \
+    CALL(gelu_tanh, rp_gelu_tanh(x)) \
+    CALL(glu, rp_glu(rp_reshape(x, 2, (const size_t[]){ROWS * 2, COLS / 2}), 0)) \
+    CALL(mse, rp_mse_loss(x, y, RP_REDUCE_MEAN)) \
+    CALL(l1, rp_l1_loss(x, row, RP_REDUCE_NONE)) \
+    CALL(huber, rp_huber_loss(x, y, 0.75, RP_REDUCE_MEAN)) \
+    CALL(smooth_l1, rp_smooth_l1_loss(x, y, 0.75, RP_REDUCE_NONE)) \
+    CALL(bce, rp_bce_loss(p, rp_square(p), RP_REDUCE_SUM)) \
+    CALL(weighted, rp_bce_with_logits_loss(x, p, row, RP_REDUCE_MEAN)) \
+    CALL(kl, rp_kl_div_loss(x, p, false, RP_REDUCE_BATCH)) \
+    CALL(poisson, rp_poisson_nll_loss(x, z, true, true, 1e-8, RP_REDUCE_MEAN)) \
+    CALL(gaussian, rp_gaussian_nll_loss(x, y, z, true, 1e-6, RP_REDUCE_MEAN)) \
+    CALL(hinge, rp_hinge_loss(x, y, RP_REDUCE_MEAN)) \
+    CALL(soft_margin, rp_soft_margin_loss(x, y, RP_REDUCE_MEAN)) \
+    CALL(hinge_embedding, rp_hinge_embedding_loss(x, y, 1, RP_REDUCE_MEAN)) \
+    CALL(margin_ranking, rp_margin_ranking_loss(x, y, row, 0.25, RP_REDUCE_MEAN)) \
+    CALL(triplet, rp_triplet_margin_loss(x, y, z, 1, RP_REDUCE_MEAN))
+CALLS(CALL)
+#undef CALL
+
+static const struct {
+    const char *name;
+    rp_tensor (*make)(const operands *o);
+} calls[] = {
+#define CALL(name, ...) {#name, call_##name},
+    CALLS(CALL)
+#undef CALL
+};
+
+/* ---- a step ---- */
+
+static void none(void *self, const rp_graph *graph, const rp_instr *instr)
+{
+    (void)self, (void)graph, (void)instr;
+}
+
+static void add(rp_run *run, const char *name, uint32_t seed, size_t rows, double scale, double shift)
+{
+    static float x[COUNT];
+
+    for (uint32_t i = 0; i < COUNT; i++)
+        x[i] = (float)((double)((i * 2654435761u ^ seed * 40503u) >> 12 & 1023) / 1024 * scale + shift);
+    assert_int_equal(rp_run_add_data(run, name, RP_F32, rows == 1 ? 1 : 2,
+                                     rows == 1 ? (const size_t[]){COLS} : (const size_t[]){rows, COLS}, x, NULL),
+                     RP_OK);
+}
+
+/* The call's value, and the gradients of its sum for x, y and p where there are any. */
+static void run_step(float *value, size_t c, bool watched)
+{
+    const rp_graph_watch watch = {NULL, none, none};
+    rp_run *run;
+    rp_tensor of[3], grad[3], made;
+    rp_error err = {0};
+    operands o;
+
+    assert_int_equal(rp_run_new(&run, &(rp_run_options){.threads = 2}, NULL), RP_OK);
+    add(run, "x", 1, ROWS, 5, -2.5);
+    add(run, "y", 2, ROWS, 4, -2);
+    add(run, "z", 3, ROWS, 3, 1);
+    add(run, "p", 4, ROWS, 0.98, 0.01);
+    add(run, "row", 5, 1, 2, -1);
+    assert_int_equal(rp_step_begin(run, &err), RP_OK);
+    run->graph->watch = watched ? &watch : NULL;
+    o = (operands){rp_data(run, "x"), rp_data(run, "y"), rp_data(run, "z"), rp_data(run, "p"), rp_data(run, "row")};
+    made = calls[c].make(&o);
+    of[0] = o.x, of[1] = o.z, of[2] = o.p;
+    rp_gradients_or_zeros(rp_sum(made, NULL, 0, false), of, 3, grad);
+    memset(value, 0, VALUES * COUNT * sizeof *value);
+    assert_int_equal(rp_read(run, made, value, rp_type_bytes(rp_tensor_type(made)), &err), RP_OK);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(rp_read(run, grad[i], value + (i + 1) * COUNT, COUNT * sizeof *value, &err), RP_OK);
+    run->graph->watch = NULL;
     rp_run_free(run);
+}
+
+static void calls_have_the_bits_of_their_instructions(void **state)
+{
+    float *together = malloc(VALUES * COUNT * sizeof *together), *apart = malloc(VALUES * COUNT * sizeof *apart);
+
+    (void)state;
+    assert_non_null(together);
+    assert_non_null(apart);
+    for (size_t c = 0; c < sizeof calls / sizeof *calls; c++) {
+        run_step(together, c, false);
+        run_step(apart, c, true);
+        if (memcmp(together, apart, VALUES * COUNT * sizeof *apart) != 0)
+            fail_msg("%s: other bits than its instructions have", calls[c].name);
+    }
+    free(together);
+    free(apart);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(operands_that_were_one_value_part),
-        cmocka_unit_test(error_names_the_same_place_whenever_it_comes),
+        cmocka_unit_test(calls_have_the_bits_of_their_instructions),
     };
-
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
