@@ -5,7 +5,8 @@
 static const struct {
     size_t size;
     const char *name;
-} dtypes[RP_DTYPE_COUNT] = {{4, "f32"}, {8, "f64"}, {4, "i32"}, {8, "i64"}, {1, "bool"}, {2, "bf16"}};
+} dtypes[RP_DTYPE_COUNT] = {{4, "f32"}, {8, "f64"}, {4, "i32"}, {8, "i64"}, {1, "bool"}, {2, "bf16"},
+                            {2, "f16"}, {1, "i8"},  {1, "u8"},  {2, "i16"}, {4, "u32"}};
 
 size_t rp_dtype_size(rp_dtype dtype)
 {

@@ -88,6 +88,7 @@ void rp_to_stored(void *stored, const void *host, rp_dtype dtype, size_t count)
             put_u64(to + 8 * i, canonical_u64(host_u64(from + 8 * i)));
         break;
     case RP_I32:
+    case RP_U32:
         for (size_t i = 0; i < count; i++)
             put_u32(to + 4 * i, host_u32(from + 4 * i));
         break;
@@ -103,6 +104,19 @@ void rp_to_stored(void *stored, const void *host, rp_dtype dtype, size_t count)
         for (size_t i = 0; i < count; i++)
             put_u16(to + 2 * i, rp_canonical_bf16(host_u16(from + 2 * i)));
         break;
+    case RP_F16:
+        for (size_t i = 0; i < count; i++)
+            put_u16(to + 2 * i, rp_canonical_f16(host_u16(from + 2 * i)));
+        break;
+    case RP_I8:
+    case RP_U8:
+        if (count > 0)
+            memcpy(to, from, count);
+        break;
+    case RP_I16:
+        for (size_t i = 0; i < count; i++)
+            put_u16(to + 2 * i, host_u16(from + 2 * i));
+        break;
     case RP_DTYPE_COUNT:
         break;
     }
@@ -116,7 +130,7 @@ void rp_to_host(void *host, const void *stored, rp_dtype dtype, size_t count)
     switch (rp_dtype_size(dtype)) {
     case 1:
         for (size_t i = 0; i < count; i++)
-            to[i] = from[i] != 0;
+            to[i] = dtype == RP_BOOL ? from[i] != 0 : from[i];
         break;
     case 2:
         for (size_t i = 0; i < count; i++) {
@@ -189,6 +203,22 @@ uint64_t rp_ulps(const void *a, const void *b, rp_dtype dtype)
                : nans == 1 ? UINT64_MAX
                            : distance(place_f32((uint32_t)u << 16) >> 16, place_f32((uint32_t)v << 16) >> 16);
     }
+    case RP_F16: {
+        const uint16_t u = rp_canonical_f16(host_u16(a)), v = rp_canonical_f16(host_u16(b));
+        const int nans = (u == 0x7E00u) + (v == 0x7E00u);
+
+        return nans == 2   ? 0
+               : nans == 1 ? UINT64_MAX
+                           : distance(place_f32((uint32_t)u << 16) >> 16, place_f32((uint32_t)v << 16) >> 16);
+    }
+    case RP_I8:
+        return distance(*(const signed char *)a, *(const signed char *)b);
+    case RP_U8:
+        return distance(*(const unsigned char *)a, *(const unsigned char *)b);
+    case RP_I16:
+        return distance((int16_t)host_u16(a), (int16_t)host_u16(b));
+    case RP_U32:
+        return distance(host_u32(a), host_u32(b));
     case RP_DTYPE_COUNT:
         break;
     }
@@ -243,6 +273,27 @@ void rp_describe_element(char *out, size_t size, const void *element, rp_dtype d
         rp_print_f32(value, rp_f32_of_bf16((uint16_t)u));
         snprintf(out, size, "0x%04" PRIx32 " (%s)", u, value);
         break;
+    case RP_F16:
+        u = rp_canonical_f16(host_u16(element));
+        rp_print_f32(value, rp_f32_of_f16((uint16_t)u));
+        snprintf(out, size, "0x%04" PRIx32 " (%s)", u, value);
+        break;
+    case RP_I8:
+        u = *(const unsigned char *)element;
+        snprintf(out, size, "0x%02" PRIx32 " (%d)", u, (int8_t)u);
+        break;
+    case RP_U8:
+        u = *(const unsigned char *)element;
+        snprintf(out, size, "0x%02" PRIx32 " (%" PRIu32 ")", u, u);
+        break;
+    case RP_I16:
+        u = host_u16(element);
+        snprintf(out, size, "0x%04" PRIx32 " (%d)", u, (int16_t)u);
+        break;
+    case RP_U32:
+        u = host_u32(element);
+        snprintf(out, size, "0x%08" PRIx32 " (%" PRIu32 ")", u, u);
+        break;
     case RP_DTYPE_COUNT:
         snprintf(out, size, "?");
         break;
@@ -279,6 +330,7 @@ static bool little_endian(void)
 ANY_NAN(f32, uint32_t, 0x7f800000u)
 ANY_NAN(f64, uint64_t, 0x7ff0000000000000u)
 ANY_NAN(bf16, uint16_t, 0x7f80u)
+ANY_NAN(f16, uint16_t, 0x7c00u)
 
 bool rp_stored_already(const unsigned char *bytes, size_t size, rp_dtype dtype)
 {
@@ -293,6 +345,8 @@ bool rp_stored_already(const unsigned char *bytes, size_t size, rp_dtype dtype)
         return !any_nan_f64(bytes, size);
     case RP_BF16:
         return !any_nan_bf16(bytes, size);
+    case RP_F16:
+        return !any_nan_f16(bytes, size);
     case RP_BOOL:
         for (size_t i = 0; i < size; i++)
             bits |= bytes[i];

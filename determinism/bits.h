@@ -71,14 +71,19 @@ static inline uint16_t rp_bf16_of_f32(float x)
 
 /* Rounding twice is rounding once where the first goes to odd, with at least two bits more: an inexact value becomes
  * that one of its two binary32 neighbours whose last bit is set (Boldo and Melquiond, 2008). */
-static inline uint16_t rp_bf16_of_f64(double x)
+static inline float rp_odd_f32_of_f64(double x)
 {
     const float near = (float)x;
     uint32_t u = rp_bits_f32(near);
 
     if (x == x && (double)near != x && (u & 1) == 0)
         u = __builtin_fabs((double)near) > __builtin_fabs(x) ? u - 1 : u + 1;
-    return x == x ? rp_bf16_of_f32(rp_from_bits_f32(u)) : 0x7FC0u;
+    return rp_from_bits_f32(u);
+}
+
+static inline uint16_t rp_bf16_of_f64(double x)
+{
+    return x == x ? rp_bf16_of_f32(rp_odd_f32_of_f64(x)) : 0x7FC0u;
 }
 
 /* The first 24 bits of the magnitude, the last of them set where a lower one is. */
@@ -98,6 +103,38 @@ static inline uint16_t rp_bf16_of_i64(int64_t x)
 static inline uint16_t rp_canonical_bf16(uint16_t x)
 {
     return (x & 0x7FFFu) > 0x7F80u ? 0x7FC0u : x;
+}
+
+/* f16 is binary16: a sign, five bits of exponent (less 15), ten of fraction. In binary32 the exponent is less 127,
+ * which is 2^112 times as much, for subnormals too. */
+static inline float rp_f32_of_f16(uint16_t x)
+{
+    const uint32_t magnitude = x & 0x7FFFu, sign = (uint32_t)(x & 0x8000u) << 16;
+    const uint32_t finite = rp_bits_f32(rp_from_bits_f32(magnitude << 13) * 0x1p112f);
+
+    return rp_from_bits_f32(sign | finite | (magnitude >= 0x7C00u ? 0x7F800000u : 0));
+}
+
+/* Once, to nearest even. Below 2^-14 a sum with 1/2, whose last place is 2^-24, rounds where the last of binary16 is.
+ */
+static inline uint16_t rp_f16_of_f32(float x)
+{
+    const uint32_t u = rp_bits_f32(x) & 0x7FFFFFFFu, sign = rp_bits_f32(x) >> 16 & 0x8000u;
+    const uint32_t small = rp_bits_f32(rp_from_bits_f32(u < 0x38800000u ? u : 0) + 0.5f) - 0x3F000000u;
+    const uint32_t usual = (u - 0x38000000u + 0xFFFu + (u >> 13 & 1)) >> 13;
+    const uint32_t magnitude = u > 0x7F800000u ? 0x7E00u : u >= 0x477FF000u ? 0x7C00u : u < 0x38800000u ? small : usual;
+
+    return (uint16_t)(sign | magnitude);
+}
+
+static inline uint16_t rp_f16_of_f64(double x)
+{
+    return x == x ? rp_f16_of_f32(rp_odd_f32_of_f64(x)) : 0x7E00u;
+}
+
+static inline uint16_t rp_canonical_f16(uint16_t x)
+{
+    return (x & 0x7FFFu) > 0x7C00u ? 0x7E00u : x;
 }
 
 /* Copies count elements of host data to little-endian bytes with canonical NaNs (bool becomes 0 or 1), and back.

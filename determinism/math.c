@@ -83,6 +83,11 @@ float rp_erfc_f32(float x)
 {
     return rp_erfc_f32_inline(x);
 }
+
+float rp_erf_inv_f32(float x)
+{
+    return rp_erf_inv_f32_inline(x);
+}
 float rp_rsqrt_f32(float x)
 {
     return rp_rsqrt_f32_inline(x);
@@ -167,6 +172,11 @@ double rp_atan_f64(double x)
 double rp_erfc_f64(double x)
 {
     return rp_erfc_f64_inline(x);
+}
+
+double rp_erf_inv_f64(double x)
+{
+    return rp_erf_inv_f64_inline(x);
 }
 double rp_rsqrt_f64(double x)
 {

@@ -27,6 +27,7 @@ float rp_asin_f32(float x);
 float rp_acos_f32(float x);
 float rp_atan_f32(float x);
 float rp_erfc_f32(float x);
+float rp_erf_inv_f32(float x);
 float rp_rsqrt_f32(float x); /* 1 / sqrt(x) */
 float rp_cbrt_f32(float x);
 float rp_pow_f32(float x, float y);
@@ -52,6 +53,7 @@ double rp_asin_f64(double x);
 double rp_acos_f64(double x);
 double rp_atan_f64(double x);
 double rp_erfc_f64(double x);
+double rp_erf_inv_f64(double x);
 double rp_rsqrt_f64(double x);
 double rp_cbrt_f64(double x);
 double rp_pow_f64(double x, double y);

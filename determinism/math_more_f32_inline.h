@@ -71,6 +71,11 @@ static inline float rp_erfc_f32_inline(float x)
     return rp_except_f32((float)rp_erfc_f64_inline((double)x), x, 0xB76C9F62u, 0x3F800085u);
 }
 
+static inline float rp_erf_inv_f32_inline(float x)
+{
+    return (float)rp_erf_inv_f64_inline((double)x);
+}
+
 static inline float rp_rsqrt_f32_inline(float x)
 {
     return (float)rp_rsqrt_f64_inline((double)x);

@@ -167,6 +167,80 @@ static inline double rp_erfc_f64_inline(double x)
     return rp_canonical_f64(rp_select_f64(x < 0.0, 2.0 - y, y));
 }
 
+/* --- erf_inv: CONTRACT 5.19 -------------------------------------------------------------------------------------- */
+
+/* 0 <= a <= 3/4: a (c + z W(z)) with z = a^2, c = sqrt(pi) / 2 in two parts, so that small results lose nothing. */
+static inline double rp_erf_inv_small(double a)
+{
+    double z = a * a, w = z * z;
+    double p = -0x1.86ca4444904c4p+8 + 0x1.047d1737dee8dp+6 * z;
+
+    p = p * w + (-0x1.eefc59b1dfc20p+10 + 0x1.15a57c867caf3p+10 * z);
+    p = p * w + (-0x1.20b3db0a6e02ap+11 + 0x1.35bb6402e2673p+11 * z);
+    p = p * w + (-0x1.d771b4891c619p+9 + 0x1.9f50030fced9ap+10 * z);
+    p = p * w + (-0x1.3a62ec69326ebp+7 + 0x1.ac70157627c04p+8 * z);
+    p = p * w + (-0x1.69aacce84760fp+3 + 0x1.76908841d21b2p+5 * z);
+    p = p * w + (-0x1.528c1f57a00dep-2 + 0x1.1e8bbad18128bp+1 * z);
+    p = p * w + (0x1.50f0d6e48d4b6p-6 + 0x1.12ce7f4f4a599p-4 * z);
+    p = p * w + (0x1.036d514f2f81bp-5 + 0x1.d021afd49f06dp-6 * z);
+    p = p * w + (0x1.5eeb0e0a36f36p-5 + 0x1.2abc80a865e98p-5 * z);
+    p = p * w + (0x1.0a13189be8736p-4 + 0x1.a7c85cdb75675p-5 * z);
+    p = p * w + (0x1.053c2c0ab91c0p-3 + 0x1.62847c47de8f6p-4 * z);
+    p = p * z + 0x1.db29fb2fee5e4p-3;
+    return a * 0x1.c5bf890000000p-1 + a * (0x1.b4ef6aa79c3b0p-29 + z * p);
+}
+
+/* 9/8 <= u <= 11/4, u = sqrt(-log(1 - a)) */
+static inline double rp_erf_inv_middle(double u)
+{
+    double v = u - 1.9375, w = v * v;
+    double p = 0x1.127af767e5172p-26 + -0x1.1bbdd43ce866ep-27 * v;
+
+    p = p * w + (-0x1.3f3c7572502f5p-25 + 0x1.79cc7381790cap-28 * v);
+    p = p * w + (-0x1.06faa61050383p-22 + 0x1.53d92dec4baa8p-24 * v);
+    p = p * w + (-0x1.7b03550626cc9p-20 + 0x1.6274d3df4f4f8p-21 * v);
+    p = p * w + (-0x1.a6c7be9b7015ap-19 + 0x1.4de8cf7cb9077p-19 * v);
+    p = p * w + (0x1.1bf17198bccbfp-16 + 0x1.d181a43826c80p-24 * v);
+    p = p * w + (0x1.f6b0e7f5cd34ap-13 + -0x1.3bd3e1e8f34d7p-14 * v);
+    p = p * w + (0x1.95d5ca013509fp-10 + -0x1.5323df179b956p-11 * v);
+    p = p * w + (0x1.8fb73ac907187p-8 + -0x1.b1127f132d024p-9 * v);
+    p = p * w + (0x1.35d47b1d2639ap-9 + -0x1.187239f3b0098p-7 * v);
+    p = p * w + (0x1.9a43c4e149a4ap+0 + 0x1.0ca257538e799p+0 * v);
+    return p;
+}
+
+/* 11/4 <= u <= 49/8 */
+static inline double rp_erf_inv_large(double u)
+{
+    double v = u - 4.4375, w = v * v;
+    double p = 0x1.67bf9eb5e0020p-49 + -0x1.62c1fa5a9f0cep-52 * v;
+
+    p = p * w + (0x1.08fc007a74164p-44 + -0x1.a326168544dcep-47 * v);
+    p = p * w + (0x1.d17bcde3ab811p-40 + -0x1.6aad33701e1fcp-42 * v);
+    p = p * w + (0x1.57c3f56f122e3p-35 + -0x1.1ddaa1648d5dep-37 * v);
+    p = p * w + (0x1.ceaa1ff33649dp-31 + -0x1.93fe60a66db39p-33 * v);
+    p = p * w + (0x1.15aa25aa52cc1p-26 + -0x1.019e5ee053c4ep-28 * v);
+    p = p * w + (0x1.17cd1002bbe72p-22 + -0x1.1f0e3a30edff8p-24 * v);
+    p = p * w + (0x1.6725afe0492fep-19 + -0x1.ef7bbbc739f48p-21 * v);
+    p = p * w + (-0x1.14987470c841ep-15 + -0x1.d8c1d39ec5260p-19 * v);
+    p = p * w + (-0x1.e256fb8f7a8b0p-9 + 0x1.c580698d3042ap-12 * v);
+    p = p * w + (0x1.0cedd0204bfb8p+2 + 0x1.07438f159c9acp+0 * v);
+    return p;
+}
+
+static inline double rp_erf_inv_f64_inline(double x)
+{
+    double a = rp_abs_f64(x), rest = 1.0 - rp_clamp_f64(a, 0.75, 0x1.fffffffffffffp-1);
+    double u = __builtin_sqrt(-rp_log_f64_inline(rest));
+    double far = rp_select_f64(u < 2.75, rp_erf_inv_middle(rp_clamp_f64(u, 1.125, 2.75)),
+                               rp_erf_inv_large(rp_clamp_f64(u, 2.75, 6.125)));
+    double y = rp_select_f64(a <= 0.75, rp_erf_inv_small(rp_clamp_f64(a, 0.0, 0.75)), far);
+
+    y = rp_select_f64(a == 1.0, (double)INFINITY, y);
+    y = rp_select_f64(a <= 1.0, y, (double)NAN);
+    return rp_canonical_f64(rp_copysign_f64(y, x));
+}
+
 /* --- rsqrt, cbrt: CONTRACT 5.13 --------------------------------------------------------------------------------- */
 
 static inline double rp_rsqrt_f64_inline(double x)

@@ -88,9 +88,14 @@ enum {
     RP_D_BOOL = 1 << RP_BOOL,
     RP_D_NUMBER = RP_D_FLOAT | RP_D_INT,
     RP_D_ANY = RP_D_NUMBER | RP_D_BOOL,
+    RP_D_U32 = 1 << RP_U32, /* bits, and elementwise arithmetic: named where an operation takes it */
+    RP_D_BITS = RP_D_INT | RP_D_U32,
+    RP_D_ORDERED = RP_D_NUMBER | RP_D_U32,
+    RP_D_COMPARED = RP_D_ORDERED | RP_D_BOOL,
     RP_D_BF16 = 1 << RP_BF16, /* storage: in RP_D_ANY nowhere, named where an operation takes it */
-    RP_D_REAL = RP_D_FLOAT | RP_D_BF16,
-    RP_D_STORED = RP_D_ANY | RP_D_BF16
+    RP_D_FACTOR = RP_D_FLOAT | RP_D_BF16,
+    RP_D_REAL = RP_D_FACTOR | 1 << RP_F16, /* what gradients reach through */
+    RP_D_STORED = RP_D_ANY | RP_D_REAL | RP_D_U32 | 1 << RP_I8 | 1 << RP_U8 | 1 << RP_I16
 };
 
 /* What a row says beside its types. */

@@ -12,10 +12,11 @@
 #include "determinism/bits.h"
 
 static const char metadata_key[] = "__metadata__";
-static const char *const dtype_name[RP_DTYPE_COUNT] = {"F32", "F64", "I32", "I64", "BOOL", "BF16"};
+static const char *const dtype_name[RP_DTYPE_COUNT] = {"F32", "F64", "I32", "I64", "BOOL", "BF16",
+                                                       "F16", "I8",  "U8",  "I16", "U32"};
 
 /* What the specification has besides ours. */
-static const char *const other_dtype[] = {"U8", "I8", "F8_E5M2", "F8_E4M3", "I16", "U16", "F16", "U32", "U64"};
+static const char *const other_dtype[] = {"F8_E5M2", "F8_E4M3", "U16", "U64"};
 
 enum { COPY = 65536 }; /* a multiple of every element size */
 
@@ -241,8 +242,9 @@ static rp_status parse_dtype(const rp_json *value, rp_safetensor *tensor, const 
     for (size_t i = 0; name != NULL && i < sizeof other_dtype / sizeof *other_dtype; i++)
         if (strcmp(name, other_dtype[i]) == 0)
             return rp_fail(err, RP_EUNSUPPORTED,
-                           "%s: tensor %s has dtype %s, supported are F32, F64, BF16, I32, I64, BOOL", where, shown,
-                           name);
+                           "%s: tensor %s has dtype %s, supported are F32, F64, F16, BF16, I8, I16, I32, "
+                           "I64, U8, U32, BOOL",
+                           where, shown, name);
     return rp_fail(err, RP_EDATA, "%s: tensor %s has no dtype of safetensors", where, shown);
 }
 

@@ -308,8 +308,9 @@ static void vjp(const rp_tensor *y, const rp_tensor *seed, size_t n_y, const rp_
     for (size_t i = 0; i < n_y; i++) {
         if (y[i].graph != graph || seed[i].graph != graph)
             rp_graph_fail(graph, RP_EARG, "gradients: operands of different graphs");
-        else if (rp_tensor_ok(y[i]) && rp_tensor_type(y[i])->dtype == RP_BF16)
-            rp_graph_fail(graph, RP_ESHAPE, "gradients: of a bf16 output: cast it to f32 first");
+        else if (rp_tensor_ok(y[i]) && rp_gradient_dtype(rp_tensor_type(y[i])->dtype) != rp_tensor_type(y[i])->dtype)
+            rp_graph_fail(graph, RP_ESHAPE, "gradients: of a %s output: cast it to f32 first",
+                          rp_dtype_name(rp_tensor_type(y[i])->dtype));
         else if (rp_tensor_ok(y[i]) && rp_tensor_ok(seed[i]) &&
                  !rp_type_equal(rp_tensor_type(y[i]), rp_tensor_type(seed[i])))
             rp_graph_fail(graph, RP_ESHAPE, "gradients: a seed must have the type of its output");
@@ -318,7 +319,8 @@ static void vjp(const rp_tensor *y, const rp_tensor *seed, size_t n_y, const rp_
         if (wrt[i].graph != graph)
             rp_graph_fail(graph, RP_EARG, "gradients: operands of different graphs");
         else if (rp_tensor_ok(wrt[i]) && !(RP_D_REAL & 1u << rp_tensor_type(wrt[i])->dtype))
-            rp_graph_fail(graph, RP_ESHAPE, "gradients: only f32 and f64 tensors (and bf16, in f32) have gradients");
+            rp_graph_fail(graph, RP_ESHAPE,
+                          "gradients: only f32 and f64 tensors (and bf16 and f16, in f32) have gradients");
     }
     if (graph->status != RP_OK)
         return;

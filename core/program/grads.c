@@ -68,10 +68,10 @@ void vjp_pow_int(const rp_vjp_args *a)
         a->grad_in[0] = rp_mul(G, rp_scale(rp_pow_int(X, n - (n != INT64_MIN)), (double)n));
 }
 
-/* bf16 is for storage: the gradient of a bf16 tensor is binary32, as is all that is computed from it. */
+/* bf16 and f16 are for storage: the gradient of such a tensor is binary32, as is all that is computed from it. */
 rp_dtype rp_gradient_dtype(rp_dtype dtype)
 {
-    return dtype == RP_BF16 ? RP_F32 : dtype;
+    return dtype == RP_BF16 || dtype == RP_F16 ? RP_F32 : dtype;
 }
 
 static rp_tensor as_dtype(rp_tensor x, rp_dtype dtype)
@@ -85,7 +85,8 @@ void vjp_cast(const rp_vjp_args *a)
 
     if (!(RP_D_REAL & 1u << from) || !(RP_D_REAL & 1u << to))
         return;
-    a->grad_in[0] = from == RP_BF16 || to == RP_BF16 ? as_dtype(G, rp_gradient_dtype(from)) : rp_cast(G, from);
+    a->grad_in[0] =
+        (RP_D_FLOAT & 1u << from) && (RP_D_FLOAT & 1u << to) ? rp_cast(G, from) : as_dtype(G, rp_gradient_dtype(from));
 }
 
 void vjp_where(const rp_vjp_args *a)

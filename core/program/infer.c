@@ -88,7 +88,7 @@ rp_status infer_where(const rp_op *op, const rp_attr *attr, const rp_type *in, s
     rp_status status = infer_map(op, attr, in + 1, n_in - 1, &values, err);
 
     /* The op's row speaks of the condition alone. */
-    if (status == RP_OK && !(RP_D_ANY >> values.dtype & 1))
+    if (status == RP_OK && !(RP_D_STORED >> values.dtype & 1))
         return refuse(op, &in[1], NULL, "values of another dtype (use rp_cast)", err);
     if (status != RP_OK)
         return status;
@@ -105,6 +105,26 @@ rp_status infer_cast(const rp_op *op, const rp_attr *attr, const rp_type *in, si
         return rp_fail(err, RP_ESHAPE, "%s: unknown dtype %lld", op->name, (long long)RP_AT(attr, cast, dtype).i);
     out[0] = in[0];
     out[0].dtype = (rp_dtype)RP_AT(attr, cast, dtype).i;
+    return RP_OK;
+}
+
+rp_status infer_bitcast(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
+                        rp_error *err)
+{
+    const int64_t to = RP_AT(attr, bitcast, dtype).i;
+    char type[192];
+
+    (void)n_in;
+    rp_type_text(&in[0], type, sizeof type);
+    if (!dtype_valid(to))
+        return rp_fail(err, RP_ESHAPE, "%s: unknown dtype %lld", op->name, (long long)to);
+    if (rp_dtype_size((rp_dtype)to) != rp_dtype_size(in[0].dtype) || to == RP_BOOL)
+        return rp_fail(err, RP_ESHAPE,
+                       "%s: found %s to %s, expected a type of as many bytes an element, and not bool, of which two "
+                       "bits alone have a meaning (use rp_cast)",
+                       op->name, type, rp_dtype_name((rp_dtype)to));
+    out[0] = in[0];
+    out[0].dtype = (rp_dtype)to;
     return RP_OK;
 }
 

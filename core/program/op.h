@@ -44,6 +44,7 @@ typedef enum rp_work {
     RP_WORK_ELEMENTS,
     RP_WORK_TAKEN,               /* of operand 0 only what is taken */
     RP_WORK_ORDER,               /* two for each bit of the first operand's last length, for each element of the last */
+    RP_WORK_KEPT,                /* sixteen for each of operand 1 beside each of a line of the output */
     RP_WORK_MATRIX,              /* the last axis of operand 0 for each element of the output */
     RP_WORK_TAPS,                /* operand 1, a weight [r, s, c / groups, k], for each element of the output */
     RP_WORK_TAPS_OF_INPUT,       /* its taps over k / groups, for each element of the output, the image's gradient */

@@ -126,6 +126,13 @@ rp_tensor rp_cast(rp_tensor x, rp_dtype dtype)
     return apply(RP_OP_cast, attr, &x, 1);
 }
 
+rp_tensor rp_bitcast(rp_tensor x, rp_dtype dtype)
+{
+    rp_attr attr[RP_MAX_ATTR] = {{.i = dtype}};
+
+    return apply(RP_OP_bitcast, attr, &x, 1);
+}
+
 rp_tensor rp_where(rp_tensor condition, rp_tensor a, rp_tensor b)
 {
     return apply(RP_OP_where, NULL, (rp_tensor[]){condition, a, b}, 3);

@@ -38,9 +38,9 @@ static const rp_op table[RP_OP_COUNT] = {
 #define NUM1(name, ...) FIELDS(name, name, 1, 1, RP_OP_OF_ONE, RP_D_NUMBER, infer_map, vjp_##name)
 #define LOGIC1(name, ...) FIELDS(name, name, 1, 1, RP_OP_OF_ONE, RP_D_BOOL, infer_map, NULL)
 #define MAP2(name, ...) FIELDS(name, name, 2, 1, RP_OP_OF_TWO, RP_D_FLOAT, infer_map, vjp_##name)
-#define NUM2(name, ...) FIELDS(name, name, 2, 1, RP_OP_OF_TWO, RP_D_NUMBER, infer_map, vjp_##name)
+#define NUM2(name, ...) FIELDS(name, name, 2, 1, RP_OP_OF_TWO, RP_D_ORDERED, infer_map, vjp_##name)
 #define LOGIC2(name, ...) FIELDS(name, name, 2, 1, RP_OP_OF_TWO, RP_D_BOOL, infer_map, NULL)
-#define INT2(name, ...) FIELDS(name, name, 2, 1, RP_OP_OF_TWO, RP_D_INT, infer_map, NULL)
+#define INT2(name, ...) FIELDS(name, name, 2, 1, RP_OP_OF_TWO, RP_D_BITS, infer_map, NULL)
 #define PAIR2(name, ...) FIELDS(name, name, 2, 1, RP_OP_OF_ONE, RP_D_FLOAT, infer_grad_pair, vjp_##name)
 #define COMPARE(name, types, ...) FIELDS(name, name, 2, 1, RP_OP_OF_COMPARE, types, infer_compare, NULL)
 #define OP(name, level, n_in, n_out, flags, types, kernel_types, specimen, infer, gradient) \

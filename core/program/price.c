@@ -89,6 +89,8 @@ uint64_t rp_instr_work(const rp_program *p, const rp_instr *instr)
         return plus(times(2, made), elements(p, instr->in + 1, 1));
     case RP_WORK_ORDER:
         return plus(moved, times(2 * bits(a->shape[a->rank - 1]), elements(p, instr->in + instr->n_in - 1, 1)));
+    case RP_WORK_KEPT:
+        return plus(moved, times(times(16, y->shape[y->rank - 1]), rp_type_count(b)));
     case RP_WORK_MATRIX:
         return plus(moved, times(2 * a->shape[a->rank - 1], rp_type_count(y)));
     case RP_WORK_TAPS:

@@ -230,16 +230,17 @@ static rp_status infer(rp_program *p, const rp_op *op, const rp_attr *attr, cons
  * written to JSON, so that a program read back is the same instruction. */
 static int64_t fill_integer(double value, rp_dtype dtype)
 {
-    const double end = dtype == RP_I32 ? 0x1p31 : 0x1p63;
-    const int64_t most = dtype == RP_I32 ? INT32_MAX : INT64_MAX;
+    const bool is_unsigned = dtype == RP_U8 || dtype == RP_U32;
+    const int bits = 8 * (int)rp_dtype_size(dtype) - !is_unsigned; /* of the largest number */
+    const int64_t most = (int64_t)(((uint64_t)1 << bits) - 1), least = is_unsigned ? 0 : -most - 1;
 
     if (dtype == RP_BOOL)
         return value != 0;
     if (value != value)
         return 0;
-    if (value >= end)
+    if (value >= (double)((uint64_t)1 << bits))
         return most;
-    return value < -end ? -most - 1 : (int64_t)value;
+    return value < (double)least ? least : (int64_t)value;
 }
 
 static void hold_integer(rp_attr *attr, rp_dtype dtype)

@@ -68,6 +68,9 @@ static void canonicalise(void *bytes, rp_dtype dtype, size_t count)
     else if (dtype == RP_BF16)
         for (size_t i = 0; i < count; i++)
             ((uint16_t *)bytes)[i] = rp_canonical_bf16(((uint16_t *)bytes)[i]);
+    else if (dtype == RP_F16)
+        for (size_t i = 0; i < count; i++)
+            ((uint16_t *)bytes)[i] = rp_canonical_f16(((uint16_t *)bytes)[i]);
     else if (dtype == RP_BOOL)
         for (size_t i = 0; i < count; i++)
             ((unsigned char *)bytes)[i] = ((unsigned char *)bytes)[i] != 0;

@@ -18,6 +18,13 @@ RP_API rp_tensor rp_topk(rp_tensor x, size_t k, int axis, bool largest, rp_tenso
  * equal to it too. i64. No gradient passes. */
 RP_API rp_tensor rp_searchsorted(rp_tensor sorted, rp_tensor x, bool right);
 
+/* Boxes that no better one covers: boxes [n, m, 4], scores [n, classes, m] to the places of kept boxes [n, classes, k],
+ * i64, by falling score, of equal ones the first; -1 behind the last. A box is left out if its score is not above least
+ * (-INFINITY: none) or if, over a kept one, the common area is more than overlap of both together. A box is (a, b, c,
+ * d): two corners (a, b) and (c, d), or, centred, a middle and two lengths. No gradient passes. */
+RP_API rp_tensor rp_non_max_suppression(rp_tensor boxes, rp_tensor scores, size_t k, double overlap, double least,
+                                        bool centred);
+
 /* ---- places along an axis ---- */
 
 /* How what is scattered is combined with what is there. Several sources of one place come in their order along the
@@ -103,6 +110,7 @@ RP_API rp_tensor rp_tensordot(rp_tensor a, rp_tensor b, const int *axes_a, const
 #define rp_argsort(...) RP_SITED(rp_argsort, __VA_ARGS__)
 #define rp_topk(...) RP_SITED(rp_topk, __VA_ARGS__)
 #define rp_searchsorted(...) RP_SITED(rp_searchsorted, __VA_ARGS__)
+#define rp_non_max_suppression(...) RP_SITED(rp_non_max_suppression, __VA_ARGS__)
 #define rp_take_along(...) RP_SITED(rp_take_along, __VA_ARGS__)
 #define rp_scatter_along(...) RP_SITED(rp_scatter_along, __VA_ARGS__)
 #define rp_index_put(...) RP_SITED(rp_index_put, __VA_ARGS__)

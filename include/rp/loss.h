@@ -70,6 +70,20 @@ RP_API rp_tensor rp_triplet_margin_loss(rp_tensor anchor, rp_tensor positive, rp
  * cross entropy of their inner products over the temperature (van den Oord and others 2018). */
 RP_API rp_tensor rp_info_nce_loss(rp_tensor query, rp_tensor key, double temperature, rp_reduction reduction);
 
+/* {0} is a good start. */
+typedef struct rp_ctc_options {
+    int64_t blank;      /* the class that stands for no label; no label is it */
+    bool zero_infinity; /* rows without an alignment have the loss 0, not infinity; their gradient is 0 in any case */
+    rp_reduction reduction; /* the mean is that of the rows' losses over their lengths, of at least 1 */
+} rp_ctc_options;
+
+/* Connectionist temporal classification: -log of the sum, over all ways to write labels [n, s] into the times with
+ * repeats and blanks, of their probability. log_p [times, n, classes], as rp_log_softmax gives them; input_length and
+ * label_length [n]: how many times and labels of a row count, another number than 0 .. times, 0 .. s is an error of the
+ * step. The gradient is the derivative by log_p; PyTorch's differs from it by what log_softmax's takes away. */
+RP_API rp_tensor rp_ctc_loss(rp_tensor log_p, rp_tensor labels, rp_tensor input_length, rp_tensor label_length,
+                             const rp_ctc_options *options);
+
 /* Calls say where they stand: see rp_site. Written by scripts/sites.py. */
 #if !defined(RP_BUILDING) && !defined(RP_NO_SITES)
 #define rp_cross_entropy_loss(...) RP_SITED(rp_cross_entropy_loss, __VA_ARGS__)
@@ -90,6 +104,7 @@ RP_API rp_tensor rp_info_nce_loss(rp_tensor query, rp_tensor key, double tempera
 #define rp_cosine_embedding_loss(...) RP_SITED(rp_cosine_embedding_loss, __VA_ARGS__)
 #define rp_triplet_margin_loss(...) RP_SITED(rp_triplet_margin_loss, __VA_ARGS__)
 #define rp_info_nce_loss(...) RP_SITED(rp_info_nce_loss, __VA_ARGS__)
+#define rp_ctc_loss(...) RP_SITED(rp_ctc_loss, __VA_ARGS__)
 #endif
 
 #endif

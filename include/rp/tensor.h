@@ -84,10 +84,11 @@ RP_API rp_tensor rp_cosh(rp_tensor x);
 RP_API rp_tensor rp_asin(rp_tensor x); /* NaN outside -1 .. 1, acos too */
 RP_API rp_tensor rp_acos(rp_tensor x);
 RP_API rp_tensor rp_atan(rp_tensor x);
-RP_API rp_tensor rp_erfc(rp_tensor x);  /* 1 - erf(x) */
-RP_API rp_tensor rp_rsqrt(rp_tensor x); /* 1 / sqrt(x) */
-RP_API rp_tensor rp_cbrt(rp_tensor x);  /* cube root, of negative numbers too */
-RP_API rp_tensor rp_silu(rp_tensor x);  /* x sigmoid(x) */
+RP_API rp_tensor rp_erfc(rp_tensor x);    /* 1 - erf(x) */
+RP_API rp_tensor rp_erf_inv(rp_tensor x); /* erf of it is x; beyond -1 .. 1 NaN */
+RP_API rp_tensor rp_rsqrt(rp_tensor x);   /* 1 / sqrt(x) */
+RP_API rp_tensor rp_cbrt(rp_tensor x);    /* cube root, of negative numbers too */
+RP_API rp_tensor rp_silu(rp_tensor x);    /* x sigmoid(x) */
 /* log(1 + exp(beta x)) / beta, and x itself where beta x is over the threshold. */
 RP_API rp_tensor rp_softplus(rp_tensor x, double beta, double threshold);
 RP_API rp_tensor rp_leaky_relu(rp_tensor x, double negative_slope);        /* x, times the slope where x <= 0 */
@@ -99,6 +100,8 @@ RP_API rp_tensor rp_ceil(rp_tensor x);
 RP_API rp_tensor rp_round(rp_tensor x); /* to the nearest whole number, of two the even one */
 RP_API rp_tensor rp_trunc(rp_tensor x); /* toward 0 */
 RP_API rp_tensor rp_cast(rp_tensor x, rp_dtype dtype);
+/* The bits of x, as stored, read as another type of the same width, bool excepted. No gradient passes. */
+RP_API rp_tensor rp_bitcast(rp_tensor x, rp_dtype dtype);
 RP_API rp_tensor rp_logical_not(rp_tensor x);
 
 /* Elementwise, two operands, broadcasting. Comparisons give bool. */
@@ -284,6 +287,7 @@ RP_API rp_tensor rp_clip_by_norm(rp_tensor *grad, size_t n, double limit);
 #define rp_acos(...) RP_SITED(rp_acos, __VA_ARGS__)
 #define rp_atan(...) RP_SITED(rp_atan, __VA_ARGS__)
 #define rp_erfc(...) RP_SITED(rp_erfc, __VA_ARGS__)
+#define rp_erf_inv(...) RP_SITED(rp_erf_inv, __VA_ARGS__)
 #define rp_rsqrt(...) RP_SITED(rp_rsqrt, __VA_ARGS__)
 #define rp_cbrt(...) RP_SITED(rp_cbrt, __VA_ARGS__)
 #define rp_silu(...) RP_SITED(rp_silu, __VA_ARGS__)
@@ -297,6 +301,7 @@ RP_API rp_tensor rp_clip_by_norm(rp_tensor *grad, size_t n, double limit);
 #define rp_round(...) RP_SITED(rp_round, __VA_ARGS__)
 #define rp_trunc(...) RP_SITED(rp_trunc, __VA_ARGS__)
 #define rp_cast(...) RP_SITED(rp_cast, __VA_ARGS__)
+#define rp_bitcast(...) RP_SITED(rp_bitcast, __VA_ARGS__)
 #define rp_logical_not(...) RP_SITED(rp_logical_not, __VA_ARGS__)
 #define rp_add(...) RP_SITED(rp_add, __VA_ARGS__)
 #define rp_sub(...) RP_SITED(rp_sub, __VA_ARGS__)

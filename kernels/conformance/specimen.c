@@ -143,9 +143,27 @@ static void build_pow_int(rp_specimen *s, const rp_specimen_plan *plan)
 
 static void build_cast(rp_specimen *s, const rp_specimen_plan *plan)
 {
-    /* the types that the first golden rows knew, or all */
-    add_in(s, plan, (rp_dtype)(plan->option % (plan->dtype == RP_BF16 ? RP_DTYPE_COUNT : RP_BF16)), 3, plan->shape);
+    /* the types that the first golden rows knew, then those that bf16's did; more, or all */
+    const int known = plan->dtype < RP_BF16 ? RP_BF16 : plan->dtype == RP_BF16 ? RP_F16 : RP_DTYPE_COUNT;
+    const int from = known == RP_DTYPE_COUNT         ? (3 * plan->option + (int)plan->dtype) % known
+                     : plan->option / known % 3 == 2 ? RP_F16 + plan->option % (RP_DTYPE_COUNT - RP_F16)
+                                                     : plan->option % known;
+
+    add_in(s, plan, (rp_dtype)from, 3, plan->shape);
     add_out(s, plan, plan->dtype, 3, plan->shape);
+}
+
+/* To the types of its width in turn. */
+static void build_bitcast(rp_specimen *s, const rp_specimen_plan *plan)
+{
+    static const rp_dtype alike[][3] = {
+        {RP_I8, RP_U8, RP_I8}, {RP_I16, RP_F16, RP_BF16}, {RP_I32, RP_U32, RP_F32}, {RP_I64, RP_F64, RP_I64}};
+    const size_t size = rp_dtype_size(plan->dtype);
+    const rp_dtype to = alike[size == 8 ? 3 : size / 2][plan->option % 3];
+
+    RP_AT(s->attr, bitcast, dtype).i = to;
+    add_in(s, plan, plan->dtype, 3, plan->shape);
+    add_out(s, plan, to, 3, plan->shape);
 }
 
 static void build_binary(rp_specimen *s, const rp_specimen_plan *plan)
@@ -516,8 +534,8 @@ static const struct {
 #define LOGIC1(name, ...) [RP_K_##name] = {build_unary, RP_D_BOOL, 0, 0},
 #define MAP2(name, ...) [RP_K_##name] = {build_binary, RP_D_FLOAT, 0, 0},
 #define PAIR2 MAP2
-#define NUM2(name, ...) [RP_K_##name] = {build_binary, RP_D_NUMBER, 0, 0},
-#define INT2(name, ...) [RP_K_##name] = {build_binary, RP_D_INT, 0, 0},
+#define NUM2(name, ...) [RP_K_##name] = {build_binary, RP_D_ORDERED, 0, 0},
+#define INT2(name, ...) [RP_K_##name] = {build_binary, RP_D_BITS, 0, 0},
 #define LOGIC2(name, ...) [RP_K_##name] = {build_binary, RP_D_BOOL, 0, 0},
 #define COMPARE(name, types, ...) [RP_K_##name] = {build_compare, types, 0, 0},
 #define OP(name, level, n_in, n_out, flags, types, dtypes, how, ...) [RP_K_##name] = {build_##how, dtypes, 0, 0},

@@ -67,6 +67,17 @@ static int64_t value_int(rp_philox4 w, rp_specimen_data data, rp_dtype dtype)
     return (int64_t)(w.v[0] % 201) - 100;
 }
 
+static uint16_t value_f16(rp_philox4 w, rp_specimen_data data)
+{
+    const uint32_t bits = w.v[0] & 0xFFFF;
+
+    if (data == RP_DATA_SUBNORMAL)
+        return (uint16_t)(bits & 0x87FF);
+    if (data == RP_DATA_WIDE)
+        return (uint16_t)((bits & 0x7C00) == 0x7C00 ? bits & ~0x4000u : bits);
+    return rp_f16_of_f32(value_f32(w, data));
+}
+
 /* Elements from .. count - 1 from their random words. */
 static void put(void *block, rp_dtype dtype, size_t from, size_t count, const rp_philox4 *word, rp_specimen_data data)
 {
@@ -83,9 +94,23 @@ static void put(void *block, rp_dtype dtype, size_t from, size_t count, const rp
         for (size_t i = from; i < count; i++)
             ((uint16_t *)block)[i] = rp_bf16_of_f32(value_f32(word[i - from], data));
         break;
+    case RP_F16:
+        for (size_t i = from; i < count; i++)
+            ((uint16_t *)block)[i] = value_f16(word[i - from], data);
+        break;
     case RP_I32:
+    case RP_U32:
         for (size_t i = from; i < count; i++)
             ((int32_t *)block)[i] = (int32_t)value_int(word[i - from], data, dtype);
+        break;
+    case RP_I16:
+        for (size_t i = from; i < count; i++)
+            ((int16_t *)block)[i] = (int16_t)value_int(word[i - from], data, dtype);
+        break;
+    case RP_I8:
+    case RP_U8:
+        for (size_t i = from; i < count; i++)
+            ((uint8_t *)block)[i] = (uint8_t)value_int(word[i - from], data, dtype);
         break;
     case RP_I64:
         for (size_t i = from; i < count; i++)

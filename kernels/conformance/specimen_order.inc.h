@@ -36,6 +36,22 @@ static void build_searchsorted(rp_specimen *s, const rp_specimen_plan *plan)
     add_out(s, plan, RP_I64, 3, plan->shape);
 }
 
+/* Boxes about the middle of each other, or far apart; scores that are in no order are taken as they come. */
+static void build_non_max(rp_specimen *s, const rp_specimen_plan *plan)
+{
+    const size_t m = plan->shape[2], classes = plan->shape[1], n = plan->shape[0];
+    const size_t boxes[3] = {n, m, 4}, scores[3] = {n, classes, m}, kept[3] = {n, classes, 1 + m / 3};
+
+    RP_AT(s->attr, non_max, k).i = (int64_t)kept[2];
+    RP_AT(s->attr, non_max, overlap).r = 0.1 * (plan->option % 4);
+    RP_AT(s->attr, non_max, least).r = plan->option / 2 % 2 ? -0.5 : -1e300;
+    RP_AT(s->attr, non_max, centred).i = plan->option % 2;
+    add_in(s, plan, plan->dtype, 3, boxes);
+    add_in(s, plan, plan->dtype, 3, scores);
+    add_indices(s, plan, 3, scores, m);
+    add_out(s, plan, RP_I64, 3, kept);
+}
+
 /* The index's shape: another length of the axis, none where the axis has none. */
 static int along_shape(const rp_specimen_plan *plan, size_t shape[3])
 {

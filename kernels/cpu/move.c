@@ -347,6 +347,7 @@ static void iota_run(const rp_kernel_args *args, size_t begin, size_t end)
             COUNT(float, RP_F32);
             COUNT(double, RP_F64);
             COUNT(int32_t, RP_I32);
+            COUNT(uint32_t, RP_U32);
         default:
             RP_EACH(j, count)((int64_t *)to)[j] = (int64_t)i + (int64_t)j;
         }

@@ -68,6 +68,7 @@ ONE(asin)
 ONE(acos)
 ONE(atan)
 ONE(erfc)
+ONE(erf_inv)
 ONE(rsqrt)
 ONE(cbrt)
 TWO(pow)
@@ -115,7 +116,10 @@ RP_GPU_FN double rp_fma_f64(double a, double b, double c)
 #define rp_dtype_size rp_gpu_dtype_size
 RP_GPU_FN size_t rp_gpu_dtype_size(rp_dtype dtype)
 {
-    return dtype == RP_F64 || dtype == RP_I64 ? 8 : dtype == RP_BOOL ? 1 : dtype == RP_BF16 ? 2 : 4;
+    return dtype == RP_F64 || dtype == RP_I64                       ? 8
+           : dtype == RP_BOOL || dtype == RP_I8 || dtype == RP_U8   ? 1
+           : dtype == RP_BF16 || dtype == RP_F16 || dtype == RP_I16 ? 2
+                                                                    : 4;
 }
 
 #include "kernels/level.h"

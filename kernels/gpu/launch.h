@@ -53,8 +53,10 @@ void rp_gpu_compute(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_kernel_ar
 typedef struct rp_gpu_map rp_gpu_map;
 void rp_gpu_map_of(rp_gpu_map *map, const rp_view *const *views, size_t n_views, const rp_attr *attr,
                    rp_kernel_id kernel);
+/* The type whose copies and choices carry elements of this one: of its size. */
+const char *rp_gpu_carrier(rp_dtype dtype);
 void rp_gpu_run_map(rp_gpu_queue *queue, const char *name, rp_gpu_map *map);
-rp_gpu_launcher rp_gpu_launch_map, rp_gpu_launch_cast, rp_gpu_launch_where, rp_gpu_launch_random,
+rp_gpu_launcher rp_gpu_launch_map, rp_gpu_launch_cast, rp_gpu_launch_bitcast, rp_gpu_launch_where, rp_gpu_launch_random,
     rp_gpu_launch_optimizer;
 /* launch_move.c */
 rp_gpu_launcher rp_gpu_launch_copy, rp_gpu_launch_fill, rp_gpu_launch_iota, rp_gpu_launch_concat, rp_gpu_launch_pad,

@@ -32,6 +32,22 @@ void rp_gpu_map_of(rp_gpu_map *map, const rp_view *const *views, size_t n_views,
     }
 }
 
+const char *rp_gpu_carrier(rp_dtype dtype)
+{
+    switch ((int)dtype) {
+    case RP_F16:
+    case RP_I16:
+        return "bf16";
+    case RP_I8:
+    case RP_U8:
+        return "bool";
+    case RP_U32:
+        return "i32";
+    default:
+        return rp_dtype_name(dtype);
+    }
+}
+
 void rp_gpu_run_map(rp_gpu_queue *queue, const char *name, rp_gpu_map *map)
 {
     const u64 most = (u64)rp_gpu_multiprocessors(queue) * BLOCKS_A_MULTIPROCESSOR;
@@ -81,10 +97,12 @@ bool rp_gpu_launch_map(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_kernel
 /* where: its operands' type is that of a and b. */
 bool rp_gpu_launch_where(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_kernel_args *args)
 {
+    char name[NAME];
     rp_gpu_map map;
 
     map_args(&map, args, 3, kernel);
-    run_typed(queue, kernel, args->in[1].dtype, &map);
+    (void)snprintf(name, sizeof name, "rp_gpu_where_%s", rp_gpu_carrier(args->in[1].dtype));
+    rp_gpu_run_map(queue, name, &map);
     return true;
 }
 
@@ -96,6 +114,20 @@ bool rp_gpu_launch_cast(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_kerne
     map_args(&map, args, 1, kernel);
     (void)snprintf(name, sizeof name, "rp_gpu_cast_%s_%s", rp_dtype_name(args->in[0].dtype),
                    rp_dtype_name(args->out[0].dtype));
+    rp_gpu_run_map(queue, name, &map);
+    return true;
+}
+
+/* Integers of one width are one type. */
+bool rp_gpu_launch_bitcast(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_kernel_args *args)
+{
+    const rp_dtype dtype = args->in[0].dtype;
+    const char *type = dtype == RP_U8 ? "i8" : dtype == RP_U32 ? "i32" : rp_dtype_name(dtype);
+    char name[NAME];
+    rp_gpu_map map;
+
+    map_args(&map, args, 1, kernel);
+    (void)snprintf(name, sizeof name, "rp_gpu_cast_%s_bits", type);
     rp_gpu_run_map(queue, name, &map);
     return true;
 }

@@ -17,7 +17,7 @@ static void copy_view(rp_gpu_queue *queue, const rp_view *to, const rp_view *fro
     rp_gpu_map map;
 
     rp_gpu_map_of(&map, views, 2, NULL, RP_K_copy);
-    (void)snprintf(name, sizeof name, "rp_gpu_copy_%s", rp_dtype_name(to->dtype));
+    (void)snprintf(name, sizeof name, "rp_gpu_copy_%s", rp_gpu_carrier(to->dtype));
     rp_gpu_run_map(queue, name, &map);
 }
 
@@ -123,7 +123,7 @@ bool rp_gpu_launch_gather(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_ker
     rp_gpu_map_of(&map, views, 3, NULL, kernel);
     map.wide = index.dtype == RP_I64;
     map.own[0] = axis_bytes(&args->in[0], axis);
-    (void)snprintf(name, sizeof name, "rp_gpu_gather_%s", rp_dtype_name(table.dtype));
+    (void)snprintf(name, sizeof name, "rp_gpu_gather_%s", rp_gpu_carrier(table.dtype));
     rp_gpu_run_map(queue, name, &map);
     return true;
 }
@@ -141,7 +141,7 @@ bool rp_gpu_launch_take_along(rp_gpu_queue *queue, rp_kernel_id kernel, const rp
     rp_gpu_map_of(&map, views, 3, NULL, kernel);
     map.wide = args->in[1].dtype == RP_I64;
     map.own[0] = axis_bytes(&args->in[0], axis);
-    (void)snprintf(name, sizeof name, "rp_gpu_gather_%s", rp_dtype_name(table.dtype));
+    (void)snprintf(name, sizeof name, "rp_gpu_gather_%s", rp_gpu_carrier(table.dtype));
     rp_gpu_run_map(queue, name, &map);
     return true;
 }

@@ -7,7 +7,9 @@
 
 /* ---- compare, select, convert ---- */
 #include "kernels/ref/compare.inc.h"
-#include "kernels/ref/casts.inc.h"
+#include "kernels/ref/casts/casts.inc.h"
+#include "kernels/ref/casts/casts_stored.inc.h"
+#include "kernels/ref/casts/bitcasts.inc.h"
 
 #define WHERE(type) RP_GPU_MAP(rp_gpu_where_##type, 4, where_map_##type(walk);)
 WHERE(f32)
@@ -15,6 +17,7 @@ WHERE(f64)
 WHERE(i32)
 WHERE(i64)
 WHERE(bool)
+WHERE(bf16)
 
 /* ---- move: bits are kept, so elements of one size are one type ---- */
 #define RP_MOVED(name)

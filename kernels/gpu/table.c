@@ -50,6 +50,7 @@ const rp_gpu_row rp_gpu_table[RP_K_COUNT] = {
 #include "kernels/operations.def"
     [RP_K_pow_int] = MAP,
     [RP_K_cast] = ONLY(rp_gpu_launch_cast),
+    [RP_K_bitcast] = ONLY(rp_gpu_launch_bitcast),
     [RP_K_where] = ONLY(rp_gpu_launch_where),
     [RP_K_dropout] = ONLY(rp_gpu_launch_random),
     [RP_K_copy] = ONLY(rp_gpu_launch_copy),
@@ -65,6 +66,7 @@ const rp_gpu_row rp_gpu_table[RP_K_COUNT] = {
     [RP_K_sort] = TUNED(rp_gpu_launch_sort),
     [RP_K_topk] = TUNED(rp_gpu_launch_topk),
     [RP_K_searchsorted] = REFERENCE,
+    [RP_K_non_max] = REFERENCE,
     [RP_K_sum] = TUNED(rp_gpu_launch_reduce),
     [RP_K_mean] = TUNED(rp_gpu_launch_reduce),
     [RP_K_max] = TUNED(rp_gpu_launch_reduce),

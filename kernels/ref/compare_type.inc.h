@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Comparisons and selection for one type. With a NaN every comparison but != is false; zeros are equal. */
+ * Comparisons for one type. With a NaN every comparison but != is false; zeros are equal. */
 #define COMPARE(name, types, formula) \
     static inline uint8_t FN(name)(T a, T b) \
     { \
@@ -7,19 +7,3 @@
     } \
     RP_MAP2(name, uint8_t)
 #include "kernels/operations.def"
-
-static void FN(where_map)(const rp_walk *walk)
-{
-    T *y = (T *)walk->at[0];
-    const uint8_t *c = (const uint8_t *)walk->at[1];
-    const T *a = (const T *)walk->at[2], *b = (const T *)walk->at[3];
-    const ptrdiff_t *s = walk->step;
-
-#ifdef RP_WHERE_SCALARS /* what the level brings for them */
-    RP_WHERE_SCALARS(y, c, a, b)
-#endif
-    if (s[0] == 1 && s[1] == 1 && s[2] == 1 && s[3] == 1)
-        RP_EACH(i, walk->run) y[i] = c[i] ? a[i] : b[i];
-    else
-        RP_EACH(i, walk->run) y[i * s[0]] = c[i * s[1]] ? a[i * s[2]] : b[i * s[3]];
-}

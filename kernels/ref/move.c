@@ -51,6 +51,19 @@ void rp_set_elements(const rp_view *out, const rp_attr *value, size_t begin, siz
         case RP_BF16:
             set_bf16(&walk, rp_bf16_of_f64(value->r));
             break;
+        case RP_F16:
+            set_bf16(&walk, rp_f16_of_f64(value->r));
+            break;
+        case RP_I16:
+            set_bf16(&walk, (uint16_t)value->i);
+            break;
+        case RP_U32:
+            set_i32(&walk, (int32_t)(uint32_t)value->i);
+            break;
+        case RP_I8:
+        case RP_U8:
+            set_bool(&walk, (uint8_t)value->i);
+            break;
         default:
             set_bool(&walk, value->i != 0);
         }
@@ -152,6 +165,9 @@ static void iota_run(const rp_kernel_args *args, size_t begin, size_t end)
             break;
         case RP_I32:
             *(int32_t *)at = (int32_t)i;
+            break;
+        case RP_U32:
+            *(uint32_t *)at = (uint32_t)i;
             break;
         default:
             *(int64_t *)at = (int64_t)i;

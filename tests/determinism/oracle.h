@@ -61,6 +61,71 @@ static inline int oracle_rsqrt(mpfr_t y, const mpfr_t x, mpfr_rnd_t rounding)
     return mpfr_rec_sqrt(y, x, rounding);
 }
 
+/* One step of Newton towards erf(t) = a, or where a is near 1 log erfc(t) = log(1 - a), which is nearly a parabola. */
+static inline void oracle_erf_inv_step(mpfr_t t, const mpfr_t a, mpfr_t f, mpfr_t slope)
+{
+    const int near = mpfr_cmp_d(a, 0.5) > 0;
+
+    mpfr_mul(slope, t, t, MPFR_RNDN);
+    mpfr_neg(slope, slope, MPFR_RNDN);
+    mpfr_exp(slope, slope, MPFR_RNDN);
+    mpfr_const_pi(f, MPFR_RNDN);
+    mpfr_sqrt(f, f, MPFR_RNDN);
+    mpfr_div(slope, slope, f, MPFR_RNDN);
+    mpfr_mul_ui(slope, slope, 2, MPFR_RNDN); /* erf' */
+    if (!near) {
+        mpfr_erf(f, t, MPFR_RNDN);
+        mpfr_sub(f, f, a, MPFR_RNDN);
+    } else {
+        mpfr_t rest;
+
+        mpfr_init2(rest, mpfr_get_prec(f));
+        mpfr_erfc(f, t, MPFR_RNDN);
+        mpfr_div(slope, slope, f, MPFR_RNDN);
+        mpfr_ui_sub(rest, 1, a, MPFR_RNDN);
+        mpfr_div(f, rest, f, MPFR_RNDN);
+        mpfr_log(f, f, MPFR_RNDN);
+        mpfr_clear(rest);
+    }
+    mpfr_div(f, f, slope, MPFR_RNDN);
+    mpfr_sub(t, t, f, MPFR_RNDN);
+}
+
+/* The inverse of erf, to y's precision, for a binary32 or binary64 x. Each step doubles the good digits, of which the
+ * first guess has three bits at least. */
+static inline int oracle_erf_inv(mpfr_t y, const mpfr_t x, mpfr_rnd_t rounding)
+{
+    mpfr_t t, a, f, slope;
+    const int negative = mpfr_signbit(x);
+    int inexact;
+
+    if (mpfr_nan_p(x) || mpfr_cmpabs_ui(x, 1) >= 0 || mpfr_zero_p(x)) {
+        if (mpfr_nan_p(x) || mpfr_cmpabs_ui(x, 1) > 0)
+            mpfr_set_nan(y);
+        else if (mpfr_zero_p(x))
+            mpfr_set(y, x, rounding);
+        else
+            mpfr_set_inf(y, negative ? -1 : 1);
+        return 0;
+    }
+    mpfr_inits2(mpfr_get_prec(y) + 120, t, a, f, slope, (mpfr_ptr)0);
+    mpfr_abs(a, x, MPFR_RNDN);
+    if (mpfr_cmp_d(a, 0.5) > 0) {
+        mpfr_ui_sub(t, 1, a, MPFR_RNDN);
+        mpfr_log(t, t, MPFR_RNDN);
+        mpfr_neg(t, t, MPFR_RNDN);
+        mpfr_sqrt(t, t, MPFR_RNDN);
+        mpfr_mul_d(t, t, 0.875, MPFR_RNDN);
+    } else
+        mpfr_mul_d(t, a, 0.886226925, MPFR_RNDN);
+    for (int step = 0; step < 10; step++)
+        oracle_erf_inv_step(t, a, f, slope);
+    mpfr_setsign(t, t, negative, MPFR_RNDN);
+    inexact = mpfr_set(y, t, rounding);
+    mpfr_clears(t, a, f, slope, (mpfr_ptr)0);
+    return inexact;
+}
+
 /* The bits of f(x) rounded once to binary32, subnormals included; NaN is canonical. */
 static inline uint32_t oracle_f32(oracle_function *f, uint32_t x)
 {

@@ -66,6 +66,7 @@ FILL(asin)
 FILL(acos)
 FILL(atan)
 FILL(erfc)
+FILL(erf_inv)
 FILL(rsqrt)
 FILL(cbrt)
 
@@ -94,9 +95,14 @@ FILL_TURNED(tan, q.s / q.c, q.c / q.s, (q.n & 1) ^ rp_bits_f32(x[i]) >> 31)
 #name, RP_K_##name, mpfr_##name, fill_##name, 0x1p-54 \
     }
 static const function functions[] = {
-    F(expm1), F(exp2), F(log2), F(log10), G(sin),  G(cos),  G(tan),
-    F(sinh),  F(cosh), F(asin), F(acos),  F(atan), F(erfc), {"rsqrt", RP_K_rsqrt, oracle_rsqrt, fill_rsqrt, 0.0},
-    F(cbrt),
+    F(expm1), F(exp2),
+    F(log2),  F(log10),
+    G(sin),   G(cos),
+    G(tan),   F(sinh),
+    F(cosh),  F(asin),
+    F(acos),  F(atan),
+    F(erfc),  {"rsqrt", RP_K_rsqrt, oracle_rsqrt, fill_rsqrt, 0.0},
+    F(cbrt),  {"erf_inv", RP_K_erf_inv, oracle_erf_inv, fill_erf_inv, 0.0},
 };
 enum { FUNCTIONS = sizeof functions / sizeof functions[0] };
 

@@ -12,7 +12,7 @@
 #include "determinism/philox.h"
 #include "tests/determinism/contract_text.h"
 
-enum { CALLS = 60 }; /* in all tables of section 5: one that is not understood must not be passed over */
+enum { CALLS = 68 }; /* in all tables of section 5: one that is not understood must not be passed over */
 
 #define ONE(name) \
     { \
@@ -32,10 +32,10 @@ static const struct {
     double (*one)(double);
     double (*two)(double, double);
     float (*narrow)(float);
-} functions[] = {ONE(exp),   ONE(expm1), ONE(exp2), ONE(log),     ONE(log1p),  ONE(log2), ONE(log10),
-                 ONE(sin),   ONE(cos),   ONE(tan),  ONE(tanh),    ONE(sinh),   ONE(cosh), ONE(asin),
-                 ONE(acos),  ONE(atan),  ONE(erf),  ONE(sigmoid), ONE(erfc),   ONE(cbrt), ONE(rsqrt),
-                 TWO(atan2), TWO(hypot), TWO(pow),  ALONE(sinpi), ALONE(cospi)};
+} functions[] = {ONE(exp),     ONE(expm1), ONE(exp2),  ONE(log),     ONE(log1p),   ONE(log2),   ONE(log10),
+                 ONE(sin),     ONE(cos),   ONE(tan),   ONE(tanh),    ONE(sinh),    ONE(cosh),   ONE(asin),
+                 ONE(acos),    ONE(atan),  ONE(erf),   ONE(sigmoid), ONE(erfc),    ONE(cbrt),   ONE(rsqrt),
+                 ONE(erf_inv), TWO(atan2), TWO(hypot), TWO(pow),     ALONE(sinpi), ALONE(cospi)};
 
 /* Reads a number that ends at close: a decimal, or the bits of a binary32. */
 static const char *argument(const char *at, double *out)

@@ -48,6 +48,7 @@ static const struct {
     F(erfc, mpfr_erfc, 4.0, -3.0, 27.5, 0xE0E6B373745CB0FD),
     F(rsqrt, oracle_rsqrt, 1.5, 0.0, 4.0, 0xF02C764E90CC9D7C),
     F(cbrt, mpfr_cbrt, 1.25, -30.0, 30.0, 0x999F5F3088BBD70E),
+    F(erf_inv, oracle_erf_inv, 3.5, -1.0, 1.0, 0xDE331B7C1730039F),
 #undef F
 };
 
@@ -212,6 +213,7 @@ static void functions_take_special_values_as_the_contract_says(void **state)
         {one, one, 0, 0x40000000, 0x3E21130B, 0x3FEBDD9F, nan},                      /* erfc */
         {inf, minus, 0, nan, one, nan, nan},                                         /* rsqrt */
         {0, 0x80000000, inf, minus, one, 0xBF800000, nan},                           /* cbrt */
+        {0, 0x80000000, nan, nan, inf, minus, nan},                                  /* erf_inv */
     };
     bool good = true;
 

@@ -8,7 +8,7 @@ import tarfile
 
 from ieee import stored
 
-DTYPES = ("f32", "f64", "i32", "i64", "bool", "bf16")
+DTYPES = ("f32", "f64", "i32", "i64", "bool", "bf16", "f16", "i8", "u8", "i16", "u32")
 
 
 def members(path):

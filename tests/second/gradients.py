@@ -7,11 +7,11 @@ import region_gradients
 from op_types import Refused
 from region_types import REGIONS
 
-FLOATS = ("f32", "f64", "bf16")
+FLOATS = ("f32", "f64", "bf16", "f16")
 
 
 def gradient_type(kind):
-    return ("f32" if kind[0] == "bf16" else kind[0]), kind[1]
+    return ("f32" if kind[0] in ("bf16", "f16") else kind[0]), kind[1]
 
 
 class Builder:
@@ -191,7 +191,7 @@ def rule_cast(c):
         return [None]
     wanted = gradient_type((source, ()))[0]
     have = c.b.kind(c.g)[0]
-    if "bf16" in (source, target):
+    if source not in ("f32", "f64") or target not in ("f32", "f64"):
         return [c.g if have == wanted else c.b.put("cast", c.g, dtype=wanted)]
     return [c.b.put("cast", c.g, dtype=source)]
 

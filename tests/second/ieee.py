@@ -11,9 +11,12 @@ from array import array
 
 INF = math.inf
 NAN = math.nan
-WIDTH = {"f32": 4, "f64": 8, "i32": 4, "i64": 8, "bool": 1, "bf16": 2}
+WIDTH = {"f32": 4, "f64": 8, "i32": 4, "i64": 8, "bool": 1, "bf16": 2, "f16": 2, "i8": 1, "u8": 1, "i16": 2, "u32": 4}
 REALS = ("f32", "f64")
 INTEGERS = ("i32", "i64")
+BITS = INTEGERS + ("u32",)
+UNSIGNED = ("u8", "u32")
+WHOLE = BITS + ("i8", "u8", "i16")  # all types of integers
 
 
 def bits64(x):
@@ -31,6 +34,15 @@ def f32(x):
 
 def bf16(x, exact=None):
     """A real, rounded once to bf16; exact is a rational (an int) where x as a float would have been rounded before."""
+    return narrow(x, exact, 8, -126)
+
+
+def f16(x, exact=None):
+    return narrow(x, exact, 11, -14)
+
+
+def narrow(x, exact, digits, least):
+    """Rounded once to so many binary digits, the smallest normal number being 2^least and the largest below 2^(2 - least)."""
     if exact is None:
         if x != x or x in (INF, -INF) or x == 0:
             return x
@@ -42,12 +54,12 @@ def bf16(x, exact=None):
     exponent = top.bit_length() - bottom.bit_length()
     if (top << max(0, -exponent)) < (bottom << max(0, exponent)):
         exponent -= 1
-    unit = max(exponent, -126) - 7  # the place of the last bit
+    unit = max(exponent, least) - digits + 1  # the place of the last bit
     top, bottom = top << max(0, -unit), bottom << max(0, unit)
     whole, rest = divmod(top, bottom)
     if 2 * rest > bottom or (2 * rest == bottom and whole & 1):
         whole += 1
-    return sign * (INF if whole >= 1 << 8 and unit >= 120 else math.ldexp(whole, unit))
+    return sign * (INF if exponent >= 2 - least or math.ldexp(whole, unit) >= 2.0 ** (2 - least) else math.ldexp(whole, unit))
 
 
 def integer_to_f32(n):
@@ -165,7 +177,7 @@ def rounded(x, dtype):
 def wrap(n, dtype):
     bits = 8 * WIDTH[dtype]
     n &= (1 << bits) - 1
-    return n - (1 << bits) if n >> (bits - 1) else n
+    return n - (1 << bits) if n >> (bits - 1) and dtype not in UNSIGNED else n
 
 
 def convert(x, source, target):
@@ -174,26 +186,33 @@ def convert(x, source, target):
         return x
     if target == "bool":
         return int(x != 0)
-    if target in INTEGERS:
-        if source not in ("f32", "f64", "bf16"):
+    if target in WHOLE:
+        if source in WHOLE or source == "bool":
             return wrap(int(x), target)
-        low, high = -(1 << (8 * WIDTH[target] - 1)), (1 << (8 * WIDTH[target] - 1)) - 1
+        bits = 8 * WIDTH[target] - (target not in UNSIGNED)
+        low, high = 0 if target in UNSIGNED else -(1 << bits), (1 << bits) - 1
         if x != x:
             return 0
         return low if x <= low else high if x >= high else int(x)
-    if target == "bf16":
-        return bf16(x, exact=x) if source in INTEGERS else bf16(float(x))
-    if source in INTEGERS:
+    if target in ("bf16", "f16"):
+        half = bf16 if target == "bf16" else f16
+        return half(x, exact=x) if source in WHOLE else half(float(x))
+    if source in WHOLE:
         return integer_to_f32(x) if target == "f32" else float(x)
     return rounded(float(x), target)
+
+
+CODE = {"f32": "f", "f64": "d", "f16": "e", "i32": "i", "i64": "q", "i8": "b", "u8": "B", "i16": "h", "u32": "I"}
 
 
 def stored(values, dtype):
     """Stored bytes: little-endian, one NaN."""
     if dtype == "bool":
         return bytes(1 if v else 0 for v in values)
-    if dtype in INTEGERS:
-        return struct.pack("<%d%s" % (len(values), "i" if dtype == "i32" else "q"), *values)
+    if dtype in WHOLE:
+        return struct.pack("<%d%s" % (len(values), CODE[dtype]), *values)
+    if dtype == "f16":
+        return b"".join(b"\0\x7e" if v != v else struct.pack("<e", v) for v in values)
     if dtype == "f64":
         return b"".join(b"\0\0\0\0\0\0\xf8\x7f" if v != v else struct.pack("<d", v) for v in values)
     single = b"".join(b"\0\0\xc0\x7f" if v != v else struct.pack("<f", v) for v in values)
@@ -207,8 +226,7 @@ def loaded(data, dtype):
         return [int(b != 0) for b in data]
     if dtype == "bf16":
         data, dtype = b"".join(b"\0\0" + data[i : i + 2] for i in range(0, len(data), 2)), "f32"
-    code = {"f32": "f", "f64": "d", "i32": "i", "i64": "q"}[dtype]
-    return list(struct.unpack("<%d%s" % (len(data) // WIDTH[dtype], code), data))
+    return list(struct.unpack("<%d%s" % (len(data) // WIDTH[dtype], CODE[dtype]), data))
 
 
 def real_text(x):

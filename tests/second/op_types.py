@@ -6,13 +6,14 @@ What the second implementation does not have is Unknown: images, pools, batch no
 import itertools
 import math
 
-from ieee import INTEGERS, REALS, rounded
+from ieee import BITS, INTEGERS, REALS, rounded
 
 MOST = 1.7976931348623157e308  # of what is finite
 
 ANY = ("f32", "f64", "i32", "i64", "bool")
-ALL = ANY + ("bf16",)
+ALL = ANY + ("bf16", "f16", "i8", "u8", "i16", "u32")
 NUMBERS = REALS + INTEGERS
+ORDERED = REALS + BITS
 
 
 class Refused(Exception):
@@ -50,12 +51,12 @@ def broadcast(shapes):
 UNARY = dict.fromkeys(("sqrt", "relu", "gelu", "silu", "exp", "expm1", "log", "log1p", "tanh", "sigmoid", "erf"), REALS)
 UNARY.update(neg=NUMBERS, abs=NUMBERS, sign=NUMBERS)
 UNARY.update(dict.fromkeys(("floor", "ceil", "round", "trunc"), REALS))
-BINARY = {name: NUMBERS for name in ("add", "sub", "mul", "maximum", "minimum", "fmod", "remainder")}
+BINARY = {name: ORDERED for name in ("add", "sub", "mul", "maximum", "minimum", "fmod", "remainder")}
 BINARY.update(dict.fromkeys(("div_trunc", "div_floor", "bitwise_and", "bitwise_or", "bitwise_xor", "shift_left",
-                             "shift_right"), INTEGERS))
+                             "shift_right"), BITS))
 BINARY.update((name, REALS) for name in ("div", "bce_logits", "relu_grad", "gelu_grad", "tanh_grad", "sigmoid_grad"))
-COMPARE = {name: NUMBERS for name in ("lt", "le", "gt", "ge")}
-COMPARE.update(eq=ANY, ne=ANY, logical_and=("bool",), logical_or=("bool",), logical_xor=("bool",))
+COMPARE = {name: ORDERED for name in ("lt", "le", "gt", "ge")}
+COMPARE.update(eq=ORDERED + ("bool",), ne=ORDERED + ("bool",), logical_and=("bool",), logical_or=("bool",), logical_xor=("bool",))
 
 # name: ((kind of each attribute by name, ascending), number of operands or None for one or more)
 FORMS = {
@@ -162,7 +163,7 @@ def infer_known(op, at, types):
 
 def infer_where(at, types, shapes):
     need(types[0][0] == "bool", "condition")
-    return [(same(types[1:], ANY), broadcast(shapes))]
+    return [(same(types[1:], ALL), broadcast(shapes))]
 
 
 def infer_dropout(at, types, shapes):
@@ -205,7 +206,7 @@ def infer_fill(at, types, shapes):
 
 
 def infer_iota(at, types, shapes):
-    need(at["n"] >= 0 and at["dtype"] in NUMBERS, "iota")
+    need(at["n"] >= 0 and at["dtype"] in ORDERED, "iota")
     return [(at["dtype"], (at["n"],))]
 
 

@@ -5,7 +5,7 @@ import math
 
 import elementary
 import philox
-from ieee import INTEGERS, NAN, REALS, convert, div64, dot, f32, fma32, fma64, rounded, sqrt64, total, wrap
+from ieee import BITS, INTEGERS, NAN, REALS, WHOLE, convert, div64, dot, f32, fma32, fma64, rounded, sqrt64, total, wrap
 from op_types import count, need
 
 def strides(shape):
@@ -140,13 +140,13 @@ def quotient_below(a, b):
 
 
 def fmod(a, b, dtype):
-    if dtype in INTEGERS:
+    if dtype in BITS:
         return wrap(a - quotient(a, b) * b, dtype)
     return NAN if a != a or b != b or math.isinf(a) or b == 0 else math.fmod(a, b)
 
 
 def remainder(a, b, dtype):
-    if dtype in INTEGERS:
+    if dtype in BITS:
         return wrap(a - quotient_below(a, b) * b, dtype)
     r = fmod(a, b, dtype)
     return rounded(r + b, dtype) if r != 0 and (r < 0) != (b < 0) else r
@@ -154,7 +154,7 @@ def remainder(a, b, dtype):
 
 def shift(a, b, dtype):
     """By a count from 0 to the type's bits less 1: None for another."""
-    return b if 0 <= b < (32 if dtype == "i32" else 64) else None
+    return b if 0 <= b < (64 if dtype == "i64" else 32) else None
 
 
 def shift_left(a, b, dtype):
@@ -186,7 +186,7 @@ for _name in elementary.IN_64:
 
 
 def arithmetic(real, whole):
-    return lambda a, b, t: wrap(whole(a, b), t) if t in INTEGERS else rounded(real(a, b), t)
+    return lambda a, b, t: wrap(whole(a, b), t) if t in BITS else rounded(real(a, b), t)
 
 
 BINARY = {
@@ -283,7 +283,7 @@ def compute_concat(at, types, values, results):
 
 def compute_pad(at, types, values, results):
     dtype, shape = results[0]
-    out = [0.0 if dtype not in INTEGERS + ("bool",) else 0] * count(shape)
+    out = [0.0 if dtype not in WHOLE + ("bool",) else 0] * count(shape)
     steps = strides(shape)
     places = [sum(b * s for b, s in zip(at["before"], steps))]
     for n, step in zip(types[0][1], steps):

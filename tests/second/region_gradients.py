@@ -6,7 +6,7 @@ from op_types import Refused
 from program import Function
 from region_types import computed_shards
 
-FLOATS = ("f32", "f64", "bf16")
+FLOATS = ("f32", "f64", "bf16", "f16")
 
 
 def outputs_reach(f, parameters):

@@ -243,8 +243,8 @@ static rp_status check(const load *l, size_t i, const char *name, rp_error *err)
                        l->path, l->options.prefix ? l->options.prefix : "", name);
     found = (rp_type){.dtype = t->dtype, .rank = t->rank};
     memcpy(found.shape, t->shape, sizeof found.shape);
-    if (t->dtype == RP_BF16 && !l->from.set)
-        wanted.dtype = RP_BF16;
+    if ((t->dtype == RP_BF16 || t->dtype == RP_F16) && !l->from.set)
+        wanted.dtype = t->dtype;
     if (rp_type_equal(&found, &wanted))
         return RP_OK;
     rp_type_text(&wanted, expected, sizeof expected);
@@ -262,8 +262,11 @@ static void widen(float *out, const rp_safetensor *t, size_t count)
         rp_to_host(out, stored, RP_F32, count);
         return;
     }
-    for (size_t i = 0; i < count; i++)
-        out[i] = rp_from_bits_f32((uint32_t)stored[2 * i] << 16 | (uint32_t)stored[2 * i + 1] << 24);
+    for (size_t i = 0; i < count; i++) {
+        const uint16_t half = (uint16_t)(stored[2 * i] | stored[2 * i + 1] << 8);
+
+        out[i] = t->dtype == RP_F16 ? rp_f32_of_f16(half) : rp_f32_of_bf16(half);
+    }
 }
 
 static rp_status give(const load *l, size_t i, const char *name, rp_error *err)

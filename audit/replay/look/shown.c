@@ -197,6 +197,16 @@ static const char *descr_of(rp_dtype dtype)
         return "<i8";
     case RP_BOOL:
         return "|b1";
+    case RP_F16:
+        return "<f2";
+    case RP_I8:
+        return "|i1";
+    case RP_U8:
+        return "|u1";
+    case RP_I16:
+        return "<i2";
+    case RP_U32:
+        return "<u4";
     default:
         return NULL;
     }

@@ -75,7 +75,9 @@ rp_tensor rp_square(rp_tensor x)
 
 rp_tensor rp_bitwise_not(rp_tensor x)
 {
-    return rp_bitwise_xor(x, C(x, -1));
+    const double ones = composed_dtype(x) == RP_U32 ? 4294967295.0 : -1;
+
+    return rp_bitwise_xor(x, C(x, ones));
 }
 
 rp_tensor rp_floor_divide(rp_tensor a, rp_tensor b)

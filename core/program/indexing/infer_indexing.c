@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Shape rules of order and of places along an axis, and the view of a slice with steps. */
+#include <string.h>
+
 #include "core/program/infer_check.h"
 
 static bool is_index(const rp_type *t)
@@ -58,6 +60,30 @@ rp_status infer_searchsorted(const rp_op *op, const rp_attr *attr, const rp_type
     out[0] = in[1];
     out[0].dtype = RP_I64;
     return RP_OK;
+}
+
+rp_status infer_non_max(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
+                        rp_error *err)
+{
+    const rp_type *boxes = &in[0], *scores = &in[1], *order = &in[2];
+    const int64_t k = RP_AT(attr, non_max, k).i;
+
+    (void)n_in;
+    if (boxes->rank != 3 || boxes->shape[2] != 4)
+        return refuse(op, boxes, NULL, "boxes [n, m, 4]", err);
+    if (scores->rank != 3 || scores->dtype != boxes->dtype || scores->shape[0] != boxes->shape[0] ||
+        scores->shape[2] != boxes->shape[1])
+        return refuse(op, boxes, scores, "boxes [n, m, 4] and scores [n, classes, m] of one dtype", err);
+    if (!is_index(order) || order->rank != 3 || memcmp(order->shape, scores->shape, 3 * sizeof *order->shape) != 0)
+        return refuse(op, scores, order, "the places of scores in order, i32 or i64 of their shape", err);
+    if (k < 0 || (uint64_t)k > (uint64_t)1 << 40)
+        return rp_fail(err, RP_ESHAPE,
+                       "%s: found k %lld, expected how many boxes of a class are kept at most, 0 to 2^40", op->name,
+                       (long long)k);
+    out[0] = *scores;
+    out[0].dtype = RP_I64;
+    out[0].shape[2] = (size_t)k;
+    return bounded(op, &out[0], err);
 }
 
 /* Whether index lies as x does but for the axis. */

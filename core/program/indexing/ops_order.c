@@ -55,6 +55,19 @@ rp_tensor rp_topk(rp_tensor x, size_t k, int axis, bool largest, rp_tensor *inde
     return ordered(RP_OP_topk, attr, x, axis, true, index);
 }
 
+rp_tensor rp_non_max_suppression(rp_tensor boxes, rp_tensor scores, size_t k, double overlap, double least,
+                                 bool centred)
+{
+    const rp_attr attr[RP_MAX_ATTR] = {{.i = attribute(k)}, {.r = overlap}, {.r = least}, {.i = centred}};
+    rp_tensor order = rp_no_tensor(), sorted = rp_sort(scores, -1, true, &order), kept[RP_MAX_OUT];
+    const rp_tensor in[3] = {boxes, sorted, order};
+
+    if (!rp_tensor_ok(boxes) || !rp_tensor_ok(sorted))
+        return rp_no_tensor();
+    rp_emit(boxes.graph, RP_OP_non_max, attr, in, 3, kept);
+    return kept[0];
+}
+
 rp_tensor rp_searchsorted(rp_tensor sorted, rp_tensor x, bool right)
 {
     const rp_attr attr[RP_MAX_ATTR] = {{.i = right}};

@@ -32,6 +32,9 @@ static double element(const void *host, rp_dtype dtype, size_t i)
     case RP_BF16:
         memcpy(&half, at, sizeof half);
         return (double)rp_f32_of_bf16(half);
+    case RP_F16:
+        memcpy(&half, at, sizeof half);
+        return (double)rp_f32_of_f16(half);
     case RP_I32:
         memcpy(&small, at, sizeof small);
         return (double)small;

@@ -38,6 +38,7 @@
 #define rp_acos_f32 rp_acos_f32_inline
 #define rp_atan_f32 rp_atan_f32_inline
 #define rp_erfc_f32 rp_erfc_f32_inline
+#define rp_erf_inv_f32 rp_erf_inv_f32_inline
 #define rp_rsqrt_f32 rp_rsqrt_f32_inline
 #define rp_cbrt_f32 rp_cbrt_f32_inline
 #define rp_expm1_f64 rp_expm1_f64_inline
@@ -53,6 +54,7 @@
 #define rp_acos_f64 rp_acos_f64_inline
 #define rp_atan_f64 rp_atan_f64_inline
 #define rp_erfc_f64 rp_erfc_f64_inline
+#define rp_erf_inv_f64 rp_erf_inv_f64_inline
 #define rp_rsqrt_f64 rp_rsqrt_f64_inline
 #define rp_cbrt_f64 rp_cbrt_f64_inline
 

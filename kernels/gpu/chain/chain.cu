@@ -26,7 +26,7 @@
     { \
         return (TO)(value); \
     }
-#include "kernels/ref/casts.inc.h"
+#include "kernels/ref/casts/casts.inc.h"
 #undef RP_CONVERSION
 
 #include "kernels/type_end.h"

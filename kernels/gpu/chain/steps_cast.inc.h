@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The conversions of kernels/ref/casts.inc.h by the width of both types: CONVERT_NN(from, to) of the includer where
- * neither has 64 bits, CONVERT_NW, _WN and _WW where the second, the first or both have. Types come as _f32, _bool: C
- * takes the plain word for a macro. */
+ * The conversions of kernels/ref/casts/casts.inc.h by the width of both types: CONVERT_NN(from, to) of the includer
+ * where neither has 64 bits, CONVERT_NW, _WN and _WW where the second, the first or both have. Types come as _f32,
+ * _bool: C takes the plain word for a macro. */
 #define WIDTH_f32 N
 #define WIDTH_f64 W
 #define WIDTH_i32 N
@@ -12,7 +12,7 @@
 #define RP_CONVERSION(from, FROM, to, TO, value) CONVERT_OF(WIDTH_##from, WIDTH_##to, _##from, _##to)
 #define CONVERT_OF(...) CONVERT_BY(__VA_ARGS__)
 #define CONVERT_BY(a, b, from, to) CONVERT_##a##b(from, to)
-#include "kernels/ref/casts.inc.h"
+#include "kernels/ref/casts/casts.inc.h"
 #undef RP_CONVERSION
 #undef CONVERT_OF
 #undef CONVERT_BY

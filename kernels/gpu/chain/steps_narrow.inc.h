@@ -14,13 +14,13 @@
 #include "kernels/type_bool.h"
 #define COMPARE(name, types, ...) \
     STEP_BOOL_##types(name, rp_gpu_put_bool(FN(name)(rp_gpu_get_bool(IN0), rp_gpu_get_bool(IN1))))
-#define STEP_BOOL_RP_D_ANY(...) STEP_light(__VA_ARGS__)
-#define STEP_BOOL_RP_D_NUMBER(...)
+#define STEP_BOOL_RP_D_COMPARED(...) STEP_light(__VA_ARGS__)
+#define STEP_BOOL_RP_D_ORDERED(...)
 #define LOGIC1(name, ...) STEP_light(name, rp_gpu_put_bool(FN(name)(rp_gpu_get_bool(IN0))))
 #define LOGIC2(name, ...) STEP_light(name, rp_gpu_put_bool(FN(name)(rp_gpu_get_bool(IN0), rp_gpu_get_bool(IN1))))
 #include "kernels/operations.def"
-#undef STEP_BOOL_RP_D_ANY
-#undef STEP_BOOL_RP_D_NUMBER
+#undef STEP_BOOL_RP_D_COMPARED
+#undef STEP_BOOL_RP_D_ORDERED
 
 /* Of any type: bits are moved. */
 STEP_where(rp_gpu_get_bool(IN0) ? (IN1) : (IN2))

@@ -90,10 +90,10 @@ RP_GPU_FN void read_block(u32 raw[WORDS], const unsigned char *at, int left, boo
     }
 }
 
-/* One half of a word: a bf16's bits where it is no NaN, else those of the stored one. */
-RP_GPU_FN u32 stored_half(u32 bits)
+/* One half of a word: its bits where it is no NaN, else those of the stored one, which has a bit below infinity's. */
+RP_GPU_FN u32 stored_half(u32 bits, u32 infinity)
 {
-    return (bits & 0x7FFF) > 0x7F80 ? 0x7FC0 : bits;
+    return (bits & 0x7FFF) > infinity ? infinity | (infinity >> 1 & ~infinity) : bits;
 }
 
 /* From elements in host form to their stored form: every NaN the canonical one, a bool 0 or 1 (determinism/bits.h). */
@@ -110,9 +110,11 @@ RP_GPU_FN void to_stored(u32 raw[WORDS], int dtype)
             raw[i] = is_nan ? 0 : raw[i];
             raw[i + 1] = is_nan ? 0x7FF80000 : raw[i + 1];
         }
-    } else if (dtype == RP_BF16) {
+    } else if (dtype == RP_BF16 || dtype == RP_F16) {
+        const u32 infinity = dtype == RP_F16 ? 0x7C00 : 0x7F80;
+
         RP_GPU_UNROLL for (int i = 0; i < WORDS; i++) raw[i] =
-            stored_half(raw[i] >> 16) << 16 | stored_half(raw[i] & 0xFFFF);
+            stored_half(raw[i] >> 16, infinity) << 16 | stored_half(raw[i] & 0xFFFF, infinity);
     } else if (dtype == RP_BOOL) {
         RP_GPU_UNROLL for (int i = 0; i < WORDS; i++)
         {

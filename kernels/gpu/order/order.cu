@@ -10,6 +10,7 @@
 #include "kernels/walk.c"
 #include "kernels/ref/order/order.c"
 #include "kernels/ref/order/along.c"
+#include "kernels/ref/order/non_max.c"
 
 #include "kernels/gpu/device_end.h"
 

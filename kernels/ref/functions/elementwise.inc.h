@@ -12,15 +12,17 @@
 #include "kernels/ref/functions/elementwise_int.inc.h"
 #include "kernels/type_i64.h"
 #include "kernels/ref/functions/elementwise_int.inc.h"
+#include "kernels/type_u32.h"
+#include "kernels/ref/functions/elementwise_unsigned.inc.h"
 
 /* A level may bring faster maps in binary32, name_fast_f32, and leave out the rows that have a file of their own. */
 #ifdef RP_FAST_FORMULAS
 #include RP_FAST_FORMULAS
 #define MAPS_FAST(name) [RP_F32] = name##_fast_f32, [RP_F64] = name##_map_f64
-#define NUMBERS_FAST(name) MAPS_FAST(name), RP_INTEGERS(name)
+#define NUMBERS_FAST(name) MAPS_FAST(name), RP_BITS(name)
 #else
 #define MAPS_FAST RP_REALS
-#define NUMBERS_FAST RP_NUMBERS
+#define NUMBERS_FAST(name) RP_REALS(name), RP_BITS(name)
 #endif
 #define KERNEL_LOOP(name, n_in, cost) RP_ELEMENTWISE(name, n_in, 0, cost, RP_REALS(name));
 #define KERNEL_FAST(name, n_in, cost) RP_ELEMENTWISE(name, n_in, 0, cost, MAPS_FAST(name));
@@ -39,9 +41,9 @@
 #define MAP2(name, cost, way, ...) KERNEL_##way(name, 2, cost)
 #define PAIR2 MAP2
 #define NUM1(name, cost, ...) RP_ELEMENTWISE(name, 1, 0, cost, RP_NUMBERS(name));
-#define NUM2(name, cost, ...) RP_ELEMENTWISE(name, 2, 0, cost, RP_NUMBERS(name));
+#define NUM2(name, cost, ...) RP_ELEMENTWISE(name, 2, 0, cost, RP_REALS(name), RP_BITS(name));
 #define NUM2_BLOCK(name, cost, ...) RP_ELEMENTWISE(name, 2, 0, cost, NUMBERS_FAST(name));
-#define INT2(name, ...) RP_ELEMENTWISE(name, 2, 0, light, RP_INTEGERS(name));
+#define INT2(name, ...) RP_ELEMENTWISE(name, 2, 0, light, RP_BITS(name));
 #include "kernels/operations.def"
 
 RP_ELEMENTWISE(pow_int, 1, 0, function, RP_REALS(pow_int));

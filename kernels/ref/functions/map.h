@@ -108,7 +108,11 @@ static inline void map_items(const rp_kernel_args *args, size_t n_in, size_t beg
 #define RP_REALS(name) [RP_F32] = name##_map_f32, [RP_F64] = name##_map_f64
 #define RP_INTEGERS(name) [RP_I32] = name##_map_i32, [RP_I64] = name##_map_i64
 #define RP_NUMBERS(name) RP_REALS(name), RP_INTEGERS(name)
+#define RP_BITS(name) RP_INTEGERS(name), [RP_U32] = name##_map_u32
 #define RP_ALL(name) RP_NUMBERS(name), [RP_BOOL] = name##_map_bool
-#define RP_MOVED(name) RP_ALL(name), [RP_BF16] = name##_map_bf16
+/* Elements whose bits are carried: by a map of their size. */
+#define RP_MOVED(name) \
+    RP_ALL(name), [RP_BF16] = name##_map_bf16, [RP_F16] = name##_map_bf16, [RP_I8] = name##_map_bool, \
+                  [RP_U8] = name##_map_bool, [RP_I16] = name##_map_bf16, [RP_U32] = name##_map_i32
 
 #endif

@@ -86,7 +86,12 @@ static inline void along_scatter(int64_t mode, rp_dtype dtype, void *to, ptrdiff
         NUMBERS(RP_F64, double, f64)
         NUMBERS(RP_I32, int32_t, i32)
         NUMBERS(RP_I64, int64_t, i64)
+    case RP_U32:
+        OF(scatter_set, int32_t, i32);
+        break;
     case RP_BOOL:
+    case RP_I8:
+    case RP_U8:
         OF(scatter_set, uint8_t, bool);
         break;
     default:

@@ -160,7 +160,7 @@ static void every_flaw_is_refused(void **state)
         {"{" T("a", "F32", "-1", "0", "0") "}", 0, RP_EDATA},
         {"{" T("a", "F32", "1.0", "0", "4") "}", 4, RP_EDATA},
         {"{" T("a", "F32", "1,1,1,1,1,1,1,1,1", "0", "4") "}", 4, RP_EUNSUPPORTED},
-        {"{" T("a", "F16", "2", "0", "4") "}", 4, RP_EUNSUPPORTED},
+        {"{" T("a", "U16", "2", "0", "4") "}", 4, RP_EUNSUPPORTED},
         {"{" T("a", "F33", "2", "0", "4") "}", 4, RP_EDATA},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1]}}", 4, RP_EDATA},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4],\"more\":1}}", 4, RP_EDATA},

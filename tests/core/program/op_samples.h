@@ -175,6 +175,8 @@ static const op_sample op_samples[] = {
     {RP_OP_pow_int, 1, {S}, {{.i = -1}}},
     /* to the same type: rounding to another would hide a finite difference (test_gradients looks at those apart) */
     {RP_OP_cast, 1, {D(2, 3, 2)}, {{.i = RP_F64}}},
+    {RP_OP_bitcast, 1, {D(2, 3, 2)}, {{.i = RP_I64}}},
+    {RP_OP_bitcast, 1, {I32(1, 3)}, {{.i = RP_U32}}},
     {RP_OP_where, 3, {B(2, 2, 3), D(2, 2, 3), D(2, 2, 3)}, {{0}}},
     {RP_OP_where, 3, {B(2, 2, 3), D(1, 3), D(2, 2, 1)}, {{0}}},
     {RP_OP_where, 3, {B(1, 4), D(2, 3, 1), S}, {{0}}},
@@ -229,6 +231,7 @@ static const op_sample op_samples[] = {
     {RP_OP_topk, 1, {D(3, 2, 1, 5)}, {{.i = 3}, {.i = 0}}},
     {RP_OP_searchsorted, 2, {D(2, 2, 4), D(2, 2, 3)}, {{.i = 1}}},
     {RP_OP_searchsorted, 2, {D(1, 4), S}, {{.i = 0}}},
+    {RP_OP_non_max, 3, {D(3, 1, 4, 4), D(3, 1, 2, 4), I64(3, 1, 2, 4)}, {{.i = 3}, {.r = 0.5}, {.r = 0}, {.i = 0}}},
     REDUCE_SAMPLES(sum),
     REDUCE_SAMPLES(mean),
     REDUCE_SAMPLES(max),

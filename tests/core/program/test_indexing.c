@@ -53,6 +53,31 @@ static void order_is_that_of_the_text(void **state)
     rp_run_free(run);
 }
 
+/* CONTRACT 7.15's example; then corners the other way round, a middle and lengths, two images and two classes. */
+static void boxes_that_a_better_one_covers_are_left_out(void **state)
+{
+    rp_run *run = step_new();
+    rp_tensor boxes = put_f32(run, SHAPE(1, 3, 4), (float[]){0, 0, 1, 1, 0, 0.25f, 1, 1.25f, 2, 2, 3, 3});
+    rp_tensor scores = put_f32(run, SHAPE(1, 1, 3), (float[]){0.5f, 0.75f, 0.5f}), middle, pair, classes;
+
+    (void)state;
+    assert_i64(run, rp_non_max_suppression(boxes, scores, 3, 0.5, 0, false), SHAPE(1, 1, 3), (int64_t[]){1, 2, -1});
+    assert_i64(run, rp_non_max_suppression(boxes, scores, 3, 0.75, 0, false), SHAPE(1, 1, 3), (int64_t[]){1, 0, 2});
+    assert_i64(run, rp_non_max_suppression(boxes, scores, 1, 0.75, 0, false), SHAPE(1, 1, 1), (int64_t[]){1});
+    assert_i64(run, rp_non_max_suppression(boxes, scores, 3, 0.75, 0.5, false), SHAPE(1, 1, 3), (int64_t[]){1, -1, -1});
+    assert_i64(run, rp_non_max_suppression(boxes, scores, 0, 0.5, 0, false), SHAPE(1, 1, 0), NULL);
+    middle = put_f32(run, SHAPE(1, 3, 4), (float[]){0.5f, 0.5f, 1, 1, 0.5f, 0.75f, 1, 1, 2.5f, 2.5f, 1, 1});
+    assert_i64(run, rp_non_max_suppression(middle, scores, 3, 0.5, -(double)inf_f32, true), SHAPE(1, 1, 3),
+               (int64_t[]){1, 2, -1});
+    /* 0.6 of both together is more than 0.59; a NaN score is not above anything; of equal scores the first */
+    pair = put_f32(run, SHAPE(2, 3, 4),
+                   (float[]){1, 1, 0, 0, 1, 1.25f, 0, 0.25f, 3, 3, 2, 2, 0, 0, 1, 1, 5, 5, 6, 6, 0, 0, 1, 1});
+    classes = put_f32(run, SHAPE(2, 2, 3), (float[]){0.5f, 0.75f, 0.5f, nan_f32, 0.25f, 0.125f, 1, 1, 1, -1, -2, -1});
+    assert_i64(run, rp_non_max_suppression(pair, classes, 2, 0.59, 0, false), SHAPE(2, 2, 2),
+               (int64_t[]){1, 2, 1, 2, 0, 1, -1, -1});
+    rp_run_free(run);
+}
+
 static void places_along_an_axis_are_taken_and_put(void **state)
 {
     rp_run *run = step_new();
@@ -257,6 +282,18 @@ MISTAKE(m_einsum_length, rp_einsum("ij,jk->ik", (rp_tensor[]){x, x}, 2))
 MISTAKE(m_einsum_rank, rp_einsum("ijk->i", &x, 1))
 MISTAKE(m_dot, rp_tensordot(x, x, (int[]){0}, (int[]){1}, 1))
 MISTAKE(m_mask, rp_nonzero(x, 1))
+MISTAKE(m_boxes, rp_non_max_suppression(x, x, 1, 0.5, 0, false))
+MISTAKE(m_scores, rp_non_max_suppression(rp_fill(x.graph, RP_F32, 3, (size_t[]){1, 2, 4}, 0), x, 1, 0.5, 0, false))
+MISTAKE(m_kept, rp_tensor b = rp_fill(x.graph, RP_F32, 3, (size_t[]){1, 3, 4}, 0);
+        rp_non_max_suppression(b, rp_reshape(x, 3, (size_t[]){1, 2, 3}), SIZE_MAX, 0.5, 0, false))
+MISTAKE(m_overlap, rp_tensor b = rp_fill(x.graph, RP_F32, 3, (size_t[]){1, 3, 4}, 0);
+        rp_non_max_suppression(b, rp_reshape(x, 3, (size_t[]){1, 2, 3}), 1, -1, 0, false))
+MISTAKE(m_order,
+        rp_tensor in[3] = {rp_fill(x.graph, RP_F32, 3, (size_t[]){1, 1, 4}, 0),
+                           rp_fill(x.graph, RP_F32, 3, (size_t[]){1, 2, 1}, 0), rp_reshape(i, 3, (size_t[]){1, 2, 1})};
+        rp_emit(x.graph, RP_OP_non_max, (rp_attr[RP_MAX_ATTR]){{.i = 1}, {.r = 0.5}}, in, 3, (rp_tensor[3]){0}))
+MISTAKE(m_bits, rp_bitcast(x, RP_I64))
+MISTAKE(m_bits_bool, rp_bitcast(rp_cast(x, RP_U8), RP_BOOL))
 
 static const struct {
     broken *call;
@@ -284,6 +321,14 @@ static const struct {
     {m_einsum_rank, RP_EARG, "an operand has another rank than letters"},
     {m_dot, RP_ESHAPE, "tensordot: axes 0 and 1 are not of one length"},
     {m_mask, RP_ESHAPE, "nonzero: found a mask of f32, expected bool"},
+    {m_boxes, RP_ESHAPE, "non_max: found f32[2,3], expected boxes [n, m, 4]"},
+    {m_scores, RP_ESHAPE,
+     "non_max: found f32[1,2,4] and f32[2,3], expected boxes [n, m, 4] and scores [n, classes, m]"},
+    {m_kept, RP_ESHAPE, "non_max: found k -1, expected how many boxes of a class are kept at most"},
+    {m_overlap, RP_ESHAPE, "a finite overlap of 0 or more"},
+    {m_order, RP_EDATA, "non_max: index 9 at position 1 is out of range, expected 0 to 0"},
+    {m_bits, RP_ESHAPE, "bitcast: found f32[2,3] to i64, expected a type of as many bytes an element"},
+    {m_bits_bool, RP_ESHAPE, "bitcast: found u8[2,3] to bool"},
 };
 
 static void each_mistake_is_one_clear_error(void **state)
@@ -363,6 +408,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(order_is_that_of_the_text),
+        cmocka_unit_test(boxes_that_a_better_one_covers_are_left_out),
         cmocka_unit_test(places_along_an_axis_are_taken_and_put),
         cmocka_unit_test(as_many_as_there_are_are_found),
         cmocka_unit_test(another_number_than_told_is_an_error),

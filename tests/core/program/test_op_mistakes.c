@@ -228,7 +228,7 @@ static void b_fill_wrap_empty(rp_run *run, rp_tensor x, rp_tensor i)
 static void b_fill_dtype(rp_run *run, rp_tensor x, rp_tensor i)
 {
     (void)x, (void)i;
-    rp_fill(rp_step_graph(run), (rp_dtype)7, 0, NULL, 0);
+    rp_fill(rp_step_graph(run), RP_DTYPE_COUNT, 0, NULL, 0);
 }
 static void b_outer_huge(rp_run *run, rp_tensor x, rp_tensor i)
 {
@@ -312,7 +312,7 @@ static const struct {
     {b_fill_huge, RP_ESHAPE, "2^40"},
     {b_fill_wrap, RP_ESHAPE, "2^40"},
     {b_fill_wrap_empty, RP_ESHAPE, "length"},
-    {b_fill_dtype, RP_ESHAPE, "dtype 7"},
+    {b_fill_dtype, RP_ESHAPE, "dtype 11"},
     {b_outer_huge, RP_ESHAPE, "2^40"},
     {b_sgd, RP_ESHAPE, "rank-0 rates"},
     {b_none_first, RP_EARG, "no tensor"},
