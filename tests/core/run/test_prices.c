@@ -210,6 +210,13 @@ static void draw_operands(search *s, const rp_op *op, rp_type *in, size_t n)
     }
     if (op->infer == infer_gather)
         in[1] = (rp_type){RP_I64, (int)draw(s, 3), {length(s), length(s)}};
+    if (op->infer == infer_non_max) {
+        const size_t images = length(s), boxes = length(s), classes = length(s);
+
+        in[0] = (rp_type){in[0].dtype, 3, {images, boxes, 4}};
+        in[1] = (rp_type){in[0].dtype, 3, {images, classes, boxes}};
+        in[2] = (rp_type){RP_I64, 3, {images, classes, boxes}};
+    }
     if (op->infer == infer_scatter_add && in[0].rank)
         in[1] = (rp_type){RP_I64, 1, {in[0].shape[draw(s, (size_t)in[0].rank)]}};
 }

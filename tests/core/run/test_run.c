@@ -156,7 +156,7 @@ static void misuse_of_a_run_is_refused(void **state)
     assert_non_null(strstr(err.text, "twice"));
     assert_int_equal(rp_run_add_state(run, "a b", RP_F32, 1, two, NULL, NULL), RP_EARG);
     assert_int_equal(rp_run_add_state(run, "", RP_F32, 1, two, NULL, NULL), RP_EARG);
-    assert_int_equal(rp_run_add_state(run, "x", (rp_dtype)9, 1, two, NULL, NULL), RP_EARG);
+    assert_int_equal(rp_run_add_state(run, "x", (rp_dtype)99, 1, two, NULL, NULL), RP_EARG);
     assert_int_equal(rp_run_add_state(run, "x", RP_F32, 9, (size_t[9]){0}, NULL, NULL), RP_EARG);
     assert_int_equal(rp_run_add_data(run, "x", RP_F32, 2, (size_t[]){SIZE_MAX / 2, 4}, NULL, NULL), RP_EARG);
     assert_int_equal(rp_run_get_state(run, "v", x, sizeof x, NULL), RP_EARG);
