@@ -274,16 +274,46 @@ void vjp_cumsum(const rp_vjp_args *a)
     a->grad_in[0] = rp_cumsum(G, (int)RP_AT(a->attr, cumsum, axis).i, RP_AT(a->attr, cumsum, reverse).i == 0);
 }
 
-/* The product of the others is y / x: NaN where an x is 0. */
+/* The product of the others is y / x; where x is 0 it is that of the row with a 1 in its place, if no other is 0. */
 void vjp_prod(const rp_vjp_args *a)
 {
-    a->grad_in[0] = rp_div(rp_mul(G, Y), X);
+    const rp_attr axes[RP_MAX_ATTR] = {RP_AT(a->attr, prod, axes)};
+    rp_tensor one, zero, safe, others, count, alone, at_zero, elsewhere;
+
+    if (axes->n == 0) {
+        a->grad_in[0] = G;
+        return;
+    }
+    one = grad_constant(X, 1);
+    zero = grad_constant(X, 0);
+    at_zero = rp_eq(X, zero);
+    safe = rp_where(at_zero, one, X);
+    others = grad_emit(RP_OP_prod, axes, &safe, 1);
+    count = rp_cast(at_zero, rp_tensor_type(X)->dtype);
+    count = grad_emit(RP_OP_sum, axes, &count, 1);
+    alone = rp_eq(count, one);
+    others = rp_where(alone, rp_mul(G, others), zero);
+    elsewhere = rp_div(rp_mul(G, Y), safe);
+    a->grad_in[0] = rp_where(at_zero, others, elsewhere);
 }
 
+/* s / x, s the sum of g y from x's place on. The first 0 has the sum of g with the products that a 1 in its place
+ * gives; further ones have none. */
 void vjp_cumprod(const rp_vjp_args *a)
 {
-    a->grad_in[0] = rp_div(
-        rp_cumsum(rp_mul(G, Y), (int)RP_AT(a->attr, cumprod, axis).i, RP_AT(a->attr, cumprod, reverse).i == 0), X);
+    const int axis = (int)RP_AT(a->attr, cumprod, axis).i;
+    const bool reverse = RP_AT(a->attr, cumprod, reverse).i != 0;
+    rp_tensor one = grad_constant(X, 1), zero = grad_constant(X, 0), at_zero = rp_eq(X, zero), count, first, behind;
+    rp_tensor safe, elsewhere;
+
+    count = rp_cumsum(rp_cast(at_zero, rp_tensor_type(X)->dtype), axis, reverse);
+    first = rp_logical_and(at_zero, rp_eq(count, one));
+    behind = rp_mul(G, rp_cumprod(rp_where(first, one, X), axis, reverse));
+    behind = rp_cumsum(behind, axis, !reverse);
+    safe = rp_where(at_zero, one, X);
+    elsewhere = rp_div(rp_cumsum(rp_mul(G, Y), axis, !reverse), safe);
+    elsewhere = rp_where(at_zero, zero, elsewhere);
+    a->grad_in[0] = rp_where(first, behind, elsewhere);
 }
 
 /* 2 (x - mean) g / (n - correction) */

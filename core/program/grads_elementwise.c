@@ -26,6 +26,32 @@ static rp_tensor arc_slope(rp_tensor x)
 }
 
 /* An attribute of the operation. */
+/* y x^(y - 1), and 0 where y is, as x^0 is 1 everywhere. */
+static rp_tensor slope_of_base(rp_tensor x, rp_tensor y)
+{
+    rp_tensor power = rp_pow(x, rp_add_scalar(y, -1)), slope = rp_mul(y, power), zero = grad_constant(y, 0);
+    rp_tensor flat = rp_eq(y, zero);
+
+    return rp_where(flat, zero, slope);
+}
+
+/* p log(x), p = x^y, and 0 where x is 0 and y is not negative: p is 0 or 1 there and log(x) infinite. */
+static rp_tensor slope_of_exponent(rp_tensor x, rp_tensor y, rp_tensor p)
+{
+    rp_tensor slope = rp_mul(p, rp_log(x)), zero = grad_constant(y, 0), at_zero = rp_eq(x, zero);
+    rp_tensor flat = rp_logical_and(at_zero, rp_ge(y, zero));
+
+    return rp_where(flat, zero, slope);
+}
+
+/* A divisor that is 1 where it would be 0. */
+static rp_tensor not_zero(rp_tensor x)
+{
+    rp_tensor zero = rp_eq(x, grad_constant(x, 0));
+
+    return rp_where(zero, grad_constant(x, 1), x);
+}
+
 #define P(op, name) (RP_AT(a->attr, op, name).r)
 
 /* Where x is over or under a constant. */

@@ -55,7 +55,7 @@ RP_API rp_tensor rp_count_nonzero(rp_tensor x, const int *axes, int n, bool keep
 /* The root of rp_var. Where it is 0 it has no gradient; so have norms that are 0. */
 RP_API rp_tensor rp_std(rp_tensor x, const int *axes, int n, int64_t correction, bool keep);
 /* (sum |x|^p)^(1/p); p infinite: the greatest |x|, or the least; p 0: how many are not 0. A norm of 0, and a deviation
- * of 0, pass a gradient of 0 (but p 1, whose is |x|'s: 1 at 0). */
+ * of 0, pass a gradient of 0. */
 RP_API rp_tensor rp_norm(rp_tensor x, double p, const int *axes, int n, bool keep);
 /* The two at once. */
 RP_API void rp_aminmax(rp_tensor x, const int *axes, int n, bool keep, rp_tensor *least, rp_tensor *most);

@@ -2,7 +2,7 @@
  * Losses, written in operations of rp/tensor.h (CONTRACT 11.2 lists the instructions). A target has the prediction's
  * type and shape, or stretches to it, else RP_ESHAPE: of predictions [n, 1] and targets [n] one is reshaped first.
  * Labels are i32 or i64. They mean what PyTorch's of the same name mean: test_losses holds values and gradients against
- * its. Three gradients differ at a point: l1's is 1 where both are equal, bce's 0 where the logarithm is at its bound,
+ * its. Two gradients differ at a point: bce's is 0 where the logarithm is at its bound,
  * and a variance below eps has none. A number outside its range is RP_EARG.
  *
  * rp_mse, rp_bce_with_logits and rp_cross_entropy, all with the mean, are in rp/tensor.h. */

@@ -70,7 +70,7 @@ RP_API rp_tensor rp_sigmoid(rp_tensor x);
 RP_API rp_tensor rp_erf(rp_tensor x);
 RP_API rp_tensor rp_relu(rp_tensor x);
 RP_API rp_tensor rp_gelu(rp_tensor x); /* x/2 (1 + erf(x/sqrt 2)) */
-RP_API rp_tensor rp_abs(rp_tensor x);  /* the gradient at 0 is 1, where PyTorch's is 0 */
+RP_API rp_tensor rp_abs(rp_tensor x);  /* the gradient at 0 is 0 */
 RP_API rp_tensor rp_pow_int(rp_tensor x, int64_t exponent);
 RP_API rp_tensor rp_expm1(rp_tensor x); /* e^x - 1 */
 RP_API rp_tensor rp_exp2(rp_tensor x);
@@ -120,7 +120,7 @@ RP_API rp_tensor rp_ge(rp_tensor a, rp_tensor b);
 RP_API rp_tensor rp_logical_and(rp_tensor a, rp_tensor b);
 RP_API rp_tensor rp_logical_or(rp_tensor a, rp_tensor b);
 RP_API rp_tensor rp_logical_xor(rp_tensor a, rp_tensor b);
-RP_API rp_tensor rp_pow(rp_tensor x, rp_tensor y);   /* x^y, CONTRACT 5.15; the gradient by y is a NaN at x = 0 */
+RP_API rp_tensor rp_pow(rp_tensor x, rp_tensor y);   /* x^y, CONTRACT 5.15; the gradient by y is a NaN below x = 0 */
 RP_API rp_tensor rp_atan2(rp_tensor y, rp_tensor x); /* the angle of (x, y), between -pi and pi */
 RP_API rp_tensor rp_hypot(rp_tensor x, rp_tensor y); /* sqrt(x^2 + y^2) without overflow on the way */
 RP_API rp_tensor rp_bce_logits(rp_tensor logits, rp_tensor target); /* rp_bce_with_logits before its mean */
@@ -162,12 +162,12 @@ RP_API rp_tensor rp_mean(rp_tensor x, const int *axes, int n, bool keep);
 RP_API rp_tensor rp_max(rp_tensor x, const int *axes, int n, bool keep);
 RP_API rp_tensor rp_argmax(rp_tensor x, int axis, bool keep); /* i64; the first maximum */
 RP_API rp_tensor rp_min(rp_tensor x, const int *axes, int n, bool keep);
-RP_API rp_tensor rp_prod(rp_tensor x, const int *axes, int n, bool keep); /* gradients: no element may be 0 */
+RP_API rp_tensor rp_prod(rp_tensor x, const int *axes, int n, bool keep); /* has gradients where elements are 0 */
 RP_API rp_tensor rp_argmin(rp_tensor x, int axis, bool keep);             /* i64; the first minimum */
 /* Running sums along an axis, each the one before it plus an element; reverse: from the end. x's type, of integers too.
  */
 RP_API rp_tensor rp_cumsum(rp_tensor x, int axis, bool reverse);
-RP_API rp_tensor rp_cumprod(rp_tensor x, int axis, bool reverse); /* running products; gradients as prod's */
+RP_API rp_tensor rp_cumprod(rp_tensor x, int axis, bool reverse); /* running products */
 /* Squared deviations from the mean, added, over n - correction: of n elements, 1 for a sample's variance, 0 for all's.
  */
 RP_API rp_tensor rp_var(rp_tensor x, const int *axes, int n, int64_t correction, bool keep);
