@@ -28,6 +28,11 @@ RP_API rp_tensor rp_asinh(rp_tensor x);
 RP_API rp_tensor rp_acosh(rp_tensor x); /* NaN below 1 */
 RP_API rp_tensor rp_atanh(rp_tensor x); /* NaN beyond 1 */
 
+/* The discrete Fourier transform along the last axis, whose length is a power of two: re + i im of f32 or f64 to sums
+ * of x_j e^(-2 pi i j k / n), or with inverse e^(+..) over n. im.graph NULL: 0; of a real x the first n / 2 + 1 say
+ * all. */
+RP_API void rp_fft(rp_tensor re, rp_tensor im, bool inverse, rp_tensor *out_re, rp_tensor *out_im);
+
 /* ---- activations ---- */
 
 RP_API rp_tensor rp_relu6(rp_tensor x);                     /* x between 0 and 6 */
@@ -77,6 +82,7 @@ RP_API rp_tensor rp_cosine_similarity(rp_tensor a, rp_tensor b, int axis, double
 #define rp_asinh(...) RP_SITED(rp_asinh, __VA_ARGS__)
 #define rp_acosh(...) RP_SITED(rp_acosh, __VA_ARGS__)
 #define rp_atanh(...) RP_SITED(rp_atanh, __VA_ARGS__)
+#define rp_fft(...) RP_SITE(rp_fft, __VA_ARGS__)
 #define rp_relu6(...) RP_SITED(rp_relu6, __VA_ARGS__)
 #define rp_hardsigmoid(...) RP_SITED(rp_hardsigmoid, __VA_ARGS__)
 #define rp_hardswish(...) RP_SITED(rp_hardswish, __VA_ARGS__)

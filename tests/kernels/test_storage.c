@@ -358,7 +358,7 @@ static void threefry_in_u32_has_its_known_answers(void **state)
         c0[i] = known[i][2], c1[i] = known[i][3], want[0][i] = known[i][4], want[1][i] = known[i][5];
     }
     for (int i = 0; i < 3; i++) {
-        char name[8];
+        char name[16];
 
         snprintf(name, sizeof name, "k%d", i);
         k[i] = rp_feed(run, name, RP_U32, 1, (size_t[]){3}, key[i]);

@@ -89,7 +89,7 @@ static rp_function *frame_function(rp_graph *graph, const ctc *c)
 /* The places' classes [n, places]: labels behind a row's length are blanks, whatever they are. */
 static rp_tensor classes_of(const ctc *c, rp_tensor labels, rp_tensor label_length)
 {
-    const rp_dtype dtype = rp_tensor_type(labels)->dtype;
+    const rp_dtype dtype = composed_dtype(labels);
     rp_tensor inside = rp_lt(rp_iota(labels.graph, RP_I64, c->labels), label_length), pairs[2], line[2];
 
     labels = rp_where(inside, labels, C(labels, (double)c->options->blank));
@@ -106,7 +106,7 @@ static rp_tensor skips_of(const ctc *c, rp_tensor classes)
     const size_t none = c->places < 2 ? c->places : 2;
     rp_tensor parts[2], other, label;
 
-    parts[0] = filled(classes, rp_tensor_type(classes)->dtype, c->n, none, (double)c->options->blank);
+    parts[0] = filled(classes, composed_dtype(classes), c->n, none, (double)c->options->blank);
     parts[1] = rp_slice(classes, (size_t[]){0, 0}, (size_t[]){c->n, c->places - none});
     other = rp_ne(classes, rp_concat(parts, 2, 1));
     label = rp_ne(classes, C(classes, (double)c->options->blank));
