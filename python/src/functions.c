@@ -144,15 +144,15 @@ static bool place(const row *f, PyObject *const *args, Py_ssize_t n, PyObject *n
 
 static bool read_reduction(PyObject *object, rp_reduction *r)
 {
-    static const char *const names[] = {"none", "sum", "mean"};
-    static const rp_reduction kinds[] = {RP_REDUCE_NONE, RP_REDUCE_SUM, RP_REDUCE_MEAN};
+    static const char *const names[] = {"none", "sum", "mean", "batch"};
+    static const rp_reduction kinds[] = {RP_REDUCE_NONE, RP_REDUCE_SUM, RP_REDUCE_MEAN, RP_REDUCE_BATCH};
 
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
         if (PyUnicode_Check(object) && PyUnicode_CompareWithASCIIString(object, names[i]) == 0) {
             *r = kinds[i];
             return true;
         }
-    PyErr_SetString(PyExc_ValueError, "reduction is 'mean', 'sum' or 'none'");
+    PyErr_SetString(PyExc_ValueError, "reduction is 'mean', 'sum', 'none' or 'batch'");
     return false;
 }
 
