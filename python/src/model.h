@@ -27,6 +27,8 @@ typedef struct model_object {
 /* Inside a function of the model: ready for a layer. False with an exception. */
 bool model_operands(PyObject *self, operands *o, const char *layer);
 PyObject *model_result(PyObject *self, operands *o, rp_tensor out);
+bool optimizer_read(PyObject *dict, rp_nn_optimizer *o);
+bool batches_read(PyObject *dict, rp_nn_batches *b);
 bool init_read(PyObject *object, rp_nn_init *init);
 extern PyMethodDef layer_methods[];
 
