@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs what is missing on Debian 12. Usage: scripts/deps.sh [build|check|peers]; check adds what only the tests
-# need, peers what Reprise is compared with.
+# Installs what is missing on Debian 12. Usage: scripts/deps.sh [build|python|check|peers]; python adds what
+# `pip install .` needs, check what only the tests need, peers what Reprise is compared with.
 set -eu
 
 packages="build-essential cmake ninja-build pkg-config libssl-dev libarchive-dev libjansson-dev libyaml-dev
@@ -13,6 +13,10 @@ if [ "${1:-build}" = check ]; then
         gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross
         gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user-static
         softhsm2 opensc libengine-pkcs11-openssl"
+fi
+
+if [ "${1:-build}" = python ]; then
+    packages="$packages python3 python3-dev python3-venv"
 fi
 
 if [ "${1:-build}" = peers ]; then

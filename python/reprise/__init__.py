@@ -4,7 +4,7 @@ from .core import *
 from .core import __all__ as __all__
 from .gradient import grad, value_and_grad, vjp
 from .recording import record
-from . import nn, ops
+from . import functions, nn, ops
 
 __version__ = "0.1.0"
-__all__ = [*__all__, "grad", "value_and_grad", "vjp", "record", "nn", "ops"]
+__all__ = [*__all__, "grad", "value_and_grad", "vjp", "record", "functions", "nn", "ops"]

@@ -29,7 +29,7 @@ trap 'rm -rf "$work"' EXIT
     -C "cmake.define.RP_PYTHON_LIBRARY=$build/libreprise.a" -C "build-dir=$build/python-wheel" >"$work/log" 2>&1 ||
     { cat "$work/log"; fail "pip install"; }
 cd "$work"
-export PYTHONDONTWRITEBYTECODE=1 REPRISE_COMMAND=$reprise REPRISE_SOURCE=$source
+export PYTHONDONTWRITEBYTECODE=1 REPRISE_COMMAND=$reprise REPRISE_SOURCE=$source MYPY_CACHE_DIR=$build/python-mypy
 for test in "$source"/python/tests/test_*.py; do
     timeout 120 "$venv/bin/python" -X faulthandler "$test" >log 2>&1 || { cat log; fail "$(basename "$test")"; }
     tail -n 3 log | head -n 1

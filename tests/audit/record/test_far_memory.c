@@ -576,8 +576,10 @@ static void record_compiled(const char *name, const char *device)
     rp_recorder_free(recorder);
     OK(rp_compiled_write(compiled, "rows", wrong, sizeof wrong, &err));
     assert_int_equal(rp_compiled_step(compiled, &err), RP_EDATA);
-    assert_string_equal(err.text,
-                        "instruction 0, gather: index -2 at position 1 is out of range, expected 0 to 11 (step 3)");
+    assert_ptr_equal(
+        strstr(err.text, "instruction 0, gather: index -2 at position 1 is out of range, expected 0 to 11 ("),
+        err.text);
+    assert_non_null(strstr(err.text, "test_far_memory.c:547) (step 3)"));
     rp_compiled_free(compiled);
     rp_program_free(program);
     rp_run_free(run);

@@ -345,9 +345,9 @@ static void what_is_written_out_fails_as_its_frames(void **state)
     static const struct {
         int64_t at;
         const char *said;
-    } cases[] = {{-9, "instruction 3, gather: index -9 at position 0 is out of range, expected 0 to 3"},
-                 {3, "instruction 3, gather: index 4 at position 0 is out of range, expected 0 to 3"},
-                 {2, "instruction 3, gather: index 11 at position 0 is out of range, expected 0 to 3"}};
+    } cases[] = {{-9, "instruction 3, gather: index -9 at position 0 is out of range, expected 0 to 3 ("},
+                 {3, "instruction 3, gather: index 4 at position 0 is out of range, expected 0 to 3 ("},
+                 {2, "instruction 3, gather: index 11 at position 0 is out of range, expected 0 to 3 ("}};
     rp_device *device;
     rp_program *p = taking_program();
     float x[24] = {1, 2, 3}, held[8] = {1, -0.0f, 3};
@@ -365,7 +365,8 @@ static void what_is_written_out_fails_as_its_frames(void **state)
         memcpy(rp_plan_feed(plan, 0), &cases[i / 2].at, sizeof(int64_t));
         memcpy(rp_plan_feed(plan, 1), x, sizeof x);
         assert_int_equal(rp_plan_run(plan, &err), RP_EDATA);
-        assert_string_equal(err.text, cases[i / 2].said);
+        assert_ptr_equal(strstr(err.text, cases[i / 2].said), err.text);
+        assert_non_null(strstr(err.text, "test_regions.c:298)")); /* the line that wrote it */
         rp_plan_free(plan);
     }
     rp_program_free(p);

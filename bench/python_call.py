@@ -1,0 +1,23 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What an eager call costs from Python over C: a + b and ops.add(a, b) of two small tensors, the least of five turns less
+that of an empty call. Usage, with the package installed: bench/python_call.py build/release/bench/python_call"""
+import subprocess
+import sys
+import timeit
+
+import reprise as rp
+
+CALLS = 100000
+
+
+def cost(call):
+    return min(timeit.repeat(call, number=CALLS, repeat=5)) / CALLS * 1e9
+
+
+a, b, add = rp.Tensor([1.0, 2.0, 3.0, 4.0]), rp.Tensor([1.0, 2.0, 3.0, 4.0]), rp.ops.add
+empty = cost(lambda: None)
+c = float(subprocess.run([sys.argv[1]], capture_output=True, check=True, text=True).stdout)
+for name, call in (("a + b", lambda: a + b), ("ops.add(a, b)", lambda: add(a, b))):
+    ns = cost(call) - empty
+    print(f"{name}: {ns:.0f} ns, C {c:.0f} ns, over C {ns - c:.0f} ns")

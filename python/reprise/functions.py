@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is written in several operations: activations, bounds, reductions over axes, losses, joining."""
+from . import _core
+
+_made = _core.functions()
+globals().update(_made)
+__all__ = sorted(_made)
