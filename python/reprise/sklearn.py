@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin  # type: ignore
+from sklearn.utils import check_random_state  # type: ignore
+from sklearn.utils.multiclass import check_classification_targets  # type: ignore
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data  # type: ignore
 
 Array = Any
 Job = Callable[[dict[str, Any]], dict[str, Any]]
@@ -408,4 +408,5 @@ class MLPClassifier(ClassifierMixin, Network):  # type: ignore[misc]
         return shares(found[:, 0] if found.shape[1] == 1 else found)
 
     def predict(self, X: Any) -> Array:
-        return self.classes_[self.predict_proba(X).argmax(1)]
+        found = self.predict_proba(X)
+        return self.classes_[found.argmax(1)]

@@ -3,10 +3,12 @@
 import importlib.util
 import os
 import pickle
+import re
 import sys
 import tempfile
 import unittest
 import warnings
+from pathlib import Path
 
 import numpy as np
 
@@ -65,13 +67,25 @@ class Fits(unittest.TestCase):
     def test_a_fit_is_an_archive_that_the_command_replays(self):
         x, y = make_classification(60, 5, random_state=1)
         with tempfile.TemporaryDirectory() as folder:
-            for estimator in (Ridge(), LogisticRegression(), MLPClassifier(max_iter=3, random_state=0)):
+            for estimator in (Ridge(), LogisticRegression(), MLPClassifier(max_iter=2, random_state=0)):
                 path = os.path.join(folder, type(estimator).__name__)
                 estimator.set_params(archive=path).fit(x, y)
                 plain = type(estimator)(**dict(estimator.get_params(), archive=None)).fit(x, y)
                 name = "coefs_" if hasattr(plain, "coefs_") else "coef_"
                 self.assertEqual(pickle.dumps(getattr(plain, name)), pickle.dumps(getattr(estimator, name)))
-                self.assertTrue(calls.replay(path, threads=1, isa="ref").identical)
+                self.assertTrue(calls.replay(path, threads=1).identical)
+
+    def test_the_blocks_of_the_documentation_do_what_they_say(self):
+        text = (Path(__file__).resolve().parents[2] / "docs" / "python-sklearn.md").read_text()
+        names, before = {}, os.getcwd()
+        self.addCleanup(os.chdir, before)
+        with tempfile.TemporaryDirectory() as folder:
+            os.chdir(folder)
+            for block in re.findall(r"^```python\n(.*?)^```", text, re.S | re.M):
+                exec(compile(block, "python-sklearn.md", "exec"), names)
+                for line, said in re.findall(r"^(.*?)\s+# -> (.*)$", block, re.M):
+                    self.assertEqual(repr(eval(line, names)), said, line)
+            os.chdir(before)
 
 
 if __name__ == "__main__":
