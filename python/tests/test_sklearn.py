@@ -67,7 +67,7 @@ class Fits(unittest.TestCase):
     def test_a_fit_is_an_archive_that_the_command_replays(self):
         x, y = make_classification(60, 5, random_state=1)
         with tempfile.TemporaryDirectory() as folder:
-            for estimator in (Ridge(), LogisticRegression(), MLPClassifier(max_iter=2, random_state=0)):
+            for estimator in (Ridge(), LogisticRegression(max_iter=3), MLPClassifier(max_iter=2, random_state=0)):
                 path = os.path.join(folder, type(estimator).__name__)
                 estimator.set_params(archive=path).fit(x, y)
                 plain = type(estimator)(**dict(estimator.get_params(), archive=None)).fit(x, y)
