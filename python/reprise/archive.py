@@ -7,6 +7,8 @@ manifest's SHA-256 before it is used. Whether to believe the manifest, `Archive.
 from __future__ import annotations
 
 import hashlib
+import importlib
+import importlib.util
 import json
 import mmap
 import os
@@ -19,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from .program_text import Program
-from .report import escaped, rows_html, table_html
+from .report_html import escaped, rows_html, table_html
 from .tables import read_csv
 
 BLOCK = 512
@@ -232,11 +234,9 @@ class Archive(os.PathLike[str]):
     def table(self, name: str = "data/raw.csv") -> Any:
         """A member of CSV as a pandas DataFrame, or, where pandas is not installed, a dict of NumPy arrays."""
         columns = self.columns(name)
-        try:
-            import pandas
-        except ImportError:
+        if importlib.util.find_spec("pandas") is None:
             return columns
-        return pandas.DataFrame(columns)
+        return importlib.import_module("pandas").DataFrame(columns)
 
     def columns(self, name: str = "data/raw.csv") -> dict[str, np.ndarray[Any, Any]]:
         """A member of CSV as a dict of columns."""

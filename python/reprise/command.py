@@ -71,7 +71,7 @@ class Result:
     DOCUMENT: ClassVar[str] = ""
 
     def _repr_html_(self) -> str:
-        from .report import rows_html
+        from .report_html import rows_html
         return rows_html(f"reprise {self.DOCUMENT}", [(f.name, getattr(self, f.name)) for f in fields(self)
                                                       if f.name not in ("json", "exit")])
 

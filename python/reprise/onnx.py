@@ -176,7 +176,7 @@ class Importer:
         """A weight is a state, so that it can be trained; small integers and what decides shapes is known."""
         array = self.array(proto)
         if array.dtype.kind == "f" and array.ndim and array.size > 1:
-            return Value(type_of(array), array.shape, self.g.input("state", proto.name, array), known=None)
+            return Value(type_of(array), array.shape, weight=(proto.name, array))
         return self.g.constant(array)
 
     def array(self, proto: Any) -> Any:

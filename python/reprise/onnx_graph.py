@@ -65,6 +65,7 @@ class Value:
     tensor: Any = None
     known: Array = None
     of: frozenset[str] = frozenset()
+    weight: tuple[str, Array] | None = None  # a state's name in the model and first value; its tensor comes with its use
 
     @property
     def rank(self) -> int:
@@ -116,6 +117,7 @@ class Graph:
         self.builder = builder
         self.inputs: dict[str, tuple[str, Array]] = {}  # of the program: kind and first value
         self.states: dict[str, Any] = {}
+        self.weights: dict[str, Any] = {}  # by the model's names
         self.operator, self.taken, self.appended = "", set[str](), 0
 
     # ---- appending ----
@@ -155,6 +157,11 @@ class Graph:
         """The tensor of a value; one that is known becomes a constant, or data of the program."""
         if v.tensor is not None:
             return v.tensor
+        if v.weight is not None:
+            name, array = v.weight
+            if name not in self.weights:
+                self.weights[name] = self.input("state", name, array)
+            return self.weights[name]
         array = carried(v.known)
         exact = array.size and (array.dtype.kind == "f" or abs(int(array.flat[0])) < 1 << 53)
         if exact and (array == array.flat[0]).all() and not (array.dtype.kind == "f" and array.flat[0] == 0 and
@@ -164,11 +171,13 @@ class Graph:
 
     def known(self, v: Value) -> Array:
         """The elements of a value that must be known when the program is made."""
-        if v.known is None:
-            if v.of:
-                raise NeedsConstant(v.of, self.operator)
-            raise Unsupported("a shape that the weights decide", self.operator)
-        return v.known
+        if v.known is not None:
+            return v.known
+        if v.weight is not None:  # that decides a shape is what a constant does
+            return v.weight[1]
+        if v.of:
+            raise NeedsConstant(v.of, self.operator)
+        raise Unsupported("a shape that is computed from weights", self.operator)
 
     def integers(self, v: Value) -> list[int]:
         return [int(n) for n in np.asarray(self.known(v)).reshape(-1)]

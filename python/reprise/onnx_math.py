@@ -238,6 +238,21 @@ def cast(n: Node) -> Value:
     return n.g.convert(n.value(0), ONNX[name], bool(n.get("saturate", 1)))
 
 
+WIDTHS = {"bool": 8, "i8": 8, "u8": 8, "i16": 16, "u16": 16, "i32": 32, "u32": 32, "i64": 64, "u64": 64}
+
+
+@handles("BitCast")
+def bit_cast(n: Node) -> Value:
+    """Integers of one width: the bits of a number are those of another one, which wraps."""
+    from .onnx_graph import ONNX
+    g, v, to = n.g, n.value(0), ONNX.get(str(n.get("to_name")), "")
+    if v.dtype not in WIDTHS or WIDTHS.get(to) != WIDTHS[v.dtype] or to == "bool":
+        raise n.refuse(f"the bits of {v.dtype} as {n.get('to_name')}")
+    if {v.dtype, to} == {"i64", "u64"}:
+        return g.made(n.tensor(0), to, v)
+    return g.convert(v, to) if v.dtype != "bool" else g.made(g.cast(n.tensor(0), CARRIERS[to]), to, v)
+
+
 # ---- reductions ----
 
 def axes_of(n: Node, rank: int) -> list[int]:

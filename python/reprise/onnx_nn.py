@@ -39,7 +39,7 @@ class Window:
 
     def __init__(self, n: Node, lengths: Sequence[int], kernel: Sequence[int]) -> None:
         axes = len(lengths)
-        if axes not in (1, 2, 3) or axes == 3 and not n.kind.endswith("Pool"):
+        if axes not in (1, 2, 3) or axes == 3 and not n.kind.endswith("Pool") and n.kind != "Conv":
             raise n.refuse(f"{axes} axes of space")
         self.kernel = list(map(int, kernel))
         self.stride = list(map(int, n.get("strides", [1] * axes)))
@@ -104,10 +104,32 @@ def convolve(g: Graph, x: Any, weight: Any, window: Window, groups: int) -> Any:
     return g.op("conv2d", as_image(g, x), g.transpose(w, [1, 2, 3, 0]), groups=groups, **window.place())
 
 
+def convolve_volume(g: Graph, x: Any, weight: Any, window: Window, groups: int) -> Any:
+    """[n, c, d, h, w] -> [n, k, od, oh, ow]: a convolution of images for each tap of the depth, their results added."""
+    x = channels_last(g, x)
+    before, after = window.before[0], window.after[0]
+    x = g.op("pad", x, before=[0, before, 0, 0, 0], after=[0, after, 0, 0, 0]) if before or after else x
+    count = (x.shape[1] - window.span[0]) // window.stride[0] + 1
+    image, total = window.part(slice(1, 3), False), None
+    for tap in range(window.kernel[0]):
+        begin = [0, tap * window.dilation[0], 0, 0, 0]
+        part = g.op("slice_step", x, begin=begin, size=[x.shape[0], count, *x.shape[2:]], step=[1, window.stride[0], 1, 1, 1])
+        w = cut(g, weight, 2, tap, 1)
+        w = g.transpose(g.reshape(w, [*w.shape[:2], *w.shape[3:]]), [2, 3, 1, 0])
+        y = g.op("conv2d", g.reshape(part, [x.shape[0] * count, *x.shape[2:]]), w, groups=groups, **image.place())
+        total = y if total is None else g.op("add", total, y)
+    assert total is not None
+    return channels_first(g, g.reshape(total, [x.shape[0], count, *total.shape[1:]]))
+
+
 @handles("Conv")
 def conv(n: Node) -> Value:
     g, v, w = n.g, n.value(0), n.value(1)
     window = Window(n, v.shape[2:], w.shape[2:])
+    if v.rank == 5:
+        y = convolve_volume(g, n.tensor(0), n.tensor(1), window, int(n.get("group", 1)))
+        y = g.op("add", y, g.reshape(n.tensor(2), [w.shape[0], 1, 1, 1])) if n.has(2) else y
+        return g.result(y, v.dtype, *[x for x in n.inputs if x is not None])
     y = convolve(g, n.tensor(0), n.tensor(1), window, int(n.get("group", 1)))
     y = g.op("add", y, n.tensor(2)) if n.has(2) else y
     return g.result(from_image(g, y, v.rank), v.dtype, *[x for x in n.inputs if x is not None])

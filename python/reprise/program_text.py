@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .report import table_html
+from .report_html import table_html
 
 MOST_DRAWN = 600
 

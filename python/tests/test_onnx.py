@@ -80,6 +80,20 @@ class Models(unittest.TestCase):
         self.assertEqual(found.inputs["x"], ("x", "f32", (2, 3, 8, 8)))
         self.assertEqual(found.program.text, importer.load(picture(), shapes={"batch": 2}).program.text)
 
+    def test_weights_that_decide_a_shape_are_known_and_volumes_are_convolved(self):
+        rng = np.random.default_rng(6)
+        w = rng.normal(size=(4, 1, 2, 3, 3)).astype(np.float32)
+        nodes = [helper.make_node("Conv", ["x", "w"], ["a"], group=2, strides=[2, 1, 1], pads=[1, 1, 1, 0, 1, 1]),
+                 helper.make_node("Squeeze", ["a", "axes"], ["b"]),
+                 helper.make_node("Resize", ["b", "", "scales"], ["y"], mode="linear")]
+        proto = model(nodes, {"x": (TensorProto.FLOAT, [1, 2, 3, 4, 4])}, {"y": (TensorProto.FLOAT, list("abcd"))},
+                      [("w", w), ("axes", np.array([0])), ("scales", np.float32([1, 1, 2, 2]))])
+        x = rng.normal(size=(1, 2, 3, 4, 4)).astype(np.float32)
+        found = importer.load(proto)
+        wanted = ReferenceEvaluator(proto).run(None, {"x": x})[0]
+        np.testing.assert_allclose(found.compile()(x=x)["y"], wanted, rtol=1e-4, atol=1e-5)
+        self.assertEqual(list(found.weights), ["w"])
+
     def test_the_command_line_writes_program_and_weights(self):
         with tempfile.TemporaryDirectory() as folder:
             source, out = os.path.join(folder, "m.onnx"), [os.path.join(folder, n) for n in ("p.json", "w.safetensors")]
