@@ -72,7 +72,7 @@ static void gather_block(const taking *t, size_t outer, size_t begin, size_t end
             if (stream && bytes % STREAM_LINE == 0)
                 stream_copy(to, from, bytes);
             else
-                memcpy(to, from, bytes);
+                stream_move(to, from, bytes);
         }
 }
 
