@@ -53,8 +53,9 @@ static bool spread(rp_chain_plan *plan, const rp_chain *chain, size_t v)
     if (plan->n_spreads == RP_CHAIN_SPREADS)
         return false;
     rp_spread_begin(s, &chain->view[v]);
-    if (s->period == 0 && s->bytes[s->rank - 1] == (ptrdiff_t)size && s->shape[s->rank - 1] >= LONG_RUN)
-        return false;
+    if (s->shape[s->rank - 1] >= LONG_RUN && ((s->period == 0 && s->bytes[s->rank - 1] == (ptrdiff_t)size) ||
+                                              (s->bytes[s->rank - 1] == 0 && size > sizeof(float))))
+        return false; /* one element all along is a constant of its loop, but in registers, which hold binary32 */
     plan->spread_of[v] = (signed char)plan->n_spreads++;
     plan->spread_size = size > plan->spread_size ? size : plan->spread_size;
     return true;

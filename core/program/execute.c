@@ -41,8 +41,7 @@ void rp_bind_copy(const rp_view *in, rp_view *out)
 }
 
 /* Kernels cannot fail: the device looks at the indices before. */
-static rp_status check_indices(rp_device *device, const rp_op *op, const rp_kernel_args *args, size_t where,
-                               rp_error *err)
+rp_status rp_execute_check(rp_device *device, const rp_op *op, const rp_kernel_args *args, size_t where, rp_error *err)
 {
     rp_index_check check = {.index = args->in[op->indices.operand], .where = where};
     rp_type type[3] = {{0}};
@@ -72,7 +71,7 @@ rp_status rp_execute(rp_device *device, const rp_op *op, const rp_kernel_args *a
     if (!rp_device_has(device, op->kernel, dtype)) /* of what nobody could look at before: an eager step's */
         return rp_fail(err, RP_EUNSUPPORTED, "device %s has no kernel for %s %s: choose another device, such as cpu",
                        rp_device_kind(device), op->name, rp_dtype_name(dtype));
-    status = op->flags & RP_OP_INDEXED ? check_indices(device, op, args, where, err) : RP_OK;
+    status = op->flags & RP_OP_INDEXED ? rp_execute_check(device, op, args, where, err) : RP_OK;
 
     return status == RP_OK ? rp_device_launch(device, op->kernel, args, NULL, err) : status;
 }

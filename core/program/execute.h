@@ -14,6 +14,8 @@ void rp_bind_copy(const rp_view *in, rp_view *out);
 /* The type by which kernels of an operation are told apart: that of the first operand, unless it is an index, a random
  * state or a choice. Without operands in is NULL. */
 rp_dtype rp_kernel_dtype(const rp_dtype *in, rp_dtype out);
+/* A look at the indices of an RP_OP_INDEXED operation's bound views. */
+rp_status rp_execute_check(rp_device *device, const rp_op *op, const rp_kernel_args *args, size_t where, rp_error *err);
 /* Launches the kernel on bound views, after a look at its indices. where: the instruction's number in its program.
  * Errors: RP_EUNSUPPORTED where the device has no such kernel. */
 rp_status rp_execute(rp_device *device, const rp_op *op, const rp_kernel_args *args, size_t where, rp_error *err);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "core/program/gathered.h"
 #include "core/program/graph.h"
 #include "determinism/fpenv.h"
 
@@ -173,10 +174,52 @@ static rp_status execute_now(rp_graph *graph, const rp_instr *instr)
     return status;
 }
 
-rp_status rp_graph_execute(rp_graph *graph, const rp_instr *instr)
+/* The gather that the instruction reduces, where it has waited for that; NULL: none. */
+static const rp_instr *gathered_for(const rp_graph *graph, const rp_instr *instr)
 {
+    const rp_program *p = graph->program;
+    const uint32_t maker = instr->n_in == 1 ? p->maker[instr->in[0]] : RP_NO_INSTR;
+
+    if (graph->calls == 0 || maker == RP_NO_INSTR || maker < graph->call_first ||
+        !rp_graph_is_late(graph, instr->in[0]))
+        return NULL;
+    return rp_gathered_fits(p, &p->instr[maker], instr) ? &p->instr[maker] : NULL;
+}
+
+static rp_status execute_gathered(rp_graph *graph, const rp_instr *gather, const rp_instr *instr)
+{
+    const rp_type *type = &graph->program->value[gather->out[0]];
+    rp_view in[2], none = {0};
+    rp_cached *piece = NULL;
     rp_status status = RP_OK;
 
+    for (size_t i = 0; i < 2 && status == RP_OK; i++)
+        if (rp_graph_is_late(graph, gather->in[i]))
+            status = rp_graph_make(graph, gather->in[i]);
+    for (size_t i = 0; i < 2; i++)
+        in[i] = graph->view[gather->in[i]];
+    if (status == RP_OK)
+        status = rp_execute_check(graph->device, gather->op, &(rp_kernel_args){in, 2, &none, 1, gather->attr},
+                                  (size_t)(gather - graph->program->instr), &graph->error);
+    if (status == RP_OK)
+        status = rp_graph_allocate(graph, instr->out[0]);
+    if (status == RP_OK)
+        status = rp_device_cache_take(graph->cache, &piece, rp_gathered_bytes(type), &graph->error);
+    if (status != RP_OK)
+        return status;
+    status = rp_gathered_launch(graph->device, gather, instr, type, in, &graph->view[instr->out[0]], piece->memory,
+                                &graph->error);
+    rp_device_cache_give(graph->cache, piece);
+    return status;
+}
+
+rp_status rp_graph_execute(rp_graph *graph, const rp_instr *instr)
+{
+    const rp_instr *gather = gathered_for(graph, instr);
+    rp_status status = RP_OK;
+
+    if (gather)
+        return execute_gathered(graph, gather, instr);
     for (size_t i = 0; i < instr->n_in && status == RP_OK; i++)
         if (rp_graph_is_late(graph, instr->in[i]))
             status = rp_graph_make(graph, instr->in[i]);

@@ -77,7 +77,8 @@ rp_tensor rp_graph_call_ends(rp_graph *graph, rp_tensor y)
 
 bool rp_graph_may_wait(const rp_graph *graph, const rp_instr *instr)
 {
-    return graph->calls > 0 && !instr->region && instr->op->flags & RP_OP_ELEMENTWISE && instr->n_out == 1 &&
+    return graph->calls > 0 && !instr->region &&
+           (instr->op->flags & RP_OP_ELEMENTWISE || instr->op == rp_op_get(RP_OP_gather)) && instr->n_out == 1 &&
            rp_type_count(&graph->program->value[instr->out[0]]) > RP_CHAIN_BLOCK;
 }
 
@@ -105,7 +106,8 @@ static bool joins(const members *m, const rp_instr *instr)
 {
     const rp_program *p = m->graph->program;
 
-    return rp_graph_may_wait(m->graph, instr) && rp_graph_is_late(m->graph, instr->out[0]) &&
+    return instr->op->flags & RP_OP_ELEMENTWISE && rp_graph_may_wait(m->graph, instr) &&
+           rp_graph_is_late(m->graph, instr->out[0]) &&
            same_shape(&p->value[instr->out[0]], &p->value[instr_at(m, 0)->out[0]]) &&
            last_reader(m, m->n, instr->out[0]) != NONE;
 }
@@ -241,6 +243,7 @@ rp_status rp_graph_make_together(rp_graph *graph, uint32_t value, bool *made)
 
     *made = false;
     if (p->maker[value] == RP_NO_INSTR || p->maker[value] < graph->call_first ||
+        !(p->instr[p->maker[value]].op->flags & RP_OP_ELEMENTWISE) ||
         !rp_graph_may_wait(graph, &p->instr[p->maker[value]]) || !find_members(&m, value) || m.n < 2 ||
         !has_kernels(&m))
         return RP_OK;

@@ -141,6 +141,7 @@ static rp_status run_passes(rp_plan *plan, void *const *input_memory, rp_error *
         status = rp_plan_fuse(plan, err);
     if (status != RP_OK)
         return status;
+    rp_plan_gathered(plan);
     rp_plan_lifetimes(plan, input_memory);
     return rp_plan_place(plan, err);
 }

@@ -99,6 +99,16 @@ static rp_status bind_region(rp_plan *plan, const rp_instr *instr, call *c, rp_v
     return status == RP_OK ? rp_plan_follow(plan, &c->region->scratch, at, err) : status;
 }
 
+/* The call of an instruction that has been bound. */
+static const call *call_of(const rp_plan *plan, uint32_t instr)
+{
+    size_t i = plan->n_calls;
+
+    while (plan->call[--i].chain || plan->call[i].instr != plan->numbered + instr)
+        ;
+    return &plan->call[i];
+}
+
 static rp_status bind_call(rp_plan *plan, const rp_instr *instr, call *c, rp_view **next, rp_error *err)
 {
     rp_status status = RP_OK;
@@ -123,6 +133,9 @@ static rp_status bind_call(rp_plan *plan, const rp_instr *instr, call *c, rp_vie
     if (instr->op->alias) {
         rp_bind_copy(&c->in[0], &c->out[0]);
     } else {
+        c->looks = plan->mark[instr - plan->program->instr] & MARK_GATHERED;
+        if (plan->mark[instr - plan->program->instr] & MARK_GATHERS)
+            c->gather = call_of(plan, plan->program->maker[instr->in[0]]);
         c->op = instr->op;
         c->attr = instr->attr;
         rp_bind_operands(instr->op, c->in, c->n_in, &c->out[0]);

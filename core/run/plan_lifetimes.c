@@ -3,6 +3,7 @@
  * never stored. */
 #include <string.h>
 
+#include "core/program/gathered.h"
 #include "core/run/plan_private.h"
 
 static void begin(rp_plan *plan, void *const *input_memory)
@@ -53,6 +54,13 @@ static void make_in_place(rp_plan *plan, size_t o)
     }
 }
 
+/* What another instruction gathers is read at position k. */
+static void read_late(rp_plan *plan, size_t k, const rp_instr *gather)
+{
+    for (size_t i = 0; i < gather->n_in; i++)
+        plan->block[plan->root[gather->in[i]]].last = (uint32_t)k;
+}
+
 static void read_and_made(rp_plan *plan)
 {
     const rp_program *p = plan->program;
@@ -71,6 +79,10 @@ static void read_and_made(rp_plan *plan)
             plan->block[plan->root[instr->in[i]]].last = (uint32_t)k;
         if (instr->region)
             hold_region(plan, k, region++);
+        if (plan->mark[plan->order.instr[k]] & MARK_GATHERED)
+            plan->block[instr->out[0]].bytes = rp_gathered_bytes(&p->value[instr->out[0]]);
+        if (plan->mark[plan->order.instr[k]] & MARK_GATHERS)
+            read_late(plan, k, &p->instr[p->maker[instr->in[0]]]);
     }
     for (size_t o = 0; o < p->n_outputs; o++) {
         block *b = &plan->block[plan->root[p->output[o].value]];

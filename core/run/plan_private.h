@@ -29,7 +29,9 @@ typedef struct call {
     size_t instr; /* the operation's place in the program, behind those of the bodies planned before it */
     rp_view *in, *out;
     size_t n_in, n_out;
-    region_call *region; /* owned; functions are executed; NULL: none */
+    bool looks;                /* at its indices, and no more */
+    const struct call *gather; /* whose rows it makes too; NULL: none */
+    region_call *region;       /* owned; functions are executed; NULL: none */
 } call;
 
 /* A call that writes to a state, of the program's inputs. */
@@ -149,7 +151,7 @@ enum { BASE_ARENA, BASE_PARAMETERS };
 
 enum { VALUE_MADE = 255 };
 /* Taken before its turn in the program; it ends the life of a gradient, say, so a chain should not wait for more. */
-enum { MARK_EARLY = 1, MARK_UPDATE = 2 };
+enum { MARK_EARLY = 1, MARK_UPDATE = 2, MARK_GATHERED = 4, MARK_GATHERS = 8 }; /* rows for one reduction, and that */
 
 /* Before all others: outputs that are inputs or views become copies, where something could spoil them. Errors:
  * RP_EFORMAT (rp_program_check_states), RP_ENOMEM. */
@@ -175,6 +177,8 @@ rp_status rp_plan_dead(rp_plan *plan, rp_error *err);
 rp_status rp_plan_order(rp_plan *plan, rp_error *err);
 /* Gathers chains, which changes the order. Errors: RP_ENOMEM. */
 rp_status rp_plan_fuse(rp_plan *plan, rp_error *err);
+/* Finds what is gathered for one reduction. */
+void rp_plan_gathered(rp_plan *plan);
 /* From when to when each value is needed, which are made in a state's memory, which only in a chain's scratch. */
 void rp_plan_lifetimes(rp_plan *plan, void *const *input_memory);
 /* Gives the others their places. Errors: RP_ENOMEM. */

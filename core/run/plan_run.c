@@ -2,6 +2,7 @@
  * Executing a plan: its calls in order, frames of its regions through the plans of their functions. Nothing waits for
  * the device but the reading of a selector or predicate, and the end. */
 #include "core/program/regions/region_run.h"
+#include "core/program/gathered.h"
 #include "core/run/plan_private.h"
 #include "determinism/fpenv.h"
 
@@ -96,12 +97,30 @@ static rp_status run_region(region_call *c, const call *with, rp_error *err)
 
 /* ---- calls ---- */
 
+static const rp_instr *instr_of(const rp_plan *plan, const call *c)
+{
+    return &plan->program->instr[c->instr - plan->numbered];
+}
+
+static rp_status launch_gathered(const rp_plan *plan, const call *c, rp_error *err)
+{
+    const rp_instr *gather = instr_of(plan, c->gather);
+
+    return rp_gathered_launch(plan->device, gather, instr_of(plan, c), &plan->program->value[gather->out[0]],
+                              c->gather->in, c->out, c->in[0].data, err);
+}
+
 static rp_status launch(const rp_plan *plan, const call *c, rp_error *err)
 {
     if (c->region)
         return run_region(c->region, c, err);
     if (c->chain)
         return rp_device_launch_chain(plan->device, c->chain, NULL, err);
+    if (c->gather)
+        return launch_gathered(plan, c, err);
+    if (c->looks)
+        return rp_execute_check(plan->device, c->op, &(rp_kernel_args){c->in, c->n_in, c->out, c->n_out, c->attr},
+                                c->instr, err);
     if (!c->op)
         return rp_execute_copy(plan->device, &c->in[0], &c->out[0], err);
     return rp_execute(plan->device, c->op, &(rp_kernel_args){c->in, c->n_in, c->out, c->n_out, c->attr}, c->instr, err);

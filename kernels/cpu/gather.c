@@ -54,6 +54,36 @@ static size_t fetch_distance(size_t bytes)
     return rows < FETCH_MOST ? rows : FETCH_MOST;
 }
 
+/* Rows of one element: so many independent loads that nothing has to be asked for ahead. */
+#define GATHER_ONES(T, INDEX) \
+    static void gather_##T##_by_##INDEX(T *to, ptrdiff_t ts, const T *table, ptrdiff_t row, const INDEX *at, \
+                                        ptrdiff_t step, size_t n) \
+    { \
+        for (ptrdiff_t i = 0; i < (ptrdiff_t)n; i++) \
+            to[i * ts] = table[at[i * step] * row]; \
+    }
+
+GATHER_ONES(uint32_t, int32_t)
+GATHER_ONES(uint32_t, int64_t)
+GATHER_ONES(uint64_t, int32_t)
+GATHER_ONES(uint64_t, int64_t)
+
+static bool gather_ones(const taking *t, const rp_walk *walk, const char *table, size_t size)
+{
+    const bool narrow = t->index->dtype == RP_I32;
+    const ptrdiff_t ts = walk->step[0], step = walk->step[1], row = t->axis_stride;
+
+    if (t->inner != 1 || (size != 4 && size != 8))
+        return false;
+    if (size == 4)
+        narrow ? gather_uint32_t_by_int32_t(walk->at[0], ts, (const void *)table, row, walk->at[1], step, walk->run)
+               : gather_uint32_t_by_int64_t(walk->at[0], ts, (const void *)table, row, walk->at[1], step, walk->run);
+    else
+        narrow ? gather_uint64_t_by_int32_t(walk->at[0], ts, (const void *)table, row, walk->at[1], step, walk->run)
+               : gather_uint64_t_by_int64_t(walk->at[0], ts, (const void *)table, row, walk->at[1], step, walk->run);
+    return true;
+}
+
 static void gather_block(const taking *t, size_t outer, size_t begin, size_t end, size_t size, bool stream)
 {
     const char *table = address(&t->table_outer, outer);
@@ -62,7 +92,9 @@ static void gather_block(const taking *t, size_t outer, size_t begin, size_t end
     rp_walk walk;
 
     walk_index(&walk, t, outer, begin, end);
-    while (rp_walk_next(&walk))
+    while (rp_walk_next(&walk)) {
+        if (gather_ones(t, &walk, table, size))
+            continue;
         for (size_t i = 0; i < walk.run; i++) {
             const char *from = table + index_at(t->index, &walk, i) * row;
             char *to = (char *)walk.at[0] + (ptrdiff_t)i * walk.step[0] * (ptrdiff_t)size;
@@ -72,8 +104,9 @@ static void gather_block(const taking *t, size_t outer, size_t begin, size_t end
             if (stream && bytes % STREAM_LINE == 0)
                 stream_copy(to, from, bytes);
             else
-                memcpy(to, from, bytes);
+                stream_move(to, from, bytes);
         }
+    }
 }
 
 static void gather_run(const rp_kernel_args *args, size_t begin, size_t end)

@@ -8,39 +8,12 @@
 extern const rp_kernel rp_kernel_copy_ref, rp_kernel_concat_ref, rp_kernel_pad_ref, rp_kernel_fill_ref,
     rp_kernel_iota_ref, rp_kernel_one_hot_ref;
 
-/* Runs of these bytes are short for the C library's memcpy, which may have the processor copy them by its microcode, at
- * half the speed of stores that are aligned. */
-enum { SHORT_LEAST = 256, SHORT_MOST = 1 << 16 };
-
-#if defined(__SSE2__)
-typedef char line __attribute__((vector_size(STREAM_WIDTH), may_alias));
-typedef line line_at_any __attribute__((aligned(1)));
-
-static void move_short(char *to, const char *from, size_t bytes)
-{
-    const size_t head = STREAM_WIDTH - (uintptr_t)to % STREAM_WIDTH;
-    size_t i = head;
-
-    *(line_at_any *)to = *(const line_at_any *)from;
-    for (; i + 4 * STREAM_WIDTH <= bytes; i += 4 * STREAM_WIDTH)
-        RP_UNROLL for (size_t k = 0; k < 4; k++) * (line *)(to + i + k * STREAM_WIDTH) =
-            *(const line_at_any *)(from + i + k * STREAM_WIDTH);
-    for (; i + STREAM_WIDTH <= bytes; i += STREAM_WIDTH)
-        *(line *)(to + i) = *(const line_at_any *)(from + i);
-    *(line_at_any *)(to + bytes - STREAM_WIDTH) = *(const line_at_any *)(from + bytes - STREAM_WIDTH);
-}
-#else
-#define move_short memcpy
-#endif
-
 static void move_bytes(void *to, const void *from, size_t bytes, bool stream)
 {
     if (stream)
         stream_copy(to, from, bytes);
-    else if (bytes >= SHORT_LEAST && bytes < SHORT_MOST)
-        move_short(to, from, bytes);
-    else if (bytes > 0)
-        memcpy(to, from, bytes);
+    else
+        stream_move(to, from, bytes);
 }
 
 /* Repeats a block of STREAM_BLOCK bytes. */

@@ -88,11 +88,46 @@ static const T *FN(columns_total)(FN(columns) * s)
     return s->chunks > 0 ? s->upper : s->lane;
 }
 
+/* So few rows that each is a lane of its own, a power of two of them: lanes are folded in registers. */
+#define LANE(i) ((T)0 + x[(i)*step])
+#define FOLD4(i, n) ((LANE(i) + LANE(i + 2 * (n))) + (LANE(i + (n)) + LANE(i + 3 * (n))))
+#define FOLD8(i, n) (FOLD4(i, 2 * (n)) + FOLD4(i + (n), 2 * (n)))
+#define FOLD16(i, n) (FOLD8(i, 2 * (n)) + FOLD8(i + (n), 2 * (n)))
+#define FOLD32(i, n) (FOLD16(i, 2 * (n)) + FOLD16(i + (n), 2 * (n)))
+#define FEW(rows) \
+    case rows: \
+        RP_EACH(c, width) \
+        { \
+            const T *x = first + c; \
+\
+            sum[c] = FOLD##rows(0, 1); \
+        } \
+        return true;
+static bool FN(sum_few)(T *restrict sum, size_t width, const T *restrict first, ptrdiff_t step, size_t rows)
+{
+    switch (rows) {
+        FEW(4)
+        FEW(8)
+        FEW(16)
+        FEW(32)
+    }
+    return false;
+}
+#undef LANE
+#undef FOLD4
+#undef FOLD8
+#undef FOLD16
+#undef FOLD32
+#undef FEW
+
 /* Sums `width` neighbouring columns; walk gives the rows' offsets in the first of them. memory has the lanes twice. */
 static const T *FN(sum_columns)(void *memory, size_t width, rp_walk walk)
 {
-    FN(columns) s = FN(columns_begin)(memory, width, walk.left);
+    FN(columns) s;
 
+    if (walk.rank == 1 && FN(sum_few)(memory, width, (const T *)(const void *)walk.next[0], walk.step[0], walk.left))
+        return memory;
+    s = FN(columns_begin)(memory, width, walk.left);
     while (rp_walk_next(&walk))
         FN(columns_push)(&s, walk.at[0], walk.step[0], walk.run, NULL);
     return FN(columns_total)(&s);

@@ -63,6 +63,40 @@ static inline void stream_copy(void *to, const void *from, size_t bytes)
 #endif
 }
 
+/* Runs of these bytes are short for the C library's memcpy, which may have the processor copy them by its microcode, at
+ * half the speed of stores that are aligned. */
+enum { STREAM_SHORT_LEAST = 256, STREAM_SHORT_MOST = 1 << 16 };
+
+#if defined(__SSE2__)
+typedef char stream_line __attribute__((vector_size(STREAM_WIDTH), may_alias));
+typedef stream_line stream_line_at_any __attribute__((aligned(1)));
+
+static inline void stream_short(char *to, const char *from, size_t bytes)
+{
+    const size_t head = STREAM_WIDTH - (uintptr_t)to % STREAM_WIDTH;
+    size_t i = head;
+
+    *(stream_line_at_any *)to = *(const stream_line_at_any *)from;
+    for (; i + 4 * STREAM_WIDTH <= bytes; i += 4 * STREAM_WIDTH)
+        RP_UNROLL for (size_t k = 0; k < 4; k++) * (stream_line *)(to + i + k * STREAM_WIDTH) =
+            *(const stream_line_at_any *)(from + i + k * STREAM_WIDTH);
+    for (; i + STREAM_WIDTH <= bytes; i += STREAM_WIDTH)
+        *(stream_line *)(to + i) = *(const stream_line_at_any *)(from + i);
+    *(stream_line_at_any *)(to + bytes - STREAM_WIDTH) = *(const stream_line_at_any *)(from + bytes - STREAM_WIDTH);
+}
+#else
+#define stream_short memcpy
+#endif
+
+/* memcpy, of none too. */
+static inline void stream_move(void *to, const void *from, size_t bytes)
+{
+    if (bytes >= STREAM_SHORT_LEAST && bytes < STREAM_SHORT_MOST)
+        stream_short(to, from, bytes);
+    else if (bytes > 0)
+        memcpy(to, from, bytes);
+}
+
 static inline void stream_end(void)
 {
 #if defined(__SSE2__)

@@ -431,7 +431,7 @@ static PyObject *save(PyObject *self, PyObject *args, PyObject *kwargs)
         (void)rp_fail(&err, RP_EEXIST, "%s: already exists: choose another name, or force=True", path);
         return raise_error(&err, RP_EEXIST, "save", -1);
     }
-    CALL(m, status, rp_nn_save(m->nn, path, &(rp_nn_save_options){force, torch}, &err), "save");
+    CALL(m, status, rp_nn_save(m->nn, path, &(rp_nn_save_options){.force = force, .torch = torch}, &err), "save");
     Py_RETURN_NONE;
 }
 

@@ -196,7 +196,7 @@ rp_tensor rp_histogram(rp_tensor x, size_t n, double low, double high)
     return rp_slice(count, (size_t[]){0}, &n);
 }
 
-rp_tensor rp_embedding_bag(rp_tensor table, rp_tensor index, rp_bag how)
+static rp_tensor bag_of(rp_tensor table, rp_tensor index, rp_bag how)
 {
     rp_tensor taken = rp_gather(table, index, 0), bag;
 
@@ -212,4 +212,12 @@ rp_tensor rp_embedding_bag(rp_tensor table, rp_tensor index, rp_bag how)
                                : rp_max(taken, (int[]){1}, 1, false);
     rp_tensor_release(taken);
     return bag;
+}
+
+/* On a tape the rows are gathered piece by piece, for the reduction that follows. */
+rp_tensor rp_embedding_bag(rp_tensor table, rp_tensor index, rp_bag how)
+{
+    rp_graph *call = rp_graph_call_begins(table);
+
+    return rp_graph_call_ends(call, bag_of(table, index, how));
 }

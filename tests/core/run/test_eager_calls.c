@@ -13,20 +13,25 @@
 #include "core/run/run_private.h"
 #include "rp/rp.h"
 
-enum { ROWS = 37, COLS = 128, COUNT = ROWS * COLS, VALUES = 4 };
+enum { ROWS = 37, COLS = 128, COUNT = ROWS * COLS, VALUES = 4, BAGS = 64, BAG = 48 };
 
 typedef struct operands {
-    rp_tensor x, y, z, p, row; /* of any size and sign, two; above 1; between 0 and 1; a row */
+    rp_tensor x, y, z, p, row, index; /* of any size and sign, two; above 1; between 0 and 1; a row; rows of x */
 } operands;
 
 /* ---- calls ---- */
 
+static rp_tensor first_rows(rp_tensor bags)
+{
+    return rp_slice(bags, (const size_t[]){BAGS - ROWS, 0}, (const size_t[]){BAGS, COLS});
+}
+
 #define CALL(name, ...) \
     static rp_tensor call_##name(const operands *o) \
     { \
-        const rp_tensor x = o->x, y = o->y, z = o->z, p = o->p, row = o->row; \
+        const rp_tensor x = o->x, y = o->y, z = o->z, p = o->p, row = o->row, index = o->index; \
 \
-        (void)x, (void)y, (void)z, (void)p, (void)row; \
+        (void)x, (void)y, (void)z, (void)p, (void)row, (void)index; \
         return __VA_ARGS__; \
     }
 #define CALLS(CALL) \
@@ -65,7 +70,10 @@ typedef struct operands {
     CALL(soft_margin, rp_soft_margin_loss(x, y, RP_REDUCE_MEAN)) \
     CALL(hinge_embedding, rp_hinge_embedding_loss(x, y, 1, RP_REDUCE_MEAN)) \
     CALL(margin_ranking, rp_margin_ranking_loss(x, y, row, 0.25, RP_REDUCE_MEAN)) \
-    CALL(triplet, rp_triplet_margin_loss(x, y, z, 1, RP_REDUCE_MEAN))
+    CALL(triplet, rp_triplet_margin_loss(x, y, z, 1, RP_REDUCE_MEAN)) \
+    CALL(bag_sum, first_rows(rp_embedding_bag(x, index, RP_BAG_SUM))) \
+    CALL(bag_mean, first_rows(rp_embedding_bag(x, index, RP_BAG_MEAN))) \
+    CALL(bag_max, first_rows(rp_embedding_bag(x, index, RP_BAG_MAX)))
 CALLS(CALL)
 #undef CALL
 
@@ -96,14 +104,18 @@ static void add(rp_run *run, const char *name, uint32_t seed, size_t rows, doubl
                      RP_OK);
 }
 
-/* The call's value, and the gradients of its sum for x, y and p where there are any. */
-static void run_step(float *value, size_t c, bool watched)
+static void add_index(rp_run *run)
 {
-    const rp_graph_watch watch = {NULL, none, none};
+    static int64_t index[BAGS * BAG];
+
+    for (size_t i = 0; i < BAGS * BAG; i++)
+        index[i] = (int64_t)(i * 2654435761u >> 7) % ROWS;
+    assert_int_equal(rp_run_add_data(run, "index", RP_I64, 2, (const size_t[]){BAGS, BAG}, index, NULL), RP_OK);
+}
+
+static rp_run *new_run(void)
+{
     rp_run *run;
-    rp_tensor of[3], grad[3], made;
-    rp_error err = {0};
-    operands o;
 
     assert_int_equal(rp_run_new(&run, &(rp_run_options){.threads = 2}, NULL), RP_OK);
     add(run, "x", 1, ROWS, 5, -2.5);
@@ -111,9 +123,23 @@ static void run_step(float *value, size_t c, bool watched)
     add(run, "z", 3, ROWS, 3, 1);
     add(run, "p", 4, ROWS, 0.98, 0.01);
     add(run, "row", 5, 1, 2, -1);
+    add_index(run);
+    return run;
+}
+
+/* The call's value, and the gradients of its sum for x, y and p where there are any. */
+static void run_step(float *value, size_t c, bool watched)
+{
+    const rp_graph_watch watch = {NULL, none, none};
+    rp_run *run = new_run();
+    rp_tensor of[3], grad[3], made;
+    rp_error err = {0};
+    operands o;
+
     assert_int_equal(rp_step_begin(run, &err), RP_OK);
     run->graph->watch = watched ? &watch : NULL;
-    o = (operands){rp_data(run, "x"), rp_data(run, "y"), rp_data(run, "z"), rp_data(run, "p"), rp_data(run, "row")};
+    o = (operands){rp_data(run, "x"), rp_data(run, "y"),   rp_data(run, "z"),
+                   rp_data(run, "p"), rp_data(run, "row"), rp_data(run, "index")};
     made = calls[c].make(&o);
     of[0] = o.x, of[1] = o.z, of[2] = o.p;
     rp_gradients_or_zeros(rp_sum(made, NULL, 0, false), of, 3, grad);
@@ -122,6 +148,41 @@ static void run_step(float *value, size_t c, bool watched)
     for (int i = 0; i < 3; i++)
         assert_int_equal(rp_read(run, grad[i], value + (i + 1) * COUNT, COUNT * sizeof *value, &err), RP_OK);
     run->graph->watch = NULL;
+    rp_run_free(run);
+}
+
+/* The same of a compiled program. */
+static void run_compiled(float *value, size_t c)
+{
+    static const char *const name[] = {"made", "dx", "dz", "dp"};
+    rp_run *run = new_run();
+    rp_graph *g = rp_graph_new(NULL);
+    rp_tensor of[3], grad[3], made;
+    rp_compiled *compiled = NULL;
+    rp_error err = {0};
+    size_t bytes;
+    rp_program *program;
+    operands o;
+
+    o = (operands){rp_graph_data(g, run, "x"), rp_graph_data(g, run, "y"),   rp_graph_data(g, run, "z"),
+                   rp_graph_data(g, run, "p"), rp_graph_data(g, run, "row"), rp_graph_data(g, run, "index")};
+    made = calls[c].make(&o);
+    of[0] = o.x, of[1] = o.z, of[2] = o.p;
+    rp_gradients_or_zeros(rp_sum(made, NULL, 0, false), of, 3, grad);
+    bytes = rp_type_bytes(rp_tensor_type(made));
+    rp_graph_set(g, RP_OUTPUT_RESULT, name[0], made);
+    for (int i = 0; i < 3; i++)
+        rp_graph_set(g, RP_OUTPUT_RESULT, name[i + 1], grad[i]);
+    program = rp_graph_take_program(g, &err);
+    assert_non_null(program);
+    assert_int_equal(rp_run_compile(&compiled, run, program, &err), RP_OK);
+    assert_int_equal(rp_compiled_step(compiled, &err), RP_OK);
+    memset(value, 0, VALUES * COUNT * sizeof *value);
+    for (size_t i = 0; i < VALUES; i++)
+        assert_int_equal(
+            rp_compiled_read(compiled, name[i], value + i * COUNT, i == 0 ? bytes : COUNT * sizeof *value, &err),
+            RP_OK);
+    rp_compiled_free(compiled);
     rp_run_free(run);
 }
 
@@ -137,15 +198,70 @@ static void calls_have_the_bits_of_their_instructions(void **state)
         run_step(apart, c, true);
         if (memcmp(together, apart, VALUES * COUNT * sizeof *apart) != 0)
             fail_msg("%s: other bits than its instructions have", calls[c].name);
+        run_compiled(together, c);
+        if (memcmp(together, apart, VALUES * COUNT * sizeof *apart) != 0)
+            fail_msg("%s, compiled: other bits than its instructions have", calls[c].name);
     }
     free(together);
     free(apart);
+}
+
+/* ---- an index out of range ---- */
+
+static rp_run *run_with_bad_index(size_t at)
+{
+    static int64_t index[BAGS * BAG];
+    rp_run *run = new_run();
+
+    index[at] = ROWS;
+    assert_int_equal(rp_run_add_data(run, "bad", RP_I64, 2, (const size_t[]){BAGS, BAG}, index, NULL), RP_OK);
+    index[at] = 0;
+    return run;
+}
+
+static void find_fault(rp_error *err, size_t at, bool watched)
+{
+    const rp_graph_watch watch = {NULL, none, none};
+    rp_run *run = run_with_bad_index(at);
+
+    assert_int_equal(rp_step_begin(run, err), RP_OK);
+    run->graph->watch = watched ? &watch : NULL;
+    rp_result(run, "y", rp_embedding_bag(rp_data(run, "x"), rp_data(run, "bad"), RP_BAG_SUM));
+    assert_int_equal(rp_step_end(run, err), RP_EDATA);
+    run->graph->watch = NULL;
+    rp_run_free(run);
+}
+
+static void a_bad_index_is_told_of_as_ever(void **state)
+{
+    const size_t at[] = {0, 1500, BAGS * BAG - 1};
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        rp_error together = {0}, apart = {0}, compiled = {0};
+        rp_run *run = run_with_bad_index(at[i]);
+        rp_graph *g = rp_graph_new(NULL);
+        rp_tensor x = rp_graph_data(g, run, "x"), index = rp_graph_data(g, run, "bad");
+        rp_compiled *c = NULL;
+
+        find_fault(&together, at[i], false);
+        find_fault(&apart, at[i], true);
+        assert_string_equal(together.text, apart.text);
+        rp_graph_set(g, RP_OUTPUT_RESULT, "y", rp_embedding_bag(x, index, RP_BAG_SUM));
+        assert_int_equal(rp_run_compile(&c, run, rp_graph_take_program(g, NULL), NULL), RP_OK);
+        assert_int_equal(rp_compiled_step(c, &compiled), RP_EDATA);
+        *strchr(compiled.text, '(') = *strchr(apart.text, '(') = 0; /* how far the step came */
+        assert_string_equal(strstr(compiled.text, "index "), strstr(apart.text, "index "));
+        rp_compiled_free(c);
+        rp_run_free(run);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_have_the_bits_of_their_instructions),
+        cmocka_unit_test(a_bad_index_is_told_of_as_ever),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

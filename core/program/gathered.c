@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Gathering and reducing, piece by piece. */
+#include "core/program/gathered.h"
+
+/* Bytes: of a piece, which with what it is read of fits a second-level cache; from which on a whole does not. */
+enum { PIECE = 1 << 18, LEAST = 1 << 20 };
+
+static bool keeps_first_axis(const rp_attr *axes)
+{
+    bool kept = axes->n > 0;
+
+    for (int i = 0; i < axes->n; i++)
+        kept = kept && axes->list[i] != 0;
+    return kept;
+}
+
+bool rp_gathered_fits(const rp_program *p, const rp_instr *gather, const rp_instr *reduce)
+{
+    const bool sum = reduce->op == rp_op_get(RP_OP_sum), mean = reduce->op == rp_op_get(RP_OP_mean);
+    const rp_type *type;
+
+    if (gather->region || reduce->region || gather->op != rp_op_get(RP_OP_gather) ||
+        !(sum || mean || reduce->op == rp_op_get(RP_OP_max)))
+        return false;
+    type = &p->value[gather->out[0]];
+    return RP_AT(gather->attr, gather, axis).i == 0 && p->value[gather->in[1]].rank > 0 &&
+           rp_type_bytes(type) >= LEAST && type->shape[0] > 1 && reduce->in[0] == gather->out[0] &&
+           keeps_first_axis(sum    ? &RP_AT(reduce->attr, sum, axes)
+                            : mean ? &RP_AT(reduce->attr, mean, axes)
+                                   : &RP_AT(reduce->attr, max, axes));
+}
+
+static size_t rows_of_piece(const rp_type *gathered)
+{
+    const size_t row = rp_type_bytes(gathered) / gathered->shape[0], rows = row < PIECE ? PIECE / row : 1;
+
+    return rows < gathered->shape[0] ? rows : gathered->shape[0];
+}
+
+size_t rp_gathered_bytes(const rp_type *gathered)
+{
+    return rp_type_bytes(gathered) / gathered->shape[0] * rows_of_piece(gathered);
+}
+
+static rp_view rows_of(const rp_view *view, size_t first, size_t n)
+{
+    rp_view part = *view;
+
+    part.data = (char *)view->data + (ptrdiff_t)first * view->stride[0] * (ptrdiff_t)rp_dtype_size(view->dtype);
+    part.shape[0] = n;
+    return part;
+}
+
+rp_status rp_gathered_launch(rp_device *device, const rp_instr *gather, const rp_instr *reduce, const rp_type *gathered,
+                             const rp_view *in, const rp_view *out, void *piece, rp_error *err)
+{
+    const size_t rows = rows_of_piece(gathered);
+    rp_type type = *gathered;
+    rp_status status = RP_OK;
+
+    for (size_t i = 0, n; i < gathered->shape[0] && status == RP_OK; i += n) {
+        const size_t left = gathered->shape[0] - i;
+        rp_view from[2], made, to;
+
+        n = type.shape[0] = left < rows ? left : rows;
+        made = rp_view_of(&type, piece);
+        from[0] = in[0];
+        from[1] = rows_of(&in[1], i, n);
+        to = rows_of(out, i, n);
+        status =
+            rp_device_launch(device, gather->op->kernel, &(rp_kernel_args){from, 2, &made, 1, gather->attr}, NULL, err);
+        if (status == RP_OK)
+            status = rp_device_launch(device, reduce->op->kernel, &(rp_kernel_args){&made, 1, &to, 1, reduce->attr},
+                                      NULL, err);
+    }
+    return status;
+}

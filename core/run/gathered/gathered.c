@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Rows that are gathered for one reduction alone (core/program/gathered.h): the gather only looks at its indices, where
+ * it stands, and the reduction's call does both. The rows' block is a piece of them. */
+#include "core/program/gathered.h"
+#include "core/run/plan_private.h"
+
+/* How often values of this root are read; outputs count. */
+static size_t readers(const rp_plan *plan, uint32_t root)
+{
+    const rp_program *p = plan->program;
+    size_t n = 0;
+
+    for (size_t k = 0; k < plan->order.n; k++)
+        for (size_t i = 0; i < rp_plan_at(plan, k)->n_in; i++)
+            n += plan->root[rp_plan_at(plan, k)->in[i]] == root;
+    for (size_t o = 0; o < p->n_outputs; o++)
+        n += plan->root[p->output[o].value] == root;
+    return n;
+}
+
+void rp_plan_gathered(rp_plan *plan)
+{
+    const rp_program *p = plan->program;
+
+    if (!(plan->passes & RP_PASS_FUSE) || !rp_device_shares_memory(plan->device))
+        return;
+    for (size_t k = 0; k < plan->order.n; k++) {
+        const rp_instr *reduce = rp_plan_at(plan, k);
+        const uint32_t maker = reduce->n_in == 1 ? p->maker[reduce->in[0]] : RP_NO_INSTR;
+
+        if (maker == RP_NO_INSTR || !rp_gathered_fits(p, &p->instr[maker], reduce) ||
+            plan->root[reduce->in[0]] != reduce->in[0] || readers(plan, reduce->in[0]) != 1)
+            continue;
+        plan->mark[maker] |= MARK_GATHERED;
+        plan->mark[plan->order.instr[k]] |= MARK_GATHERS;
+    }
+}
