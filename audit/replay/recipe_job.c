@@ -531,6 +531,20 @@ static rp_status stream_table(void *self, rp_file_taker take, void *taker, rp_er
     return rp_recipe_stream(t->recipe, t->job->recipe, t->path, t->job->options, take, taker, err);
 }
 
+/* Digests of what evaluations gave of a block of windows stay in the archive, with the weights that gave it. */
+static rp_status check_guessed(const rp_recipe *recipe, const rp_job_options *options, rp_error *err)
+{
+    enum { GUESSED = 64 };
+    const int64_t tokens = recipe->text.path ? recipe->train.batch * recipe->text.length : GUESSED;
+
+    return !options || !options->withhold || tokens >= GUESSED
+               ? RP_OK
+               : rp_fail(err, RP_EARG,
+                         "--withhold: a block of train.batch windows of data.length tokens has %lld, which whoever has "
+                         "the archive can guess: expected at least %d",
+                         (long long)tokens, (int)GUESSED);
+}
+
 /* Recipe and table; of a parent's recipe the new table's header decides a part. */
 static rp_status read_inputs(rp_recipe **recipe, work *w, const recipe_job *job, rp_error *err)
 {
@@ -542,6 +556,8 @@ static rp_status read_inputs(rp_recipe **recipe, work *w, const recipe_job *job,
 
     if (status == RP_OK && again && again->withheld)
         status = rp_archive_disclose(w->parent, again->withheld, err);
+    if (status == RP_OK && !again)
+        status = check_guessed(*recipe, job->options, err);
     if (status == RP_OK && record)
         status = keep_inputs(job, *recipe, again ? again->csv : path, err);
     if (status == RP_OK) {

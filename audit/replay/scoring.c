@@ -135,7 +135,7 @@ rp_status rp_scoring_open(rp_scoring **out, const rp_archive *archive, const rp_
     *out = NULL;
     if (rp_archive_manifest(archive)->kind == RP_RUN_TEXT)
         return rp_fail(err, RP_EUNSUPPORTED,
-                       "predict: this archive is a run on a text, which has no rows: reprise continue goes on with a "
+                       "this archive is a run on a text, which has no rows: reprise continue goes on with a "
                        "text");
     if (rp_archive_manifest(archive)->kind != RP_RUN_RECIPE)
         return rp_fail(err, RP_EUNSUPPORTED,

@@ -96,6 +96,12 @@ static void answer_model(rp_report_view *r)
 {
     rp_buffer *out = r->out;
 
+    if (r->recipe && r->recipe->text.path && r->recipe->program.named) {
+        rp_buffer_text(out, "A saved program, whose text is in the recipe: of each place in a text it gives the "
+                            "probability of every token that may come next. <strong>That it does not look at those "
+                            "tokens, nobody checked</strong>: its figures mean something only if it does not");
+        return;
+    }
     if (r->recipe && r->recipe->text.path) {
         rp_buffer_printf(out,
                          "A transformer of %lld %s, %lld wide, over at most %lld tokens; of each place in a text it "

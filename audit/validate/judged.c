@@ -219,6 +219,9 @@ rp_status rp_judged_own(rp_buffer *bytes, rp_judged_of *of, const rp_archive *ar
     if (!part)
         return *csv ? RP_OK
                     : rp_fail(err, RP_EARG, "expected rows with outcomes, or a part of the archive's own: --part test");
+    if (rp_archive_manifest(archive)->kind == RP_RUN_TEXT)
+        return rp_fail(err, RP_EUNSUPPORTED,
+                       "this archive is a run on a text, which has no rows and so no part of them");
     if (*csv)
         return rp_fail(err, RP_EARG, "part: is of the archive's own rows: give no others");
     if (!rp_archive_find(archive, member))

@@ -200,7 +200,7 @@ static void read_record(rp_node_reader *reader, const rp_node *top, rp_recipe *o
 rp_status rp_recipe_set_programs(rp_recipe *recipe, rp_json *const *text, const char *where, rp_error *err)
 {
     rp_json *model = rp_json_object_get(recipe->json, "model");
-    rp_status status = rp_model_program_new(&recipe->program.of, text, where, err);
+    rp_status status = rp_model_program_new(&recipe->program.of, text, recipe->text.path != NULL, where, err);
 
     if (status == RP_OK && recipe->challengers.seeds > 0 && !recipe->program.of->initial_random)
         status = rp_fail(err, RP_EFORMAT,

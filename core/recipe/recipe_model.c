@@ -132,7 +132,7 @@ static void read_hidden(rp_node_reader *reader, const rp_node *model, rp_recipe 
     }
 }
 
-static bool names_program(const rp_node *top)
+bool rp_recipe_names_program(const rp_node *top)
 {
     const rp_node *model = rp_node_find(top, "model");
 
@@ -140,7 +140,7 @@ static bool names_program(const rp_node *top)
 }
 
 /* Paths; in the resolved form programs, which are read from its JSON. */
-static void read_programs(rp_node_reader *reader, const rp_node *model, rp_recipe *out)
+void rp_recipe_read_programs(rp_node_reader *reader, const rp_node *model, rp_recipe *out)
 {
     char path[32];
 
@@ -171,8 +171,8 @@ void rp_recipe_read_model(rp_node_reader *reader, const rp_node *top, rp_recipe 
 
     if (model == NULL)
         return;
-    if (names_program(top)) {
-        read_programs(reader, model, out);
+    if (rp_recipe_names_program(top)) {
+        rp_recipe_read_programs(reader, model, out);
         return;
     }
     rp_recipe_check_keys(reader, model, "model", keys, COUNT(keys));

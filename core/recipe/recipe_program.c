@@ -70,7 +70,9 @@ static rp_status check_feed(reading *r, const rp_input *in)
     if (first || strcmp(in->name, "x") != 0)
         return refuse(r, first ? "expected rng as its only feed, found" : "expected the feeds x and rng, found",
                       in->name);
-    if (type->dtype != RP_F32 || type->rank < 2 || rp_type_count(type) == 0)
+    if (r->m->on_text && (type->dtype != RP_I64 || type->rank != 2 || rp_type_count(type) == 0))
+        return refuse(r, "expected windows of tokens, i64 [windows, length], as feed", "x");
+    if (!r->m->on_text && (type->dtype != RP_F32 || type->rank < 2 || rp_type_count(type) == 0))
         return refuse(r, "expected rows of f32, [rows, ..], as feed", "x");
     if (r->role == RP_ROLE_EVALUATE && !rp_type_equal(type, &r->m->x))
         return refuse(r, "another shape than model.program has of the feed", "x");
@@ -141,7 +143,12 @@ static rp_status check_outputs(reading *r)
         return refuse(r, "expected logits as its only output, found also",
                       r->p->output[&r->p->output[0] == logits].name);
     type = &r->p->value[logits->value];
-    if (type->dtype != RP_F32 || type->rank != 2 || type->shape[0] != r->m->x.shape[0] || type->shape[1] == 0)
+    if (r->m->on_text && (type->dtype != RP_F32 || type->rank != 3 || type->shape[0] != r->m->x.shape[0] ||
+                          type->shape[1] != r->m->x.shape[1] || type->shape[2] == 0))
+        return refuse(r, "expected f32 [windows, length, tokens], windows and length as x has them, as result",
+                      "logits");
+    if (!r->m->on_text &&
+        (type->dtype != RP_F32 || type->rank != 2 || type->shape[0] != r->m->x.shape[0] || type->shape[1] == 0))
         return refuse(r, "expected f32 [rows, outputs], as many rows as x has, as result", "logits");
     if (r->role == RP_ROLE_EVALUATE && !rp_type_equal(type, &r->m->logits))
         return refuse(r, "another shape than model.program has of", "logits");
@@ -313,7 +320,8 @@ static rp_status read_role(rp_model_program *m, rp_role role, const char *where,
     return status;
 }
 
-rp_status rp_model_program_new(rp_model_program **out, rp_json *const *text, const char *where, rp_error *err)
+rp_status rp_model_program_new(rp_model_program **out, rp_json *const *text, bool on_text, const char *where,
+                               rp_error *err)
 {
     rp_model_program *m = rp_calloc(1, sizeof *m);
     rp_status status = RP_OK;
@@ -321,6 +329,7 @@ rp_status rp_model_program_new(rp_model_program **out, rp_json *const *text, con
     *out = NULL;
     if (!m)
         return rp_no_memory(err);
+    m->on_text = on_text;
     m->state = rp_calloc(RP_PROGRAM_STATES, sizeof *m->state);
     if (!m->state)
         status = rp_no_memory(err);

@@ -25,13 +25,15 @@ typedef struct rp_model_program {
     rp_function *function[RP_ROLES];
     rp_type x, logits;
     bool random, initial_random;
+    bool on_text; /* x is tokens, i64 [windows, length], and logits are [windows, length, tokens] (CONTRACT 17.4a) */
     rp_program_state *state;
     size_t n_states;
 } rp_model_program;
 
 /* From texts as objects, of which the first and the last are needed: shared. where names the recipe in errors, which
  * say the key and the instruction. Errors: RP_EFORMAT, RP_EUNSUPPORTED, RP_ENOMEM. */
-rp_status rp_model_program_new(rp_model_program **out, rp_json *const *text, const char *where, rp_error *err);
+rp_status rp_model_program_new(rp_model_program **out, rp_json *const *text, bool on_text, const char *where,
+                               rp_error *err);
 void rp_model_program_free(rp_model_program *program); /* NULL is fine */
 
 #endif

@@ -47,6 +47,9 @@ void rp_recipe_read_schedule(rp_node_reader *reader, const rp_node *train, rp_re
 bool rp_recipe_is_text(const rp_node *top);
 /* The sections of such a recipe that a table's has otherwise: data:, model: and train:. */
 void rp_recipe_read_text(rp_node_reader *reader, const rp_node *top, rp_recipe *out);
+/* Whether a recipe's model is programs, and those keys of its section model:. */
+bool rp_recipe_names_program(const rp_node *top);
+void rp_recipe_read_programs(rp_node_reader *reader, const rp_node *model, rp_recipe *out);
 /* The model: section. */
 void rp_recipe_read_model(rp_node_reader *reader, const rp_node *top, rp_recipe *out);
 

@@ -70,6 +70,10 @@ static void read_model(rp_node_reader *reader, const rp_node *top, rp_recipe *ou
 
     if (model == NULL)
         return;
+    if (rp_recipe_names_program(top)) {
+        rp_recipe_read_programs(reader, model, out);
+        return;
+    }
     rp_recipe_check_keys(reader, model, "model", of_model, COUNT(of_model));
     if (reader->status == RP_OK && rp_node_find(model, "gpt") == NULL)
         rp_node_refuse(reader, model, "model.gpt", "required with data.text: e.g. {layers: 4, width: 128, heads: 4}");

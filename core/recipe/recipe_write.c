@@ -400,9 +400,20 @@ static void write_train(writer top, const rp_recipe *recipe)
     write_schedule(w, recipe);
 }
 
+static void write_gpt(writer model, const rp_recipe *recipe)
+{
+    writer gpt = section(model, "gpt");
+
+    put(gpt, "layers", rp_json_integer(recipe->gpt.layers));
+    put(gpt, "width", rp_json_integer(recipe->gpt.width));
+    put(gpt, "heads", rp_json_integer(recipe->gpt.heads));
+    put(gpt, "context", rp_json_integer(recipe->gpt.context));
+    put_real(gpt, "dropout", recipe->gpt.dropout);
+}
+
 static void write_text(writer top, const rp_recipe *recipe)
 {
-    writer data = section(top, "data"), gpt = section(section(top, "model"), "gpt"), train;
+    writer data = section(top, "data"), model = section(top, "model"), train;
 
     put(data, "text", rp_json_string(recipe->text.path));
     put(data, "vocabulary",
@@ -410,11 +421,8 @@ static void write_text(writer top, const rp_recipe *recipe)
                                                : rp_json_pack("{s:i}", "bpe", (int)recipe->text.tokens));
     put(data, "length", rp_json_integer(recipe->text.length));
     put_real(data, "validation", recipe->text.validation);
-    put(gpt, "layers", rp_json_integer(recipe->gpt.layers));
-    put(gpt, "width", rp_json_integer(recipe->gpt.width));
-    put(gpt, "heads", rp_json_integer(recipe->gpt.heads));
-    put(gpt, "context", rp_json_integer(recipe->gpt.context));
-    put_real(gpt, "dropout", recipe->gpt.dropout);
+    if (!recipe->program.named)
+        write_gpt(model, recipe);
     train = section(top, "train");
     if (recipe->train.steps > 0)
         put(train, "steps", rp_json_integer(recipe->train.steps));

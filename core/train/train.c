@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "core/train/evaluate.h"
-#include "core/train/language/gpt.h"
+#include "core/train/language/forward.h"
 #include "core/train/language/language.h"
 #include "core/train/schedule.h"
 #include "determinism/fpenv.h"
@@ -151,7 +151,7 @@ static rp_status prepare_text(rp_trainer *t, const origin *from, rp_error *err)
     if (!t->text)
         status = rp_corpus_prepare(&t->text, t->recipe, from->text->bytes, from->text->size, from->text->where, err);
     if (status == RP_OK)
-        status = rp_gpt_init(&t->model, t->recipe, t->text->vocabulary->size, err);
+        status = rp_language_model_init(&t->model, t->recipe, t->text->vocabulary->size, err);
     if (status != RP_OK)
         return status;
     t->order = rp_reallocarray(NULL, rp_corpus_per_epoch(t->text), sizeof *t->order);

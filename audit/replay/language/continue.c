@@ -9,7 +9,7 @@
 #include "base/handle.h"
 #include "base/memory.h"
 #include "core/text/vocabulary.h"
-#include "core/train/language/gpt.h"
+#include "core/train/language/forward.h"
 #include "core/train/language/next.h"
 #include "determinism/decimal.h"
 #include "rp/predict.h"
@@ -51,7 +51,7 @@ static rp_status load_model(speaker *s, const rp_archive *archive, rp_error *err
         status = status == RP_OK ? RP_OK : rp_fail_at(err, status, RP_VOCABULARY_MEMBER);
     }
     if (status == RP_OK)
-        status = rp_gpt_init(&s->model, s->recipe, s->vocabulary->size, err);
+        status = rp_language_model_init(&s->model, s->recipe, s->vocabulary->size, err);
     rp_json_free(recipe);
     rp_json_free(vocabulary);
     return status;

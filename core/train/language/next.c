@@ -4,7 +4,7 @@
 #include "core/train/language/next.h"
 
 #include "base/memory.h"
-#include "core/train/language/gpt.h"
+#include "core/train/language/forward.h"
 #include "determinism/fpenv.h"
 #include "determinism/philox.h"
 
@@ -29,7 +29,7 @@ void rp_next_free(rp_next *s)
 
 static rp_status compile(rp_next *s, rp_run *run, rp_error *err)
 {
-    const rp_type tokens = {.dtype = RP_I64, .rank = 2, .shape = {1, (size_t)s->model->recipe->gpt.context}};
+    const rp_type tokens = {.dtype = RP_I64, .rank = 2, .shape = {1, rp_language_context(s->model->recipe)}};
     const rp_type place = {.dtype = RP_I64, .rank = 1, .shape = {1}};
     rp_tensor weight[RP_MAX_PARAMETERS], x, at, heat, logits;
     rp_graph *g = rp_graph_new(NULL);
@@ -40,7 +40,7 @@ static rp_status compile(rp_next *s, rp_run *run, rp_error *err)
     x = rp_graph_input(g, RP_INPUT_FEED, "tokens", &tokens, NULL);
     at = rp_graph_input(g, RP_INPUT_FEED, "last", &place, NULL);
     heat = rp_graph_input(g, RP_INPUT_FEED, "temperature", &(rp_type){.dtype = RP_F32}, NULL);
-    logits = rp_gpt_forward(s->model, weight, x, rp_no_tensor());
+    logits = rp_language_forward(s->model, weight, x, rp_no_tensor());
     logits = rp_gather(logits, at, 0);
     rp_graph_set(g, RP_OUTPUT_RESULT, "likeliest", rp_argmax(logits, -1, false));
     logits = rp_div(logits, heat);
@@ -58,7 +58,7 @@ rp_status rp_next_new(rp_next **out, const rp_model *model, rp_run *run, rp_erro
     if (!s)
         return rp_no_memory(err);
     s->model = model;
-    s->token = rp_calloc((size_t)model->recipe->gpt.context, sizeof *s->token);
+    s->token = rp_calloc(rp_language_context(model->recipe), sizeof *s->token);
     s->weight = rp_calloc(model->outputs, sizeof *s->weight);
     status = s->token && s->weight ? rp_fpenv_enter(&saved, NULL, err) : rp_no_memory(err);
     if (status == RP_OK) {
@@ -149,7 +149,7 @@ static rp_status execute(rp_next *s, int64_t last, const rp_choice *c, uint16_t 
 rp_status rp_next_token(rp_next *s, const uint16_t *token, size_t n, const rp_choice *choice, uint16_t *out,
                         rp_error *err)
 {
-    const size_t context = (size_t)s->model->recipe->gpt.context, seen = n < context ? n : context;
+    const size_t context = rp_language_context(s->model->recipe), seen = n < context ? n : context;
     rp_fpenv saved;
     rp_status status = rp_fpenv_enter(&saved, NULL, err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The programs of a text's steps (CONTRACT 17.5): one for training, one for evaluation; both take windows of tokens. */
 #include "base/memory.h"
-#include "core/train/language/gpt.h"
+#include "core/train/language/forward.h"
 #include "core/train/language/language.h"
 #include "core/train/parts.h"
 #include "core/train/schedule.h"
@@ -37,7 +37,7 @@ static rp_tensor loss_of_windows(const rp_parts *p, const rp_tensor *weight, con
     if (!rp_shape_of(rows->rows, &dtype, &rank, shape))
         return rp_no_tensor();
     logits = seen(rows->rows, shape[0], t->text->length);
-    logits = rp_gpt_forward(&t->model, weight, logits, rp_part_rng(p, rows));
+    logits = rp_language_forward(&t->model, weight, logits, rp_part_rng(p, rows));
     y = told(rows->rows, shape[0], t->text->length);
     losses = rp_model_row_losses(&t->model, logits, y, rp_no_tensor());
     return rp_model_loss(losses, (double)(p->count * t->text->length));
@@ -51,7 +51,7 @@ static rp_status build_train(rp_trainer *t, rp_error *err)
                             .shards = (size_t)r->train.shards,
                             .accumulate = (size_t)r->train.accumulate,
                             .run = t->run,
-                            .streams = rp_gpt_streams(r),
+                            .streams = rp_language_streams(&t->model, (size_t)t->batch),
                             .loss = loss_of_windows,
                             .self = t};
     rp_tensor weight[RP_MAX_PARAMETERS], total[RP_MAX_PARAMETERS + 1], lr, tokens, rng = rp_no_tensor();
@@ -61,7 +61,7 @@ static rp_status build_train(rp_trainer *t, rp_error *err)
     if (!g)
         return rp_no_memory(err);
     rp_model_weights(&t->model, t->run, g, weight);
-    if (r->gpt.dropout > 0)
+    if (rp_language_random(r))
         rng = rp_graph_input(g, RP_INPUT_FEED, "rng", &(rp_type){.dtype = RP_I64, .rank = 1, .shape = {2}}, NULL);
     lr = rp_graph_input(g, RP_INPUT_FEED, "lr", &(rp_type){.dtype = RP_F32}, NULL);
     tokens = feed_tokens(g, (size_t)t->batch, t->text->length);
@@ -87,7 +87,7 @@ static rp_status build_evaluation(rp_trainer *t, rp_error *err)
         return rp_no_memory(err);
     rp_model_weights(&t->model, t->run, g, weight);
     tokens = feed_tokens(g, n, length);
-    logits = rp_gpt_forward(&t->model, weight, seen(tokens, n, length), rp_no_tensor());
+    logits = rp_language_forward(&t->model, weight, seen(tokens, n, length), rp_no_tensor());
     y = told(tokens, n, length);
     losses = rp_model_row_losses(&t->model, logits, y, rp_no_tensor());
     rp_graph_set(g, RP_OUTPUT_RESULT, "loss", rp_model_loss(losses, (double)(n * length)));

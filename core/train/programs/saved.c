@@ -24,11 +24,15 @@ rp_status rp_saved_init(rp_model *m, rp_error *err)
     for (int i = 1; i < p->x.rank; i++)
         features *= p->x.shape[i];
     if (features != m->features)
-        return rp_fail(err, RP_EARG, "model.program: a row of its feed x has %zu values, but the data has %zu features",
-                       features, m->features);
-    if (p->logits.shape[1] != m->outputs)
+        return rp_fail(err, RP_EARG, "model.program: a row of its feed x has %zu values, but the data has %zu %s",
+                       features, m->features, p->on_text ? "(data.length)" : "features");
+    if (p->logits.shape[p->logits.rank - 1] != m->outputs)
         return rp_fail(err, RP_EARG, "model.program: its result logits has %zu columns, but the %s has %zu",
-                       p->logits.shape[1], m->loss == RP_LOSS_MSE ? "target" : "loss of these classes", m->outputs);
+                       p->logits.shape[p->logits.rank - 1],
+                       p->on_text               ? "text's vocabulary"
+                       : m->loss == RP_LOSS_MSE ? "target"
+                                                : "loss of these classes",
+                       m->outputs);
     for (size_t i = 0; i < p->n_states; i++) {
         rp_parameter *to = &m->parameter[m->n_parameters++];
 
@@ -80,7 +84,7 @@ static rp_function *block_function(const rp_model *m, const rp_function *f, cons
                                    bool random, rp_graph *outer)
 {
     const rp_model_program *p = program_of(m);
-    const rp_type rows = {.dtype = RP_F32, .rank = 2, .shape = {p->x.shape[0], m->features}};
+    const rp_type rows = {.dtype = p->x.dtype, .rank = 2, .shape = {p->x.shape[0], m->features}};
     rp_graph *g = rp_graph_new(NULL);
     rp_function *made = NULL;
     rp_tensor in[RP_MAX_PARAMETERS + 1], number, x, rng = rp_no_tensor();
@@ -124,9 +128,10 @@ static rp_tensor in_blocks(const rp_model *m, const rp_function *f, rp_tensor x,
     rp_tensor shared[RP_MAX_PARAMETERS + 1], out = rp_no_tensor();
     const rp_combine combine = RP_COMBINE_CONCAT;
     uint64_t *cuts = rp_reallocarray(NULL, blocks + 1, sizeof *cuts);
-    size_t n = p->n_states;
+    size_t n = p->n_states, end[RP_MAX_RANK];
     rp_function *made;
 
+    memcpy(end, p->logits.shape, sizeof end);
     if (!cuts) {
         rp_graph_fail(x.graph, RP_ENOMEM, "out of memory");
         return out;
@@ -154,7 +159,8 @@ static rp_tensor in_blocks(const rp_model *m, const rp_function *f, rp_tensor x,
                &out);
     rp_function_free(made);
     rp_free(cuts);
-    return spare ? rp_slice(out, (size_t[]){0, 0}, (size_t[]){rows, m->outputs}) : out;
+    end[0] = rows;
+    return spare ? rp_slice(out, (size_t[RP_MAX_RANK]){0}, end) : out;
 }
 
 rp_tensor rp_saved_forward(const rp_model *m, const rp_tensor *weight, rp_tensor x, rp_tensor rng)

@@ -123,6 +123,10 @@ printf '%s\n' 'reprise: 1' 'data: {text: short.txt}' >wrong.yaml
 fails 2 'model.gpt: required with data.text' "$reprise" run wrong.yaml -o n.reprise
 
 # A text that stays at home; a byte of one that does not.
+sed 's/length: 16/length: 2/; s/batch: 8/batch: 2/' r.yaml >guessed.yaml
+attempt "$reprise" run guessed.yaml -o n.reprise --withhold never
+holds "blocks that can be guessed are not withheld" grep -q 'has 4, which whoever has the archive can guess' "$log/err"
+holds "and nothing is left behind" test ! -e never -a ! -e n.reprise
 works '^left out' "$reprise" run r.yaml -o w.reprise --withhold home
 works '^contents' "$reprise" verify w.reprise --allow-unsigned
 works '^identical' "$reprise" replay w.reprise --withheld home
