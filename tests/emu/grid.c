@@ -87,19 +87,25 @@ static void catch_signals(bool on)
 
 static __thread stack_t old_stack;
 
+/* A launch takes the stack that the one before gave back: to map one for each took longer than most kernels. */
 static void signal_stack(bool on)
 {
+    static _Atomic(char *) spare;
     static __thread char *stack;
     stack_t s = {.ss_size = SIGNAL_STACK};
 
     if (on) {
-        stack = mmap(NULL, SIGNAL_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        stack = atomic_exchange(&spare, NULL);
+        if (stack == NULL)
+            stack = mmap(NULL, SIGNAL_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         s.ss_sp = stack;
         if (stack == MAP_FAILED || sigaltstack(&s, &old_stack) != 0)
             abort();
     } else {
         (void)sigaltstack(&old_stack, NULL);
-        (void)munmap(stack, SIGNAL_STACK);
+        stack = atomic_exchange(&spare, stack);
+        if (stack != NULL)
+            (void)munmap(stack, SIGNAL_STACK);
     }
 }
 
