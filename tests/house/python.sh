@@ -18,15 +18,17 @@ sys.exit(sys.version_info < (3, 11) or not os.path.exists(sysconfig.get_path("in
 if [ ! -e "$venv/complete" ]; then
     rm -rf "$venv"
     "$python" -m venv "$venv" >"$venv.log" 2>&1 || skip "python3 makes no environments (see $venv.log)"
-    "$venv/bin/pip" install -q --disable-pip-version-check numpy 'scikit-build-core>=0.10' mypy >>"$venv.log" 2>&1 ||
-        skip "numpy, scikit-build-core and mypy cannot be installed: no network? (see $venv.log)"
+    "$venv/bin/pip" install -q --disable-pip-version-check numpy 'scikit-build-core>=0.10' mypy onnx scikit-learn \
+        >>"$venv.log" 2>&1 ||
+        skip "numpy, scikit-build-core, mypy, onnx and scikit-learn cannot be installed: no network? (see $venv.log)"
     touch "$venv/complete"
 fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # Only the rest is compiled here: the library is this build's.
 "$venv/bin/pip" install -q --disable-pip-version-check --no-build-isolation --no-deps --force-reinstall "$source" \
-    -C "cmake.define.RP_PYTHON_LIBRARY=$build/libreprise.a" -C "build-dir=$build/python-wheel" >"$work/log" 2>&1 ||
+    -C "cmake.define.RP_PYTHON_LIBRARY=$build/libreprise.a" -C build.targets=reprise_python \
+    -C "build-dir=$build/python-wheel" >"$work/log" 2>&1 ||
     { cat "$work/log"; fail "pip install"; }
 cd "$work"
 export PYTHONDONTWRITEBYTECODE=1 REPRISE_COMMAND=$reprise REPRISE_SOURCE=$source MYPY_CACHE_DIR=$build/python-mypy
