@@ -255,7 +255,8 @@ class InspectStep(Result):
 
         difference: how the step, computed here, differs from its record; exit code 3
         listing: without --op and --input: the program, then its functions, each with digest (null of the program)
-            and instructions: instruction, makes (the states and results), operands, operation, types
+            and instructions: attributes (those of the operation, as the program has them; of a region none),
+            instruction, makes (the states and results), operands, operation, types
         npy: the file written
         program: the member
         same: the step has the bits of its record; true of a listing, for which nothing is computed
