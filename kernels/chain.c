@@ -235,8 +235,13 @@ void rp_chain_run(const rp_chain *chain, const rp_kernel_table *table, rp_pool *
 
     rp_chain_plan_make(&j.plan, chain, table->fused != NULL);
     j.block = block = block_of(chain, &j.plan, chain->slots);
-    if (j.plan.end[0] == chain->n_steps && chain->n_steps > 1)
-        j.wide = block = block_of(chain, &j.plan, j.plan.n_compact) * (j.plan.n_compact + j.plan.n_spreads ? 1 : WIDER);
+    if (j.plan.end[0] == chain->n_steps && chain->n_steps > 1) {
+        const size_t wide =
+            block_of(chain, &j.plan, j.plan.n_compact) * (j.plan.n_compact + j.plan.n_spreads ? 1 : WIDER);
+
+        if (wide % RP_FUSED_ELEMENTS == 0) /* with many pieces of scratch a block is shorter than registers ask for */
+            j.wide = block = wide;
+    }
     blocks = (chain->count + block - 1) / block;
     for (size_t k = 0; k < chain->n_steps; k++) {
         const rp_kernel_args args = args_of(&chain->step[k], chain->view);

@@ -108,9 +108,72 @@ static void streamed_outputs_have_the_bits_of_the_kernels_alone(void **state)
     rp_pool_free(pool);
 }
 
+/* ---- many outputs ---- */
+
+enum { MANY = 12, INNER = 5 };
+
+static float many[MANY][MOST];
+_Alignas(64) static float past[MANY][(MOST + 63) / 64 * 64]; /* each at a cache line */
+
+static rp_kernel_id kernel_of(size_t step)
+{
+    return operation[step % 4];
+}
+
+/* All steps but INNER have outputs that are streamed, each with a slot; elements count as `size` bytes. */
+static rp_chain chain_of_many(size_t count, size_t size)
+{
+    rp_chain c = {.count = count, .slots = MANY, .size = size};
+
+    for (size_t i = 0; i < MANY; i++) {
+        rp_chain_step *s = &c.step[c.n_steps++];
+        void *stream = i == INNER ? NULL : past[i];
+
+        *s = (rp_chain_step){.kernel = kernel_of(i), .in = c.n_views, .n_in = 2};
+        add_view(&c, vector(i ? NULL : x, count, 1), i ? i - 1 : RP_CHAIN_SLOTS, NULL);
+        add_view(&c, operand(i, count), RP_CHAIN_SLOTS, NULL);
+        s->out = c.n_views;
+        s->n_out = 1;
+        add_view(&c, vector(stream, count, 1), i, stream);
+    }
+    return c;
+}
+
+/* So many pieces of scratch that a block is shorter than what registers take at a time. */
+static void many_streamed_outputs_are_their_own(void **state)
+{
+    const size_t count = 5000;
+    const char *const *level;
+    const size_t levels = rp_kernel_levels(&level);
+    const rp_kernel_table *table;
+    rp_error err;
+
+    (void)state;
+    assert_int_equal(rp_kernel_table_get(&table, "ref", &err), RP_OK);
+    for (size_t i = 0; i < MANY; i++) {
+        const rp_view in[2] = {vector(i ? many[i - 1] : x, count, 1), operand(i, count)},
+                      y = vector(many[i], count, 1);
+        const rp_kernel_args args = {in, 2, &y, 1, NULL};
+
+        table->kernel[kernel_of(i)]->run(&args, 0, count);
+    }
+    for (size_t l = 0; l < levels; l++)
+        for (size_t size = sizeof(float); size <= sizeof(double); size *= 2) {
+            const rp_chain c = chain_of_many(count, size);
+
+            assert_int_equal(rp_kernel_table_get(&table, level[l], &err), RP_OK);
+            memset(past, 0x7e, sizeof past);
+            rp_chain_run(&c, table, NULL, 1);
+            for (size_t i = 0; i < MANY; i++)
+                if (i != INNER)
+                    assert_memory_equal(past[i], many[i], count * sizeof(float));
+        }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(streamed_outputs_have_the_bits_of_the_kernels_alone)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(streamed_outputs_have_the_bits_of_the_kernels_alone),
+                                       cmocka_unit_test(many_streamed_outputs_are_their_own)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
