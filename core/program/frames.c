@@ -57,7 +57,7 @@ rp_status rp_frames_eager(rp_graph *graph, const rp_instr *instr, const rp_view 
     held_frames held = {.tape = {.device = graph->device, .cache = graph->cache}};
     const rp_frames frames = {run_frame, settle, &held, graph->device, (size_t)(instr - graph->program->instr)};
     /* what an index before the region did wrong is told before a frame can be blamed for it */
-    rp_status status = rp_execute_settle(graph->device, graph->program, NULL, &graph->error);
+    rp_status status = rp_graph_settle(graph, &graph->error);
     rp_cached *scratch = NULL;
 
     if (status == RP_OK)

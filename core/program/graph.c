@@ -57,7 +57,7 @@ void rp_graph_reset(rp_graph *graph)
     rp_program_clear(graph->program);
     graph->status = RP_OK;
     graph->placed = graph->swept = false;
-    graph->marked = 0;
+    graph->marked = graph->faulty = 0;
     graph->epoch++;
 }
 
@@ -97,11 +97,22 @@ void rp_graph_fail(rp_graph *graph, rp_status status, const char *format, ...)
     va_end(args);
 }
 
+rp_status rp_graph_settle(rp_graph *graph, rp_error *err)
+{
+    rp_status status = rp_device_synchronize(graph->device, NULL, err);
+    rp_index_fault fault;
+
+    if (!rp_device_fault(graph->device, &fault) || status != RP_OK)
+        return status;
+    graph->faulty = fault.where + 1;
+    return rp_execute_fault(graph->program, NULL, &fault, err);
+}
+
 /* A wrong index came before every other error: those of the host stop what follows them at once. */
 static void settle(rp_graph *graph)
 {
     rp_error found = {0};
-    rp_status status = rp_execute_settle(graph->device, graph->program, NULL, &found);
+    rp_status status = rp_graph_settle(graph, &found);
 
     if (status != RP_OK) {
         graph->status = status;

@@ -68,12 +68,15 @@ struct rp_graph {
     rp_error error;
     uint32_t epoch; /* handles of an earlier epoch are refused */
     bool placed;    /* the error says where the call stands */
+    size_t faulty;  /* where a wrong index was found: an instruction and 1; 0: nowhere yet */
 };
 
 rp_graph *rp_graph_new(rp_device *device); /* NULL: out of memory */
 void rp_graph_free(rp_graph *graph);
 /* The caller's call that ended now stands there: a mark for what it appended. */
 void rp_graph_mark(rp_graph *graph, const char *file, int line);
+/* Waits for the device; the error of the first wrong index that came before, in the graph's own instructions. */
+rp_status rp_graph_settle(rp_graph *graph, rp_error *err);
 /* Forgets program and values, and starts a new epoch. */
 void rp_graph_reset(rp_graph *graph);
 /* The graph that this thread works on, for rp_site; every call that may fail says so before it does. */

@@ -55,6 +55,9 @@ rp_status rp_graph_retract(rp_graph *graph, size_t length, rp_error *err)
     if (!graph)
         return rp_no_handle(err, __func__, "graph");
     (void)rp_graph_status(graph, NULL); /* what was launched may still write to them */
+    if (graph->faulty && graph->faulty <= length)
+        return rp_fail(err, RP_EARG, "instruction %zu stays, and has failed: what follows it was not computed",
+                       graph->faulty - 1);
     if (length > graph->program->n_instrs)
         return rp_fail(err, RP_EARG, "the graph has %zu instructions, fewer than %zu", graph->program->n_instrs,
                        length);
@@ -73,5 +76,6 @@ rp_status rp_graph_retract(rp_graph *graph, size_t length, rp_error *err)
         graph->marked = length;
     graph->status = RP_OK;
     graph->placed = false;
+    graph->faulty = 0;
     return RP_OK;
 }

@@ -87,8 +87,8 @@ RP_API void rp_graph_discard(rp_graph *graph); /* NULL is fine */
 RP_API size_t rp_graph_length(const rp_graph *graph);
 /* Takes the instructions from the length-th on away, and the graph's error with them, as if the calls that appended
  * them had not been made: for bindings, whose callers catch errors and go on. Of a run's step too. Handles of what is
- * gone must not be used. Errors: RP_EARG where one of them is an output or is printed, or an input was declared behind
- * them; the graph is then as it was. */
+ * gone must not be used. Errors: RP_EARG where one of them is an output or is printed, an input was declared behind
+ * them, or an instruction before them had a wrong index; the graph is then as it was. */
 RP_API rp_status rp_graph_retract(rp_graph *graph, size_t length, rp_error *err);
 
 /* The last of each are a function's: without names. */

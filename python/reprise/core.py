@@ -10,12 +10,13 @@ from ._core import (ArgumentError, BitsError, Builder, Canceled, Compiled, DataE
                     ShapeError, SignatureError, Tensor, UnsupportedError, from_dlpack, set_threads)
 
 f32, f64, i32, i64, bool_, bf16 = "f32", "f64", "i32", "i64", "bool", "bf16"
+f16, i8, u8, i16, u32 = "f16", "i8", "u8", "i16", "u32"
 tensor = Tensor
 
 __all__ = ["ArgumentError", "BitsError", "Builder", "Canceled", "Compiled", "DataError", "EnvironmentError_", "Error",
            "ExistsError", "FileError", "FormatError", "Function", "HashError", "OutOfMemory", "Program", "Recorder",
            "Run", "ShapeError", "SignatureError", "Tensor", "UnsupportedError", "from_dlpack", "set_threads", "tensor",
-           "f32", "f64", "i32", "i64", "bool_", "bf16"]
+           "f32", "f64", "i32", "i64", "bool_", "bf16", "f16", "i8", "u8", "i16", "u32"]
 
 
 def _show(x: Tensor) -> str:

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Python's operators on tensors. Numbers beside a tensor are of its dtype; nothing else is converted. */
+#include <math.h>
+
 #include "binding.h"
 
 enum { REALS = 1u << RP_F32 | 1u << RP_F64 };
@@ -235,6 +237,19 @@ static Py_hash_t hash(PyObject *x)
 /* ---- one element ---- */
 
 /* A tensor of one element as a number of Python. */
+/* An f16: sign, 5 bits of exponent, 10 of the fraction. */
+static double half(uint16_t bits)
+{
+    const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    double x;
+
+    if (exponent == 31)
+        x = fraction ? Py_NAN : Py_HUGE_VAL;
+    else
+        x = exponent ? ldexp(1024 + fraction, exponent - 25) : ldexp(fraction, -24);
+    return bits >> 15 ? -x : x;
+}
+
 static PyObject *item(PyObject *self)
 {
     tensor_object *t = (tensor_object *)self;
@@ -268,6 +283,16 @@ static PyObject *item(PyObject *self)
         wide = (uint32_t) * (const uint16_t *)bytes << 16;
         memcpy(&f, &wide, sizeof f);
         return PyFloat_FromDouble((double)f);
+    case RP_F16:
+        return PyFloat_FromDouble(half(*(const uint16_t *)bytes));
+    case RP_I8:
+        return PyLong_FromLong(*(const int8_t *)bytes);
+    case RP_U8:
+        return PyLong_FromLong(*(const uint8_t *)bytes);
+    case RP_I16:
+        return PyLong_FromLong(*(const int16_t *)bytes);
+    case RP_U32:
+        return PyLong_FromUnsignedLong(*(const uint32_t *)bytes);
     default:
         PyErr_Format(PyExc_TypeError, "%s: cast it first", rp_dtype_name(t->type.dtype));
         return NULL;
@@ -292,7 +317,7 @@ static PyObject *as_int(PyObject *self)
 
 static PyObject *as_index(PyObject *self)
 {
-    if (REALS & 1u << ((tensor_object *)self)->type.dtype) {
+    if ((REALS | 1u << RP_BF16 | 1u << RP_F16) & 1u << ((tensor_object *)self)->type.dtype) {
         PyErr_SetString(PyExc_TypeError, "a tensor of reals is no index");
         return NULL;
     }

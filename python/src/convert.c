@@ -204,6 +204,17 @@ bool is_number(PyObject *object)
     return PyFloat_Check(object) || PyLong_Check(object);
 }
 
+/* Of whole numbers. */
+static bool in_range(rp_dtype dtype, double x)
+{
+    const bool is_unsigned = rp_dtype_name(dtype)[0] == 'u';
+    const double above = ldexp(1, 8 * (int)rp_dtype_size(dtype) - !is_unsigned);
+
+    if (dtype == RP_BOOL)
+        return x == 0 || x == 1;
+    return x < above && x >= (is_unsigned ? 0 : -above);
+}
+
 bool number_read(PyObject *object, rp_dtype dtype, double *real)
 {
     const bool floats = dtype_format(dtype) == NULL || strchr("fde", dtype_format(dtype)[0]);
@@ -218,6 +229,10 @@ bool number_read(PyObject *object, rp_dtype dtype, double *real)
         return false;
     if (PyLong_Check(object) && fabs(*real) > 0x1p53) {
         PyErr_Format(PyExc_ValueError, "%R: constants of integers go up to 2^53", object);
+        return false;
+    }
+    if (!floats && !in_range(dtype, *real)) {
+        PyErr_Format(PyExc_OverflowError, "%R is no %s: cast the tensor first", object, rp_dtype_name(dtype));
         return false;
     }
     return true;

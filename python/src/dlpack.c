@@ -3,7 +3,7 @@
  * write. The structures are those of the DLPack 1.0 interface. */
 #include "binding.h"
 
-enum { DL_CPU = 1, DL_INT = 0, DL_UINT = 1, DL_FLOAT = 2, DL_BFLOAT = 4, DL_BOOL = 6, DL_READ_ONLY = 1 };
+enum { DL_CPU = 1, DL_INT = 0, DL_UINT = 1, DL_FLOAT = 2, DL_BFLOAT = 4, DL_BOOL = 6, DL_READ_ONLY = 1, DL_IS_COPIED = 2 };
 
 typedef struct dl_tensor {
     void *data;
@@ -144,6 +144,7 @@ typedef struct exported {
     } as;
     int64_t shape[RP_MAX_RANK + 1], strides[RP_MAX_RANK + 1];
     PyObject *tensor;
+    void *copy; /* of the elements, for one who could write to them; else NULL */
 } exported;
 
 /* The consumer calls it, maybe without the GIL. */
@@ -155,6 +156,7 @@ static void free_exported(exported *e)
         Py_DECREF(e->tensor);
         PyGILState_Release(state);
     }
+    free(e->copy);
     free(e);
 }
 
@@ -185,7 +187,7 @@ static void describe(exported *e, dl_tensor *to, const tensor_object *t)
         e->strides[i] = stride;
         stride *= e->shape[i];
     }
-    *to = (dl_tensor){.data = t->bytes, .ndim = t->type.rank, .shape = e->shape, .strides = e->strides};
+    *to = (dl_tensor){.data = e->copy ? e->copy : t->bytes, .ndim = t->type.rank, .shape = e->shape, .strides = e->strides};
     to->device.type = DL_CPU;
     to->dtype.lanes = 1;
     for (size_t i = 0; i < KINDS; i++)
@@ -221,12 +223,23 @@ PyObject *tensor_dlpack(PyObject *self, PyObject *args, PyObject *kwargs)
     if (!e)
         return PyErr_NoMemory();
     versioned = takes_versions(version);
+    if (!versioned || copy == Py_True) { /* the old capsule cannot say "read-only" */
+        const size_t size = type_bytes(&((tensor_object *)self)->type);
+
+        e->copy = malloc(size ? size : 1);
+        if (!e->copy) {
+            free(e);
+            return PyErr_NoMemory();
+        }
+        if (size)
+            memcpy(e->copy, ((tensor_object *)self)->bytes, size);
+    }
     e->tensor = Py_NewRef(self);
     if (versioned) {
         e->as.versioned.version.major = 1;
         e->as.versioned.manager = e;
         e->as.versioned.deleter = delete_versioned;
-        e->as.versioned.flags = DL_READ_ONLY;
+        e->as.versioned.flags = e->copy ? DL_IS_COPIED : DL_READ_ONLY;
         describe(e, &e->as.versioned.tensor, (tensor_object *)self);
     } else {
         e->as.plain.manager = e;

@@ -130,6 +130,35 @@ class Values(unittest.TestCase):
         same(rp.Tensor([1, 2], dtype="f64"), np.array([1.0, 2.0]))
         same(rp.Tensor(X, dtype=np.float64), X.astype(np.float64))
 
+    def test_numbers_that_a_type_has_not_are_refused(self):
+        for dtype, wrong in (("i32", 2**40), ("i32", -2**31 - 1), ("u32", -1), ("u32", 2**32), ("i64", 2**54)):
+            with self.assertRaises((OverflowError, ValueError), msg=f"{dtype} {wrong}"):
+                rp.Tensor([1, 2]).cast(dtype) + wrong
+
+    def test_single_elements_of_every_type_are_numbers(self):
+        for dtype in ("f16", "i8", "u8", "i16", "u32", "bf16", "i32", "f64"):
+            self.assertEqual(rp.Tensor([2.0]).cast(dtype).item(), 2)
+        for value in (65504.0, 2.0**-24, -0.5, float("inf"), 1.5 * 2.0**-15):
+            self.assertEqual(float(rp.Tensor([value]).cast("f16")), value)
+        with self.assertRaises(TypeError):
+            [1, 2, 3][rp.Tensor([2.7]).cast("bf16")]
+
+    def test_a_capsule_that_cannot_say_read_only_is_a_copy(self):
+        t = rp.Tensor([1.0, 2.0])
+        old = t.__dlpack__()
+
+        class Old:
+            def __dlpack__(self, **ignored):
+                return old
+
+            def __dlpack_device__(self):
+                return (1, 0)
+
+        self.assertNotEqual(np.from_dlpack(Old()).__array_interface__["data"][0], np.asarray(t).__array_interface__["data"][0])
+        copied = np.from_dlpack(t, copy=True) if np.lib.NumpyVersion(np.__version__) >= "2.1.0" else np.array([1.0, 2.0], "f4")
+        copied[0] = 7
+        same(t, np.array([1, 2], "f4"))
+
     def test_numpy_sees_the_tensors_own_memory_and_may_not_write_it(self):
         x = rp.Tensor(X) + 1
         a, b = x.numpy(), np.asarray(x)

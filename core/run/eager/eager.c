@@ -295,7 +295,7 @@ static rp_status run_region(void *self, const rp_instr *instr, rp_view *in, cons
 {
     rp_eager *e = self;
     /* what an index before the region did wrong is told before the region can be blamed for it */
-    rp_status status = rp_execute_settle(e->graph->device, e->graph->program, NULL, &e->graph->error);
+    rp_status status = rp_graph_settle(e->graph, &e->graph->error);
     pattern *of = status == RP_OK ? rp_pattern_of(&e->patterns, e->graph->program, instr) : NULL;
 
     if (status != RP_OK)

@@ -62,7 +62,7 @@ static rp_status print_now(rp_graph *graph, uint32_t value, const char *name)
         }
     }
     if (status == RP_OK)
-        status = rp_execute_settle(graph->device, graph->program, NULL, &graph->error);
+        status = rp_graph_settle(graph, &graph->error);
     tensor.memory = copy ? copy : graph->view[value].data;
     if (status == RP_OK)
         status = rp_print_tensor(&graph->print_to, &tensor, &graph->error);

@@ -150,11 +150,41 @@ static void error_names_the_same_place_whenever_it_comes(void **state)
     rp_run_free(run);
 }
 
+/* ---- what is taken back ---- */
+
+/* A call whose instruction stays, and which had a wrong index, is not forgotten with what failed after it. */
+static void a_wrong_index_is_not_taken_back_with_later_calls(void **state)
+{
+    const size_t width = WIDTH, two = 2;
+    const float x[WIDTH] = {1, 2, 3, 4};
+    const int64_t index[2] = {1, 9};
+    rp_run *run = new_run();
+    rp_tensor table, rows;
+    rp_error err = {0};
+    rp_graph *g;
+    size_t length;
+
+    (void)state;
+    assert_int_equal(rp_step_begin(run, NULL), RP_OK);
+    g = rp_step_graph(run);
+    table = rp_feed(run, "table", RP_F32, 1, &width, x);
+    rows = rp_feed(run, "rows", RP_I64, 1, &two, index);
+    (void)rp_gather(table, rows, 0);
+    length = rp_graph_length(g);
+    (void)rp_add(table, rows); /* two types */
+    assert_int_equal(rp_graph_retract(g, length, &err), RP_EARG);
+    assert_non_null(strstr(err.text, "stays, and has failed"));
+    assert_int_equal(rp_graph_retract(g, 0, &err), RP_OK); /* but with itself */
+    assert_int_equal(rp_step_end(run, NULL), RP_OK);
+    rp_run_free(run);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(operands_that_were_one_value_part),
         cmocka_unit_test(error_names_the_same_place_whenever_it_comes),
+        cmocka_unit_test(a_wrong_index_is_not_taken_back_with_later_calls),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
