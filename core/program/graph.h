@@ -31,6 +31,7 @@ typedef struct rp_value_memory {
 typedef struct rp_graph_regions {
     rp_status (*run)(void *self, const rp_instr *instr, rp_view *in, const rp_view *out);
     void *self;
+    void (*cut)(void *self, size_t length); /* instructions from the length-th on are taken back */
 } rp_graph_regions;
 /* Somebody who wants to know when each instruction of an eager graph begins and ends; see rp_plan_watch. */
 typedef struct rp_graph_watch {

@@ -71,6 +71,8 @@ rp_status rp_graph_retract(rp_graph *graph, size_t length, rp_error *err)
         release_from(graph, first);
     while (graph->n_late > 0 && graph->late[graph->n_late - 1] >= length)
         graph->n_late--;
+    if (graph->regions.cut)
+        graph->regions.cut(graph->regions.self, length);
     rp_program_cut(graph->program, length);
     if (graph->marked > length)
         graph->marked = length;

@@ -3,7 +3,16 @@
  * write. The structures are those of the DLPack 1.0 interface. */
 #include "binding.h"
 
-enum { DL_CPU = 1, DL_INT = 0, DL_UINT = 1, DL_FLOAT = 2, DL_BFLOAT = 4, DL_BOOL = 6, DL_READ_ONLY = 1, DL_IS_COPIED = 2 };
+enum {
+    DL_CPU = 1,
+    DL_INT = 0,
+    DL_UINT = 1,
+    DL_FLOAT = 2,
+    DL_BFLOAT = 4,
+    DL_BOOL = 6,
+    DL_READ_ONLY = 1,
+    DL_IS_COPIED = 2
+};
 
 typedef struct dl_tensor {
     void *data;
@@ -187,7 +196,8 @@ static void describe(exported *e, dl_tensor *to, const tensor_object *t)
         e->strides[i] = stride;
         stride *= e->shape[i];
     }
-    *to = (dl_tensor){.data = e->copy ? e->copy : t->bytes, .ndim = t->type.rank, .shape = e->shape, .strides = e->strides};
+    *to = (dl_tensor){
+        .data = e->copy ? e->copy : t->bytes, .ndim = t->type.rank, .shape = e->shape, .strides = e->strides};
     to->device.type = DL_CPU;
     to->dtype.lanes = 1;
     for (size_t i = 0; i < KINDS; i++)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Methods of tensors that are no operators: shapes, casts, reductions, values out as numbers, buffers and arrays. */
+#include <limits.h>
 #include "binding.h"
 
 PyObject *tensor_item(PyObject *self, PyObject *ignored);
@@ -192,6 +193,12 @@ static PyObject *broadcast_to(PyObject *self, PyObject *args)
     return begin_one(&o, self, "broadcast_to") ? end_one(&o, rp_broadcast_to(o.in[0], rank, shape)) : NULL;
 }
 
+/* One that no tensor has stays one that no tensor has. */
+static int axis_of(int64_t number)
+{
+    return number > INT_MAX ? INT_MAX : number < INT_MIN ? INT_MIN : (int)number;
+}
+
 static PyObject *transpose(PyObject *self, PyObject *args)
 {
     operands o;
@@ -208,7 +215,7 @@ static PyObject *transpose(PyObject *self, PyObject *args)
         return NULL;
     }
     for (size_t i = 0; i < n; i++)
-        axes[i] = (int)(list[i] < 0 ? list[i] + (int64_t)n : list[i]);
+        axes[i] = axis_of(list[i] < 0 ? list[i] + (int64_t)n : list[i]);
     return begin_one(&o, self, "transpose") ? end_one(&o, rp_transpose(o.in[0], given > 0 ? axes : NULL)) : NULL;
 }
 
@@ -239,7 +246,7 @@ static PyObject *reduce(PyObject *self, PyObject *args, PyObject *kwargs, const 
         (axes != Py_None && !list_read(axes, list, RP_MAX_RANK, &n)))
         return NULL;
     for (size_t i = 0; i < n; i++)
-        axis[i] = (int)list[i];
+        axis[i] = axis_of(list[i]);
     return begin_one(&o, self, name) ? end_one(&o, call(o.in[0], axis, (int)n, keep)) : NULL;
 }
 

@@ -280,10 +280,10 @@ static bool read_combine(PyObject *sequence, rp_combine combine[OPERANDS_MAX], s
 
     *n = items ? (size_t)PyTuple_Size(items) : 0;
     for (size_t i = 0; items && i < *n && !PyErr_Occurred(); i++) {
-        int kind = 0;
+        PyObject *item = PyTuple_GetItem(items, (Py_ssize_t)i);
+        int kind = PyUnicode_Check(item) ? 0 : 3;
 
-        while (kind < 3 && i < OPERANDS_MAX &&
-               PyUnicode_CompareWithASCIIString(PyTuple_GetItem(items, (Py_ssize_t)i), kinds[kind]) != 0)
+        while (kind < 3 && i < OPERANDS_MAX && PyUnicode_CompareWithASCIIString(item, kinds[kind]) != 0)
             kind++;
         if (kind == 3 || i == OPERANDS_MAX)
             PyErr_SetString(PyExc_ValueError,

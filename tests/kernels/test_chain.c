@@ -151,8 +151,7 @@ static void many_streamed_outputs_are_their_own(void **state)
     (void)state;
     assert_int_equal(rp_kernel_table_get(&table, "ref", &err), RP_OK);
     for (size_t i = 0; i < MANY; i++) {
-        const rp_view in[2] = {vector(i ? many[i - 1] : x, count, 1), operand(i, count)},
-                      y = vector(many[i], count, 1);
+        const rp_view in[2] = {vector(i ? many[i - 1] : x, count, 1), operand(i, count)}, y = vector(many[i], count, 1);
         const rp_kernel_args args = {in, 2, &y, 1, NULL};
 
         table->kernel[kernel_of(i)]->run(&args, 0, count);

@@ -304,6 +304,18 @@ static rp_status run_region(void *self, const rp_instr *instr, rp_view *in, cons
                                                                         : run_alone(e, of, instr, in, out);
 }
 
+/* What came after instructions that stay is as if it had not come. */
+static void forget_from(void *self, size_t length)
+{
+    rp_eager *e = self;
+
+    while (e->n > 0 && e->scan[e->n - 1].instr >= length)
+        give_up(e, &e->scan[--e->n]);
+    for (size_t i = 0; i < e->n; i++)
+        if (e->scan[i].again != RP_NO_INSTR && e->scan[i].again >= length)
+            e->scan[i].again = RP_NO_INSTR;
+}
+
 rp_status rp_eager_new(rp_eager **out, rp_graph *graph, size_t stored, rp_error *err)
 {
     rp_eager *e = *out = rp_calloc(1, sizeof *e);
@@ -312,7 +324,7 @@ rp_status rp_eager_new(rp_eager **out, rp_graph *graph, size_t stored, rp_error 
         return rp_no_memory(err);
     e->graph = graph;
     e->stored = stored;
-    graph->regions = (rp_graph_regions){run_region, e};
+    graph->regions = (rp_graph_regions){run_region, e, forget_from};
     return RP_OK;
 }
 

@@ -78,14 +78,28 @@ static void scan_step(rp_run *run, const rp_function *forward, const rp_function
     other = rp_feed(run, "b", RP_F32, 1, &width, b);
     zero = rp_feed(run, "zero", RP_F32, 1, &width, none);
     shared[1] = apart ? other : shared[0];
-    rp_scan(g, &(rp_scan_options){.function = forward, .carried = &h, .n_carried = 1, .shared = shared, .n_shared = 2,
-                                  .times = TIMES},
+    rp_scan(g,
+            &(rp_scan_options){
+                .function = forward, .carried = &h, .n_carried = 1, .shared = shared, .n_shared = 2, .times = TIMES},
             &last);
-    rp_scan(g, &(rp_scan_options){.function = forward, .carried = &h, .n_carried = 1, .shared = shared, .n_shared = 2,
-                                  .times = TIMES, .history = true},
+    rp_scan(g,
+            &(rp_scan_options){.function = forward,
+                               .carried = &h,
+                               .n_carried = 1,
+                               .shared = shared,
+                               .n_shared = 2,
+                               .times = TIMES,
+                               .history = true},
             carried);
-    rp_scan(g, &(rp_scan_options){.function = reader, .carried = &zero, .n_carried = 1, .sliced = &carried[1],
-                                  .n_sliced = 1, .shared = shared, .n_shared = 1, .times = TIMES},
+    rp_scan(g,
+            &(rp_scan_options){.function = reader,
+                               .carried = &zero,
+                               .n_carried = 1,
+                               .sliced = &carried[1],
+                               .n_sliced = 1,
+                               .shared = shared,
+                               .n_shared = 1,
+                               .times = TIMES},
             &sum);
     rp_result(run, "sum", sum);
     rp_result(run, "last", last);
