@@ -135,7 +135,7 @@ class Functions(Folder):
         thread = threading.Thread(target=count, daemon=True)
         thread.start()
         try:
-            calls.run(dict(recipe(), train={"epochs": 200}), out="a.reprise", threads=1)
+            calls.run(dict(recipe(), train={"epochs": 4000}), out="a.reprise", threads=1)
         finally:
             stop.set()
             thread.join()
