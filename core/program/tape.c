@@ -243,8 +243,14 @@ rp_status rp_graph_make(rp_graph *graph, uint32_t value)
     uint32_t few[32] = {p->maker[value]}, *stack = few;
     size_t n = 1, room = sizeof few / sizeof *few;
     bool together = false;
-    rp_status status = graph->calls > 0 ? rp_graph_make_together(graph, value, &together) : RP_OK;
+    /* behind a wrong index nothing is computed: it would stand here as if it had been, also when that is taken back */
+    rp_status status = rp_graph_settle(graph, &graph->error);
 
+    if (status != RP_OK) {
+        graph->placed = true;
+        return status;
+    }
+    status = graph->calls > 0 ? rp_graph_make_together(graph, value, &together) : RP_OK;
     if (together)
         return status;
     while (n > 0 && status == RP_OK) {

@@ -193,12 +193,91 @@ static void a_wrong_index_is_not_taken_back_with_later_calls(void **state)
     rp_run_free(run);
 }
 
+/* An update that waits, and that was asked for behind the wrong index, is computed once that is taken back. */
+static void what_waited_is_computed_after_all(void **state)
+{
+    const size_t width = WIDTH, two = 2;
+    const float x[WIDTH] = {1, 2, 3, 4}, twice[WIDTH] = {2, 4, 6, 8};
+    const int64_t index[2] = {1, 9};
+    rp_run *run = new_run();
+    rp_tensor table, rows, waits;
+    float found[WIDTH];
+    rp_error err = {0};
+    rp_graph *g;
+    size_t length;
+
+    (void)state;
+    assert_int_equal(rp_run_add_state(run, "w", RP_F32, 1, &width, x, NULL), RP_OK);
+    assert_int_equal(rp_step_begin(run, NULL), RP_OK);
+    g = rp_step_graph(run);
+    waits = rp_scale(rp_state(run, "w"), 2);
+    table = rp_feed(run, "table", RP_F32, 1, &width, x);
+    rows = rp_feed(run, "rows", RP_I64, 1, &two, index);
+    length = rp_graph_length(g);
+    (void)rp_gather(table, rows, 0);
+    (void)rp_add(waits, table);
+    assert_int_equal(rp_graph_status(g, NULL), RP_EDATA);
+    assert_int_equal(rp_graph_retract(g, length, &err), RP_OK);
+    assert_int_equal(rp_read(run, waits, found, sizeof found, &err), RP_OK);
+    assert_memory_equal(found, twice, sizeof found);
+    rp_set_state(run, "w", waits);
+    assert_int_equal(rp_step_end(run, NULL), RP_OK);
+    rp_run_free(run);
+}
+
+/* A scan with its history that is taken back is none: what takes its place is no scan at all. */
+static void a_scan_that_is_taken_back_is_forgotten(void **state)
+{
+    rp_function *forward = new_forward();
+    rp_run *run = new_run();
+    const size_t width = WIDTH;
+    static const float x[WIDTH] = {1, 2, 3, 4};
+
+    (void)state;
+    for (int step = 0; step < 4; step++) {
+        rp_tensor h, shared[2], last, grad[2], y;
+        rp_error err = {0};
+        size_t length;
+        rp_graph *g;
+
+        assert_int_equal(rp_step_begin(run, NULL), RP_OK);
+        g = rp_step_graph(run);
+        h = rp_feed(run, "h", RP_F32, 1, &width, x);
+        shared[0] = rp_feed(run, "a", RP_F32, 1, &width, x);
+        shared[1] = rp_feed(run, "b", RP_F32, 1, &width, x);
+        y = rp_feed(run, "apart", RP_F32, 1, &width, x);
+        rp_scan(
+            g,
+            &(rp_scan_options){
+                .function = forward, .carried = &h, .n_carried = 1, .shared = shared, .n_shared = 2, .times = TIMES},
+            &last);
+        last = rp_sum(last, NULL, 0, false);
+        length = rp_graph_length(g);
+        rp_gradients(last, (const rp_tensor[]){h, y}, 2, grad); /* there is none by y */
+        assert_int_not_equal(rp_graph_status(g, NULL), RP_OK);
+        assert_int_equal(rp_graph_retract(g, length, &err), RP_OK);
+        for (int i = 0; i < step; i++)
+            y = rp_scale(y, 1.5);
+        rp_scan(
+            g,
+            &(rp_scan_options){
+                .function = forward, .carried = &y, .n_carried = 1, .shared = shared, .n_shared = 2, .times = TIMES},
+            &last);
+        rp_result(run, "last", last);
+        assert_int_equal(rp_step_end(run, NULL), RP_OK);
+    }
+    rp_run_free(run);
+    rp_function_free(forward);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(operands_that_were_one_value_part),
         cmocka_unit_test(error_names_the_same_place_whenever_it_comes),
         cmocka_unit_test(a_wrong_index_is_not_taken_back_with_later_calls),
+        cmocka_unit_test(what_waited_is_computed_after_all),
+        cmocka_unit_test(a_scan_that_is_taken_back_is_forgotten),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
