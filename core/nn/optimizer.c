@@ -79,6 +79,8 @@ static rp_status check_schedule(const rp_nn_schedule *s, const char *call, rp_er
                        "%s: optimizer: schedule.every is 0: after how many steps does the rate "
                        "change?",
                        call);
+    if ((s->curve == RP_NN_STEPS || s->curve == RP_NN_EXPONENTIAL) && s->gamma == 0)
+        return rp_fail(err, RP_EARG, "%s: optimizer: schedule.gamma is 0, and so were all rates but the first", call);
     return RP_OK;
 }
 

@@ -199,8 +199,8 @@ void rp_nn_update(rp_nn *nn, const char *name, rp_tensor value)
         rp_nn_fail(nn, RP_ESHAPE, "%s: the new value has another shape or type", whole);
     else if (nn->step->mode == NN_TRAIN) {
         rp_nn_set_state(nn, whole, value);
-        if (rp_tensor_ok(value))
-            p->tensor = value; /* a layer that is called again goes on from it */
+        if (value.graph == p->tensor.graph && rp_tensor_ok(value)) /* of a loop's function it would not outlive that */
+            p->tensor = value;                                     /* a layer that is called again goes on from it */
     }
 }
 

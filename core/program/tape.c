@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "core/program/gathered.h"
+#include "core/program/indexing/gathered.h"
 #include "core/program/graph.h"
 #include "determinism/fpenv.h"
 

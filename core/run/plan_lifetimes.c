@@ -3,7 +3,7 @@
  * never stored. */
 #include <string.h>
 
-#include "core/program/gathered.h"
+#include "core/program/indexing/gathered.h"
 #include "core/run/plan_private.h"
 
 static void begin(rp_plan *plan, void *const *input_memory)

@@ -2,7 +2,7 @@
  * Executing a plan: its calls in order, frames of its regions through the plans of their functions. Nothing waits for
  * the device but the reading of a selector or predicate, and the end. */
 #include "core/program/regions/region_run.h"
-#include "core/program/gathered.h"
+#include "core/program/indexing/gathered.h"
 #include "core/run/plan_private.h"
 #include "determinism/fpenv.h"
 

@@ -33,8 +33,8 @@ def _place(trace, leaves):
     placed = []
     for leaf in leaves:
         x = trace.place(leaf)
-        if x.dtype not in ("f32", "f64", "bf16"):
-            raise TypeError(f"no gradient with respect to {x.dtype}: only to f32, f64 and bf16")
+        if x.dtype not in ("f32", "f64", "bf16", "f16"):
+            raise TypeError(f"no gradient with respect to {x.dtype}: only to f32, f64, bf16 and f16")
         placed.append(x.reshape(x.shape))
     return tuple(placed)
 

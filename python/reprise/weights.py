@@ -11,7 +11,8 @@ import numpy as np
 
 from .command import canonical
 
-NAMES = {"f4": "F32", "f8": "F64", "i4": "I32", "i8": "I64", "b1": "BOOL"}
+NAMES = {"f4": "F32", "f8": "F64", "i4": "I32", "i8": "I64", "b1": "BOOL", "f2": "F16", "i1": "I8", "u1": "U8",
+         "i2": "I16", "u4": "U32"}
 
 
 def write_safetensors(path: str | os.PathLike[str], tensors: Mapping[str, np.ndarray[Any, Any]]) -> None:

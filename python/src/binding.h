@@ -9,6 +9,7 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -176,6 +177,11 @@ bool shape_read(PyObject *object, int *rank, size_t shape[RP_MAX_RANK]);
 PyObject *shape_tuple(const rp_type *type);
 bool type_read(PyObject *shape, PyObject *dtype, rp_type *type);
 bool list_read(PyObject *object, int64_t *list, size_t room, size_t *n);
+/* A number of Python as an axis: one that no tensor has stays one that no tensor has. */
+static inline int axis_of(long long number)
+{
+    return number > INT_MAX ? INT_MAX : number < INT_MIN ? INT_MIN : (int)number;
+}
 /* A number of Python as an element. Errors: a number that the dtype does not have. */
 bool number_read(PyObject *object, rp_dtype dtype, double *real);
 bool is_number(PyObject *object);

@@ -166,7 +166,7 @@ static bool read_axes(PyObject *object, arguments *a)
     if (!list_read(object, list, RP_MAX_RANK, &n))
         return false;
     for (size_t i = 0; i < n; i++)
-        a->axis[i] = (int)list[i];
+        a->axis[i] = axis_of(list[i]);
     a->axes = (int)n;
     return true;
 }
@@ -186,7 +186,7 @@ static bool read_one(const row *f, char how, PyObject *object, arguments *a)
         a->d[a->reals++] = PyFloat_AsDouble(object);
         break;
     case 'i':
-        a->i = (int)PyLong_AsLong(object);
+        a->i = axis_of(PyLong_AsLongLong(object));
         break;
     case 'l':
         a->l = PyLong_AsLongLong(object);

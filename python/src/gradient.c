@@ -100,6 +100,10 @@ static PyObject *trace_place(PyObject *self, PyObject *object)
     rp_type type;
     bool done;
 
+    if (!h) {
+        PyErr_SetString(PyExc_ValueError, "the trace is closed");
+        return NULL;
+    }
     if (!operands_begin(&o, h, "gradient"))
         return NULL;
     done = operands_add(&o, object, NULL);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Methods of tensors that are no operators: shapes, casts, reductions, values out as numbers, buffers and arrays. */
-#include <limits.h>
 #include "binding.h"
 
 PyObject *tensor_item(PyObject *self, PyObject *ignored);
@@ -191,12 +190,6 @@ static PyObject *broadcast_to(PyObject *self, PyObject *args)
     if (!new_shape(args, &((tensor_object *)self)->type, &rank, shape))
         return NULL;
     return begin_one(&o, self, "broadcast_to") ? end_one(&o, rp_broadcast_to(o.in[0], rank, shape)) : NULL;
-}
-
-/* One that no tensor has stays one that no tensor has. */
-static int axis_of(int64_t number)
-{
-    return number > INT_MAX ? INT_MAX : number < INT_MIN ? INT_MIN : (int)number;
 }
 
 static PyObject *transpose(PyObject *self, PyObject *args)

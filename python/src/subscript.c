@@ -3,12 +3,14 @@
  * elements where it is true). */
 #include "binding.h"
 
+enum { KEYS = 2 * RP_MAX_RANK, PLACES = KEYS + RP_MAX_RANK };
+
 /* What becomes of x: a slice with steps, a gather, a reshape; each only where it changes something. */
 typedef struct plan {
     size_t begin[RP_MAX_RANK], size[RP_MAX_RANK];
     int64_t step[RP_MAX_RANK];
-    size_t shape[RP_MAX_RANK + 1]; /* after it */
-    int rank, axis;                /* axes of x that are placed so far */
+    size_t shape[PLACES]; /* after it; more than RP_MAX_RANK are refused at the end */
+    int rank, axis;       /* axes of x that are placed so far */
     bool cut;
     PyObject *index; /* borrowed */
     int along;       /* axis of x which index takes from; -1 */
@@ -71,8 +73,6 @@ static bool too_many(const rp_type *x)
 static bool one_key(plan *p, const rp_type *x, PyObject *key, int behind)
 {
     if (key == Py_None) {
-        if (p->rank == RP_MAX_RANK)
-            return too_many(x);
         p->shape[p->rank++] = 1;
         return true;
     }

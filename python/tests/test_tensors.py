@@ -130,6 +130,15 @@ class Values(unittest.TestCase):
         same(rp.Tensor([1, 2], dtype="f64"), np.array([1.0, 2.0]))
         same(rp.Tensor(X, dtype=np.float64), X.astype(np.float64))
 
+    def test_more_axes_than_a_tensor_has_are_refused(self):
+        x = rp.Tensor(np.zeros((2, 3), "f4"))
+        for key in ((None,) * 8 + (slice(None),) * 2, (None,) * 14 + (slice(None),) * 2, (None,) * 7 + (Ellipsis,)):
+            with self.assertRaises(IndexError):
+                x[key]
+        self.assertEqual(x[(None,) * 6 + (Ellipsis,)].shape, (1,) * 6 + (2, 3))
+        with self.assertRaises(rp.Error):
+            x.sum(axes=2**32)
+
     def test_numbers_that_a_type_has_not_are_refused(self):
         for dtype, wrong in (("i32", 2**40), ("i32", -2**31 - 1), ("u32", -1), ("u32", 2**32), ("i64", 2**54)):
             with self.assertRaises((OverflowError, ValueError), msg=f"{dtype} {wrong}"):

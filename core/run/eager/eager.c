@@ -309,11 +309,20 @@ static void forget_from(void *self, size_t length)
 {
     rp_eager *e = self;
 
-    while (e->n > 0 && e->scan[e->n - 1].instr >= length)
-        give_up(e, &e->scan[--e->n]);
-    for (size_t i = 0; i < e->n; i++)
-        if (e->scan[i].again != RP_NO_INSTR && e->scan[i].again >= length)
-            e->scan[i].again = RP_NO_INSTR;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < e->n; i++) { /* in the order of their execution, which may be a later one's again */
+        scanned s = e->scan[i];
+
+        if (s.instr >= length) {
+            give_up(e, &s);
+            continue;
+        }
+        if (s.again != RP_NO_INSTR && s.again >= length)
+            s.again = RP_NO_INSTR;
+        e->scan[kept++] = s;
+    }
+    e->n = kept;
 }
 
 rp_status rp_eager_new(rp_eager **out, rp_graph *graph, size_t stored, rp_error *err)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Rows that are gathered for one reduction alone (core/program/gathered.h): the gather only looks at its indices, where
- * it stands, and the reduction's call does both. The rows' block is a piece of them. */
-#include "core/program/gathered.h"
+ * Rows that are gathered for one reduction alone (core/program/indexing/gathered.h): the gather only looks at its
+ * indices, where it stands, and the reduction's call does both. The rows' block is a piece of them. */
+#include "core/program/indexing/gathered.h"
 #include "core/run/plan_private.h"
 
 /* How often values of this root are read; outputs count. */

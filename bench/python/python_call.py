@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What an eager call costs from Python over C: a + b and ops.add(a, b) of two small tensors, the least of five turns less
-that of an empty call. Usage, with the package installed: bench/python_call.py build/release/bench/python_call"""
+that of an empty call. Usage, with the package installed: bench/python/python_call.py build/release/bench/python_call"""
 import subprocess
 import sys
 import timeit

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Gathering and reducing, piece by piece. */
-#include "core/program/gathered.h"
+#include "core/program/indexing/gathered.h"
 
 /* Bytes: of a piece, which with what it is read of fits a second-level cache; from which on a whole does not. */
 enum { PIECE = 1 << 18, LEAST = 1 << 20 };

@@ -2,8 +2,8 @@
  * Rows that are gathered only to be reduced, as an embedding bag's are: both instructions run piece by piece, so that
  * what is gathered stays in a near cache and is never there as a whole. The kernels are the ordinary ones; an element
  * of a reduction is made of its own elements alone, so any cut has the same bits. */
-#ifndef CORE_PROGRAM_GATHERED_H
-#define CORE_PROGRAM_GATHERED_H
+#ifndef CORE_PROGRAM_INDEXING_GATHERED_H
+#define CORE_PROGRAM_INDEXING_GATHERED_H
 
 #include "core/program/execute.h"
 
