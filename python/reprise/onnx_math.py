@@ -442,7 +442,7 @@ def einsum(n: Node) -> Value:
     total = None
     for i, term in enumerate(terms):
         t = n.tensor(i)
-        for c in [c for c in set(term) if term.count(c) > 1]:
+        for c in [c for c in dict.fromkeys(term) if term.count(c) > 1]:  # in their order: one model, one program
             t, term = diagonal(g, t, term, c, v.dtype)
         t = g.transpose(t, [term.index(c) for c in order if c in term])
         t = g.reshape(t, [n_of(t, sorted(term, key=order.index), c) for c in order])

@@ -161,8 +161,6 @@ def conv_transpose(n: Node) -> Value:
         total = [max(0, f - x) for f, x in zip(full, wanted)]
         small, large = [t // 2 for t in total], [t - t // 2 for t in total]
         window.before, window.after = (small, large) if given == "SAME_UPPER" else (large, small)
-        if given == "NOTSET":
-            window.before, window.after = small, large
         full = [x + t for x, t in zip(wanted, total)]
     # the whole gradient, without padding; what padding takes away is cut
     weight = g.transpose(as_image(g, n.tensor(1)), [1, 2, 3, 0])  # [r, s, k / groups, c]

@@ -4,6 +4,7 @@ import contextlib
 import importlib.util
 import io
 import os
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -71,6 +72,25 @@ class NodeTests(unittest.TestCase):
 
 
 class Models(unittest.TestCase):
+    def test_an_output_shape_takes_the_larger_half_in_front(self):
+        """By the standard's text; its node tests have no odd number of places to take away."""
+        w = np.array([[[1, 2, 3]]], np.float32)
+        transposed = model([helper.make_node("ConvTranspose", ["x", "w"], ["y"], output_shape=[2])],
+                           {"x": (TensorProto.FLOAT, [1, 1, 1])}, {"y": (TensorProto.FLOAT, [1, 1, 2])}, [("w", w)])
+        y = importer.load(transposed).compile()(x=np.ones((1, 1, 1), np.float32))["y"]
+        np.testing.assert_array_equal(y, [[[2, 3]]])
+
+    def test_one_model_is_one_program_in_every_process(self):
+        script = ("import sys; from onnx import TensorProto, helper\n"
+                  "sys.path.insert(0, sys.argv[1]); import test_onnx as t; from reprise import onnx as importer\n"
+                  "m = t.model([helper.make_node('Einsum', ['x'], ['y'], equation='iijj->ij')],"
+                  " {'x': (TensorProto.FLOAT, [2, 2, 3, 3])}, {'y': (TensorProto.FLOAT, [2, 3])})\n"
+                  "print(importer.load(m).program.text)")
+        here = os.path.dirname(os.path.abspath(__file__))
+        texts = {subprocess.run([sys.executable, "-c", script, here], check=True, stdout=subprocess.PIPE,
+                                env={**os.environ, "PYTHONHASHSEED": str(seed)}).stdout for seed in (1, 2, 3)}
+        self.assertEqual(len(texts), 1)
+
     def test_a_model_has_the_values_of_the_reference(self):
         x = np.random.default_rng(2).normal(size=(2, 3, 8, 8)).astype(np.float32)
         found = importer.load(picture(), shapes={"batch": 2})
