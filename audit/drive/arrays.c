@@ -64,8 +64,8 @@ static rp_json *shape_json(const rp_array *array)
     return list;
 }
 
-/* NULL: no memory. */
-static rp_json *part_json(const rp_array *array, const char *name, const rp_buffer *file)
+/* Of a file that is left out no digest stays, which a guess of its elements could be tested with. NULL: no memory. */
+static rp_json *part_json(const rp_array *array, const char *name, const rp_buffer *file, bool withheld)
 {
     char hex[RP_DIGEST_HEX];
     rp_digest digest;
@@ -73,16 +73,16 @@ static rp_json *part_json(const rp_array *array, const char *name, const rp_buff
     if (rp_sha256(&digest, file->data, file->size, NULL) != RP_OK)
         return NULL;
     rp_digest_hex(hex, &digest);
-    return rp_json_pack("{s:s, s:s?, s:s, s:o}", "dtype", rp_array_type_names[array->type], "name", name, "sha256", hex,
-                        "shape", shape_json(array));
+    return rp_json_pack("{s:s, s:s?, s:s?, s:o}", "dtype", rp_array_type_names[array->type], "name", name, "sha256",
+                        withheld ? NULL : hex, "shape", shape_json(array));
 }
 
-static rp_status say_origin(const arrays *a, rp_recipe *recipe, const char *recipe_path, rp_error *err)
+static rp_status say_origin(const arrays *a, rp_recipe *recipe, const char *recipe_path, bool withheld, rp_error *err)
 {
     const bool named = a->tensors;
     rp_json *origin = rp_json_pack(
-        "{s:o, s:o}", "features", part_json(&a->array[0], named ? features_name(recipe) : NULL, &a->bytes[0]), "target",
-        part_json(&a->array[1], named ? recipe->arrays.target : NULL, &a->bytes[named ? 0 : 1]));
+        "{s:o, s:o}", "features", part_json(&a->array[0], named ? features_name(recipe) : NULL, &a->bytes[0], withheld),
+        "target", part_json(&a->array[1], named ? recipe->arrays.target : NULL, &a->bytes[named ? 0 : 1], withheld));
     rp_status status = origin ? rp_recipe_set_arrays(recipe, origin, recipe_path, err) : rp_no_memory(err);
 
     rp_json_free(origin);
@@ -113,7 +113,7 @@ rp_status rp_recipe_stream(rp_recipe *recipe, const char *recipe_path, const cha
         return rp_table_stream(options, path, take, self, err);
     status = write_table(&a, recipe_path, path, options, take, self, err);
     if (status == RP_OK)
-        status = say_origin(&a, recipe, recipe_path, err);
+        status = say_origin(&a, recipe, recipe_path, options && options->withhold, err);
     rp_buffer_free(&a.bytes[0]);
     rp_buffer_free(&a.bytes[1]);
     rp_free(a.target_path);

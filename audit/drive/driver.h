@@ -45,6 +45,8 @@ void rp_driver_take_trials(rp_driver *driver, rp_trials *trials);
 /* Of a recipe: its table is left out of the archive (of one that is opened, its manifest says so), so members that stay
  * and what is told of the table quote none of its cells. Before the first step. */
 void rp_driver_withhold(rp_driver *driver);
+/* Tokens of the smallest block of a text whose evaluation the archive has digests of; SIZE_MAX: there is none. */
+size_t rp_driver_least_block(const rp_driver *driver);
 uint64_t rp_driver_total(const rp_driver *driver);
 rp_status rp_driver_step(rp_driver *driver, rp_error *err);
 /* What a step's program costs, known before it runs, and the member that decides it. Errors: RP_EARG, RP_EFORMAT. */

@@ -143,6 +143,11 @@ const rp_dataset *rp_driver_dataset(const rp_driver *d)
     return s ? rp_trainer_dataset(s->trainer) : NULL;
 }
 
+size_t rp_driver_least_block(const rp_driver *d)
+{
+    return d->ops->trainer ? rp_trainer_least_block(d->ops->trainer(d->source)) : SIZE_MAX;
+}
+
 void rp_driver_withhold(rp_driver *d)
 {
     recipe_source *s = rp_driver_recipe_source(d);

@@ -147,6 +147,7 @@ static rp_status read_all(images *m)
 
 static rp_status say_origin(const images *m, const rp_buffer *list, rp_recipe *recipe, const char *recipe_path)
 {
+    const bool withheld = m->options && m->options->withhold; /* no digest stays, as of arrays */
     char hex[2][RP_DIGEST_HEX];
     rp_digest digest;
     rp_json *origin;
@@ -159,9 +160,9 @@ static rp_status say_origin(const images *m, const rp_buffer *list, rp_recipe *r
     if (status != RP_OK)
         return status;
     rp_digest_hex(hex[1], &digest);
-    origin = rp_json_pack("{s:I, s:I, s:I, s:s, s:s, s:I}", "channels", (int64_t)m->shape.shape[3], "count",
-                          (int64_t)m->count, "height", (int64_t)m->shape.shape[1], "labels", hex[0], "sha256", hex[1],
-                          "width", (int64_t)m->shape.shape[2]);
+    origin = rp_json_pack("{s:I, s:I, s:I, s:s?, s:s?, s:I}", "channels", (int64_t)m->shape.shape[3], "count",
+                          (int64_t)m->count, "height", (int64_t)m->shape.shape[1], "labels", withheld ? NULL : hex[0],
+                          "sha256", withheld ? NULL : hex[1], "width", (int64_t)m->shape.shape[2]);
     status = origin ? rp_recipe_set_images(recipe, origin, recipe_path, m->err) : rp_no_memory(m->err);
     rp_json_free(origin);
     return status;

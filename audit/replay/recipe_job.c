@@ -531,10 +531,11 @@ static rp_status stream_table(void *self, rp_file_taker take, void *taker, rp_er
     return rp_recipe_stream(t->recipe, t->job->recipe, t->path, t->job->options, take, taker, err);
 }
 
+enum { GUESSED = 64 };
+
 /* Digests of what evaluations gave of a block of windows stay in the archive, with the weights that gave it. */
 static rp_status check_guessed(const rp_recipe *recipe, const rp_job_options *options, rp_error *err)
 {
-    enum { GUESSED = 64 };
     const int64_t tokens = recipe->text.path ? recipe->train.batch * recipe->text.length : GUESSED;
 
     return !options || !options->withhold || tokens >= GUESSED
@@ -543,6 +544,19 @@ static rp_status check_guessed(const rp_recipe *recipe, const rp_job_options *op
                          "--withhold: a block of train.batch windows of data.length tokens has %lld, which whoever has "
                          "the archive can guess: expected at least %d",
                          (long long)tokens, (int)GUESSED);
+}
+
+/* A part's last block has what is left of it, and of a short text no batch is whole. */
+static rp_status check_last_block(const rp_driver *driver, const rp_job_options *options, rp_error *err)
+{
+    const size_t tokens = rp_driver_least_block(driver);
+
+    return !options || !options->withhold || tokens >= GUESSED
+               ? RP_OK
+               : rp_fail(err, RP_EARG,
+                         "--withhold: the last block of a part that is evaluated has %zu tokens, which whoever has the "
+                         "archive can guess: choose data.length, train.batch or data.validation so that it has %d",
+                         tokens, (int)GUESSED);
 }
 
 /* Recipe and table; of a parent's recipe the new table's header decides a part. */
@@ -637,6 +651,8 @@ static rp_status prepare(work *w, const recipe_job *job, rp_error *err)
     if (status == RP_OK && job->options && job->options->withhold)
         rp_driver_withhold(w->driver);
     rp_trials_clear(&tried);
+    if (status == RP_OK)
+        status = check_last_block(w->driver, job->options, err);
     if (status == RP_OK && w->parent)
         status = rp_retrain_same_classes(w->parent, rp_driver_dataset(w->driver)->schema, w->text.text.where, err);
     return status == RP_OK ? start_from_parent(w, job, &options, err) : status;

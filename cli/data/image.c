@@ -90,7 +90,7 @@ static rp_status png_layout(image *m, png_structp png, png_infop info)
     if (png_get_bit_depth(png, info) == 16)
         return rp_fail(m->err, RP_EDATA, "%s: has 16 bits a sample, expected at most 8", m->where);
     if (colours == PNG_COLOR_TYPE_PALETTE)
-        png_set_palette_to_rgb(png);
+        png_set_packing(png); /* see take_colours */
     else if (png_get_bit_depth(png, info) < 8)
         png_set_expand_gray_1_2_4_to_8(png);
     m->height = png_get_image_height(png, info);
@@ -98,6 +98,35 @@ static rp_status png_layout(image *m, png_structp png, png_infop info)
     m->channels = colours == PNG_COLOR_TYPE_GRAY ? 1 : 3;
     return allocate(m);
 }
+
+/* Indices, at the beginning of each row, as the colours that they are; the library would take one beyond the palette
+ * for black. */
+static void take_colours(image *m, png_structp png, png_infop info)
+{
+    png_colorp colour = NULL;
+    int n = 0;
+
+    if (png_get_color_type(png, info) != PNG_COLOR_TYPE_PALETTE)
+        return;
+    (void)png_get_PLTE(png, info, &colour, &n);
+    for (size_t row = 0; row < m->height; row++) {
+        unsigned char *at = m->pixels + row * m->width * m->channels;
+
+        for (size_t x = m->width; x-- > 0;) {
+            const int index = at[x];
+
+            if (index >= n)
+                png_error(png, "an index beyond the palette");
+            at[3 * x + 2] = colour[index].blue;
+            at[3 * x + 1] = colour[index].green;
+            at[3 * x] = colour[index].red;
+        }
+    }
+}
+
+/* What says nothing of the pixels, and may be damaged as it likes. */
+enum { PASSED_OVER = 7 };
+static const char passed_over[] = "iCCP\0tEXt\0zTXt\0iTXt\0pHYs\0tIME\0eXIf";
 
 static rp_status read_png(image *m)
 {
@@ -110,6 +139,9 @@ static rp_status read_png(image *m)
         png_set_user_limits(png, PIXELS, PIXELS);
         png_set_chunk_malloc_max(png, PIXELS);
         png_set_chunk_cache_max(png, 64);
+        png_set_benign_errors(png, 0); /* damage that the library would paint over */
+        png_set_crc_action(png, PNG_CRC_ERROR_QUIT, PNG_CRC_ERROR_QUIT);
+        png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, (png_const_bytep)passed_over, PASSED_OVER);
         png_set_read_fn(png, m, png_bytes);
         png_read_info(png, info);
         status = png_layout(m, png, info);
@@ -119,8 +151,10 @@ static rp_status read_png(image *m)
             for (size_t row = 0; row < m->height; row++)
                 png_read_row(png, m->pixels + row * m->width * m->channels, NULL);
         }
-        if (status == RP_OK)
+        if (status == RP_OK) {
             png_read_end(png, NULL);
+            take_colours(m, png, info);
+        }
     } else if (status == RP_OK) {
         status = damaged(m, "PNG");
     }
@@ -173,6 +207,7 @@ static rp_status jpeg_layout(image *m, j_decompress_ptr jpeg)
     jpeg->out_color_space = jpeg->num_components == 1 ? JCS_GRAYSCALE : JCS_RGB;
     jpeg->dct_method = JDCT_ISLOW;
     jpeg->do_fancy_upsampling = TRUE;
+    jpeg->do_block_smoothing = FALSE; /* guesses what scans that did not come would say, by version */
     m->height = jpeg->image_height;
     m->width = jpeg->image_width;
     m->channels = (size_t)jpeg->num_components;

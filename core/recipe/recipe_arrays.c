@@ -130,14 +130,19 @@ static bool is_type(const char *name)
 }
 
 /* name: of a tensor in a file of several; null of a file that is one. */
+/* null: of what is left out no digest stays. */
+static bool is_digest_or_null(const rp_json *value)
+{
+    return rp_json_is_null(value) || is_hex_digest(rp_json_string_value(value));
+}
+
 static bool is_part(const rp_json *part)
 {
     const rp_json *name = rp_json_object_get(part, "name");
 
     return rp_json_object_size(part) == 4 && is_type(rp_json_string_value(rp_json_object_get(part, "dtype"))) &&
            (rp_json_is_null(name) || (rp_json_is_string(name) && rp_json_string_length(name) <= NAME_LIMIT)) &&
-           is_hex_digest(rp_json_string_value(rp_json_object_get(part, "sha256"))) &&
-           is_shape(rp_json_object_get(part, "shape"));
+           is_digest_or_null(rp_json_object_get(part, "sha256")) && is_shape(rp_json_object_get(part, "shape"));
 }
 
 static bool take_name(char **out, const rp_json *part)
@@ -171,9 +176,8 @@ rp_status rp_recipe_set_arrays(rp_recipe *recipe, rp_json *origin, const char *w
 rp_status rp_recipe_set_images(rp_recipe *recipe, rp_json *origin, const char *where, rp_error *err)
 {
     static const char *const sizes[] = {"channels", "count", "height", "width"};
-    bool right = rp_json_object_size(origin) == 6 &&
-                 is_hex_digest(rp_json_string_value(rp_json_object_get(origin, "labels"))) &&
-                 is_hex_digest(rp_json_string_value(rp_json_object_get(origin, "sha256")));
+    bool right = rp_json_object_size(origin) == 6 && is_digest_or_null(rp_json_object_get(origin, "labels")) &&
+                 is_digest_or_null(rp_json_object_get(origin, "sha256"));
 
     for (size_t i = 0; i < COUNT(sizes); i++)
         right = right && rp_json_integer_value(rp_json_object_get(origin, sizes[i])) >= 1;

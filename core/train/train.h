@@ -85,6 +85,8 @@ rp_status rp_trainer_scores(const rp_trainer *trainer, bool validation, float *l
 rp_status rp_trainer_brief(const rp_trainer *trainer, rp_json **out, rp_error *err);
 /* Of a text, when done: outputs/metrics.json; new reference. */
 rp_status rp_trainer_language_metrics(const rp_trainer *trainer, rp_json **out, rp_error *err);
+/* Tokens of the smallest block that is evaluated; SIZE_MAX where none is, as on a table. */
+size_t rp_trainer_least_block(const rp_trainer *trainer);
 /* When done: outputs/reference.json (canonical JSON; new reference), what the training rows and their scores were like,
  * which later rows, and the metrics, are held against. */
 rp_status rp_trainer_reference(const rp_trainer *trainer, rp_json **out, rp_error *err);

@@ -88,6 +88,20 @@ rp_status rp_language_feed_evaluation(rp_trainer *t, uint64_t e, rp_error *err)
     return status;
 }
 
+size_t rp_trainer_least_block(const rp_trainer *t)
+{
+    size_t least = SIZE_MAX;
+
+    for (int validation = 0; t->text && validation < 2; validation++) {
+        const size_t windows = windows_of(t, validation), batch = (size_t)t->batch, left = windows % batch;
+        const size_t tokens = (left ? left : batch) * t->text->length;
+
+        if (windows && tokens < least)
+            least = tokens;
+    }
+    return least;
+}
+
 rp_status rp_language_judge(rp_trainer *t, uint64_t e, rp_error *err)
 {
     const block b = block_of(t, e);

@@ -61,6 +61,10 @@ gzip -k x.npy y.npy
 array_recipe packed 'arrays: x.npy.gz, target: y.npy.gz' "$net" 'epochs: 2'
 works '^archive' "$reprise" run packed.yaml -o packed.reprise
 works '^left out' "$reprise" run npy.yaml -o w.reprise --withhold kept
+for file in *.npy; do
+    holds "an archive without its data has no digest of $file" \
+        sh -c "! grep -q $(sha256sum "$file" | cut -d' ' -f1) w.reprise"
+done
 works '^identical' "$reprise" replay w.reprise --withheld kept
 array_recipe tried 'arrays: x32.npy, target: y.npy, fold: all, folds: 3' 'hidden: [4]' 'epochs: 2'
 works '^trials +3' "$reprise" run tried.yaml -o tried.reprise

@@ -30,6 +30,7 @@ works '"images":\{"channels":3,"count":90,"height":6,"labels":"[0-9a-f]{64}","sh
     "$reprise" inspect i.reprise --member run/recipe.json
 works '^x.0.0.0 +numeric' "$reprise" data i.yaml
 works '^left out' "$reprise" run i.yaml -o w.reprise --withhold kept
+works '"labels":null' "$reprise" inspect w.reprise --member run/recipe.json
 mv pictures elsewhere
 works '^identical' "$reprise" replay i.reprise --isa ref --threads 1
 works '^identical' "$reprise" replay w.reprise --withheld kept

@@ -127,6 +127,13 @@ sed 's/length: 16/length: 2/; s/batch: 8/batch: 2/' r.yaml >guessed.yaml
 attempt "$reprise" run guessed.yaml -o n.reprise --withhold never
 holds "blocks that can be guessed are not withheld" grep -q 'has 4, which whoever has the archive can guess' "$log/err"
 holds "and nothing is left behind" test ! -e never -a ! -e n.reprise
+head -c 301 short.txt >tiny.txt
+sed 's/short.txt/tiny.txt/; s/length: 16/length: 2, validation: 0.01/; s/batch: 8/batch: 32/; s/{bpe: 280}/bytes/' \
+    r.yaml >guessed.yaml
+attempt "$reprise" run guessed.yaml -o n.reprise --withhold never
+holds "nor are last blocks that can be guessed" grep -q 'last block of a part that is evaluated has [0-9]* tokens' \
+    "$log/err"
+holds "and nothing is left behind then" test ! -e never -a ! -e n.reprise
 works '^left out' "$reprise" run r.yaml -o w.reprise --withhold home
 works '^contents' "$reprise" verify w.reprise --allow-unsigned
 works '^identical' "$reprise" replay w.reprise --withheld home
