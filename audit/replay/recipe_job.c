@@ -437,6 +437,20 @@ static rp_status read_test(const rp_recipe *recipe, work *w, const recipe_job *j
     return status;
 }
 
+static rp_status keep_programs(const char *out, const char *recipe_path, const rp_recipe *recipe, rp_error *err)
+{
+    rp_status status = RP_OK;
+
+    for (size_t i = 0; i < RP_ROLES && status == RP_OK; i++) {
+        char *path = recipe->program.path[i] ? rp_path_beside(recipe_path, recipe->program.path[i]) : NULL;
+
+        if (recipe->program.path[i])
+            status = path ? rp_file_keep(out, path, "a program of the model", err) : rp_no_memory(err);
+        rp_free(path);
+    }
+    return status;
+}
+
 rp_status rp_recipe_keep(const char *out, const char *recipe_path, const rp_recipe *recipe, const char *table,
                          rp_error *err)
 {
@@ -462,6 +476,8 @@ rp_status rp_recipe_keep(const char *out, const char *recipe_path, const rp_reci
         status = rp_file_keep(out, target, "data.target", err);
     if (status == RP_OK)
         status = rp_file_keep(out, weights, "weights", err);
+    if (status == RP_OK)
+        status = keep_programs(out, recipe_path, recipe, err);
     rp_free(weights);
     rp_free(target);
     rp_free(test);

@@ -34,6 +34,7 @@ text_recipe c "$saved" 'steps: 9, batch: 6, shuffle: false'
 works '^validation' "$reprise" run b.yaml -o b.reprise
 works '^validation' "$reprise" run c.yaml -o c.reprise
 works '^identical' "$reprise" replay c.reprise --isa ref
+fails 2 'a program of the model' "$reprise" run a.yaml -o forward.json --force
 sed 's/batch: 8/batch: 14/' a.yaml >w.yaml # its last block has 9 windows of 8 tokens
 works '^left out' "$reprise" run w.yaml -o w.reprise --withhold kept
 works '^identical' "$reprise" replay w.reprise --withheld kept
