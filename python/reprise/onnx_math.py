@@ -169,11 +169,11 @@ def curve(n: Node) -> Value:
     g, v, x, c = n.g, n.value(0), n.tensor(0), constants(n)
     op = g.op
 
-    def far(a: Any) -> tuple[Any, Any]:
-        """Where a^2 + 1 is a^2 to the last bit, so that log(2 a) is meant, and a without what is beyond it."""
+    def far(a: Any) -> tuple[Any, Any, Any]:
+        """Where a^2 + 1 is a^2 to the last bit, log(2 a) there, and a elsewhere: each of numbers whose slope is finite."""
         limit = c(2.0 ** 28 if v.dtype == "f64" else 2.0 ** 12)
         big = op("gt", a, limit)
-        return big, op("where", big, limit, a)
+        return big, op("add", op("log", op("where", big, a, limit)), c(0.6931471805599453)), op("where", big, limit, a)
 
     if n.kind in ("IsNaN", "IsInf"):
         if n.kind == "IsNaN":
@@ -215,15 +215,14 @@ def curve(n: Node) -> Value:
     elif n.kind == "Softsign":
         y = op("div", x, op("add", c(1), op("abs", x)))
     elif n.kind == "Asinh":  # odd, and near 0 without cancellation
-        big, a = far(op("abs", x))
+        big, beyond, a = far(op("abs", x))
         inner = op("add", a, op("div", op("mul", a, a), op("add", c(1), op("hypot", a, c(1)))))
-        size = op("where", big, op("add", op("log", op("abs", x)), c(math.log(2))), op("log1p", inner))
+        size = op("where", big, beyond, op("log1p", inner))
         y = op("where", op("lt", x, c(0)), op("neg", size), size)
     elif n.kind == "Acosh":
-        big, a = far(x)
+        big, beyond, a = far(x)
         z = op("sub", a, c(1))
-        y = op("log1p", op("add", z, op("sqrt", op("mul", z, op("add", a, c(1))))))
-        y = op("where", big, op("add", op("log", x), c(math.log(2))), y)
+        y = op("where", big, beyond, op("log1p", op("add", z, op("sqrt", op("mul", z, op("add", a, c(1)))))))
     elif n.kind == "Atanh":
         y = op("mul", c(0.5), op("sub", op("log1p", x), op("log1p", op("neg", x))))
     else:  # Shrink

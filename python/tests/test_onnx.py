@@ -233,6 +233,16 @@ class Values(unittest.TestCase):
         x, e = np.int32([3, 5, 1, -1, -1, 0, 2, -2]), np.int32([-1, -2, -7, -3, -2, -1, 3, 3])
         self.same(answer("Pow", x, e), [0, 0, 1, -1, 1, 0, 8, -8])
 
+    def test_asinh_has_a_slope_everywhere(self):
+        b = reprise.Builder()
+        x = b.feed("x", (4,))
+        proto = model([helper.make_node("Asinh", ["x"], ["y"])], {"x": (TensorProto.FLOAT, [4])}, {"y": (TensorProto.FLOAT, [4])})
+        b.result("g", b.gradients(importer.into(b, proto, {"x": x}).outputs["y"].sum(), [x])[0])
+        at = np.float32([0, 1, -1e4, 1e20])
+        found = np.asarray(reprise.Run(threads=1).compile(b.finish())(x=at)["g"])
+        np.testing.assert_allclose(found[1:], 1 / np.hypot(at[1:], 1), rtol=1e-6)
+        self.assertTrue(np.isfinite(found[0]))
+
     def test_forms_of_versions_are_those_of_the_version(self):
         x = np.float32([[[[1, 2, 3, 4], [5, 6, 7, 8]]]])
         self.same(answer("Resize", x, np.float32([1, 1, 0.6, 0.6]), rank=4, opset=10, fixed=[1], mode="nearest"), [[[[1, 3]]]])
