@@ -22,7 +22,9 @@ NEEDED = {"inspect --member": "member", "inspect --step": "step"}
 GROUPS = {"log": "init add prove consistency check attach verify list".split(), "timestamp": ["request", "attach"],
           "golden": ["record", "check"]}
 PROGRESS = {"run", "retrain", "replay", "golden record", "golden check"}
-TABLES = {"csv", "compare", "rows"}  # options that take a table
+# Options that take a table, by their commands: of others `rows` is a number and `csv` says what is written.
+TABLES = {("retrain", "csv"), ("retrain", "rows"), ("predict", "csv"), ("predict", "compare"), ("validate", "csv"),
+          ("monitor", "csv"), ("explain", "csv")}
 WORDS = {"by", "groups", "id", "part", "points", "threshold", "cutoff", "sample", "seed", "isa", "device", "memory", "steps"}
 PATHS = re.compile(r"FILE|DIR|\.pem|\.yaml|\.json|\.npy|\.crl|\.tsq|\.tsr|PARENT|ARCHIVE|LOG$|CSV|PROOF|REFERENCE")
 
@@ -83,11 +85,11 @@ def results_text(tables):
     return "".join(out)
 
 
-def option_type(option, required):
+def option_type(command, option, required):
     argument, name = option["argument"], option["name"]
     if not argument:
         return "bool", "False"
-    if name in TABLES:
+    if (command["name"], name) in TABLES:
         kind = "Table"
     elif name == "policy":
         kind = "Document"
@@ -131,10 +133,10 @@ def function_text(command, document, without=(), words=None, indent="", name=Non
         head.append("*")
     required = lambda o: o["required"] or o["name"] in needed or (o["name"], document) == ("out", "inspect --member")
     for o in sorted(options, key=lambda o: not required(o)):
-        kind, default = option_type(o, required(o))
+        kind, default = option_type(command, o, required(o))
         head.append(f"{python_name(o['name'])}: {kind}" + (f" = {default}" if default else ""))
         value = python_name(o["name"])
-        value = (f"given.tables({value})" if o["name"] in TABLES else
+        value = (f"given.tables({value})" if (command["name"], o["name"]) in TABLES else
                  f"given.documents({value})" if o["name"] == "policy" else value)
         calls.append(f'"{o["name"]}": {value}')
     if document in PROGRESS:

@@ -12,8 +12,9 @@ import importlib.util
 import json
 import mmap
 import os
+import re
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from .program_text import Program
-from .report_html import escaped, rows_html, table_html
+from .report_html import rows_html, table_html
 from .tables import read_csv
 
 BLOCK = 512
@@ -29,6 +30,9 @@ MANIFEST_MOST = 16 << 20
 MEMBERS_MOST = 65536
 NESTING_MOST = 64
 RECORD = 128
+# Keys of outputs/metrics.json whose texts are the table's or the recipe's own: one that looks like a number is a text.
+TEXTS = frozenset(("by", "category", "class", "classes", "column", "favourable", "positive", "set", "settings", "value"))
+CSV_KEYS = {"delimiter", "header", "encoding", "skip_lines"}
 DTYPES = {"F32": "<f4", "F64": "<f8", "I32": "<i4", "I64": "<i8", "BOOL": "?", "BF16": "<u2", "U8": "u1", "I8": "i1",
           "F16": "<f2", "U16": "<u2", "I16": "<i2", "U32": "<u4", "U64": "<u8"}
 
@@ -165,7 +169,7 @@ class Archive(os.PathLike[str]):
     def metrics(self) -> dict[str, Any] | None:
         """``outputs/metrics.json`` with its reals as numbers."""
         name = "outputs/metrics.json"
-        return numbers(self.json(name), {"classes"}) if name in self.members else None
+        return numbers(self.json(name), TEXTS) if name in self.members else None
 
     @property
     def signatures(self) -> dict[str, dict[str, Any]]:
@@ -208,17 +212,24 @@ class Archive(os.PathLike[str]):
     def tensors(self, stem: str = "weights/final") -> Tensors:
         """The set of tensors STEM.safetensors (FORMAT 7.1), whole or in parts, by name."""
         whole = f"{stem}.safetensors"
-        names = [whole] if whole in self.members else sorted(
-            n for n in self.members if n.startswith(f"{stem}-") and n.endswith(".safetensors") and "-of-" in n)
+        parts = re.compile(re.escape(stem) + r"-[0-9]{5}-of-([0-9]{5})\.safetensors")
+        names = [whole] if whole in self.members else sorted(n for n in self.members if parts.fullmatch(n))
         if not names:
             raise KeyError(f"{self.path} has no tensors {whole}")
+        if names != [whole]:
+            count = str(names[0])[-17:-12]
+            for i in range(max(int(count), len(names))):
+                part = f"{stem}-{i + 1:05d}-of-{count}.safetensors"
+                if i >= len(names) or names[i] != part:
+                    raise ArchiveError(f"a set of {int(count)} parts without {part}, or with others", names[0])
         found: dict[str, np.ndarray[Any, Any]] = {}
+        bf16: set[str] = set()
         for n in names:
-            for key, value in safetensors(self.view(n), n).items():
+            for key, value in safetensors(self.view(n), n, bf16).items():
                 if key in found:
                     raise ArchiveError(f"tensor {key} is in another part too", n)
                 found[key] = value
-        return Tensors(stem, found)
+        return Tensors(stem, found, bf16)
 
     @property
     def weights(self) -> Tensors:
@@ -239,12 +250,18 @@ class Archive(os.PathLike[str]):
         return importlib.import_module("pandas").DataFrame(columns)
 
     def columns(self, name: str = "data/raw.csv") -> dict[str, np.ndarray[Any, Any]]:
-        """A member of CSV as a dict of columns."""
-        delimiter = ","
-        if name.startswith("data/") and self.recipe is not None:
-            delimiter = str(self.recipe["data"].get("delimiter") or ",")
+        """A member of CSV as a dict of columns. The run's own tables are read by the recipe's `delimiter`, `header`,
+        `encoding` and `skip_lines`; one with another decimal sign, groups of digits or comments is refused."""
+        how: dict[str, Any] = {}
+        if name in ("data/raw.csv", "data/test.csv") and self.recipe is not None:
+            data = self.recipe["data"]
+            for key, plain in (("decimal", "."), ("thousands", None), ("comment", None)):
+                if data.get(key, plain) != plain:
+                    raise ArchiveError(f"the recipe has {key} {data[key]!r}, which is not read here: take the member's bytes by "
+                                       "`read`", name)
+            how = {k: data[k] for k in CSV_KEYS if data.get(k) is not None}
         try:
-            return read_csv(self.read(name), delimiter)
+            return read_csv(self.read(name), **how)
         except (UnicodeDecodeError, ValueError) as e:
             raise ArchiveError(str(e), name) from None
 
@@ -267,8 +284,8 @@ class Tensors(Mapping[str, "np.ndarray[Any, Any]"]):
     """A set of tensors by name: read-only arrays over the file's own bytes. A bf16 tensor is its 16 bits as u2; `float32`
     widens it."""
 
-    def __init__(self, stem: str, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
-        self.stem, self._arrays = stem, arrays
+    def __init__(self, stem: str, arrays: dict[str, np.ndarray[Any, Any]], bf16: Iterable[str] = ()) -> None:
+        self.stem, self._arrays, self._bf16 = stem, arrays, frozenset(bf16)
 
     def __getitem__(self, name: str) -> np.ndarray[Any, Any]:
         return self._arrays[name]
@@ -282,7 +299,7 @@ class Tensors(Mapping[str, "np.ndarray[Any, Any]"]):
     def float32(self, name: str) -> np.ndarray[Any, Any]:
         """A tensor as binary32; of bf16 exactly its values."""
         a = self._arrays[name]
-        if a.dtype == np.dtype("<u2"):
+        if name in self._bf16:
             return (a.astype(np.uint32) << 16).view(np.float32)
         return a.astype(np.float32)
 
@@ -303,7 +320,7 @@ def summary(a: np.ndarray[Any, Any]) -> tuple[str, str, str]:
 def tensor_html(name: str, a: np.ndarray[Any, Any]) -> str:
     """One tensor: type, shape, range and its first elements."""
     least, most, mean = summary(np.asarray(a, dtype=np.float64))
-    return rows_html(escaped(name), [("type", a.dtype), ("shape", str(list(a.shape))), ("least", least), ("most", most),
+    return rows_html(name, [("type", a.dtype), ("shape", str(list(a.shape))), ("least", least), ("most", most),
                                      ("mean", mean), ("first", np.array2string(a.reshape(-1)[:16]))])
 
 
@@ -371,6 +388,8 @@ def listed(manifest: Mapping[str, Any], places: Mapping[str, Member]) -> dict[st
         if there is None or there.size != m.get("size"):
             raise ArchiveError(f"the manifest has {m.get('size')} bytes, the file "
                                f"{'none' if there is None else there.size}", str(m.get("path")))
+        if there.name in found:
+            raise ArchiveError("`members` lists it twice", there.name)
         found[there.name] = Member(there.name, there.offset, there.size, m["sha256"])
     for name, m in places.items():
         if name not in found:
@@ -407,7 +426,7 @@ def read_object(text: bytes, where: str) -> dict[str, Any]:
     return found
 
 
-def numbers(value: Any, names: set[str]) -> Any:
+def numbers(value: Any, names: frozenset[str]) -> Any:
     """Reals, which FORMAT writes as texts, as numbers; what is under `names` stays."""
     if isinstance(value, dict):
         return {k: v if k in names else numbers(v, names) for k, v in value.items()}
@@ -423,13 +442,14 @@ def numbers(value: Any, names: set[str]) -> Any:
 
 def statement(envelope: Any, where: str) -> dict[str, Any]:
     import base64
-    import binascii
 
     try:
         payload = read_object(base64.b64decode(envelope["payload"], validate=True), where)
         return {"key_id": str(envelope["signatures"][0]["keyid"]), "type": payload["predicateType"],
                 "predicate": payload["predicate"]}
-    except (KeyError, IndexError, TypeError, binascii.Error):
+    except ArchiveError:
+        raise
+    except (KeyError, IndexError, TypeError, ValueError):
         raise ArchiveError("no statement in an envelope", where) from None
 
 
@@ -441,8 +461,9 @@ def record(data: memoryview) -> Step:
     return Step(step, program, loss, *(bytes(data[i:i + 32]).hex() for i in (16, 48, 80)))
 
 
-def safetensors(data: memoryview, where: str) -> dict[str, np.ndarray[Any, Any]]:
-    """The tensors of a file of safetensors as views of its bytes. Every range is checked, none may overlap another."""
+def safetensors(data: memoryview, where: str, bf16: set[str] | None = None) -> dict[str, np.ndarray[Any, Any]]:
+    """The tensors of a file of safetensors as views of its bytes. Every range is checked, none may overlap another. The names
+    of those whose 16 bits are bf16 are added to the set."""
     if len(data) < 8:
         raise ArchiveError("no safetensors: less than 8 bytes", where)
     size = struct.unpack_from("<Q", data)[0]
@@ -453,6 +474,8 @@ def safetensors(data: memoryview, where: str) -> dict[str, np.ndarray[Any, Any]]
     for name, entry in entries.items():
         if name != "__metadata__":
             begin, end, found[name] = safetensor(body, name, entry, where)
+            if bf16 is not None and entry["dtype"] == "BF16":
+                bf16.add(name)
             places.append((begin, end))
     places.sort()
     if places and (places[0][0] != 0 or places[-1][1] != len(body)) or any(
@@ -472,5 +495,7 @@ def safetensor(body: memoryview, name: str, entry: Any, where: str) -> tuple[int
         elements *= n
     if not whole or len(shape) > 32 or begin > end or end > len(body) or elements * dtype.itemsize != end - begin:
         raise ArchiveError(f"tensor {name}: shape {shape} of {dtype} is not the bytes {begin} to {end} of {len(body)}", where)
+    if dtype == np.bool_ and (np.frombuffer(body[begin:end], np.uint8) > 1).any():
+        raise ArchiveError(f"tensor {name}: a byte of BOOL that is neither 0 nor 1", where)
     a: np.ndarray[Any, Any] = np.frombuffer(body[begin:end], dtype=dtype).reshape(shape)
     return begin, end, a

@@ -22,6 +22,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar, Union
 
+import numpy as np
+
 from .tables import TableLike, is_table, write_csv
 
 PathLike = Union[str, "os.PathLike[str]"]
@@ -92,7 +94,8 @@ def executable() -> str:
 
 
 def word(value: Any) -> str:
-    """A value as the command's arguments have it."""
+    """A value as the command's arguments have it; NumPy's scalars are Python's."""
+    value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, bool) or value is None:
         raise TypeError(f"an option's value is a text, a number or a path, not {value!r}")
     text = repr(value) if isinstance(value, float) else os.fspath(value) if hasattr(value, "__fspath__") else str(value)
@@ -105,6 +108,7 @@ def option_words(options: Mapping[str, Any]) -> list[str]:
     """Keyword arguments as options: True is the bare option, None and False none, a list one for each."""
     found: list[str] = []
     for name, value in options.items():
+        value = value.item() if isinstance(value, np.generic) else value
         if value is None or value is False:
             continue
         if value is True:
@@ -160,13 +164,32 @@ class Inputs:
         """Its tables written, its paths absolute: they are relative to the recipe, which lies elsewhere."""
         found = {k: dict(v) if isinstance(v, Mapping) else v for k, v in recipe.items()}
         for section, key, table in (("data", "csv", True), ("data", "test_csv", True), ("data", "text", False),
+                                    ("data", "arrays", False), ("data", "images", False), ("data", "labels", False),
                                     ("parent", "archive", False), ("model", "program", False),
                                     ("model", "initial", False), ("model", "evaluate", False)):
             at = found.get(section)
             if isinstance(at, dict) and at.get(key) is not None and at[key] != "-":
                 value = self.table(at[key]) if table else word(at[key])
                 at[key] = os.path.abspath(value)
+        data = found.get("data")
+        if isinstance(data, dict) and data.get("target") is not None and is_npy(data.get("arrays")):
+            data["target"] = os.path.abspath(word(data["target"]))
+        if found.get("weights") is not None:
+            found["weights"] = os.path.abspath(word(found["weights"]))
         return found
+
+
+def is_npy(path: Any) -> bool:
+    """Whether arrays are an `.npy` file, beside which `target` is a path and no name."""
+    if not isinstance(path, str):
+        return False
+    try:
+        with open(path, "rb") as f:
+            start = f.read(6)
+    except OSError:
+        return False
+    packed = start[:2] == b"\x1f\x8b" or start[:4] == b"\x28\xb5\x2f\xfd"
+    return start == b"\x93NUMPY" or packed and ".npy" in os.path.basename(path)
 
 
 def policy_paths(policy: Mapping[str, Any]) -> dict[str, Any]:

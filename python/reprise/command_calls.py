@@ -318,7 +318,7 @@ def inspect_step(archive: PathLike, *, step: Value, force: bool = False, op: Val
 
 
 def profile(recipe_or_archive: Document, *, steps: Value | None = None, skip: Value | None = None,
-            rows: Table | None = None, trace: PathLike | None = None, force: bool = False,
+            rows: Value | None = None, trace: PathLike | None = None, force: bool = False,
             trust: PathLike | Sequence[PathLike] | None = None, withheld: PathLike | None = None,
             max_work: Value | None = None, max_memory: Value | None = None, threads: Value | None = None,
             isa: Value | None = None, device: Value | None = None) -> Profile:
@@ -342,7 +342,7 @@ def profile(recipe_or_archive: Document, *, steps: Value | None = None, skip: Va
             changes a bit"""
     with inputs() as given:
         return call(Profile, ["profile"], [given.document(recipe_or_archive)], {
-            "steps": steps, "skip": skip, "rows": given.tables(rows), "trace": trace, "force": force, "trust": trust,
+            "steps": steps, "skip": skip, "rows": rows, "trace": trace, "force": force, "trust": trust,
             "withheld": withheld, "max-work": max_work, "max-memory": max_memory, "threads": threads, "isa": isa,
             "device": device})
 
@@ -624,7 +624,7 @@ def inventory(*paths: PathLike, log: PathLike | None = None, log_key: PathLike |
         csv: a table for spreadsheets"""
     with inputs() as given:
         return call(Inventory, ["inventory"], [*map(word, paths)], {
-            "log": log, "log-key": log_key, "trust": trust, "csv": given.tables(csv)})
+            "log": log, "log-key": log_key, "trust": trust, "csv": csv})
 
 
 def sign(archive: PathLike, *, key: PathLike | None = None, passphrase_file: PathLike | None = None,

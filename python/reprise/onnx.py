@@ -173,10 +173,12 @@ class Importer:
                         {n: a for n, (k, a) in kept.items() if k == "data"}, self.feeds, outputs, self.constants, self.folds)
 
     def initializer(self, proto: Any) -> Value:
-        """A weight is a state, so that it can be trained; small integers and what decides shapes is known."""
+        """A weight is a state, so that it can be trained; small integers and what decides shapes is known, a weight of one
+        element both."""
         array = self.array(proto)
-        if array.dtype.kind == "f" and array.ndim and array.size > 1:
-            return Value(type_of(array), array.shape, weight=(proto.name, array))
+        if array.dtype.kind == "f" and array.ndim and array.size:
+            known = array if array.size == 1 else None
+            return Value(type_of(array), array.shape, known=known, weight=(proto.name, array))
         return self.g.constant(array)
 
     def array(self, proto: Any) -> Any:
@@ -344,13 +346,13 @@ class Importer:
         back = list(found.get("scan_input_directions", [0] * count))
         axes = [a % v.rank for a, v in zip(found.get("scan_input_axes", [0] * count), scanned)]
         times = {v.shape[a] for a, v in zip(axes, scanned)}
-        if len(times) != 1 or max(times) > MOST_ITERATIONS:
-            raise Unsupported(f"{times} iterations, {MOST_ITERATIONS} are the most", "Scan")
+        if len(times) != 1 or not 1 <= max(times) <= MOST_ITERATIONS:
+            raise Unsupported(f"{sorted(times)} iterations, 1 to {MOST_ITERATIONS} are written out", "Scan")
         length, columns = times.pop(), [[] for _ in body.output[len(states):]]  # type: tuple[int, list[list[Any]]]
         kinds: list[str] = []
+        outside = {**scope, **{t.name: self.g.constant(self.array(t)) for t in body.initializer}}
         for step in range(length):
-            inner = dict(scope)
-            inner.update({t.name: self.g.constant(self.array(t)) for t in body.initializer})
+            inner = dict(outside)
             rows = []
             for v, a, b in zip(scanned, axes, back):
                 row = onnx_shape.cut(self.g, self.g.tensor(v), a, length - 1 - step if b else step, 1)

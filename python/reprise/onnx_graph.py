@@ -6,6 +6,7 @@ An element type is *carried*: i8, u8, i16, u16 as i32, u32 and u64 as i64 (the l
 is computed is brought back into the type each time, so values are those of the type itself."""
 from __future__ import annotations
 
+import hashlib
 import importlib
 import math
 import re
@@ -118,6 +119,7 @@ class Graph:
         self.inputs: dict[str, tuple[str, Array]] = {}  # of the program: kind and first value
         self.states: dict[str, Any] = {}
         self.weights: dict[str, Any] = {}  # by the model's names
+        self.constants: dict[Any, Any] = {}  # data that are there, by what they hold
         self.operator, self.taken, self.appended = "", set[str](), 0
 
     # ---- appending ----
@@ -157,7 +159,7 @@ class Graph:
         """The tensor of a value; one that is known becomes a constant, or data of the program."""
         if v.tensor is not None:
             return v.tensor
-        if v.weight is not None:
+        if v.weight is not None:  # of one element it is known too, for shapes that follow from it, and still a weight
             name, array = v.weight
             if name not in self.weights:
                 self.weights[name] = self.input("state", name, array)
@@ -167,7 +169,10 @@ class Graph:
         if exact and (array == array.flat[0]).all() and not (array.dtype.kind == "f" and array.flat[0] == 0 and
                                                              np.signbit(array).any()):
             return self.fill(float(array.flat[0]), v.dtype, array.shape)
-        return self.input("data", "constant", v.known)
+        key = v.dtype, array.shape, hashlib.sha256(array.tobytes()).digest()  # equal ones are one, also of written-out steps
+        if key not in self.constants:
+            self.constants[key] = self.input("data", "constant", v.known)
+        return self.constants[key]
 
     def known(self, v: Value) -> Array:
         """The elements of a value that must be known when the program is made."""

@@ -38,7 +38,7 @@ class Form:
         self.n, self.mode, self.length, rank = n, mode, v.shape, v.rank
         old = n.kind == "Upsample" or n.version < 11
         self.where = "asymmetric" if old else str(n.get("coordinate_transformation_mode", "half_pixel"))
-        self.rounding = "floor" if old else str(n.get("nearest_mode", "round_prefer_floor"))
+        self.rounding = "simple" if old else str(n.get("nearest_mode", "round_prefer_floor"))
         axes = [int(a) % rank for a in n.get("axes", range(rank))]
         at = 1 if old else 2
         self.size, self.scale = list(v.shape), [1.0] * rank
@@ -72,7 +72,7 @@ class Form:
         g.room(size, 1 if self.mode == "nearest" else length)
         places = [self.place(axis, i) for i in range(size)]
         if self.mode == "nearest":
-            index = np.array([min(max(self.nearest(p), 0), length - 1) for p in places], np.int64)
+            index = np.array([min(max(self.nearest(p, self.scale[axis]), 0), length - 1) for p in places], np.int64)
             t = g.op("gather", t, g.tensor(g.constant(index)), axis=axis)
             inside = np.array([0 <= p <= length - 1 for p in places])
             return self.extrapolated(g, t, axis, inside) if self.crop else t
@@ -114,8 +114,10 @@ class Form:
             raise self.n.refuse(f"coordinate_transformation_mode {self.where}")
         return (i + 0.5) / scale - 0.5
 
-    def nearest(self, p: float) -> int:
+    def nearest(self, p: float, scale: float) -> int:
         low = math.floor(p)
+        if self.rounding == "simple":  # of opset 10 and before: up where the image is made smaller
+            return math.ceil(p) if scale < 1 else low
         if self.rounding == "floor":
             return low
         if self.rounding == "ceil":

@@ -89,11 +89,16 @@ def mod(n: Node) -> Value:
     return n.g.result(n.g.op(op, n.tensor(0), n.tensor(1)), v.dtype, v, n.value(1))
 
 
+def first_bit(g: Graph) -> Any:
+    """What turns the order of u64's carrier into its own, by bitwise_xor."""
+    return g.tensor(g.constant(np.array(-1 << 63, np.int64)))
+
+
 @handles(*COMPARE)
 def compare(n: Node) -> Value:
     a, b = n.tensor(0), operand(n, 1)
     if n.value(0).dtype == "u64" and n.kind != "Equal":  # its order is that of the bits with the first one turned
-        top = n.g.tensor(n.g.constant(np.array(-1 << 63, np.int64)))
+        top = first_bit(n.g)
         a, b = n.g.op("bitwise_xor", a, top), n.g.op("bitwise_xor", b, top)
     return n.g.made(n.g.op(COMPARE[n.kind], a, b), "bool", n.value(0), n.value(1))
 
@@ -134,13 +139,20 @@ def power(n: Node) -> Value:
         return g.result(g.op("pow", n.tensor(0), g.cast(n.tensor(1), CARRIERS[v.dtype])), v.dtype, v, e)
     if e.real or v.dtype == "u64" or e.dtype == "u64":
         raise n.refuse(f"{v.dtype} to the power of {e.dtype}")
-    base, bits = n.tensor(0), g.cast(n.tensor(1), CARRIERS[v.dtype])
-    one = g.fill(1, v.dtype)
+    first, exponent = n.tensor(0), n.tensor(1)
+    base, bits = first, g.cast(exponent, CARRIERS[v.dtype])
+    one, zero = g.fill(1, v.dtype), g.fill(0, v.dtype)
+    uneven = g.op("ne", g.op("bitwise_and", bits, one), zero)
     found = one
     for _ in range(31 if bits.dtype == "i32" else 63):  # by squares, one a bit of the exponent: to the bit, and it wraps
         odd = g.op("ne", g.op("bitwise_and", bits, one), g.fill(0, v.dtype))
         found = g.op("where", odd, g.op("mul", found, base), found)
         base, bits = g.op("mul", base, base), g.op("shift_right", bits, one)
+    if e.dtype[0] == "i":  # a negative exponent: 1 / base^n, cut to an integer
+        minus = g.fill(-1, v.dtype)
+        share = g.op("where", g.op("eq", first, minus), g.op("where", uneven, minus, one), zero)
+        share = g.op("where", g.op("eq", first, one), one, share)
+        found = g.op("where", g.op("lt", exponent, g.fill(0, e.dtype)), share, found)
     return g.result(found, v.dtype, v, e)
 
 
@@ -156,6 +168,13 @@ def reciprocal(n: Node) -> Value:
 def curve(n: Node) -> Value:
     g, v, x, c = n.g, n.value(0), n.tensor(0), constants(n)
     op = g.op
+
+    def far(a: Any) -> tuple[Any, Any, Any]:
+        """Where a^2 + 1 is a^2 to the last bit, log(2 a) there, and a elsewhere: each of numbers whose slope is finite."""
+        limit = c(2.0 ** 28 if v.dtype == "f64" else 2.0 ** 12)
+        big = op("gt", a, limit)
+        return big, op("add", op("log", op("where", big, a, limit)), c(0.6931471805599453)), op("where", big, limit, a)
+
     if n.kind in ("IsNaN", "IsInf"):
         if n.kind == "IsNaN":
             return g.made(op("ne", x, x), "bool", v)
@@ -167,6 +186,8 @@ def curve(n: Node) -> Value:
         y = op("elu", x, alpha=float(n.get("alpha", 1.0)))
     elif n.kind == "LeakyRelu":
         y = op("leaky_relu", x, negative_slope=float(n.get("alpha", 0.01)))
+    elif n.kind == "PRelu" and v.dtype[0] == "u":  # nothing is below 0
+        y = x
     elif n.kind == "PRelu":
         y = op("where", op("lt", x, c(0)), op("mul", x, n.tensor(1)), x)
     elif n.kind == "Selu":
@@ -194,12 +215,14 @@ def curve(n: Node) -> Value:
     elif n.kind == "Softsign":
         y = op("div", x, op("add", c(1), op("abs", x)))
     elif n.kind == "Asinh":  # odd, and near 0 without cancellation
-        a = op("abs", x)
+        big, beyond, a = far(op("abs", x))
         inner = op("add", a, op("div", op("mul", a, a), op("add", c(1), op("hypot", a, c(1)))))
-        y = op("where", op("lt", x, c(0)), op("neg", op("log1p", inner)), op("log1p", inner))
+        size = op("where", big, beyond, op("log1p", inner))
+        y = op("where", op("lt", x, c(0)), op("neg", size), size)
     elif n.kind == "Acosh":
-        z = op("sub", x, c(1))
-        y = op("log1p", op("add", z, op("sqrt", op("mul", z, op("add", x, c(1))))))
+        big, beyond, a = far(x)
+        z = op("sub", a, c(1))
+        y = op("where", big, beyond, op("log1p", op("add", z, op("sqrt", op("mul", z, op("add", a, c(1)))))))
     elif n.kind == "Atanh":
         y = op("mul", c(0.5), op("sub", op("log1p", x), op("log1p", op("neg", x))))
     else:  # Shrink
@@ -215,6 +238,8 @@ def clip(n: Node) -> Value:
     if v.dtype == "u64":
         raise n.refuse("elements of type u64")
     c = constants(n)
+    if n.version < 11:  # whose bounds are binary32's ends unless they are given, so nothing stays infinite
+        n.attributes = {"min": -3.4028234663852886e38, "max": 3.4028234663852886e38, **n.attributes}
     if n.has(1) or "min" in n.attributes:
         t = n.g.op("maximum", t, n.tensor(1) if n.has(1) else c(n.get("min")))
     if n.has(2) or "max" in n.attributes:
@@ -279,7 +304,7 @@ def reduce(n: Node) -> Value:
     if v.dtype == "u64" and n.kind in ("ReduceMax", "ReduceMin"):
         raise n.refuse("elements of type u64")
     axes = axes_of(n, v.rank)
-    before = {"ReduceL1": lambda t: g.op("abs", t), "ReduceL2": lambda t: g.op("mul", t, t),
+    before = {"ReduceL1": lambda t: t if v.dtype[0] == "u" else g.op("abs", t), "ReduceL2": lambda t: g.op("mul", t, t),
               "ReduceSumSquare": lambda t: g.op("mul", t, t)}.get(n.kind)
     after = {"ReduceL2": "sqrt", "ReduceLogSum": "log"}.get(n.kind)
     x = before(x) if before else x
@@ -317,6 +342,8 @@ def arg(n: Node) -> Value:
     g, v = n.g, n.value(0)
     axis, op = n.axis(0, v.rank), "argmax" if n.kind == "ArgMax" else "argmin"
     t, length = n.tensor(0), v.shape[axis]
+    if v.dtype == "u64":
+        t = g.op("bitwise_xor", t, first_bit(g))
     if n.get("select_last_index", 0):
         t = g.op("slice_step", t, begin=[length - 1 if i == axis else 0 for i in range(v.rank)], size=list(v.shape),
                  step=[-1 if i == axis else 1 for i in range(v.rank)])

@@ -424,6 +424,9 @@ def dequantize(n: Node) -> Value:
     g, v, scale = n.g, n.value(0), n.value(1)
     if scale.dtype != "f32":
         raise n.refuse(f"a scale of {scale.dtype}")
+    named = str(n.get("output_dtype_name", "UNDEFINED"))
+    if named != "UNDEFINED" and ONNX.get(named) != scale.dtype:
+        raise n.refuse(f"output_dtype {named} of a scale of {scale.dtype}")
     x = n.tensor(0)
     if n.has(2):
         x = g.op("sub", x, spread(n, 2, v))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .onnx_graph import MOST_KNOWN, NUMPY, Graph, Node, Value, handles
+from .onnx_graph import MOST_KNOWN, NUMPY, Graph, Node, Unsupported, Value, handles
 
 
 def moved(n: Node, t: Any, *operands: int) -> Value:
@@ -49,7 +49,9 @@ def squeeze(n: Node) -> Value:
 def unsqueeze(n: Node) -> Value:
     v, axes = n.value(0), n.integers(1, "axes") or []
     rank = v.rank + len(axes)
-    new, rest = {a % rank for a in axes}, iter(v.shape)
+    new, rest = {a % rank for a in axes if -rank <= a < rank}, iter(v.shape)
+    if len(new) != len(axes):
+        raise n.refuse(f"axes {axes} of {rank} axes, which are outside or twice")
     return moved(n, n.g.reshape(n.tensor(0), [1 if i in new else next(rest) for i in range(rank)]))
 
 
@@ -95,6 +97,7 @@ def slice_(n: Node) -> Value:
     steps = n.integers(4, "steps") or [1] * len(starts)
     begin, size, step = [0] * v.rank, list(v.shape), [1] * v.rank
     for a, s, e, k in zip(range(len(starts)) if axes is None else axes, starts, ends, steps):
+        s = max(s, -v.shape[a]) if k < 0 else s  # a start in front of the axis is its first element
         ranges = range(*slice(s, max(e, -(1 << 62)) if k > 0 or e > -(1 << 31) else None, k).indices(v.shape[a]))
         if k < 0 and e <= -v.shape[a] - 1:
             ranges = range(*slice(s, None, k).indices(v.shape[a]))
@@ -148,7 +151,7 @@ def constant_of_shape(n: Node) -> Value:
     value = np.asarray(n.get("value", np.zeros(1, np.float32))).reshape(-1)[:1]
     wanted = n.g.integers(n.value(0))
     if math.prod(wanted) <= MOST_KNOWN:
-        return n.g.constant(np.broadcast_to(value, wanted).copy(), n.value(0).of)
+        return n.g.constant(np.full(wanted, value[0], value.dtype), n.value(0).of)
     one = n.g.constant(value)
     return n.g.made(n.g.broadcast(n.g.tensor(one), wanted), one.dtype, n.value(0))
 
@@ -252,14 +255,22 @@ def scattered(n: Node, t: Any, index: Any, source: Any, axis: int) -> Any:
 def linear(g: Graph, index: Value, lengths: Sequence[int]) -> Any:
     """Tuples of indices, the last axis of `index`, as one row number each."""
     if index.known is not None:
-        wrapped = np.where(index.known < 0, index.known + np.array(lengths), index.known)
+        most = np.array(lengths, np.int64)
+        if ((index.known < -most) | (index.known >= most)).any():
+            raise Unsupported(f"an index outside its axis of {list(lengths)}", g.operator)
+        wrapped = np.where(index.known < 0, index.known + most, index.known)
         index = g.constant(wrapped.astype(index.known.dtype), index.of)
-    t, total = g.tensor(index), None
+    t, total, outside = g.tensor(index), None, None
     for k, length in enumerate(lengths):
         one = g.reshape(cut(g, t, index.rank - 1, k, 1), index.shape[:-1])
-        one = g.wrapped(one, length) if index.known is None else one
+        if index.known is None:
+            one = g.wrapped(one, length)
+            bad = g.op("logical_or", g.op("lt", one, g.fill(0, one.dtype)), g.op("ge", one, g.fill(length, one.dtype)))
+            outside = bad if outside is None else g.op("logical_or", outside, bad)
         total = one if total is None else g.op("add", g.op("mul", total, g.fill(length, one.dtype)), one)
-    return total
+    if outside is None or total is None:
+        return total
+    return g.op("where", outside, g.fill(-(1 << 40), total.dtype), total)  # no row, so that whoever takes it refuses it
 
 
 @handles("GatherND")

@@ -190,7 +190,11 @@ class LogisticRegression(ClassifierMixin, Recorded):  # type: ignore[misc]
         return shares(self.decision_function(X))
 
     def predict_log_proba(self, X: Any) -> Array:
-        return np.log(self.predict_proba(X))
+        scores = reprise().Tensor(self.decision_function(X))  # NumPy's logarithm is the host's
+        if len(scores.shape) > 1:
+            return np.array(append("log_softmax", scores).numpy())
+        return np.column_stack([-np.array(append("bce_logits", scores, append(
+            "fill", value=y, shape=list(scores.shape), dtype="f64")).numpy()) for y in (0.0, 1.0)])
 
     def predict(self, X: Any) -> Array:
         found = self.decision_function(X)
@@ -343,7 +347,7 @@ class Network(Recorded):
             for suffix, a in (("", first), (".m", np.zeros(shape)), (".v", np.zeros(shape))):
                 run.add_state(name + suffix, np.ascontiguousarray(a))
         step = run.compile(program)
-        best, waited, t = np.inf, 0, 0
+        best, waited, decay1, decay2 = np.inf, 0, 1.0, 1.0  # products: a power is the host's library's
         self.loss_curve_: list[float] = []
         for epoch in range(self.max_iter):
             order, losses = random.permutation(len(x)), []
@@ -351,8 +355,8 @@ class Network(Recorded):
                 rows = order[at:at + batch]
                 padded = np.r_[rows, np.zeros(batch - len(rows), int)]  # rows of weight 0
                 w = (np.arange(batch) < len(rows)).astype(np.float64)[:, None]
-                t += 1
-                rate = np.array([self.learning_rate_init, 1 - 0.9 ** t, 1 - 0.999 ** t])
+                decay1, decay2 = decay1 * 0.9, decay2 * 0.999
+                rate = np.array([self.learning_rate_init, 1 - decay1, 1 - decay2])
                 found = step(x=x[padded], y=y[padded], w=w, rate=rate)
                 losses.append(float(np.asarray(found["loss"])) * len(rows))
             self.loss_curve_.append(sum(losses) / len(x))

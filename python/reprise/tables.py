@@ -10,8 +10,10 @@ from __future__ import annotations
 import csv
 import datetime
 import importlib
+import io
 import math
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, Union, runtime_checkable
 
@@ -132,6 +134,10 @@ def cell(value: Any) -> str:
     if isinstance(value, np.generic):
         if isinstance(value, np.floating):
             return "" if np.isnan(value) else number(str(value), float(value))
+        if isinstance(value, np.datetime64):
+            return "" if np.isnat(value) else date_cell(exact_date(value))
+        if isinstance(value, np.timedelta64):
+            raise TypeError("a cell that is timedelta64: a length of time is written as a number of a unit of your choice")
         value = value.item()
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -153,31 +159,52 @@ def number(text: str, value: float) -> str:
     return text
 
 
+def exact_date(value: Any) -> datetime.date:
+    """NumPy's date as Python's, whose unit is the microsecond and whose years are 1 to 9999."""
+    micro = value.astype("datetime64[us]")
+    found = micro.item()
+    if not isinstance(found, datetime.date) or micro != value:
+        raise ValueError(f"a cell that is {value}: dates are of the years 1 to 9999, in whole microseconds")
+    return found
+
+
 def date_cell(value: datetime.date) -> str:
     """A day where the time is midnight, so that a column of days is one."""
     if isinstance(value, datetime.datetime):
-        if (value.hour, value.minute, value.second, value.microsecond) != (0, 0, 0, 0) or value.tzinfo is not None:
+        if (value.hour, value.minute, value.second, value.microsecond,
+            getattr(value, "nanosecond", 0)) != (0, 0, 0, 0, 0) or value.tzinfo is not None:
             return value.isoformat()
         value = value.date()
     return value.isoformat()
 
 
-def read_csv(data: bytes, delimiter: str = ",") -> dict[str, np.ndarray[Any, Any]]:
-    """An archive's CSV as columns: binary64 where every cell is a number or empty, else texts."""
-    lines = csv.reader(data.decode("utf-8").splitlines(keepends=True), delimiter=delimiter)
-    names = next(lines, [])
-    columns: list[list[str]] = [[] for _ in names]
-    for line in lines:
-        if len(line) != len(names):
-            raise ValueError(f"row {len(columns[0]) + 1 if columns else 1} has {len(line)} cells, the header {len(names)}")
-        for column, text in zip(columns, line):
-            column.append(text)
-    return {n: typed(c) for n, c in zip(names, columns)}
+def read_csv(data: bytes, delimiter: str = ",", header: bool = True, encoding: str = "utf-8",
+             skip_lines: int = 0) -> dict[str, np.ndarray[Any, Any]]:
+    """An archive's CSV as columns: integers or binary64 where every cell is a number or empty, else texts. Without a header
+    the columns' names are their numbers from 0."""
+    text = io.StringIO(data.decode(encoding).removeprefix("\ufeff"), newline="")  # ends lines at CR and LF alone
+    for _ in range(skip_lines):
+        text.readline()
+    try:
+        rows = list(csv.reader(text, delimiter=delimiter))
+    except csv.Error as e:
+        raise ValueError(str(e)) from None
+    names = [str(i) for i in range(len(rows[0]))] if rows and not header else rows.pop(0) if rows else []
+    if len(set(names)) != len(names):
+        raise ValueError(f"two columns have one name: {', '.join(sorted({n for n in names if names.count(n) > 1}))}")
+    for i, row in enumerate(rows):
+        if len(row) != len(names):
+            raise ValueError(f"row {i + 1} has {len(row)} cells, the first line {len(names)}")
+    return {n: typed([row[i] for row in rows]) for i, n in enumerate(names)}
+
+
+NO_NUMBER = re.compile(r"-?0\d|.*[^\x00-\x7f]|.*_", re.S)  # a code such as 01234, and what float() alone takes for a number
 
 
 def typed(texts: list[str]) -> np.ndarray[Any, Any]:
     try:
-        if any(t.strip() and t.strip()[-1] not in "0123456789." and t not in ("inf", "-inf", "nan") for t in texts):
+        if any(NO_NUMBER.match(t) or t.strip() and t.strip()[-1] not in "0123456789." and t not in ("inf", "-inf", "nan")
+               for t in texts):
             return np.array(texts, dtype=object)
         if all(t and t.lstrip("-").isdigit() and len(t) < 18 for t in texts):
             return np.array([int(t) for t in texts], dtype=np.int64)

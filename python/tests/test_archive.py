@@ -60,6 +60,27 @@ class Archives(Folder):
             self.assertEqual(a.read("run/recipe.json"), Path("recipe.json").read_bytes())
             self.assertIn("validation", a._repr_html_() + str(a.metrics))
 
+    def test_tables_are_read_as_the_recipe_says(self):
+        def columns(text, **data):
+            Path("t.reprise").write_bytes(made({"data/raw.csv": text.encode(data.get("encoding", "utf-8")),
+                                                "run/recipe.json": json.dumps({"data": data}).encode()}))
+            return {k: list(v) for k, v in Archive("t.reprise").columns().items()}
+        self.assertEqual(columns("1,a,0\n2,b,1\n", header=False), {"0": [1, 2], "1": ["a", "b"], "2": [0, 1]})
+        self.assertEqual(columns("of\ntoday\na;b\nä;2\n", skip_lines=2, delimiter=";", encoding="latin-1"),
+                         {"a": ["ä"], "b": [2]})
+        for bad in ({"comment": "#"}, {"decimal": ","}, {"thousands": ","}):
+            with self.assertRaises(ArchiveError):
+                columns("a,b\n1,2\n", **bad)
+        with self.assertRaises(ArchiveError):
+            columns("a,a\n1,2\n")
+
+    def test_texts_of_metrics_stay_texts(self):
+        metrics = {"slices": [{"value": "01234", "auc": "0.5"}, {"value": "nan"}], "favourable": "1", "loss": "0.25",
+                   "fit": {"left_out": [{"column": "1", "category": "2"}]}}
+        Path("m.reprise").write_bytes(made({"outputs/metrics.json": json.dumps(metrics).encode()}))
+        metrics["slices"][0]["auc"], metrics["loss"] = 0.5, 0.25
+        self.assertEqual(Archive("m.reprise").metrics, metrics)
+
     def test_tensors_are_views_of_the_file(self):
         calls.run(recipe(), out="a.reprise")
         a = Archive("a.reprise")
@@ -118,6 +139,11 @@ class Archives(Folder):
         self.refused(good[:60] + b"x" + good[61:], "no header")
         self.refused(packed({"data/x": b"", "y": b""}), "manifest.json")
         self.refused(made({"data/x": b"1"}, members=[]), "does not list")
+        entry = {"path": "data/x", "sha256": hashlib.sha256(b"1").hexdigest(), "size": 1}
+        self.refused(made({"data/x": b"1"}, members=[entry, entry]), "twice")
+        Path("s.reprise").write_bytes(made({})[:-1024] + packed({"signatures/a.dsse.json": '{"payload":"ä"}'.encode()}))
+        with self.assertRaises(ArchiveError):
+            Archive("s.reprise").signatures
         self.refused(made({"data/x": b"1"}, members=[{"path": "data/y", "sha256": "", "size": 1}]), "data/y")
         self.refused(made({"data/x": b"1"}, format=2), "not supported")
         self.refused(made({"data/x": b"1"}, run=[]), "`run`")
@@ -138,6 +164,8 @@ class Archives(Folder):
                 safetensors(memoryview(tensor_file(entries, bytes(data))), "x")
         with self.assertRaises(ArchiveError):
             safetensors(memoryview(struct.pack("<Q", 1 << 60) + b"{}"), "x")
+        with self.assertRaises(ArchiveError):
+            safetensors(memoryview(tensor_file({"a": {"dtype": "BOOL", "shape": [2], "data_offsets": [0, 2]}}, b"\1\2")), "x")
 
     def test_parts_of_a_set_and_bf16(self):
         one = {"dtype": "BF16", "shape": [2], "data_offsets": [0, 4]}
@@ -149,6 +177,14 @@ class Archives(Folder):
         self.assertEqual(list(a.weights), ["a", "b"])
         self.assertEqual(list(a.weights.float32("b")), [1, -2])
         self.assertIn("-2", a.weights._repr_html_())
+        Path("b.reprise").write_bytes(made({names[0]: tensor_file({"a": dict(one, dtype="U16")}, data)}))
+        with self.assertRaises(ArchiveError):  # the second part is missing
+            Archive("b.reprise").weights
+        Path("c.reprise").write_bytes(made({"weights/final.safetensors": tensor_file({"a": dict(one, dtype="U16")}, data)}))
+        self.assertEqual(list(Archive("c.reprise").weights.float32("a")), [0x3F80, 0xC000])
+
+    def test_titles_are_escaped_once(self):
+        self.assertIn("<b>a&lt;b</b>", module.tensor_html("a<b", np.float32([1])))
 
 
 if __name__ == "__main__":

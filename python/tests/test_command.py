@@ -125,6 +125,30 @@ class Functions(Folder):
         with self.assertRaises(ValueError):
             calls.run(dict(recipe(), seed=float("nan")), out="a.reprise")
 
+    def test_paths_of_a_recipe_that_is_a_dict_are_where_the_caller_is(self):
+        rng = np.random.default_rng(1)
+        np.save("x.npy", rng.normal(size=(40, 3)).astype(np.float32))
+        np.save("y.npy", (np.arange(40) % 2).astype(np.int64))
+        net = {"reprise": 1, "data": {"arrays": "x.npy", "target": "y.npy"}, "model": {"hidden": [2]}, "train": {"epochs": 1}}
+        calls.run(net, out="a.reprise")
+        calls.inspect_member("a.reprise", member="weights/final.safetensors", out="w.safetensors")
+        given = command.Inputs(os.getcwd())
+        here = os.getcwd()
+        found = given.recipe({"data": {"images": "p", "labels": "l.csv", "target": "kind"}, "weights": "w.safetensors"})
+        self.assertEqual(found, {"data": {"images": f"{here}/p", "labels": f"{here}/l.csv", "target": "kind"},
+                                 "weights": f"{here}/w.safetensors"})
+        Path("label").write_text("a file of a tensor's name")
+        found = given.recipe({"data": {"arrays": "w.safetensors", "target": "label"}})
+        self.assertEqual(found["data"], {"arrays": f"{here}/w.safetensors", "target": "label"})
+
+    def test_options_that_are_numpys_or_tables_of_one_command_only(self):
+        self.assertEqual(command.option_words({"threshold": np.float64(0.5), "force": np.True_, "junit": np.False_,
+                                               "by": [np.str_("a"), np.int64(3)]}),
+                         ["--threshold=0.5", "--force", "--by=a", "--by=3"])
+        self.assertEqual(calls.profile(recipe(), rows=np.int64(3)).DOCUMENT, "profile")
+        calls.run(recipe(), out="a.reprise")
+        self.assertEqual(calls.inventory("a.reprise").DOCUMENT, "inventory")
+
     def test_other_threads_go_on_while_it_computes(self):
         counts = []
         stop = threading.Event()
@@ -189,6 +213,29 @@ class Tables(Folder):
         for bad in ({"x": [b"bytes"]}, {"x": [[1]]}, {"x": [1j]}, 7, object()):
             with self.assertRaises(TypeError):
                 self.written(bad)
+
+    def test_numpys_dates_are_dates(self):
+        days = np.array(["2024-01-01", "NaT", "2024-01-01T01:02:03"], "datetime64[ns]")
+        self.assertEqual(self.written({"d": days, "n": [1, 2, 3]}), "d,n\n2024-01-01,1\n,2\n2024-01-01T01:02:03,3\n")
+        for unit in ("D", "s", "us"):
+            self.assertEqual(self.written({"d": days[:1].astype(f"datetime64[{unit}]")}), "d\n2024-01-01\n")
+        with self.assertRaises(ValueError):
+            self.written({"d": days + np.timedelta64(1, "ns")})
+        with self.assertRaises(ValueError):
+            self.written({"d": np.array(["12024-01-01"], "datetime64[D]")})
+        with self.assertRaises(TypeError):
+            self.written({"d": days - days[0]})
+
+    def test_lines_end_at_line_feeds_alone_and_codes_are_texts(self):
+        found = tables.read_csv("a,b\n1,x\x85y\r\n2,x\u2028\x0c\x1ey\n".encode())
+        self.assertEqual(list(found["b"]), ["x\x85y", "x\u2028\x0c\x1ey"])
+        self.assertEqual(found["a"].dtype, np.int64)
+        found = tables.read_csv(b"z,u,n,f\n01234,1_000,-0,0.5\n12345,2,10,\n")
+        self.assertEqual([list(found[k]) for k in "zu"], [["01234", "12345"], ["1_000", "2"]])
+        self.assertEqual((list(found["n"]), found["f"][0]), ([0, 10], 0.5))
+        for bad in (b"a,a\n1,2\n", b"a,b\n1\n", b"a\n" + b"x" * 200000 + b"\n"):
+            with self.assertRaises(ValueError):
+                tables.read_csv(bad)
 
     def test_arrays_records_and_cursors(self):
         self.assertEqual(self.written(np.array([[1, 2], [3, 4]])), "x0,x1\n1,2\n3,4\n")

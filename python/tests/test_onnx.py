@@ -180,6 +180,123 @@ class Models(unittest.TestCase):
         self.assertGreaterEqual(len(NARROW), 6)
 
 
+def answer(kind, *arrays, rank=1, to=None, weights=(), opset=21, fixed=(), **attributes):
+    """One operator of these inputs, of which those of the numbers `fixed` are known at import."""
+    names = [f"x{i}" for i in range(len(arrays))]
+    types = [helper.np_dtype_to_tensor_dtype(a.dtype) for a in arrays]
+    given = {n: (t, a.shape) for i, (n, t, a) in enumerate(zip(names, types, arrays)) if i not in fixed}
+    proto = model([helper.make_node(kind, [*names, *(n for n, _ in weights)], ["y"], **attributes)], given,
+                  {"y": (types[0] if to is None else to, [f"d{i}" for i in range(rank)])},
+                  [*weights, *((names[i], arrays[i]) for i in fixed)], opset)
+    call = importer.load(proto).compile(threads=1)
+    return call(**{n: a for i, (n, a) in enumerate(zip(names, arrays)) if i not in fixed})["y"]
+
+
+class Values(unittest.TestCase):
+    """Forms that the official node tests do not have."""
+
+    def same(self, found, wanted):
+        np.testing.assert_array_equal(found, wanted)
+
+    def test_indices_outside_an_axis_are_no_other_element(self):
+        x, row = np.arange(20, dtype=np.float32).reshape(4, 5), np.float32([9])
+        self.same(answer("GatherND", x, np.array([[3, 4], [-1, -5], [0, 0]])), [19, 15, 0])
+        self.same(answer("ScatterND", x, np.array([[1, -1]]), row, rank=2)[1], [5, 6, 7, 8, 9])
+        for index in ([0, 7], [0, -6], [4, 0], [-5, 0]):
+            at = np.array([index])
+            with self.assertRaises(importer.Unsupported):
+                answer("GatherND", x, at, fixed=[1])
+            with self.assertRaises(importer.Unsupported):
+                answer("ScatterND", x, at, row, rank=2, fixed=[1])
+            with self.assertRaises(reprise.Error):
+                answer("GatherND", x, at)
+            with self.assertRaises(reprise.Error):
+                answer("ScatterND", x, at, row, rank=2)
+        with self.assertRaises(reprise.Error):
+            answer("GatherND", x.reshape(2, 2, 5), np.array([[[0]], [[-3]]]), rank=3, batch_dims=1)
+
+    def test_u64_beyond_the_half(self):
+        x = np.array([[1, (1 << 63) + 1, 5]], np.uint64)
+        self.same(answer("ArgMax", x, to=TensorProto.INT64, axis=1, keepdims=0), [1])
+        self.same(answer("ArgMin", x, to=TensorProto.INT64, axis=1, keepdims=0), [0])
+        self.same(answer("ReduceL1", x, np.array([1]), fixed=[1], keepdims=0), np.array([(1 << 63) + 7], np.uint64))
+        self.same(answer("PRelu", x, np.array([3], np.uint64), rank=2), x)
+
+    def test_far_arguments_and_negative_exponents(self):
+        far = [-np.inf, -1e20, -5e3, -4000.0, 0.5, 4095.0, 4097.0, 1e20, 3e38, np.inf]
+        for kind, ends in ((np.float32, far), (np.float64, [*far, 1e200, 3e8, -2e8])):
+            x, rtol = np.array(ends, kind), 4 * np.finfo(kind).eps
+            np.testing.assert_allclose(answer("Asinh", x), np.arcsinh(x.astype(np.longdouble)).astype(kind), rtol=rtol)
+            x = x[x >= 1]
+            np.testing.assert_allclose(answer("Acosh", x), np.arccosh(x.astype(np.longdouble)).astype(kind), rtol=rtol)
+        self.assertTrue(np.isnan(answer("Asinh", np.float32([np.nan]))).all())
+        x, e = np.int32([3, 5, 1, -1, -1, 0, 2, -2]), np.int32([-1, -2, -7, -3, -2, -1, 3, 3])
+        self.same(answer("Pow", x, e), [0, 0, 1, -1, 1, 0, 8, -8])
+
+    def test_asinh_has_a_slope_everywhere(self):
+        b = reprise.Builder()
+        x = b.feed("x", (4,))
+        proto = model([helper.make_node("Asinh", ["x"], ["y"])], {"x": (TensorProto.FLOAT, [4])}, {"y": (TensorProto.FLOAT, [4])})
+        b.result("g", b.gradients(importer.into(b, proto, {"x": x}).outputs["y"].sum(), [x])[0])
+        at = np.float32([0, 1, -1e4, 1e20])
+        found = np.asarray(reprise.Run(threads=1).compile(b.finish())(x=at)["g"])
+        np.testing.assert_allclose(found[1:], 1 / np.hypot(at[1:], 1), rtol=1e-6)
+        self.assertTrue(np.isfinite(found[0]))
+
+    def test_forms_of_versions_are_those_of_the_version(self):
+        x = np.float32([[[[1, 2, 3, 4], [5, 6, 7, 8]]]])
+        self.same(answer("Resize", x, np.float32([1, 1, 0.6, 0.6]), rank=4, opset=10, fixed=[1], mode="nearest"), [[[[1, 3]]]])
+        self.same(answer("Resize", x, np.float32([1, 1, 1, 1.5]), rank=4, opset=10, fixed=[1])[0, 0, 0], [1, 1, 2, 3, 3, 4])
+        ends = np.float32([np.inf, -np.inf, 2])
+        most = np.finfo(np.float32).max
+        self.same(answer("Clip", ends, opset=10), [most, -most, 2])
+        self.same(answer("Clip", ends, opset=10, max=1.0), [1, -most, 1])
+        self.same(answer("Clip", ends, opset=13), ends)
+        one = lambda v: np.array([v])
+        self.same(answer("Slice", np.float32([1, 2, 3]), one(-10), one(-100), one(0), one(-1), fixed=[1, 2, 3, 4]), [1])
+        self.same(answer("Slice", np.float32([1, 2, 3]), one(10), one(-100), one(0), one(-1), fixed=[1, 2, 3, 4]), [3, 2, 1])
+        with self.assertRaises(importer.Unsupported):
+            answer("DequantizeLinear", np.uint8([1]), np.float32(0.5), to=TensorProto.FLOAT16, opset=23,
+                   output_dtype=TensorProto.FLOAT16)
+
+    def test_a_weight_of_one_element_is_trained_too(self):
+        weights = [("w", np.float32([[2], [3]])), ("b", np.float32([1]))]
+        proto = model([helper.make_node("Gemm", ["x", "w", "b"], ["y"])], {"x": (TensorProto.FLOAT, [1, 2])},
+                      {"y": (TensorProto.FLOAT, [1, 1])}, weights)
+        found = importer.load(proto)
+        self.assertEqual(sorted(found.weights), ["b", "w"])
+        self.same(found.compile()(x=np.float32([[1, 1]]))["y"], [[6]])
+
+    def test_forms_that_are_refused_are_refused_by_name(self):
+        with self.assertRaisesRegex(importer.Unsupported, "Unsqueeze: axes"):
+            answer("Unsqueeze", np.float32([1]), np.array([0, 0]), rank=3, fixed=[1])
+        with self.assertRaisesRegex(importer.Unsupported, "Unsqueeze: axes"):
+            answer("Unsqueeze", np.float32([1]), np.array([5]), rank=2, fixed=[1])
+        scalar = model([helper.make_node("ConstantOfShape", ["n"], ["c"], value=numpy_helper.from_array(np.float32([7]))),
+                        helper.make_node("Add", ["x", "c"], ["y"])], {"x": (TensorProto.FLOAT, [1])},
+                       {"y": (TensorProto.FLOAT, [1])}, [("n", np.zeros(0, np.int64))])
+        self.same(importer.load(scalar).compile()(x=np.float32([1]))["y"], [8])
+        with self.assertRaisesRegex(importer.Unsupported, "iterations"):
+            importer.load(scanned(0))
+
+    def test_equal_constants_are_kept_once(self):
+        found = importer.load(scanned(50))
+        self.assertEqual([a.size for a in found.data.values()], [1000])
+        self.same(found.compile()(x=np.ones((50, 1000), np.float32))["y"], 50 + 50 * np.arange(1000))
+
+
+def scanned(length):
+    """y = the sum of x's rows, each with a constant of the body added."""
+    info = lambda n, s: helper.make_tensor_value_info(n, TensorProto.FLOAT, s)
+    table = numpy_helper.from_array(np.arange(1000, dtype=np.float32), "table")
+    body = helper.make_graph([helper.make_node("Add", ["r", "table"], ["q"]), helper.make_node("Add", ["s", "q"], ["t"])], "b",
+                             [info("s", [1000]), info("r", [1000])], [info("t", [1000])], [table])
+    nodes = [helper.make_node("Scan", ["zero", "x"], ["y"], body=body, num_scan_inputs=1)]
+    zero = helper.make_node("ConstantOfShape", ["n"], ["zero"])
+    return model([zero, *nodes], {"x": (TensorProto.FLOAT, [length, 1000])}, {"y": (TensorProto.FLOAT, [1000])},
+                 [("n", np.array([1000]))])
+
+
 class Refused(unittest.TestCase):
     def refused(self, proto, words, **more):
         with self.assertRaises(importer.Unsupported) as caught:

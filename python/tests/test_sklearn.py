@@ -49,6 +49,35 @@ class Checks(unittest.TestCase):
 
 
 class Fits(unittest.TestCase):
+    def test_nothing_hangs_on_the_hosts_power_and_logarithm(self):
+        x, y = make_classification(60, 4, random_state=2)
+        net = MLPClassifier(hidden_layer_sizes=(3,), max_iter=3, batch_size=7, random_state=0)
+        rates = []
+        kept = net.steps
+
+        def steps(run, *rest):
+            compiled = run.compile
+
+            def watched(program):
+                step = compiled(program)
+                return lambda **feeds: (rates.append(feeds["rate"]), step(**feeds))[1]
+            run = type("Watched", (), {"compile": staticmethod(watched), "add_state": run.add_state,
+                                       "get_state": run.get_state})()
+            return kept(run, *rest)
+        net.steps = steps
+        net.fit(x, y)
+        one, two = np.cumprod(np.full(len(rates), 0.9)), np.cumprod(np.full(len(rates), 0.999))
+        np.testing.assert_array_equal(np.array(rates)[:, 1:], np.column_stack([1 - one, 1 - two]))
+        for classes in (2, 3):
+            x, y = make_classification(80, 5, n_informative=3, n_redundant=0, n_classes=classes, random_state=3)
+            fit = LogisticRegression().fit(x, y)
+            old, np.log = np.log, None
+            try:
+                found = fit.predict_log_proba(x)
+            finally:
+                np.log = old
+            np.testing.assert_allclose(found, np.log(fit.predict_proba(x)), rtol=1e-9, atol=1e-12)
+
     def test_they_are_what_scikit_learn_finds(self):
         x, y = make_classification(300, 6, n_informative=4, n_redundant=0, n_classes=3, random_state=1)
         w = np.random.default_rng(1).uniform(0.5, 2, 300)
