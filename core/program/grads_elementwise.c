@@ -25,7 +25,6 @@ static rp_tensor arc_slope(rp_tensor x)
     return rp_rsqrt(rp_mul(below, above));
 }
 
-/* An attribute of the operation. */
 /* y x^(y - 1), and 0 where y is, as x^0 is 1 everywhere. */
 static rp_tensor slope_of_base(rp_tensor x, rp_tensor y)
 {
@@ -52,6 +51,7 @@ static rp_tensor not_zero(rp_tensor x)
     return rp_where(zero, grad_constant(x, 1), x);
 }
 
+/* An attribute of the operation. */
 #define P(op, name) (RP_AT(a->attr, op, name).r)
 
 /* Where x is over or under a constant. */

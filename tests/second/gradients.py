@@ -114,8 +114,7 @@ def rule_silu(b, g, x, y):
 
 
 def rule_abs(b, g, x, y):
-    c = b.put("lt", x, b.fill(0.0, b.kind(x)[0]))
-    return b.put("where", c, b.put("neg", g), g)
+    return b.put("mul", g, b.put("sign", x))
 
 
 def rule_add(c):
@@ -250,6 +249,20 @@ def rule_mean(c):
     n = c.b.fill(math.prod(shape[a] for a in c.at["axes"]), c.b.kind(c.g)[0])
     d = c.b.put("div", c.g, n)
     return [c.b.put("broadcast_to", d, shape=list(shape))]
+
+
+def rule_prod(c):
+    b, axes = c.b, c.at["axes"]
+    if not axes:
+        return [c.g]
+    dtype = b.kind(c.x)[0]
+    one, zero = b.fill(1.0, dtype), b.fill(0.0, dtype)
+    z = b.put("eq", c.x, zero)
+    v = b.put("where", z, one, c.x)
+    p = b.put("prod", v, axes=axes)
+    o = b.put("eq", b.put("sum", b.put("cast", z, dtype=dtype), axes=axes), one)
+    q = b.put("where", o, b.put("mul", c.g, p), zero)
+    return [b.put("where", z, q, b.put("div", b.put("mul", c.g, c.y), v))]
 
 
 def rule_max(c):
@@ -438,7 +451,7 @@ RULES = {
     "gather": rule_gather,
     "scatter_add": rule_scatter_add,
     "sum": unary(lambda b, g, x, y: b.put("broadcast_to", g, shape=list(b.shape(x)))),
-    "prod": unary(lambda b, g, x, y: b.put("div", b.put("mul", g, y), x)),
+    "prod": rule_prod,
     "mean": rule_mean,
     "max": rule_max,
     "min": rule_max,
