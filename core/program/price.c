@@ -85,6 +85,8 @@ uint64_t rp_instr_work(const rp_program *p, const rp_instr *instr)
     if (instr->op->alias) /* a copy, if it is not a view */
         return times(2, made);
     switch (instr->op->work) {
+    case RP_WORK_ELEMENTS_TWICE:
+        return times(2, moved);
     case RP_WORK_TAKEN:
         return plus(times(2, made), elements(p, instr->in + 1, 1));
     case RP_WORK_ORDER:

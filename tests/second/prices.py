@@ -23,6 +23,8 @@ def own_work(body, i):
         elements += 2 * types[0][1][-1] * count(results[0][1])
     if i.op in ("sort", "topk", "searchsorted"):
         elements += 2 * types[0][1][-1].bit_length() * count(types[-1][1])
+    if i.op in ("layer_norm_backward", "group_norm", "group_norm_grad", "resize", "resize_grad"):
+        elements *= 2
     if i.op in VIEWS:
         elements = 2 * count(results[0][1])
     if i.op == "gather":

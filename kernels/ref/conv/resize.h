@@ -102,22 +102,23 @@ static inline resize_taps resize_taps_of(const resizing *r, int64_t o)
     return t;
 }
 
-/* The first element of the resized axis whose place is floor or later; out when there is none. Places ascend. */
+/* The first element of the resized axis whose place is floor or later; out when there is none. Places ascend by the
+ * same fraction, but for those that mode 1 moves to the ends. */
 static inline int64_t resize_first(const resizing *r, int64_t floor)
 {
-    int64_t low = 0, high = r->out;
+    const int64_t rise = r->coordinates == 0 ? 2 * r->in : r->coordinates == 2 ? r->in : r->in - 1;
+    const int64_t q = r->coordinates == 0 ? 2 * r->out : r->coordinates == 2 ? r->out : r->out > 1 ? r->out - 1 : 1;
+    int64_t missing, first;
 
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        int64_t p, q;
-
-        resize_place(r, middle, &p, &q);
-        if (resize_floor(p, q) < floor)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    if (r->mode == 1 && (floor <= 0 || floor >= r->in))
+        return floor <= 0 ? 0 : r->out;
+    missing = floor * q - (r->coordinates == 0 ? r->in - r->out : 0); /* of element 0, in units of 1 / q */
+    if (missing <= 0)
+        return 0;
+    if (rise == 0)
+        return r->out;
+    first = missing / rise + (missing % rise != 0);
+    return first < r->out ? first : r->out;
 }
 
 /* The elements [*begin, *end) that may have taps at element i: their floors are from i - 2 to i + 1, and those beyond
