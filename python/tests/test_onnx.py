@@ -26,7 +26,7 @@ from onnx.reference import ReferenceEvaluator
 import reprise
 from reprise import onnx as importer
 from reprise.__main__ import main
-from reprise.onnx_graph import HANDLERS, NARROW, carried, returned
+from reprise.onnx.graph import HANDLERS, NARROW, carried, returned
 
 BAR = 0.85
 
@@ -162,7 +162,7 @@ class Models(unittest.TestCase):
                             ("f8e5m2fnuz", ml_dtypes.float8_e5m2fnuz)):
             for wide in ("f32", "f64"):
                 b = reprise.Builder()
-                from reprise.onnx_graph import Graph
+                from reprise.onnx.graph import Graph
                 b.result("y", Graph(b).rounded(b.feed("x", x.shape, wide), dtype))
                 step = reprise.Run(threads=1).compile(b.finish())
                 found = np.asarray(step(x=x.astype(np.float32 if wide == "f32" else np.float64))["y"])

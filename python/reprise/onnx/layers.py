@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from .onnx_graph import CARRIERS, NARROW, ONNX, Graph, Node, Value, handles
-from .onnx_math import centred
-from .onnx_shape import cut
+from .graph import CARRIERS, NARROW, ONNX, Graph, Node, Value, handles
+from .arithmetic import centred
+from .shapes import cut
 
 
 def channels_last(g: Graph, t: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .onnx_graph import Graph, Node, Value, handles
+from .graph import Graph, Node, Value, handles
 
 MODES = {"nearest": 0, "linear": 1, "cubic": 2}
 PLACES = {"half_pixel": 0, "align_corners": 1, "asymmetric": 2}

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from . import onnx_image, onnx_math, onnx_nn, onnx_shape
-from .onnx_graph import (HANDLERS, CARRIERS, MOST_KNOWN, NUMPY, ONNX, Graph, NeedsConstant, Node, Unsupported, Value, carried,
+from . import arithmetic, images, layers, shapes
+from .graph import (HANDLERS, CARRIERS, MOST_KNOWN, NUMPY, ONNX, Graph, NeedsConstant, Node, Unsupported, Value, carried,
                          returned, type_of)
 
 __all__ = ["Appended", "Imported", "NeedsConstant", "Unsupported", "into", "load", "supported"]
@@ -25,7 +25,7 @@ MOST_NODES, DEEPEST, OLDEST, MOST_ITERATIONS = 1 << 17, 16, 7, 1024
 FOLDED = frozenset("""Abs Add And Cast CastLike Ceil Concat Div Equal Expand Flatten Floor Gather Greater GreaterOrEqual Less
 LessOrEqual Max Min Mod Mul Neg Not Or Pow ReduceMax ReduceMin ReduceProd ReduceSum Reshape Slice Sqrt Squeeze Sub Tile
 Transpose Unsqueeze Where Split Sign Xor""".split())
-MODULES = (onnx_image, onnx_math, onnx_nn, onnx_shape)  # they register what they handle
+MODULES = (arithmetic, images, layers, shapes)  # they register what they handle
 
 
 def supported() -> list[str]:
@@ -71,7 +71,7 @@ class Imported:
 
     def save(self, program: str | os.PathLike[str], weights: str | os.PathLike[str]) -> None:
         """Writes the canonical text and the weights and data as safetensors."""
-        from .weights import write_safetensors
+        from ..weights import write_safetensors
         with open(program, "wb") as f:
             f.write(self.program.text)
         write_safetensors(weights, {**self.weights, **self.data})
@@ -355,7 +355,7 @@ class Importer:
             inner = dict(outside)
             rows = []
             for v, a, b in zip(scanned, axes, back):
-                row = onnx_shape.cut(self.g, self.g.tensor(v), a, length - 1 - step if b else step, 1)
+                row = shapes.cut(self.g, self.g.tensor(v), a, length - 1 - step if b else step, 1)
                 shape = [d for i, d in enumerate(v.shape) if i != a]
                 rows.append(self.g.made(self.g.reshape(row, shape), v.dtype, v))
             inner.update({i.name: v for i, v in zip(body.input, [*states, *rows])})

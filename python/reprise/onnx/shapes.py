@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .onnx_graph import MOST_KNOWN, NUMPY, Graph, Node, Unsupported, Value, handles
+from .graph import MOST_KNOWN, NUMPY, Graph, Node, Unsupported, Value, handles
 
 
 def moved(n: Node, t: Any, *operands: int) -> Value:
@@ -167,7 +167,7 @@ def range_(n: Node) -> Value:
 
 @handles("EyeLike")
 def eye_like(n: Node) -> Value:
-    from .onnx_graph import ONNX
+    from .graph import ONNX
     v = n.value(0)
     name = n.get("dtype_name")
     dtype = ONNX.get(str(name), "") if name else v.dtype

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .onnx_graph import CARRIERS, NUMPY, Graph, Node, Value, handles
+from .graph import CARRIERS, NUMPY, Graph, Node, Value, handles
 
 UNARY = {"Abs": "abs", "Neg": "neg", "Exp": "exp", "Log": "log", "Sqrt": "sqrt", "Tanh": "tanh", "Sigmoid": "sigmoid",
          "Erf": "erf", "Relu": "relu", "Sin": "sin", "Cos": "cos", "Tan": "tan", "Sinh": "sinh", "Cosh": "cosh",
@@ -254,7 +254,7 @@ def where(n: Node) -> Value:
 
 @handles("Cast", "CastLike")
 def cast(n: Node) -> Value:
-    from .onnx_graph import ONNX
+    from .graph import ONNX
     if n.kind == "CastLike":
         return n.g.convert(n.value(0), n.value(1).dtype, bool(n.get("saturate", 1)))
     name = str(n.get("to_name"))
@@ -269,7 +269,7 @@ WIDTHS = {"bool": 8, "i8": 8, "u8": 8, "i16": 16, "u16": 16, "i32": 32, "u32": 3
 @handles("BitCast")
 def bit_cast(n: Node) -> Value:
     """Integers of one width: the bits of a number are those of another one, which wraps."""
-    from .onnx_graph import ONNX
+    from .graph import ONNX
     g, v, to = n.g, n.value(0), ONNX.get(str(n.get("to_name")), "")
     if v.dtype not in WIDTHS or WIDTHS.get(to) != WIDTHS[v.dtype] or to == "bool":
         raise n.refuse(f"the bits of {v.dtype} as {n.get('to_name')}")
