@@ -105,6 +105,8 @@ class Lowering:
         self.builder = builder if builder is not None else importlib.import_module("reprise").Builder()
         self.states: dict[str, Tensor] = {}
         self.data: dict[str, Array] = {}
+        self.known_data: Mapping[str, Any] | None = None  # the data of a run that has begun: all other constants are fed
+        self.fed: dict[str, Array] = {}
         self.feeds: list[str] = []
         self.node: Node | None = None
         self.env: dict[str, Any] = {}
@@ -168,8 +170,9 @@ class Lowering:
         key = kind, array.shape, array.tobytes()
         if key not in self._constants:
             name = f"constant.{hashlib.sha256(repr(key[:2]).encode() + key[2]).hexdigest()[:16]}"  # of all programs of a run
-            self.data[name] = array
-            self._constants[key] = self.builder.data(name, array.shape, kind)
+            has = self.known_data is None or name in self.known_data
+            (self.data if has else self.fed)[name] = array
+            self._constants[key] = (self.builder.data if has else self.builder.feed)(name, array.shape, kind)
         return self._constants[key]
 
     def cast(self, t: Tensor, dtype: str) -> Tensor:
@@ -236,8 +239,9 @@ class Lowering:
         if not used:
             return Value(self, i.meta.dtype, i.meta.shape)
         if i.kind == "user":
-            self.feeds.append(i.name)
-            return self.value(self.builder.feed(i.name, i.meta.shape, i.meta.dtype))
+            name = i.feed or i.name
+            self.feeds.append(name)
+            return self.value(self.builder.feed(name, i.meta.shape, i.meta.dtype))
         if i.state not in self.states:
             self.states[i.state] = self.builder.state(i.state, i.meta.shape, i.meta.dtype)
         return self.value(self.states[i.state])
