@@ -64,11 +64,15 @@ def trapped() -> Iterator[None]:
     kept: list[tuple[Any, str, Any]] = []
 
     def forbid(owner: Any, name: str, what: str, remedy: str) -> None:
+        was = owner.__dict__[name]
+
         def refuse(*args: Any, **kwargs: Any) -> Any:
+            if args and isinstance(args[0], type) and args[0].__module__.startswith("torch._higher_order_ops."):
+                return was.__get__(None, args[0])(*args[1:], **kwargs)  # how PyTorch traces cond and scan, whose gradients are ours
             of = getattr(args[0], "__name__", "") if args and isinstance(args[0], type) else ""
             raise Unsupported(f"{what}{' of ' + of if of else ''}, whose gradient is not in the graph", Node("", what, where=line_here()),
                               remedy)
-        kept.append((owner, name, owner.__dict__[name]))
+        kept.append((owner, name, was))
         setattr(owner, name, classmethod(refuse) if name == "apply" else refuse)
 
     hook = "Write what it does into the forward or the loss"

@@ -167,13 +167,21 @@ class Lowering:
             raise self.refuse(f"a constant of {array.dtype}")
         if array.size and kind not in ("f16", "u16") and array.tobytes() == array.flat[0].tobytes() * array.size and array.flat[0] == array.flat[0]:
             return self.fill(array.flat[0].item(), kind, array.shape)
-        key = kind, array.shape, array.tobytes()
+        key = self.identity(array)
         if key not in self._constants:
             name = f"constant.{hashlib.sha256(repr(key[:2]).encode() + key[2]).hexdigest()[:16]}"  # of all programs of a run
-            has = self.known_data is None or name in self.known_data
-            (self.data if has else self.fed)[name] = array
-            self._constants[key] = (self.builder.data if has else self.builder.feed)(name, array.shape, kind)
+            self._constants[key] = self.constant_of(kind, name, array)
         return self._constants[key]
+
+    def identity(self, array: Array) -> tuple[str, tuple[int, ...], bytes]:
+        """What makes two constants one."""
+        return next(n for n, t in NUMPY.items() if array.dtype == t), array.shape, array.tobytes()
+
+    def constant_of(self, kind: str, name: str, array: Array) -> Tensor:
+        """Data of the program; of a run that has begun without it, a feed."""
+        has = self.known_data is None or name in self.known_data
+        (self.data if has else self.fed)[name] = array
+        return (self.builder.data if has else self.builder.feed)(name, array.shape, kind)
 
     def cast(self, t: Tensor, dtype: str) -> Tensor:
         return t if t.dtype == dtype else self.op("cast", t, dtype=dtype)

@@ -132,7 +132,6 @@ def without_dropout(graph: Graph) -> Graph:
             return n
         args, kwargs = list(n.args), {k: (0.0 if k in ("p", "dropout_p", "dropout") else v) for k, v in n.kwargs.items()}
         if at < len(args):
-            at += 1 if n.op.endswith(".input") and isinstance(args[at], bool) else 0
             args[at] = 0.0
         return Node(n.name, n.op, args, kwargs, n.meta, n.where, n.module)
     return Graph(graph.inputs, [plain(n) for n in graph.nodes], graph.outputs, graph.constants, [without_dropout(g) for g in graph.graphs])
