@@ -130,10 +130,12 @@ def exported(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None 
     """The functional ExportedProgram; regions without gradient are marked in it."""
     torch = framework()
     refuse_hooks(module)
-    with warnings.catch_warnings(), trapped(), unchanged(module), torch.enable_grad():
+    state = torch.random.get_rng_state()
+    with warnings.catch_warnings(), unchanged(module), torch.enable_grad():
         warnings.simplefilter("ignore")
         try:
-            program = torch.export.export(module, tuple(args), dict(kwargs or {}), strict=False)
+            with trapped():
+                program = torch.export.export(module, tuple(args), dict(kwargs or {}), strict=False)
             flatten_regions(program.graph_module)
             return program.run_decompositions({})
         except Unsupported:
@@ -145,6 +147,8 @@ def exported(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None 
             text = (str(e).strip() or type(e).__name__).splitlines()[0]
             raise Unsupported(f"torch.export does not take this model: {type(e).__name__}: {text}",
                               remedy="torch.export.export(model, args) alone gives its whole reason") from e
+        finally:
+            torch.random.set_rng_state(state)
 
 
 def causes(e: BaseException | None) -> Iterator[BaseException]:

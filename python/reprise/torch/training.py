@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import rules
-from .capture import Captured, capture, framework
+from .capture import Captured, capture, framework, unchanged
 from .graph import Graph, Node
 from .lower import Lowering, Unsupported
 from .optim import Optimizer
@@ -103,7 +103,8 @@ def wrapped(module: Any, loss: Callable[..., Any] | None, batch: Batch) -> Any:
         def forward(self, *tensors: Any) -> Any:
             walk = iter(tensors)
             whole = unflatten(batch.form, iter([next(walk) if f is None else f[0] for f in fixed]))
-            return loss_of(self.module, self.loss, whole)
+            with unchanged(self.module):  # here: export itself sets numbers back afterwards
+                return loss_of(self.module, self.loss, whole)
 
     step = Step()
     step.training = module.training

@@ -113,7 +113,7 @@ def while_loop(g: Lowering, node: Node, predicate: Graph, body: Graph, carried: 
     given = joined([constants_of(g, predicate, operands, index), constants_of(g, body, operands, index)])
     made = [function(g, graph, operands, index, given)[0] for graph in (body, predicate)]
     shared = [*(v.tensor for v in more), *(g.constant(a) for a in given)]
-    found = list(g.builder.while_(made[0], made[1], MOST_ITERATIONS, carried=[v.tensor for v in carried], shared=shared))
+    found = list(g.builder.while_(made[0], made[1], MOST_ITERATIONS, carried=[v.tensor for v in carried], shared=shared))[1:]
     # A loop that would go on behind the limit must not end there in silence: then index 1 of an axis of 1 is an error of the step.
     more_to_do = g.builder.call(made[1], [g.fill(MOST_ITERATIONS, "i64"), *found, *shared])[0]
     index = g.reshape(g.cast(more_to_do, "i64"), ())
