@@ -64,11 +64,15 @@ def trapped() -> Iterator[None]:
     kept: list[tuple[Any, str, Any]] = []
 
     def forbid(owner: Any, name: str, what: str, remedy: str) -> None:
+        was = owner.__dict__[name]
+
         def refuse(*args: Any, **kwargs: Any) -> Any:
+            if args and isinstance(args[0], type) and args[0].__module__.startswith("torch._higher_order_ops."):
+                return was.__get__(None, args[0])(*args[1:], **kwargs)  # how PyTorch traces cond and scan, whose gradients are ours
             of = getattr(args[0], "__name__", "") if args and isinstance(args[0], type) else ""
             raise Unsupported(f"{what}{' of ' + of if of else ''}, whose gradient is not in the graph", Node("", what, where=line_here()),
                               remedy)
-        kept.append((owner, name, owner.__dict__[name]))
+        kept.append((owner, name, was))
         setattr(owner, name, classmethod(refuse) if name == "apply" else refuse)
 
     hook = "Write what it does into the forward or the loss"
@@ -126,10 +130,12 @@ def exported(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None 
     """The functional ExportedProgram; regions without gradient are marked in it."""
     torch = framework()
     refuse_hooks(module)
-    with warnings.catch_warnings(), trapped(), unchanged(module), torch.enable_grad():
+    state = torch.random.get_rng_state()
+    with warnings.catch_warnings(), unchanged(module), torch.enable_grad():
         warnings.simplefilter("ignore")
         try:
-            program = torch.export.export(module, tuple(args), dict(kwargs or {}), strict=False)
+            with trapped():
+                program = torch.export.export(module, tuple(args), dict(kwargs or {}), strict=False)
             flatten_regions(program.graph_module)
             return program.run_decompositions({})
         except Unsupported:
@@ -141,6 +147,8 @@ def exported(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None 
             text = (str(e).strip() or type(e).__name__).splitlines()[0]
             raise Unsupported(f"torch.export does not take this model: {type(e).__name__}: {text}",
                               remedy="torch.export.export(model, args) alone gives its whole reason") from e
+        finally:
+            torch.random.set_rng_state(state)
 
 
 def causes(e: BaseException | None) -> Iterator[BaseException]:

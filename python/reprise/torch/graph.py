@@ -77,14 +77,15 @@ class Node:
 
 @dataclass
 class Input:
-    """An input. kind: "parameter" or "buffer" (`state` names the program's state), "user" (a feed). Two inputs with one
-    storage have one `state`. `trained`: it has a gradient."""
+    """An input. kind: "parameter" or "buffer" (`state` names the program's state), "user" (`feed` names its feed). Two inputs
+    with one storage have one `state`. `trained`: it has a gradient."""
 
     name: str
     kind: str
     meta: Meta
     state: str = ""
     trained: bool = False
+    feed: str = ""
 
 
 @dataclass
@@ -201,7 +202,7 @@ def graph_json(g: Graph, lines: bool) -> dict[str, Any]:
              "meta": meta_json(n.meta)}
         return {**d, "where": n.where, "module": n.module} if lines else d
 
-    return {"inputs": [[i.name, i.kind, meta_json(i.meta), i.state, i.trained] for i in g.inputs],
+    return {"inputs": [[i.name, i.kind, meta_json(i.meta), i.state, i.trained, i.feed] for i in g.inputs],
             "nodes": [node(n) for n in g.nodes], "outputs": [[o.kind, o.name, operand_json(o.value)] for o in g.outputs],
             "constants": {n: array_json(a) for n, a in g.constants.items()}, "graphs": [graph_json(s, lines) for s in g.graphs]}
 
@@ -211,6 +212,6 @@ def graph_of(d: Mapping[str, Any], depth: int) -> Graph:
         raise ValueError(f"more than {DEEPEST} graphs inside each other, or than {MOST_NODES} nodes")
     nodes = [Node(n["name"], n["op"], operand_of(n["args"]), {k: operand_of(v) for k, v in n["kwargs"].items()}, meta_of(n["meta"]),
                   n.get("where", ""), n.get("module", "")) for n in d["nodes"]]
-    return Graph([Input(i[0], i[1], meta_of(i[2]), i[3], bool(i[4])) for i in d["inputs"]], nodes,
+    return Graph([Input(i[0], i[1], meta_of(i[2]), i[3], bool(i[4]), i[5]) for i in d["inputs"]], nodes,
                  [Output(o[0], o[1], operand_of(o[2])) for o in d["outputs"]], {n: array_of(a) for n, a in d["constants"].items()},
                  [graph_of(s, depth + 1) for s in d["graphs"]])

@@ -105,6 +105,8 @@ class Lowering:
         self.builder = builder if builder is not None else importlib.import_module("reprise").Builder()
         self.states: dict[str, Tensor] = {}
         self.data: dict[str, Array] = {}
+        self.known_data: Mapping[str, Any] | None = None  # the data of a run that has begun: all other constants are fed
+        self.fed: dict[str, Array] = {}
         self.feeds: list[str] = []
         self.node: Node | None = None
         self.env: dict[str, Any] = {}
@@ -165,12 +167,21 @@ class Lowering:
             raise self.refuse(f"a constant of {array.dtype}")
         if array.size and kind not in ("f16", "u16") and array.tobytes() == array.flat[0].tobytes() * array.size and array.flat[0] == array.flat[0]:
             return self.fill(array.flat[0].item(), kind, array.shape)
-        key = kind, array.shape, array.tobytes()
+        key = self.identity(array)
         if key not in self._constants:
             name = f"constant.{hashlib.sha256(repr(key[:2]).encode() + key[2]).hexdigest()[:16]}"  # of all programs of a run
-            self.data[name] = array
-            self._constants[key] = self.builder.data(name, array.shape, kind)
+            self._constants[key] = self.constant_of(kind, name, array)
         return self._constants[key]
+
+    def identity(self, array: Array) -> tuple[str, tuple[int, ...], bytes]:
+        """What makes two constants one."""
+        return next(n for n, t in NUMPY.items() if array.dtype == t), array.shape, array.tobytes()
+
+    def constant_of(self, kind: str, name: str, array: Array) -> Tensor:
+        """Data of the program; of a run that has begun without it, a feed."""
+        has = self.known_data is None or name in self.known_data
+        (self.data if has else self.fed)[name] = array
+        return (self.builder.data if has else self.builder.feed)(name, array.shape, kind)
 
     def cast(self, t: Tensor, dtype: str) -> Tensor:
         return t if t.dtype == dtype else self.op("cast", t, dtype=dtype)
@@ -236,8 +247,9 @@ class Lowering:
         if not used:
             return Value(self, i.meta.dtype, i.meta.shape)
         if i.kind == "user":
-            self.feeds.append(i.name)
-            return self.value(self.builder.feed(i.name, i.meta.shape, i.meta.dtype))
+            name = i.feed or i.name
+            self.feeds.append(name)
+            return self.value(self.builder.feed(name, i.meta.shape, i.meta.dtype))
         if i.state not in self.states:
             self.states[i.state] = self.builder.state(i.state, i.meta.shape, i.meta.dtype)
         return self.value(self.states[i.state])
