@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Captured graphs of PyTorch models, without PyTorch: their programs' bytes, and loss and gradients beside those that PyTorch gave
-when bench/peers/torch_versions.py wrote the fixtures."""
+when bench/doors/torch_versions.py wrote the fixtures."""
 import hashlib
 import json
 import os

@@ -137,7 +137,7 @@ def relative(a: float, b: float, scale: float) -> float:
     if a == b or a != a and b != b:
         return 0.0
     d = abs(a - b) / scale if scale else math.inf
-    return d if d == d else math.inf
+    return float(d) if d == d else math.inf
 
 
 def in_double(x: Any) -> Any:

@@ -67,6 +67,10 @@ class Optimizer:
             found.append(self.decoupled(group))
         return tuple(found)
 
+    def guards(self) -> list[tuple[dict[str, Any], str, Any]]:
+        """Where the constants are."""
+        return [(group, key, group.get(key)) for group in self.torch.param_groups for key in (*CONSTANTS[self.kind], *MUST) if key in group]
+
     def parameter(self, tensor: Any) -> tuple[int, Any] | None:
         """Group and the optimizer's own object of a parameter."""
         return self.places.get(storage_key(tensor, ""))

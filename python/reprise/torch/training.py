@@ -226,13 +226,7 @@ def build(captured: Captured, optimizer: Optimizer | None, known: Mapping[str, A
                  sorted(n for n in declared if n.startswith("optim.")))
 
 
-def burned_in(module: Any, loss: Any) -> list[tuple[dict[str, Any], str, Any, str]]:
-    """The plain numbers of modules that a program burns in: where each is, and its value."""
-    found = []
-    for root in (module, loss):
-        if hasattr(root, "named_modules"):
-            for path, m in root.named_modules():
-                for key, value in m.__dict__.items():
-                    if isinstance(value, (bool, int, float, str)):
-                        found.append((m.__dict__, key, value, f"{path}.{key}" if path else key))
-    return found
+def burned_in(module: Any, loss: Any) -> list[tuple[dict[str, Any], str, Any]]:
+    """The plain numbers of modules that a program burns in: where each is, its name and value."""
+    return [(m.__dict__, key, value) for root in (module, loss) if hasattr(root, "modules") for m in root.modules()
+            for key, value in m.__dict__.items() if isinstance(value, (bool, int, float, str))]
