@@ -165,7 +165,8 @@ class Lowering:
         kind = next((n for n, t in NUMPY.items() if array.dtype == t), None)
         if kind is None:
             raise self.refuse(f"a constant of {array.dtype}")
-        if array.size and kind not in ("f16", "u16") and array.tobytes() == array.flat[0].tobytes() * array.size and array.flat[0] == array.flat[0]:
+        small = array.size and (kind[0] in "fb" or abs(int(array.flat[0])) <= 1 << 53)  # what a fill has exactly
+        if small and kind not in ("f16", "u16") and array.tobytes() == array.flat[0].tobytes() * array.size and array.flat[0] == array.flat[0]:
             return self.fill(array.flat[0].item(), kind, array.shape)
         key = self.identity(array)
         if key not in self._constants:
@@ -261,6 +262,10 @@ class Lowering:
             if rule is None:
                 raise self.refuse("no rule for this operation", REMEDIES.get(n.op, "Write it in operations that have one, or keep it "
                                                                              "outside of what is compiled"))
+            if empty(n):
+                env[n.name] = self.checked(n, [self.fill(0, m.dtype, m.shape) for m in metas_of(n) if m] if isinstance(n.meta, list)
+                                           else self.fill(0, self.meta(n).dtype, self.meta(n).shape))
+                continue
             args = [self.resolve(a, env, graph) for a in n.args]
             kwargs = {k: self.resolve(a, env, graph) for k, a in n.kwargs.items()}
             try:

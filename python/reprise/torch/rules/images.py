@@ -204,7 +204,8 @@ def pooled(g: Lowering, x: Value, w: Window, name: str) -> Value:
         "aten.max_pool3d_with_indices.default", "aten.max_pool1d_with_indices.default")
 def max_pool(g: Lowering, node: Node, x: Any, kernel: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1,
              ceil_mode: bool = False) -> Any:
-    computable(g, x.dtype)
+    if not computable(g, x.dtype).startswith("f"):
+        raise g.refuse(f"a pool of {x.dtype}", "Convert it to float32")
     axes = int(node.op.split("pool")[1][0])
     w = Window(axes, kernel, list(stride) if isinstance(stride, (list, tuple)) else stride, padding, dilation)
     v = batched(g, x, axes)
@@ -212,8 +213,6 @@ def max_pool(g: Lowering, node: Node, x: Any, kernel: Any, stride: Any = (), pad
     if "indices" in node.op and wanted(g, node, 1):
         index = unbatched(g, places(g, v, w, bool(ceil_mode)), x)
     extra = w.grown(v.shape[2:]) if ceil_mode else [0] * axes
-    if not v.real:
-        raise g.refuse(f"a pool of {x.dtype}")
     y = unbatched(g, pooled(g, *grown(g, v, w, extra, -math.inf), "max_pool"), x)
     return [y, index] if "indices" in node.op else y
 
