@@ -154,8 +154,9 @@ class Step:
             compiled.write(name, array)
         torch = framework()
         at = [k for k, x in enumerate(batch.leaves) if isinstance(x, torch.Tensor)]
-        places = [(n, k, as_array if batch.leaves[k].dtype is torch.bfloat16 else plain_array)
-                  for n, k in zip(built.feeds, at) if n is not None]
+        places: list[tuple[str, int, Callable[[Any], Any]]] = [
+            (n, k, as_array if batch.leaves[k].dtype is torch.bfloat16 else plain_array)
+            for n, k in zip(built.feeds, at) if n is not None]
         self._ready[key] = Ready(compiled, places, frozenset(built.hyper), {}, built)
 
     def _begin(self, wanted: record | None) -> None:
