@@ -108,7 +108,8 @@ static inline bool is_tensor(PyObject *x)
     return Py_TYPE(x) == tensor_type;
 }
 
-enum { OPERANDS_MAX = 64 };
+/* Tensors of one call. A model is differentiated by all of its parameters at once; the largest have hundreds. */
+enum { OPERANDS_MAX = 2048 };
 
 PyObject *tensor_new(home *h, rp_tensor handle, const rp_type *type);
 PyObject *tensor_of_value(const rp_type *type, void *bytes); /* takes bytes, also on failure */

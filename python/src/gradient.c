@@ -29,8 +29,10 @@ PyObject *gradients_in(home *h, PyObject *const *y, size_t n_y, PyObject *const 
     bool done = true;
 
     if (n_y == 0 || n == 0 || n_y * (seed ? 2 : 1) + n > OPERANDS_MAX || (!seed && n_y != 1) || (seed && mixed)) {
-        PyErr_SetString(PyExc_ValueError, "gradients: one y, or several with seeds (and not mixed), and tensors to "
-                                          "differentiate by; at most 64 in all");
+        PyErr_Format(PyExc_ValueError,
+                     "gradients: one y, or several with seeds (and not mixed), and tensors to differentiate by; "
+                     "at most %d in all",
+                     OPERANDS_MAX);
         return NULL;
     }
     if (!operands_begin(&o, h, "gradients"))

@@ -286,8 +286,8 @@ static bool read_combine(PyObject *sequence, rp_combine combine[OPERANDS_MAX], s
         while (kind < 3 && i < OPERANDS_MAX && PyUnicode_CompareWithASCIIString(item, kinds[kind]) != 0)
             kind++;
         if (kind == 3 || i == OPERANDS_MAX)
-            PyErr_SetString(PyExc_ValueError,
-                            "map: combine is 'tree', 'stack' or 'concat' for each output, at most 64");
+            PyErr_Format(PyExc_ValueError, "map: combine is 'tree', 'stack' or 'concat' for each output, at most %d",
+                         OPERANDS_MAX);
         else
             combine[i] = (rp_combine)kind;
     }

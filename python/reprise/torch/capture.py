@@ -1,0 +1,446 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A PyTorch module and a loss become a captured graph, by torch.export. What export would leave out in silence is kept or
+refused here: regions without gradient, backward functions of one's own, hooks, numbers of Python that are burned in, random
+numbers that are not PyTorch's. States are told apart by their storage, so that tied weights are one."""
+from __future__ import annotations
+
+import contextlib
+import importlib
+import operator
+import random
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .graph import DType, Graph, Input, Meta, Node, Output, Ref, Sub, map_refs, refs
+from .lower import Unsupported
+
+DTYPES = {"float32": "f32", "float64": "f64", "bfloat16": "bf16", "float16": "f16", "int64": "i64", "int32": "i32", "int16": "i16",
+          "int8": "i8", "uint8": "u8", "uint16": "u16", "uint32": "u32", "bool": "bool"}
+NO_GRAD = 'File "reprise.no_grad", line 0, in region'  # in a node's stack trace, which is what every exporter carries along
+DRAWS = ("rand", "randn", "randint", "bernoulli", "dropout", "normal", "uniform", "multinomial", "randperm", "exponential")
+MOST_FOLDED = 1 << 26
+
+
+def framework(name: str = "torch") -> Any:
+    return importlib.import_module(name)
+
+
+@dataclass
+class Captured:
+    """`graph`; `tensors`: the module's tensor of each state; `names`: all names of the module that a state has."""
+
+    graph: Graph
+    tensors: dict[str, Any] = field(default_factory=dict)
+    names: dict[str, list[str]] = field(default_factory=dict)
+
+
+# ---- traps ----
+
+def refuse_hooks(module: Any) -> None:
+    """Hooks on gradients are no part of an exported graph."""
+    everywhere = framework("torch.nn.modules.module")
+    for name in ("_global_backward_hooks", "_global_backward_pre_hooks"):
+        if getattr(everywhere, name, None):
+            raise Unsupported("a backward hook is registered on all modules, which the program would not have",
+                              remedy="Remove it, or write what it does into the forward or the loss")
+    for path, m in module.named_modules():
+        if getattr(m, "_backward_hooks", None) or getattr(m, "_backward_pre_hooks", None):
+            raise Unsupported(f"module {path or 'itself'} has a backward hook, which the program would not have",
+                              remedy="Remove it, or write what it does into the forward or the loss")
+    for path, p in module.named_parameters():
+        if getattr(p, "_backward_hooks", None) or getattr(p, "_post_accumulate_grad_hooks", None):
+            raise Unsupported(f"the parameter {path} has a hook on its gradient, which the program would not have",
+                              remedy="Remove it, or write what it does into the forward or the loss")
+
+
+@contextlib.contextmanager
+def trapped() -> Iterator[None]:
+    """While a module is exported: what changes gradients and leaves no trace in the graph raises."""
+    torch = framework()
+    kept: list[tuple[Any, str, Any]] = []
+
+    def forbid(owner: Any, name: str, what: str, remedy: str) -> None:
+        was = owner.__dict__[name]
+
+        def refuse(*args: Any, **kwargs: Any) -> Any:
+            if args and isinstance(args[0], type) and args[0].__module__.startswith("torch._higher_order_ops."):
+                return was.__get__(None, args[0])(*args[1:], **kwargs)  # how PyTorch traces cond and scan, whose gradients are ours
+            of = getattr(args[0], "__name__", "") if args and isinstance(args[0], type) else ""
+            raise Unsupported(f"{what}{' of ' + of if of else ''}, whose gradient is not in the graph", Node("", what, where=line_here()),
+                              remedy)
+        kept.append((owner, name, was))
+        setattr(owner, name, classmethod(refuse) if name == "apply" else refuse)
+
+    hook = "Write what it does into the forward or the loss"
+    forbid(torch.autograd.Function, "apply", "autograd.Function.apply", "Write it in operations whose gradient is the one meant; x + "
+           "(f(x) - x).detach() passes a gradient straight through f")
+    for name in ("register_hook", "register_post_accumulate_grad_hook"):
+        if name in torch.Tensor.__dict__:
+            forbid(torch.Tensor, name, f"Tensor.{name}", hook)
+    try:
+        yield
+    finally:
+        for owner, name, was in kept:
+            setattr(owner, name, was)
+
+
+def line_here() -> str:
+    """The line of the model that is executed now: the innermost one outside of PyTorch and of this package."""
+    import sys
+    f: Any = sys._getframe(1)
+    while f is not None and own_file(f.f_code.co_filename):
+        f = f.f_back
+    return f"{f.f_code.co_filename}:{f.f_lineno}" if f is not None else ""
+
+
+def own_file(path: str) -> bool:
+    p = path.replace("\\", "/")
+    return "/torch/" in p or "/reprise/torch/" in p or p.startswith("<") or p.endswith("/contextlib.py")
+
+
+def numbers_of(module: Any) -> dict[tuple[str, str], Any]:
+    """The plain numbers, texts and flags of all modules: what a graph burns in."""
+    return {(path, k): v for path, m in module.named_modules() for k, v in m.__dict__.items()
+            if isinstance(v, (bool, int, float, str)) and not k.startswith("__")}
+
+
+@contextlib.contextmanager
+def unchanged(module: Any) -> Iterator[None]:
+    """The forward must not change numbers of Python, nor draw from generators that the program does not have."""
+    numbers, python, legacy = numbers_of(module), random.getstate(), np.random.get_state()
+    yield
+    for (path, name), v in numbers_of(module).items():
+        was = numbers.get((path, name), v)
+        if was is not v and was != v and not (was != was and v != v):
+            raise Unsupported(f"the forward changes {path + '.' if path else ''}{name} from {was!r} to {v!r}: a number of Python, which "
+                              "the program would keep as it was", remedy="Make it a buffer: self.register_buffer(name, torch.tensor(..))")
+    after = np.random.get_state()
+    if random.getstate() != python or any(np.any(a != b) for a, b in zip(legacy, after)):
+        raise Unsupported("the forward draws from random or numpy.random, whose numbers the program would keep as they were",
+                          remedy="Draw with torch (torch.rand, dropout): the program then draws anew at each step")
+
+
+# ---- export ----
+
+def exported(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None) -> Any:
+    """The functional ExportedProgram; regions without gradient are marked in it."""
+    torch = framework()
+    refuse_hooks(module)
+    state = torch.random.get_rng_state()
+    with warnings.catch_warnings(), unchanged(module), torch.enable_grad():
+        warnings.simplefilter("ignore")
+        try:
+            with trapped():
+                program = torch.export.export(module, tuple(args), dict(kwargs or {}), strict=False)
+            flatten_regions(program.graph_module)
+            return program.run_decompositions({})
+        except Unsupported:
+            raise
+        except Exception as e:
+            for cause in causes(e):
+                if isinstance(cause, Unsupported):
+                    raise cause from None
+            text = (str(e).strip() or type(e).__name__).splitlines()[0]
+            raise Unsupported(f"torch.export does not take this model: {type(e).__name__}: {text}",
+                              remedy="torch.export.export(model, args) alone gives its whole reason") from e
+        finally:
+            torch.random.set_rng_state(state)
+
+
+def causes(e: BaseException | None) -> Iterator[BaseException]:
+    while e is not None:
+        yield e
+        e = e.__cause__ or e.__context__
+
+
+def flatten_regions(gm: Any) -> None:
+    """Writes out the regions of no_grad and enable_grad, and marks what is in the former: decomposition would drop them."""
+    for n in list(gm.graph.nodes):
+        if n.op == "call_function" and "wrap_with_autocast" in str(n.target):
+            raise Unsupported("torch.autocast", Node(n.name, str(n.target), where=source_line(n.meta.get("stack_trace"))),
+                              "Leave it off: programs compute in the types that the model has")
+        if n.op != "call_function" or "wrap_with_set_grad_enabled" not in str(n.target):
+            continue
+        enabled, sub = n.args[0], getattr(gm, n.args[1].target)
+        flatten_regions(sub)
+        env = dict(zip([p for p in sub.graph.nodes if p.op == "placeholder"], n.args[2:]))
+        with gm.graph.inserting_before(n):
+            for inner in sub.graph.nodes:
+                if inner.op == "output":
+                    outputs = framework("torch.fx").node.map_arg(inner.args[0], lambda x: env[x])
+                elif inner.op == "get_attr":
+                    name = f"_region_{n.name}_{inner.target}".replace(".", "_")
+                    setattr(gm, name, operator.attrgetter(inner.target)(sub))
+                    env[inner] = gm.graph.get_attr(name)
+                    env[inner].meta = dict(inner.meta)
+                elif inner.op != "placeholder":
+                    if not enabled:
+                        refuse_changed(inner, env)
+                    env[inner] = gm.graph.node_copy(inner, lambda x: env[x])
+                    if not enabled:
+                        env[inner].meta["stack_trace"] = (inner.meta.get("stack_trace") or "") + "\n  " + NO_GRAD + "\n"
+        outputs = outputs if isinstance(outputs, (tuple, list)) else [outputs]
+        for user in list(n.users):
+            if user.target is operator.getitem:
+                user.replace_all_uses_with(outputs[user.args[1]])
+                gm.graph.erase_node(user)
+        gm.graph.erase_node(n)
+    gm.graph.lint()
+    gm.recompile()
+
+
+def refuse_changed(inner: Any, env: Mapping[Any, Any]) -> None:
+    """In a region without gradient a tensor from outside may not be changed in place, but for a buffer: PyTorch keeps the gradient
+    that it had before."""
+    schema = getattr(inner.target, "_schema", None)
+    if schema is None or not schema.is_mutable or not inner.args:
+        return
+    changed = env.get(inner.args[0])
+    if inner.args[0].op == "placeholder" and changed is not None and changed.op not in ("placeholder", "get_attr"):
+        raise Unsupported("changes in place, without gradient, what has one: PyTorch keeps the gradient from before the change",
+                          Node(inner.name, str(inner.target), where=source_line(inner.meta.get("stack_trace"))),
+                          "Write y = y + (f(y) - y).detach()")
+
+
+# ---- the graph ----
+
+def dtype_of(d: Any, node: Node | None = None) -> str:
+    name = str(d).removeprefix("torch.")
+    if name not in DTYPES:
+        raise Unsupported(f"elements of {d}", node, "Programs have " + ", ".join(DTYPES))
+    return DTYPES[name]
+
+
+def source_line(trace: str | None) -> str:
+    """"file:line" of the innermost line that is the model's own."""
+    found = ""
+    for line in (trace or "").splitlines():
+        text = line.strip()
+        if text.startswith('File "') and '", line ' in text:
+            path, rest = text[6:].split('", line ', 1)
+            if not own_file(path) and not path.startswith("reprise."):
+                found = f"{path}:{rest.split(',')[0]}"
+    return found
+
+
+class Reader:
+    """Reads an fx graph into a Graph."""
+
+    def __init__(self) -> None:
+        self.torch = framework()
+        self.fx_node = framework("torch.fx").Node
+
+    def operand(self, x: Any, gm: Any, graph: Graph, several: Mapping[Any, Any], node: Node) -> Any:
+        torch = self.torch
+        if isinstance(x, self.fx_node):
+            if x in several:
+                return several[x]
+            if x.op == "get_attr":
+                return self.attribute(x, gm, graph)
+            return Ref(x.name)
+        if isinstance(x, (list, tuple)):
+            return [self.operand(e, gm, graph, several, node) for e in x]
+        if isinstance(x, torch.dtype):
+            return DType(dtype_of(x, node))
+        if x is None or isinstance(x, (bool, int, float, str)):
+            return x
+        if isinstance(x, (torch.device, torch.layout, torch.memory_format)):
+            return None
+        if isinstance(x, torch.SymInt):
+            raise Unsupported("a length that is known only when the step runs", node, "Shapes are fixed: a program a shape")
+        raise Unsupported(f"an operand of {type(x).__name__}", node)
+
+    def attribute(self, x: Any, gm: Any, graph: Graph) -> Any:
+        found = operator.attrgetter(x.target)(gm)
+        if isinstance(found, self.torch.fx.GraphModule):
+            graph.graphs.append(self.body(found))
+            return Sub(len(graph.graphs) - 1)
+        graph.constants.setdefault(x.name, array_of(found))
+        return Ref(x.name)
+
+    def meta(self, v: Any, node: Node) -> Any:
+        if isinstance(v, self.torch.Tensor):
+            if v.is_complex() or v.is_sparse or v.is_quantized:
+                raise Unsupported(f"elements of {v.dtype}, {v.layout}", node)
+            return Meta(dtype_of(v.dtype, node), tuple(int(n) for n in v.shape))
+        return [self.meta(e, node) for e in v] if isinstance(v, (tuple, list)) else None
+
+    def node(self, n: Any, gm: Any, graph: Graph, several: Mapping[Any, Any]) -> Node:
+        made = Node(n.name, str(n.target), where=source_line(n.meta.get("stack_trace")), module=module_of(n))
+        made.args = self.operand(list(n.args), gm, graph, several, made)
+        made.kwargs = {k: self.operand(v, gm, graph, several, made) for k, v in n.kwargs.items()}
+        made.meta = self.meta(n.meta.get("val"), made)
+        return made
+
+    def body(self, gm: Any) -> Graph:
+        """The graph of a branch or of a loop's body: its inputs are "user" ones."""
+        graph = Graph()
+        several: dict[Any, Any] = {}
+        for n in gm.graph.nodes:
+            if n.op == "placeholder":
+                node = Node(n.name, "placeholder")
+                m = self.meta(n.meta.get("val"), node)
+                if not isinstance(m, Meta):
+                    raise Unsupported("a branch or a loop's body takes what is no tensor", node)
+                graph.inputs.append(Input(n.name, "user", m))
+            elif n.op == "output":
+                values = n.args[0] if isinstance(n.args[0], (tuple, list)) else [n.args[0]]
+                graph.outputs = [Output("result", str(k), self.operand(v, gm, graph, several, Node("", "output")))
+                                 for k, v in enumerate(values)]
+            else:
+                self.call(n, gm, graph, several)
+        return graph
+
+    def call(self, n: Any, gm: Any, graph: Graph, several: dict[Any, Any]) -> None:
+        if n.op == "get_attr" or "_assert_tensor_metadata" in str(n.target):
+            return
+        if n.target is operator.getitem:
+            several[n] = Ref(n.args[0].name, n.args[1])
+            return
+        graph.nodes.append(self.node(n, gm, graph, several))
+        trace = n.meta.get("stack_trace") or ""
+        if NO_GRAD in trace:
+            graph.nodes[-1].module += "!"  # taken off by stop_at_borders
+
+
+def module_of(n: Any) -> str:
+    stack = n.meta.get("nn_module_stack") or {}
+    last = list(stack.values())[-1] if stack else ("",)
+    return str(last[0] if isinstance(last, (tuple, list)) else last).removeprefix("L['self'].")
+
+
+def array_of(t: Any) -> Any:
+    t = t.detach().cpu().contiguous()
+    return t.numpy().copy() if str(t.dtype) != "torch.bfloat16" else t.float().numpy().copy()
+
+
+def stop_at_borders(graph: Graph) -> None:
+    """What leaves a region without gradient passes a stop_gradient."""
+    for g in graph.graphs:
+        stop_at_borders(g)
+    inside = {n.name for n in graph.nodes if n.module.endswith("!")}
+    if not inside:
+        return
+    stopped: dict[tuple[str, int | None], Ref] = {}
+    made: dict[str, list[Node]] = {}
+
+    def replaced(e: Any) -> Any:
+        if not isinstance(e, Ref) or e.name not in inside:
+            return e
+        source = by_name[e.name]
+        m = source.meta[e.index or 0] if isinstance(source.meta, list) else source.meta
+        if not isinstance(m, Meta) or not m.real:
+            return e
+        key = (e.name, e.index)
+        if key not in stopped:
+            name = f"{e.name}_stopped" + ("" if e.index is None else str(e.index))
+            made.setdefault(e.name, []).append(Node(name, "reprise.stop_gradient", [e], {}, m, source.where, source.module.rstrip("!")))
+            stopped[key] = Ref(name)
+        return stopped[key]
+
+    by_name = {n.name: n for n in graph.nodes}
+    for n in graph.nodes:
+        if n.name not in inside:
+            n.args, n.kwargs = map_refs(replaced, n.args), map_refs(replaced, n.kwargs)
+    for o in graph.outputs:
+        if o.kind == "result":
+            o.value = map_refs(replaced, o.value)
+    graph.nodes = [e for n in graph.nodes for e in [n, *made.get(n.name, [])]]
+    for n in graph.nodes:
+        n.module = n.module.rstrip("!")
+
+
+def fold(program: Any, known: dict[str, Any]) -> dict[str, Any]:
+    """The values, by name, of the operations on integers and flags that no input, state or draw comes into."""
+    torch, fx = framework(), framework("torch.fx")
+    found = dict(known)
+    for n in program.graph.nodes:
+        if n.op != "call_function" or any(a.name not in found for a in n.all_input_nodes):
+            continue
+        v = n.meta.get("val")
+        plain = isinstance(v, torch.Tensor) and not v.is_floating_point() and not v.is_complex() and v.numel() <= MOST_FOLDED
+        if not plain or any(d in str(n.target) for d in DRAWS):
+            continue
+        with torch.no_grad():
+            found[n.name] = n.target(*fx.node.map_arg(n.args, lambda a: found[a.name]),
+                                     **fx.node.map_arg(n.kwargs, lambda a: found[a.name]))
+    return {k: v for k, v in found.items() if k not in known}
+
+
+def read(program: Any, prefix: str = "", reserved: Sequence[str] = ("rng",)) -> Captured:
+    """The Graph of a functional ExportedProgram. `prefix` is taken off the names of states."""
+    torch, reader, graph, captured = framework(), Reader(), Graph(), Captured(Graph())
+    signature = program.graph_signature
+    specs = {s.arg.name: s for s in signature.input_specs}
+    mutated = {o.target for o in signature.output_specs if o.kind.name == "BUFFER_MUTATION"}
+    for o in signature.output_specs:
+        if o.kind.name not in ("USER_OUTPUT", "BUFFER_MUTATION", "LOSS_OUTPUT"):
+            raise Unsupported(f"the forward changes {o.target or 'an input'} in place ({o.kind.name})",
+                              remedy="Clone it first; what a step is to keep is a buffer")
+    tensors = {**program.state_dict, **program.constants}
+    by_storage: dict[Any, str] = {}
+    known: dict[str, Any] = {}
+    places = [n for n in program.graph.nodes if n.op == "placeholder"]
+    for n in places:
+        spec = specs[n.name]
+        kind = spec.kind.name
+        if kind == "USER_INPUT":
+            m = reader.meta(n.meta.get("val"), Node(n.name, "placeholder"))
+            if isinstance(m, Meta):
+                graph.inputs.append(Input(n.name, "user", m))
+            continue
+        if kind not in ("PARAMETER", "BUFFER", "CONSTANT_TENSOR"):
+            raise Unsupported(f"an input of the kind {kind}")
+        t = tensors[spec.target]
+        if kind == "PARAMETER" or spec.target in mutated:
+            state = state_of(t, spec.target, prefix, by_storage, captured, reserved)
+            m = Meta(dtype_of(t.dtype), tuple(t.shape))
+            graph.inputs.append(Input(n.name, kind.lower(), m, state, kind == "PARAMETER" and bool(t.requires_grad)))
+        else:
+            known[n.name] = t
+    folded = fold(program, known)
+    several: dict[Any, Any] = {}
+    for n in program.graph.nodes:
+        if n.op == "call_function" and n.name not in folded:
+            reader.call(n, program.graph_module, graph, several)
+        elif n.op == "output":
+            for o, v in zip(signature.output_specs, n.args[0]):
+                value = reader.operand(v, program.graph_module, graph, several, Node("", "output"))
+                if o.kind.name == "BUFFER_MUTATION":
+                    t = tensors[o.target]
+                    graph.outputs.append(Output("buffer", by_storage[storage_key(t, o.target)], value))
+                else:
+                    count = sum(1 for e in graph.outputs if e.kind == "result")
+                    graph.outputs.append(Output("result", str(count), value))
+    stop_at_borders(graph)
+    used = set(refs([[n.args, n.kwargs] for n in graph.nodes] + [o.value for o in graph.outputs]))
+    graph.constants.update({k: array_of(v) for k, v in {**known, **folded}.items() if k in used})
+    captured.graph = graph
+    return captured
+
+
+def storage_key(t: Any, target: str) -> Any:
+    return (t.untyped_storage().data_ptr(), t.storage_offset(), tuple(t.shape), tuple(t.stride())) if t.numel() else target
+
+
+def state_of(t: Any, target: str, prefix: str, by_storage: dict[Any, str], captured: Captured, reserved: Sequence[str]) -> str:
+    key = storage_key(t, target)
+    name = target.removeprefix(prefix)
+    if key not in by_storage:
+        while name in captured.tensors or name in reserved:
+            name += "_"
+        by_storage[key] = name
+        captured.tensors[name] = t
+        captured.names[name] = []
+    captured.names[by_storage[key]].append(target.removeprefix(prefix))
+    return by_storage[key]
+
+
+def capture(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None, prefix: str = "") -> Captured:
+    """The graph of module(*args, **kwargs): its results are the module's tensors, in order, as "result 0", ..; buffers
+    that it changes are "buffer NAME". Raises Unsupported."""
+    return read(exported(module, args, kwargs), prefix)

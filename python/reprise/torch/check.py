@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The first step's loss and gradients beside PyTorch's own: a gradient that export lost shows here. Dropout is left out on both
+sides; where binary32 is too coarse to tell (batch norm of small batches), both compute in binary64."""
+from __future__ import annotations
+
+import contextlib
+import copy
+import importlib
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from .capture import DRAWS, framework
+from .training import Batch, build, captured_step, loss_of, unflatten
+
+FLOOR = 1e-4  # of the largest gradient: below it an element counts as noise of that size
+
+
+class GradientMismatch(ArithmeticError):
+    """A first gradient, or the loss, is not PyTorch's. `parameter`, `expected`, `found`, `difference`."""
+
+    def __init__(self, parameter: str, difference: float, bound: float, expected: Any, found: Any) -> None:
+        what = "the loss" if parameter == "loss" else f"the gradient of {parameter}"
+        super().__init__(f"{what} is not PyTorch's: relative difference {difference:.3g}, bound {bound:.3g}; where they differ most PyTorch "
+                         f"has {expected:.9g}, the program {found:.9g}. What the forward computes has a gradient of its own that the "
+                         "exported graph does not show; report() lists the operations")
+        self.parameter, self.difference, self.expected, self.found = parameter, difference, expected, found
+
+
+def attention_kept(function: Callable[..., Any]) -> Callable[..., Any]:
+    """scaled_dot_product_attention without dropout."""
+    def call(*args: Any, **kwargs: Any) -> Any:
+        kwargs.pop("dropout_p", None)
+        return function(*(0.0 if k == 4 else a for k, a in enumerate(args)), **kwargs)
+    return call
+
+
+def recurrence_kept(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A recurrent layer without dropout, the only float among its operands."""
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(*(0.0 if isinstance(a, float) else a for a in args), **kwargs)
+    return call
+
+
+def input_kept(*args: Any, **kwargs: Any) -> Any:
+    return args[0] if args else kwargs["input"]
+
+
+@contextlib.contextmanager
+def dropout_off() -> Iterator[None]:
+    """PyTorch's dropout keeps everything, attention's and recurrent layers' too; the modules stay in training. Functions are
+    replaced where PyTorch's own code looks them up, and caught where a model has them under a name of its own."""
+    torch, f, vf = framework(), framework("torch.nn.functional"), framework()._VF
+    kept: dict[Any, Callable[..., Any]] = {}
+    places: list[tuple[Any, str, Any]] = []
+    for name in ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout"):
+        places.append((f, name, input_kept))
+    places.append((f, "scaled_dot_product_attention", attention_kept(f.scaled_dot_product_attention)))
+    for name in ("lstm", "gru", "rnn_tanh", "rnn_relu"):
+        kept[getattr(vf, name)] = recurrence_kept(getattr(vf, name))
+    before = [(owner, name, getattr(owner, name)) for owner, name, _ in places]
+    kept.update({was: new for (_, _, was), (_, _, new) in zip(before, places)})
+    kept[torch.dropout] = input_kept
+
+    class Off(framework("torch.overrides").TorchFunctionMode):  # type: ignore[name-defined, misc]
+        def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return kept.get(function, function)(*args, **(kwargs or {}))
+
+    try:
+        for owner, name, new in places:
+            setattr(owner, name, new)
+        with Off():
+            yield
+    finally:
+        for owner, name, was in before:
+            setattr(owner, name, was)
+
+
+def eager(module: Any, loss: Callable[..., Any] | None, batch: Batch) -> tuple[float, dict[str, Any]]:
+    """PyTorch's loss and its gradients by parameter, as binary64; buffers and generators are as before."""
+    torch = framework()
+    roots: list[Any] = [r for r in (module, loss) if hasattr(r, "named_buffers")]
+    kept = [(b, b.detach().clone()) for r in roots for _, b in r.named_buffers()]
+    parameters = {p.data_ptr(): p for r in roots for p in r.parameters() if p.requires_grad}
+    state = torch.random.get_rng_state()
+    try:
+        with dropout_off(), torch.enable_grad():
+            value = loss_of(module, loss, unflatten(batch.form, iter(batch.leaves)))
+            found = torch.autograd.grad(value.sum(), list(parameters.values()), allow_unused=True)
+    finally:
+        torch.random.set_rng_state(state)
+        with torch.no_grad():
+            for b, was in kept:
+                b.copy_(was)
+    return float(value.detach().sum()), {k: g.detach().double().cpu().numpy() for k, g in zip(parameters, found) if g is not None}
+
+
+def ours(module: Any, loss: Callable[..., Any] | None, batch: Batch, captured: Any) -> tuple[float, dict[str, Any], Any]:
+    """The program's loss and gradients by state."""
+    built = build(captured, None, plain=True)
+    run = importlib.import_module("reprise").Run(threads=1)
+    for name, t in captured.tensors.items():
+        run.add_state(name, as_array(t))
+    if any(i[:2] == ("state", "rng") for i in built.program.inputs):
+        run.add_state("rng", np.zeros(2, np.int64))
+    for name, a in built.data.items():
+        run.add_data(name, a)
+    feeds = {n: as_array(t) for n, t in zip(built.feeds, batch.tensors()) if n is not None}
+    found = run.compile(built.program)(**feeds)
+    return float(found["loss"]), {s: np.asarray(found[f"grad.{s}"].cast("f64")) for s in built.trained}, captured
+
+
+def as_array(t: Any) -> Any:
+    """The elements of a tensor, for a feed or a state."""
+    t = t.detach()
+    if t.device.type != "cpu":
+        t = t.cpu()
+    if not t.is_contiguous():
+        t = t.contiguous()
+    return t.numpy() if str(t.dtype) != "torch.bfloat16" else importlib.import_module("reprise").from_dlpack(t)
+
+
+def draws(graph: Any) -> list[str]:
+    """The operations that draw random numbers, dropout apart."""
+    return sorted({n.op for n in graph.walk() if n.op.startswith("aten.") and "dropout" not in n.op and
+                   any(n.op.split(".")[1].startswith(d) for d in DRAWS)})
+
+
+def compared(module: Any, loss: Callable[..., Any] | None, batch: Batch, captured: Any) -> tuple[str, float, float, float]:
+    """The largest relative difference: of which parameter, and both values."""
+    value, expected = eager(module, loss, batch)
+    found_value, found, _ = ours(module, loss, batch, captured)
+    worst = ("loss", relative(value, found_value, abs(value)), value, found_value)
+    largest = max([float(np.abs(g).max()) for g in expected.values() if g.size] or [0.0])
+    by_state = {s: t.data_ptr() for s, t in captured.tensors.items()}
+    for state in found:
+        if by_state[state] not in expected:
+            expected[by_state[state]] = np.zeros(found[state].shape)
+    for state, pointer in by_state.items():
+        if pointer not in expected:
+            continue
+        e = expected[pointer]
+        f = found.get(state, np.zeros(e.shape)).reshape(e.shape)
+        if not e.size:
+            continue
+        scale = max(float(np.abs(e).max()), FLOOR * largest)
+        with np.errstate(invalid="ignore"):
+            d = np.where((e == f) | (np.isnan(e) & np.isnan(f)), 0.0, np.abs(e - f))
+        at = int(np.nanargmax(np.where(np.isnan(d), np.inf, d)))
+        difference = relative(e.flat[at], f.flat[at], scale)
+        if not difference <= worst[1]:
+            worst = (state, difference, float(e.flat[at]), float(f.flat[at]))
+    return worst
+
+
+def relative(a: float, b: float, scale: float) -> float:
+    if a == b or a != a and b != b:
+        return 0.0
+    d = abs(a - b) / scale if scale else math.inf
+    return float(d) if d == d else math.inf
+
+
+def in_double(x: Any) -> Any:
+    """A module of binary64, or a tensor; what else there is stays."""
+    torch = framework()
+    if isinstance(x, torch.nn.Module):
+        return copy.deepcopy(x).double()
+    return x.double() if isinstance(x, torch.Tensor) and x.is_floating_point() else x
+
+
+def check(module: Any, loss: Callable[..., Any] | None, batch: Batch, captured: Any, bound: float) -> dict[str, Any]:
+    """What was compared and how far it was apart: {"difference", "of", "in"}; raises GradientMismatch."""
+    drawn = draws(captured.graph)
+    if drawn:
+        return {"difference": None, "why": f"not compared: {', '.join(drawn)} draw other numbers than PyTorch's"}
+    worst = compared(module, loss, batch, captured)
+    if worst[1] <= bound:
+        return {"difference": worst[1], "of": worst[0], "in": "f32" if all(str(t.dtype) != "torch.float64" for t in
+                                                                              captured.tensors.values()) else "f64"}
+    wide, wide_loss = in_double(module), in_double(loss)
+    b = Batch([in_double(x) for x in batch.leaves], batch.paths, batch.form, ())
+    again = compared(wide, wide_loss, b, captured_step(wide, wide_loss, b))
+    if again[1] <= bound * 1e-3:
+        return {"difference": again[1], "of": again[0], "in": "f64", "f32": worst[1]}
+    raise GradientMismatch(again[0], again[1], bound * 1e-3, again[2], again[3])

@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`compile`: a module, a loss and an optimizer become a step that enters C once. `record` makes an archive of the steps in its
+block, which the command verifies and replays without Python."""
+from __future__ import annotations
+
+import importlib
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .capture import framework
+from .check import as_array, check
+from .lower import Unsupported
+from .optim import MOMENTS, Optimizer
+from .training import Batch, Built, build, burned_in, captured_step, names_of
+
+MOST_PROGRAMS = 64
+_recordings: list[record] = []
+
+
+@dataclass
+class Ready:
+    """A program that is bound to the run: `places`: feed, which leaf of the batch, how its elements are got; `hyper`: the feeds of
+    the optimizer, of which `fed` are the last values."""
+
+    compiled: Any
+    places: list[tuple[str, int, Callable[[Any], Any]]]
+    hyper: frozenset[str]
+    fed: dict[str, float]
+    built: Built
+
+
+def plain_array(t: Any) -> Any:
+    """As as_array, of types that NumPy has."""
+    if t.requires_grad or t.device.type != "cpu" or not t.is_contiguous():
+        return as_array(t)
+    return t.numpy()
+
+
+class Step:
+    """A compiled training step: `loss = step(x, y)`. Made by `compile`.
+
+    state      the values of parameters, buffers and moments by name, as tensors
+    program    the program of the last step's shapes; `programs` counts them
+    origin     what the archive says of where the program came from: versions, the graph's digest, the check of gradients
+    copy_to    writes the parameters and buffers into a module, bit for bit"""
+
+    def __init__(self, module: Any, loss: Callable[..., Any] | None, example: Any, optimizer: Any, *, check_gradients: bool,
+                 bound: float, seed: int, options: Mapping[str, Any]) -> None:
+        self.module, self.loss = module, loss
+        self.optimizer = Optimizer(optimizer)
+        self.names = names_of(module, loss)
+        self.seed, self.options = seed, dict(options)
+        self.built: dict[Any, Built] = {}
+        self._ready: dict[Any, Ready] = {}
+        self._run: Any = None
+        self._recording: record | None = None
+        self._last: Built | None = None
+        self._guards: list[tuple[dict[str, Any], str, Any]] = []
+        self._generations: dict[Any, int] = {}
+        self._generation = 0
+        self._moved()
+        self.origin: dict[str, Any] = {}
+        batch = self.batch(example)
+        first = self._build(batch, None)
+        self.origin = self._origin(first, batch, check_gradients, bound)
+        self._values: dict[str, Any] = {s: as_array(t).copy() for s, t in first.captured.tensors.items()}
+        for state, names in first.moments.items():
+            for kind, name in zip(MOMENTS[self.optimizer.kind], names):
+                self._values[name] = self.optimizer.moment(kind, state, first.captured.tensors[state])
+        if first.draws:
+            self._values["rng"] = np.array([seed, 0], np.int64)
+
+    # ---- a step ----
+
+    def batch(self, batch: Any) -> Batch:
+        return Batch.of(batch, self.names)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """One step: forward, gradients and the optimizer's update. A batch of another shape is another program, built when it
+        first comes. Returns the loss as a tensor of one element; float(loss) is its value."""
+        for where, name, value in self._guards:
+            if where.get(name) is not value and where.get(name) != value:
+                self._moved()
+                break
+        batch: Batch | None = None
+        leaves: Any = args
+        try:  # tensors alone, by position: as Batch.of has it, without its cost
+            key: Any = (tuple([(t.shape, t.dtype) for t in args]), self._generation)
+            found = self._ready.get(key) if args else None
+        except AttributeError:
+            found = None
+        if found is None:
+            if args and kwargs:
+                raise TypeError("a batch is given by position, or by name, as the example was")
+            batch = self.batch(args if args else kwargs)
+            key, leaves = (batch.key, self._generation), batch.leaves
+            found = self._ready.get(key)
+        wanted = _recordings[-1] if _recordings else None
+        if found is None or self._recording is not wanted:
+            found = self._prepare(batch or self.batch(args), key, wanted)
+        feeds = {name: array_of(leaves[k]) for name, k, array_of in found.places}
+        for name, value in self.optimizer.feeds().items():
+            if name in found.hyper and found.fed.get(name) != value:
+                feeds[name] = found.fed[name] = value
+        loss = found.compiled(**feeds)["loss"]
+        self._last = found.built
+        self.optimizer.steps += 1
+        self.optimizer.torch._opt_called = True  # schedulers ask whether a step came before theirs
+        return loss
+
+    def _moved(self) -> None:
+        """A number of Python that programs burn in has changed: the programs of the new ones are others."""
+        self._guards = burned_in(self.module, self.loss) + self.optimizer.guards()
+        values = (tuple(v for _, _, v in self._guards), self.optimizer.constants())
+        self._generation = self._generations.setdefault(values, len(self._generations))
+
+    # ---- programs ----
+
+    def _build(self, batch: Batch, known: Mapping[str, Any] | None) -> Built:
+        key = (batch.key, self._generation)
+        if len(self.built) >= MOST_PROGRAMS:
+            raise Unsupported(f"{MOST_PROGRAMS} programs were made already: each batch has another shape, or a number of Python "
+                              "changes at each step", remedy="Pad batches to few shapes; make what changes a tensor of the batch or a buffer")
+        built = build(captured_step(self.module, self.loss, batch), self.optimizer, known)
+        self.built[key] = built
+        self._last = built
+        return built
+
+    def _prepare(self, batch: Batch, key: Any, wanted: record | None) -> Any:
+        if self._run is None or self._recording is not wanted:
+            self._begin(wanted)
+        if key not in self.built:
+            self._build(batch, self._run_data)
+        if key not in self._ready:
+            self._compile(key, batch)
+        return self._ready[key]
+
+    def _compile(self, key: Any, batch: Batch) -> None:
+        built = self.built[key]
+        missing = [i[1] for i in built.program.inputs if i[0] == "state" and i[1] not in self._values]
+        if missing:
+            raise Unsupported(f"this batch's program has states that the run began without: {', '.join(missing)}",
+                              remedy="Compile with an example that uses all parameters")
+        lost = [n for n in built.data if n not in self._run_data]
+        if lost:  # built before this run had begun with other data
+            built = self.built[key] = build(built.captured, self.optimizer, self._run_data)
+        compiled = self._run.compile(built.program)
+        for name, array in built.fed.items():
+            compiled.write(name, array)
+        torch = framework()
+        at = [k for k, x in enumerate(batch.leaves) if isinstance(x, torch.Tensor)]
+        places: list[tuple[str, int, Callable[[Any], Any]]] = [
+            (n, k, as_array if batch.leaves[k].dtype is torch.bfloat16 else plain_array)
+            for n, k in zip(built.feeds, at) if n is not None]
+        self._ready[key] = Ready(compiled, places, frozenset(built.hyper), {}, built)
+
+    def _begin(self, wanted: record | None) -> None:
+        """A run with the values there are now, recorded where wanted."""
+        reprise = importlib.import_module("reprise")
+        if self._run is not None:
+            self._values = {n: np.array(self._run.get_state(n)) for n in self._values}
+        if wanted is None:
+            self._run = reprise.Run(**self.options)
+        else:
+            wanted.take(self)
+            self._run = wanted.inner.run
+            if wanted.seed is not None and "rng" in self._values:
+                self._values["rng"] = np.array([wanted.seed, 0], np.int64)
+        self._run_data: dict[str, Any] = {}
+        for built in self.built.values():
+            self._run_data.update(built.data)
+        for name, value in self._values.items():
+            self._run.add_state(name, value)
+        for name, array in self._run_data.items():
+            self._run.add_data(name, array)
+        if wanted is not None and wanted.origin:
+            text = json.dumps(self.origin, sort_keys=True, separators=(",", ":")).encode()
+            self._run.add_data("origin.json", np.frombuffer(text, np.uint8))
+        self._ready = {}
+        self._recording = wanted
+
+    def _leave(self) -> None:
+        """The run's recording ends: what comes next begins another run, with the values there are."""
+        self._values = {n: np.array(self._run.get_state(n)) for n in self._values}
+        self._run, self._recording, self._ready = None, None, {}
+
+    def _origin(self, first: Built, batch: Batch, check_gradients: bool, bound: float) -> dict[str, Any]:
+        torch = framework()
+        found = check(self.module, self.loss, batch, first.captured, bound) if check_gradients else \
+            {"difference": None, "why": "not compared: check=False"}
+        return {"framework": "torch", "version": str(torch.__version__), "exporter": "torch.export, run_decompositions({})",
+                "graph": first.captured.graph.digest(), "optimizer": self.optimizer.kind, "gradients": found}
+
+    # ---- what there is ----
+
+    @property
+    def program(self) -> Any:
+        return self._last.program if self._last is not None else None
+
+    @property
+    def programs(self) -> int:
+        return len(self.built)
+
+    @property
+    def state(self) -> dict[str, Any]:
+        tensor = importlib.import_module("reprise").Tensor
+        return {n: self._run.get_state(n) if self._run is not None else tensor(v) for n, v in self._values.items()}
+
+    def copy_to(self, module: Any) -> None:
+        """Writes parameters and buffers into a module, or into what has the same names; every bit is the state's. Raises KeyError
+        where a name is missing, ValueError where a shape or type is another."""
+        torch = framework()
+        own = {**dict(module.named_parameters(remove_duplicate=False)), **dict(module.named_buffers(remove_duplicate=False))}
+        captured = next(iter(self.built.values())).captured
+        values = self.state
+        with torch.no_grad():
+            for state, names in captured.names.items():
+                for name in names:
+                    if name not in own and name.startswith("loss."):
+                        continue
+                    t, v = own[name], values[state]
+                    if tuple(t.shape) != tuple(v.shape) or t.dtype != captured.tensors[state].dtype:
+                        raise ValueError(f"{name} is {t.dtype}{list(t.shape)}, the state {v.dtype}{list(v.shape)}")
+                    t.copy_(torch.utils.dlpack.from_dlpack(v) if v.dtype == "bf16" else torch.from_numpy(np.array(v)))
+
+
+class record:
+    """`with reprise.torch.record("run.reprise", key="me.pem", seed=7):` the steps of one compiled step inside the block become an
+    archive, which `reprise verify` and `reprise replay` take without Python. It is written when the block ends, and none after an
+    exception. seed: of dropout, from this block's first step on; origin: whether the archive also holds origin.json (PyTorch's
+    version, the captured graph's digest, the check of gradients), without which an archive's id depends on the program and what
+    goes through it alone; all else as reprise.record has it. How batches were prepared in Python is outside of the archive."""
+
+    def __init__(self, path: str | os.PathLike[str], *, key: Any = None, seed: int | None = None, origin: bool = True, **options: Any) -> None:
+        self.path, self.seed, self.origin = path, seed, origin
+        self.options = {"key": key, **options}
+        self.inner: Any = importlib.import_module("reprise").record(path, **self.options)
+        self.step: Step | None = None
+
+    @property
+    def id(self) -> str | None:
+        """The archive's, once it is written."""
+        found = self.inner.id
+        return None if found is None else str(found)
+
+    def take(self, step: Step) -> None:
+        if self.step is not None and self.step is not step:
+            raise Unsupported("a record has one compiled step", remedy="Open a record for each")
+        if self.step is None and step.options:  # of both, the record's own come first
+            self.inner = importlib.import_module("reprise").record(self.path, **{**step.options, **self.options})
+        self.step = step
+
+    def __enter__(self) -> record:
+        _recordings.append(self)
+        return self
+
+    def __exit__(self, kind: Any, value: Any, trace: Any) -> bool:
+        _recordings.remove(self)
+        step = self.step
+        if kind is None and step is None:
+            raise Unsupported("nothing was recorded: no compiled step was made inside the block")
+        try:
+            return bool(self.inner.__exit__(kind, value, trace))
+        finally:
+            if step is not None and step._recording is self:
+                step._leave()
+
+
+def compile(module: Any, loss: Callable[..., Any] | None = None, example: Any = None, optimizer: Any = None, *, check: bool = True,
+            bound: float = 1e-3, seed: int = 0, **options: Any) -> Step:
+    """A training step of a module.
+
+    loss       loss(module(x, ..), target); None: the module's own value, or its `loss`, is the loss
+    example    a batch: (x, .., target), or a dict of what the module takes
+    optimizer  SGD, Adam, AdamW, RMSprop or Adagrad of torch.optim, with its parameter groups; rates are read at each step
+    check      the first gradients are compared with PyTorch's, at most `bound` apart relative to each tensor's largest
+    seed       of dropout and of other draws
+    options    threads, level, device, memory of the run
+
+    The module is captured in the mode in which it is (train or eval) and is not changed: step.copy_to(module) writes what was
+    trained. Raises Unsupported, with operation, source line and remedy, and GradientMismatch."""
+    if example is None or optimizer is None:
+        raise TypeError("compile(module, loss, example, optimizer): an example batch and an optimizer of torch.optim")
+    return Step(module, loss, example, optimizer, check_gradients=check, bound=bound, seed=seed, options=options)

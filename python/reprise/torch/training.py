@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A training step as a program: the captured forward and loss, our gradients, the optimizer's updates. What a batch may be (nested
+tuples, lists and dicts of tensors and numbers) and which Python numbers a program burns in are here too."""
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import rules
+from .capture import Captured, capture, framework, unchanged
+from .graph import Graph, Node
+from .lower import Lowering, Unsupported
+from .optim import Optimizer
+
+__all__ = ["Batch", "Built", "build", "wrapped", "rules"]
+DROPOUTS = {"aten.native_dropout.default": 1, "aten.dropout.default": 1, "aten.scaled_dot_product_attention.default": 4,
+            "aten.lstm.input": 5, "aten.gru.input": 5, "aten.rnn_tanh.input": 5, "aten.rnn_relu.input": 5,
+            "aten.feature_dropout.default": 1, "aten.alpha_dropout.default": 1, "aten.feature_alpha_dropout.default": 1}
+
+
+def flatten(tree: Any, path: str, leaves: list[Any], paths: list[str]) -> Any:
+    """Appends the leaves and what they are called; returns the tree's form."""
+    if isinstance(tree, Mapping):
+        return (dict, list(tree), [flatten(v, f"{path}.{k}" if path else str(k), leaves, paths) for k, v in tree.items()])
+    if isinstance(tree, (tuple, list)):
+        return (type(tree), None, [flatten(v, f"{path}.{k}" if path else f"x{k}", leaves, paths) for k, v in enumerate(tree)])
+    leaves.append(tree)
+    paths.append(path or "x")
+    return None
+
+
+def unflatten(form: Any, leaves: Any) -> Any:
+    if form is None:
+        return next(leaves)
+    kind, keys, inner = form
+    values = [unflatten(f, leaves) for f in inner]
+    if keys is not None:
+        return dict(zip(keys, values))
+    return kind(*values) if hasattr(kind, "_fields") else kind(values)
+
+
+@dataclass
+class Batch:
+    """A batch's leaves. `key` says everything of it that a program burns in."""
+
+    leaves: list[Any]
+    paths: list[str]
+    form: Any
+    key: tuple[Any, ...]
+
+    @staticmethod
+    def of(batch: Any, names: Sequence[str] = ()) -> Batch:
+        tensor = framework().Tensor
+        leaves: list[Any] = []
+        paths: list[str] = []
+        if isinstance(batch, tuple) and names:
+            form: Any = (tuple, None, [flatten(v, names[k] if k < len(names) else f"x{k}", leaves, paths) for k, v in enumerate(batch)])
+        else:
+            form = flatten(batch, "", leaves, paths)
+        for k, leaf in enumerate(leaves):
+            if not isinstance(leaf, tensor) and not isinstance(leaf, (bool, int, float, str, type(None))):
+                if not hasattr(leaf, "__array__"):
+                    raise TypeError(f"{paths[k]} is a {type(leaf).__name__}: a batch has tensors and numbers")
+                leaves[k] = framework().as_tensor(leaf)
+        key = tuple((x.shape, x.dtype) if isinstance(x, tensor) else (type(x), x) for x in leaves)
+        return Batch(leaves, paths, form, key)
+
+    def tensors(self) -> list[Any]:
+        tensor = framework().Tensor
+        return [x for x in self.leaves if isinstance(x, tensor)]
+
+    def tensor_paths(self) -> list[str]:
+        tensor = framework().Tensor
+        return [p for p, x in zip(self.paths, self.leaves) if isinstance(x, tensor)]
+
+
+def names_of(module: Any, loss: Any) -> list[str]:
+    """What the parts of a batch are called: as the forward's parameters are, the last the loss's second."""
+    def parameters(f: Any) -> list[str]:
+        try:
+            found = inspect.signature(f).parameters.values()
+        except (TypeError, ValueError):
+            return []
+        return [p.name for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return parameters(module.forward)
+
+
+def wrapped(module: Any, loss: Callable[..., Any] | None, batch: Batch) -> Any:
+    """A module of the batch's tensors whose value is the loss."""
+    torch = framework()
+    tensor = torch.Tensor
+    fixed = [None if isinstance(x, tensor) else (x,) for x in batch.leaves]
+
+    class Step(torch.nn.Module):  # type: ignore[name-defined, misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.module = module
+            self.loss = loss
+
+        def forward(self, *tensors: Any) -> Any:
+            walk = iter(tensors)
+            whole = unflatten(batch.form, iter([next(walk) if f is None else f[0] for f in fixed]))
+            with unchanged(self.module):  # here: export itself sets numbers back afterwards
+                return loss_of(self.module, self.loss, whole)
+
+    step = Step()
+    step.training = module.training
+    return step
+
+
+def loss_of(module: Any, loss: Callable[..., Any] | None, batch: Any) -> Any:
+    """loss(module(*batch[:-1]), batch[-1]); without a loss what the module gives, or its `loss`."""
+    if loss is None:
+        out = module(**batch) if isinstance(batch, dict) else module(*batch)
+        found = out if isinstance(out, framework().Tensor) else out["loss"] if isinstance(out, dict) else getattr(out, "loss", None)
+        if found is None:
+            raise Unsupported(f"no loss was given, and the module gives a {type(out).__name__} without one",
+                              remedy="compile(module, loss=f, ..), f of the module's value and the last of the batch")
+        return found
+    if isinstance(batch, dict) or len(batch) < 2:
+        raise Unsupported("a loss needs an example (x, .., target)", remedy="Without a loss the module's own value is the loss")
+    return loss(module(*batch[:-1]), batch[-1])
+
+
+def without_dropout(graph: Graph) -> Graph:
+    """The graph with every rate of dropout 0: what is compared with PyTorch, whose random numbers are others."""
+    def plain(n: Node) -> Node:
+        at = DROPOUTS.get(n.op)
+        if at is None:
+            return n
+        args, kwargs = list(n.args), {k: (0.0 if k in ("p", "dropout_p", "dropout") else v) for k, v in n.kwargs.items()}
+        if at < len(args):
+            args[at] = 0.0
+        return Node(n.name, n.op, args, kwargs, n.meta, n.where, n.module)
+    return Graph(graph.inputs, [plain(n) for n in graph.nodes], graph.outputs, graph.constants, [without_dropout(g) for g in graph.graphs])
+
+
+@dataclass
+class Built:
+    """A step's program. `feeds`: for each tensor of the batch its feed's name, None where nothing uses it; `moments`: names of
+    the optimizer's states by the state that they belong to; `trained`: states that have a gradient; `fed`: constants that are
+    feeds since the run had begun."""
+
+    program: Any
+    captured: Captured
+    feeds: list[str | None]
+    trained: list[str]
+    moments: dict[str, list[str]]
+    data: dict[str, Any]
+    fed: dict[str, Any]
+    draws: bool
+    hyper: list[str] = field(default_factory=list)
+
+
+def name_feeds(graph: Graph, names: Sequence[str]) -> None:
+    """The user's inputs are fed under the batch's names: no name of the exporter's own is in a program."""
+    users = [i for i in graph.inputs if i.kind == "user"]
+    if len(users) != len(names):
+        raise Unsupported(f"the exported graph has {len(users)} inputs, the batch {len(names)} tensors")
+    for i, name in zip(users, names):
+        i.feed = re.sub(r"[^A-Za-z0-9._-]", "_", name)
+
+
+def captured_step(module: Any, loss: Callable[..., Any] | None, batch: Batch) -> Captured:
+    found = capture(wrapped(module, loss, batch), batch.tensors(), prefix="module.")
+    name_feeds(found.graph, batch.tensor_paths())
+    return found
+
+
+def loss_value(g: Lowering, out: Mapping[str, Any]) -> Any:
+    loss = out["result 0"]
+    if loss.size != 1 or loss.dtype not in ("f32", "f64") or "result 1" in out:
+        raise Unsupported(f"the loss is {loss.dtype}{list(loss.shape)}, and has to be one number of f32 or f64",
+                          remedy="Reduce it: loss.mean()")
+    return g.reshape(loss.tensor, ())
+
+
+def gradients(g: Lowering, loss: Any, wanted: Sequence[str]) -> dict[str, Any]:
+    """Gradients of the states that the loss depends on, as PyTorch would have them: of others there is none."""
+    names = [n for n in wanted if n in g.states]
+    while names:
+        try:
+            return dict(zip(names, g.builder.gradients(loss, [g.states[n] for n in names])))
+        except ValueError as e:
+            found = re.match(r"gradients: wrt\[(\d+)\].* is unconnected", str(e))
+            if found is None:
+                raise
+            del names[int(found[1])]
+    return {}
+
+
+def build(captured: Captured, optimizer: Optimizer | None, known: Mapping[str, Any] | None = None, plain: bool = False) -> Built:
+    """The program of a step: with `plain` without dropout, and with gradients as results in the place of updates. `known`: the
+    data that the run has, where it has begun; what is missing is fed."""
+    g = Lowering(without_dropout(captured.graph) if plain else captured.graph)
+    g.known_data = known
+    out = g.run()
+    loss = loss_value(g, out)
+    wanted = list(dict.fromkeys(i.state for i in captured.graph.inputs if i.trained))
+    if optimizer is not None:
+        wanted = [s for s in wanted if optimizer.parameter(captured.tensors[s]) is not None]
+    found = gradients(g, loss, wanted)
+    if not found:
+        raise Unsupported("the loss depends on no parameter of the optimizer" if optimizer else "the loss depends on no parameter")
+    g.builder.result("loss", loss)
+    moments: dict[str, list[str]] = {}
+    for state, gradient in found.items():
+        if optimizer is None:
+            g.builder.result(f"grad.{state}", gradient)
+        else:
+            moments[state] = optimizer.append(g, state, captured.tensors[state], gradient)
+    if not plain:
+        for o in captured.graph.outputs:
+            if o.kind == "buffer":
+                g.builder.update(o.name, out[f"buffer {o.name}"].tensor)
+        if g.rng_tensor is not None:
+            one = g.op("iota", n=2, dtype="i64")
+            g.builder.update("rng", g.op("add", g.rng_tensor, one))
+    program = g.builder.finish()
+    declared = {i[1] for i in program.inputs if i[0] == "feed"}
+    users = [i.feed if i.feed in declared else None for i in captured.graph.inputs if i.kind == "user"]
+    return Built(program, captured, users, list(found), moments, g.data, g.fed, g.rng_tensor is not None,
+                 sorted(n for n in declared if n.startswith("optim.")))
+
+
+def burned_in(module: Any, loss: Any) -> list[tuple[dict[str, Any], str, Any]]:
+    """The plain numbers of modules that a program burns in: where each is, its name and value."""
+    return [(m.__dict__, key, value) for root in (module, loss) if hasattr(root, "modules") for m in root.modules()
+            for key, value in m.__dict__.items() if isinstance(value, (bool, int, float, str))]
