@@ -307,3 +307,12 @@ class Lowering:
             return e.name if isinstance(e, DType) else e
         return map_refs(of, x)
 
+
+def metas_of(n: Node) -> list[Meta | None]:
+    return n.meta if isinstance(n.meta, list) else [n.meta]
+
+
+def empty(n: Node) -> bool:
+    """Whether all of the node's values are tensors without elements, which need no computing."""
+    found = metas_of(n)
+    return bool(found) and all(isinstance(m, Meta) and m.size == 0 for m in found)
