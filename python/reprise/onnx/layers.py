@@ -248,6 +248,10 @@ def batch_norm(n: Node) -> Value:
     g, v = n.g, n.value(0)
     if n.get("training_mode", 0) or n.outputs > 1:
         raise n.refuse("training_mode")
+    eps = float(n.get("epsilon", 1e-5))
+    if v.rank > 1 and v.shape[1] and 0 <= eps < 1e30 and all(n.value(i).dtype == v.dtype in ("f32", "f64") for i in range(5)):
+        y = g.op("batch_norm", channels_last(g, n.tensor(0)), *(n.tensor(i) for i in range(1, 5)), eps=eps)
+        return g.result(channels_first(g, y), v.dtype, *map(n.value, range(5)))
     shape = [v.shape[1] if i == 1 else 1 for i in range(v.rank)]
     gamma, beta, mean, var = (g.reshape(n.tensor(i), shape) for i in range(1, 5))
     dev = g.op("sqrt", g.op("add", var, g.fill(n.get("epsilon", 1e-5), v.dtype)))

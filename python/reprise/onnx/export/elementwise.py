@@ -31,6 +31,15 @@ class E:
     def __call__(self, kind: str, *names: str, **attributes: object) -> str:
         return str(self.w.node(kind, *names, **attributes))
 
+    def where(self, condition: str, a: str, b: str, dtype: str | None = None) -> str:
+        """Where, by a wider type where runtimes commonly have none of this."""
+        kind = dtype or self.dtype
+        wide = {"u32": "i64", "i8": "i32", "i16": "i32", "f16": "f32", "bf16": "f32"}.get(kind)
+        if wide is None:
+            return self("Where", condition, a, b)
+        names = [self("Cast", n, to=self.w.type(wide)) for n in (a, b)]
+        return self("Cast", self("Where", condition, *names), to=self.w.type(kind))
+
     def c(self, value: float) -> str:
         return self.w.scalar(value, self.dtype)
 
@@ -38,12 +47,10 @@ class E:
         return [self.w.value(self.call, name, self.first)]
 
 
-@one(**UNARY, silu="Swish", leaky_relu="LeakyRelu", elu="Elu", hardtanh="Clip")
+@one(**UNARY, leaky_relu="LeakyRelu", elu="Elu", hardtanh="Clip")
 def unary(w: Writer, call: Call) -> list[Value]:
     e = E(w, call)
     x = e.x[0]
-    if call.op == "silu":
-        return e.done(e("Swish", x) if w.opset >= 24 else e("Mul", x, e("Sigmoid", x)))
     if call.op == "leaky_relu":
         return e.done(e("LeakyRelu", x, alpha=call.real("negative_slope")))
     if call.op == "elu":
@@ -70,7 +77,7 @@ def with_bias(w: Writer, call: Call) -> list[Value] | None:
     return [w.value(call, str(a.first), True)]
 
 
-@composed(ne="Not(Equal)", log1p="Log and a quotient that takes back what 1 + x lost", expm1="Exp and Log likewise", exp2="2 ^ x",
+@composed(ne="Not(Equal)", silu="Mul(x, Sigmoid)", log1p="Log and a quotient that takes back what 1 + x lost", expm1="Exp and Log likewise", exp2="2 ^ x",
           log2="Log times 1 / ln 2", log10="Log times 1 / ln 10", rsqrt="Reciprocal(Sqrt)", cbrt="Sign, Pow(abs, 1/3)",
           trunc="Sign, Floor(Abs)", softplus="Softplus below the threshold")
 def further(w: Writer, call: Call) -> list[Value]:
@@ -78,6 +85,8 @@ def further(w: Writer, call: Call) -> list[Value]:
     x = e.x[0]
     if call.op == "ne":
         return e.done(e("Not", e("Equal", *e.x)))
+    if call.op == "silu":
+        return e.done(e("Mul", x, e("Sigmoid", x)))
     if call.op == "log1p":
         return e.done(log1p(e, x))
     if call.op == "expm1":
@@ -85,8 +94,8 @@ def further(w: Writer, call: Call) -> list[Value]:
         down = e("Sub", u, e.c(1))
         exact = e("Div", e("Mul", down, x), e("Log", u))
         plain = e("Or", e("Greater", e("Abs", x), e.c(1)), e("Equal", u, e.c(1)))
-        near = e("Where", e("Equal", u, e.c(1)), x, down)
-        return e.done(e("Where", plain, near, exact))
+        near = e.where(e("Equal", u, e.c(1)), x, down)
+        return e.done(e.where(plain, near, exact))
     if call.op == "exp2":
         return e.done(e("Pow", e.c(2), x))
     if call.op in ("log2", "log10"):
@@ -99,7 +108,7 @@ def further(w: Writer, call: Call) -> list[Value]:
         return e.done(e("Mul", e("Sign", x), e("Floor", e("Abs", x))))
     beta, threshold = call.real("beta"), call.real("threshold")
     z = e("Mul", x, e.c(beta))
-    return e.done(e("Where", e("Greater", z, e.c(threshold)), x, e("Div", e("Softplus", z), e.c(beta))))
+    return e.done(e.where(e("Greater", z, e.c(threshold)), x, e("Div", e("Softplus", z), e.c(beta))))
 
 
 def log1p(e: E, x: str) -> str:
@@ -107,7 +116,7 @@ def log1p(e: E, x: str) -> str:
     exact = e("Div", e("Mul", e("Log", u), x), e("Sub", u, e.c(1)))
     near = e("Equal", u, e.c(1))
     far = e("Equal", e("Abs", u), e.c(math.inf))
-    return e("Where", near, x, e("Where", far, e("Log", u), exact))
+    return e.where(near, x, e.where(far, e("Log", u), exact))
 
 
 @composed(hypot="the greater times Sqrt(1 + the quotient squared)", bce_logits="Relu, Mul, Softplus(-abs)",
@@ -121,14 +130,15 @@ def pairs(w: Writer, call: Call) -> list[Value]:
     if call.op == "hypot":
         a, b = e("Abs", a), e("Abs", b)
         most, least = e("Max", a, b), e("Min", a, b)
-        q = e("Div", least, e("Where", e("Equal", most, e.c(0)), e.c(1), most))
+        q = e("Div", least, e.where(e("Equal", most, e.c(0)), e.c(1), most))
         y = e("Mul", most, e("Sqrt", e("Add", e("Mul", q, q), e.c(1))))
-        return e.done(e("Where", e("Equal", most, e.c(math.inf)), most, y))
+        far = e("Or", e("Equal", a, e.c(math.inf)), e("Equal", b, e.c(math.inf)))
+        return e.done(e.where(far, e.c(math.inf), y))
     if call.op == "bce_logits":
         tail = e("Softplus", e("Neg", e("Abs", a)))
         return e.done(e("Add", e("Sub", e("Relu", a), e("Mul", a, b)), tail))
     if call.op == "relu_grad":
-        return e.done(e("Where", e("Greater", b, e.c(0)), a, e("Where", e("Equal", b, b), e.c(0), b)))
+        return e.done(e.where(e("Greater", b, e.c(0)), a, e.where(e("Equal", b, b), e.c(0), b)))
     if call.op == "tanh_grad":
         return e.done(e("Mul", a, e("Sub", e.c(1), e("Mul", b, b))))
     if call.op == "sigmoid_grad":
@@ -148,12 +158,12 @@ def rest(e: E, a: str, b: str, by_divisor: bool) -> str:
     else:
         zero = e("Equal", b, e.c(0))
         unsafe = zero if e.dtype == "u32" else e("Or", zero, e("Equal", b, e.c(-1)))
-        r = e("Where", zero, a, e("Mod", a, e("Where", unsafe, e.c(1), b), fmod=1))
+        r = e.where(zero, a, e("Mod", a, e.where(unsafe, e.c(1), b), fmod=1))
     if not by_divisor or e.dtype == "u32":
         return r
     other = e("Xor", e("Less", r, e.c(0)), e("Less", b, e.c(0)))
     wrong = e("And", other, e("And", e("Not", e("Equal", r, e.c(0))), e("Not", e("Equal", b, e.c(0)))))
-    return e("Where", wrong, e("Add", r, b), r)
+    return e.where(wrong, e("Add", r, b), r)
 
 
 @composed(div_trunc="Div, with what a zero or -1 below gives", div_floor="Div likewise, and its sign")
@@ -162,15 +172,15 @@ def quotients(w: Writer, call: Call) -> list[Value]:
     a, b = e.x
     zero = e("Equal", b, e.c(0))
     if e.dtype == "u32":
-        return e.done(e("Where", zero, e.c(0), e("Div", a, e("Where", zero, e.c(1), b))))
+        return e.done(e.where(zero, e.c(0), e("Div", a, e.where(zero, e.c(1), b))))
     minus = e("Equal", b, e.c(-1))
-    safe = e("Where", e("Or", zero, minus), e.c(1), b)
+    safe = e.where(e("Or", zero, minus), e.c(1), b)
     q = e("Div", a, safe)
     if call.op == "div_floor":
         r = e("Sub", a, e("Mul", q, safe))
         below = e("And", e("Not", e("Equal", r, e.c(0))), e("Xor", e("Less", r, e.c(0)), e("Less", safe, e.c(0))))
-        q = e("Where", below, e("Sub", q, e.c(1)), q)
-    return e.done(e("Where", zero, e.c(0), e("Where", minus, e("Sub", e.c(0), a), q)))
+        q = e.where(below, e("Sub", q, e.c(1)), q)
+    return e.done(e.where(zero, e.c(0), e.where(minus, e("Sub", e.c(0), a), q)))
 
 
 @composed(shift_left="BitShift of u32, none beyond its bits", shift_right="BitShift of u32, none beyond its bits")
@@ -180,14 +190,14 @@ def shifts(w: Writer, call: Call) -> list[Value]:
         raise call.refuse(f"BitShift has unsigned integers alone, and this is {e.dtype}")
     a, b = e.x
     far = e("GreaterOrEqual", b, e.c(32))
-    y = e("BitShift", a, e("Where", far, e.c(0), b), direction="LEFT" if call.op == "shift_left" else "RIGHT")
-    return e.done(e("Where", far, e.c(0), y))
+    y = e("BitShift", a, e.where(far, e.c(0), b), direction="LEFT" if call.op == "shift_left" else "RIGHT")
+    return e.done(e.where(far, e.c(0), y))
 
 
 @one(where="Where")
 def where(w: Writer, call: Call) -> list[Value]:
     e = E(w, call)
-    return e.done(e("Where", *e.x))
+    return e.done(e.where(*e.x))
 
 
 @one(cast="Cast")
@@ -204,8 +214,8 @@ def cast(w: Writer, call: Call) -> list[Value]:
     over = e("GreaterOrEqual", x, e.c(float(info.max) + 1))
     under = e("LessOrEqual", x, e.c(float(info.min)))
     inside = e("And", e("Not", over), e("And", e("Not", under), e("Equal", x, x)))
-    y = e("Cast", e("Where", inside, x, e.c(0)), to=w.type(to))
-    return e.done(e("Where", over, limit[0], e("Where", under, limit[1], y)))
+    y = e("Cast", e.where(inside, x, e.c(0)), to=w.type(to))
+    return e.done(e.where(over, limit[0], e.where(under, limit[1], y, to), to))
 
 
 @one(bitcast="BitCast")

@@ -42,7 +42,7 @@ def cross_entropy(w: Writer, call: Call) -> list[Value]:
     x, k = call.ins[-2:]
     index = w.node("Unsqueeze", w.last(k), w.ints([-1]))
     if call.op == "cross_entropy":
-        chosen = w.node("GatherElements", w.node("LogSoftmax", w.last(x), axis=-1), index, axis=-1)
+        chosen = w.node("GatherElements", w.node("LogSoftmax", w.last(x), axis=-1), index, axis=len(x.shape) - 1)
         return [w.value(call, w.node("Neg", w.node("Squeeze", chosen, w.ints([-1]))))]
     kind = np.float32 if x.dtype == "f32" else np.float64
     hot = w.node("OneHot", w.last(k), w.scalar(x.shape[-1], "i64"), w.const(np.array([0, 1], kind)), axis=-1)
@@ -147,16 +147,22 @@ def resize(w: Writer, call: Call) -> list[Value]:
            "coordinate_transformation_mode": ("half_pixel", "align_corners", "asymmetric")[call.int("coordinates")],
            "nearest_mode": ("floor", "ceil", "round_prefer_floor", "round_prefer_ceil")[call.int("rounding")]}
     if len(v.shape) == 4 and axis in (1, 2):
-        sizes = [size if i == FIRST.index(axis) else v.shape[FIRST[i]] for i in range(4)]
-        name, only = w.channels_first(v), FIRST.index(axis)
-        return [w.value(call, w.node("Resize", name, "", "", w.ints([sizes[only]]), axes=[only], **how), True)]
+        shape = [size if FIRST[i] == axis else v.shape[FIRST[i]] for i in range(4)]
+        return [w.value(call, resized(w, w.channels_first(v), shape, v.row is not None, how), True)]
     a, b = math.prod(v.shape[:axis]), math.prod(v.shape[axis + 1:])
     image = w.node("Reshape", w.last(v), w.ints([-1 if v.row else a, 1, v.shape[axis], b]))
-    y = w.node("Resize", image, "", "", w.ints([size]), axes=[2], **how)
-    wanted = list(call.outs[0][0])
+    y, wanted = resized(w, image, [a, 1, size, b], v.row is not None, how), list(call.outs[0][0])
     if v.row:
         wanted[v.row[0]] = -1
     return [w.value(call, w.node("Reshape", y, w.ints(wanted)))]
+
+
+def resized(w: Writer, name: str, shape: list[int], free: bool, how: dict[str, str]) -> str:
+    """To lengths of all four axes, of which the first may be known when the model runs."""
+    sizes = w.ints(shape)
+    if free:
+        sizes = w.node("Concat", w.node("Shape", name, start=0, end=1), w.ints(shape[1:]), axis=0)
+    return str(w.node("Resize", name, "", "", sizes, **how))
 
 
 @one(batch_norm="BatchNormalization")

@@ -3,6 +3,7 @@
 runs: a shape has -1 in its place, or a 1 that broadcasts."""
 from __future__ import annotations
 
+import copy
 import math
 
 import numpy as np
@@ -84,21 +85,22 @@ def iota(w: Writer, call: Call) -> list[Value]:
 
 @one(concat="Concat")
 def concat(w: Writer, call: Call) -> list[Value]:
+    if len(call.ins) == 1:  # a copy
+        return [copy.copy(call.ins[0])]
     axis, rowed = call.int("axis"), next((v for v in call.ins if v.row is not None), None)
     image = all(v.first is not None and v.last is None for v in call.ins)
     if image:
         return [w.value(call, w.node("Concat", *(str(v.first) for v in call.ins), axis=FIRST.index(axis)), True)]
     names = [w.last(v) if v.row is not None or rowed is None else as_rows(w, v, rowed) for v in call.ins]
-    return [w.value(call, w.node("Concat", *names, axis=axis) if len(names) > 1 else w.node("Identity", names[0]))]
+    return [w.value(call, w.node("Concat", *names, axis=axis))]
 
 
 def as_rows(w: Writer, v: Value, like: Value) -> str:
     """A value that is the same for all rows, once for each row of another."""
     assert like.row is not None
-    name, shape = w.thinnest(v)
+    name, _ = w.thinnest(v)
     count, axis = w.count(like), like.row[0]
     parts = [w.ints(v.shape[:axis]), count, w.ints(v.shape[axis + 1:])]
-    del shape
     return str(w.node("Expand", name, w.node("Concat", *parts, axis=0)))
 
 

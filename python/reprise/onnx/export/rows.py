@@ -70,6 +70,8 @@ class Rows:
             return self.broadcast(shapes, rows, thins, outs[0])
         if op == "matmul":
             return self.product(shapes, rows, thins, outs[0])
+        if op == "concat" and len(rows) == 1:
+            return row  # a copy
         if op == "concat":
             one = next(r for r in rows if r is not None)
             fits = all(r == one if r else t == () or len(t) == len(s) and t[one[0]] == 1 and one[1] == 1
@@ -99,7 +101,7 @@ class Rows:
             return [int(a) for a in attributes["permutation"]].index(row[0]), row[1]
         if op == "broadcast_to":
             axis = row[0] + len(outs[0]) - len(shapes[0])
-            return axis, row[1]
+            return (axis, row[1]) if outs[0][axis] == shapes[0][row[0]] else None
         if op in ("slice", "slice_step", "pad"):
             whole = outs[0][row[0]] == shapes[0][row[0]]
             if op == "slice_step":
