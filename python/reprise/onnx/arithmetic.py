@@ -85,6 +85,8 @@ def mod(n: Node) -> Value:
     v = n.value(0)
     if v.dtype == "u64":
         raise n.refuse("elements of type u64")
+    if n.get("fmod", 0) not in (0, 1):
+        raise n.refuse(f"fmod {n.get('fmod')}")
     op = "fmod" if n.get("fmod", 0) else "remainder"
     return n.g.result(n.g.op(op, n.tensor(0), n.tensor(1)), v.dtype, v, n.value(1))
 
