@@ -385,9 +385,9 @@ class Importer:
         return [*states, *stacked]
 
     @staticmethod
-    def axis(axis: int, rank: int) -> int:
+    def axis(axis: int, rank: int, operator: str = "Scan") -> int:
         if not -rank <= axis < rank:
-            raise Unsupported(f"axis {axis} of {rank}", "Scan")
+            raise Unsupported(f"axis {axis} of {rank}", operator)
         return axis % rank
 
     # ---- operators that the standard defines by others ----
@@ -424,6 +424,8 @@ class Importer:
         if depth >= DEEPEST:
             raise Unsupported(f"functions deeper than {DEEPEST}", node.op_type)
         given = {a.name: a for a in node.attribute}
+        if node.op_type in ("LayerNormalization", "RMSNormalization") and "axis" in given and inputs and inputs[0] is not None:
+            self.axis(given["axis"].i, inputs[0].rank, node.op_type)  # the definition takes any
         defaults = {a.name: a for a in body.attribute_proto}
         scope = {name: v for name, v in zip(body.input, inputs) if v is not None}
         for inner in body.node:

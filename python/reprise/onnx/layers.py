@@ -291,6 +291,8 @@ def local_norm(n: Node) -> Value:
 def lp_norm(n: Node) -> Value:
     g, v, x = n.g, n.value(0), n.tensor(0)
     axis = n.axis(-1, v.rank)
+    if int(n.get("p", 2)) not in (1, 2):
+        raise n.refuse(f"p {n.get('p')}")
     if int(n.get("p", 2)) == 1:
         total = g.op("sum", g.op("abs", x), axes=[axis])
     else:
@@ -316,6 +318,8 @@ def recurrent(n: Node) -> Sequence[Value | None]:
         raise n.refuse("sequence_lens, clip, input_forget, or another element type")
     direction = str(n.get("direction", "forward"))
     sides = 2 if direction == "bidirectional" else 1
+    if n.get("layout", 0) not in (0, 1):
+        raise n.refuse(f"layout {n.get('layout')}")
     x = g.transpose(n.tensor(0), [1, 0, 2]) if n.get("layout", 0) else n.tensor(0)
     default = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"]}[n.kind]
     names = [s.decode() if isinstance(s, bytes) else str(s) for s in n.get("activations", default * sides)]
