@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m reprise import MODEL.onnx -o PROGRAM.json WEIGHTS.safetensors`; every other word is the command's."""
+"""`python -m reprise import MODEL.onnx -o PROGRAM.json WEIGHTS.safetensors` and `python -m reprise export RUN.reprise -o
+MODEL.onnx`; every other word is the command's."""
 from __future__ import annotations
 
 import argparse
@@ -9,16 +10,21 @@ import sys
 
 
 def main(words: list[str]) -> int:
-    if words[:1] != ["import"]:
-        from .command import executable
-        return subprocess.call([executable(), *words])
+    doors = {"import": import_model, "export": export_model}
+    if words[:1] and words[0] in doors:
+        return doors[words[0]](words[1:])
+    from .command import executable
+    return subprocess.call([executable(), *words])
+
+
+def import_model(words: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m reprise import", description="An ONNX model as a program of Reprise.")
     parser.add_argument("model", help="the ONNX file")
     parser.add_argument("-o", "--out", nargs=2, required=True, metavar=("PROGRAM.json", "WEIGHTS.safetensors"))
     parser.add_argument("--shape", action="append", default=[], metavar="NAME=N",
                         help="the length of a dimension that the model names, or of NAME.AXIS of an input")
     parser.add_argument("--force", action="store_true", help="replace files that are there")
-    given = parser.parse_args(words[1:])
+    given = parser.parse_args(words)
     from .onnx import Unsupported, load
     try:
         found = load(given.model, shapes={name: int(n) for name, _, n in (s.rpartition("=") for s in given.shape)})
@@ -35,6 +41,37 @@ def main(words: list[str]) -> int:
     for name, (own, dtype, shape) in found.outputs.items():
         print(f"output {name}: result {own} {dtype}{list(shape)}")
     print(f"{len(found.weights)} weights, {len(found.program.instructions)} instructions")
+    return 0
+
+
+def export_model(words: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m reprise export", description="An archive's program as an ONNX model.")
+    parser.add_argument("archive", help="the archive")
+    parser.add_argument("-o", "--out", required=True, metavar="MODEL.onnx")
+    parser.add_argument("--program", type=int, metavar="N", help="the program's number (default: the last that updates no state)")
+    parser.add_argument("--output", action="append", metavar="NAME", help="a result that the model gives (repeatable)")
+    parser.add_argument("--input", action="append", default=[], metavar="NAME", help="data or a state that is given with each call")
+    parser.add_argument("--opset", type=int, metavar="N", help="ONNX's version of the operators")
+    parser.add_argument("--rows", choices=("auto", "any", "fixed"), default="auto",
+                        help="any number of rows where the program keeps them apart (auto), or an error where not (any)")
+    parser.add_argument("--force", action="store_true", help="replace a file that is there")
+    given = parser.parse_args(words)
+    from .onnx import Unsupported, save
+    from .onnx.export import OPSET
+    try:
+        made = save(given.archive, given.out, program=given.program, outputs=given.output, inputs=given.input, rows=given.rows,
+                    opset=OPSET if given.opset is None else given.opset, force=given.force)
+    except (Unsupported, OSError, ValueError, IndexError) as e:
+        print(f"export: {given.archive}: {e}", file=sys.stderr)
+        return 5 if isinstance(e, Unsupported) else 2 if isinstance(e, FileExistsError) else 1
+    for word, part in (("input", made.inputs), ("output", made.outputs)):
+        for name, (dtype, shape) in part.items():
+            print(f"{word} {name}: {dtype}[{', '.join('rows' if n is None else str(n) for n in shape)}]")
+    print(f"opset {made.opset}, {'the number of rows is fixed: ' + made.fixed if made.fixed else 'any number of rows'}")
+    if "reprise.prepared" in made.metadata:
+        print(made.metadata["reprise.prepared"])
+    if made.dropped:
+        print(f"left out: the updates of {', '.join(made.dropped)}")
     return 0
 
 

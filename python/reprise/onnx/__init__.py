@@ -18,8 +18,9 @@ import numpy as np
 from . import arithmetic, images, layers, shapes
 from .graph import (HANDLERS, CARRIERS, MOST_KNOWN, NUMPY, ONNX, Graph, NeedsConstant, Node, Unsupported, Value, carried,
                          returned, type_of)
+from .export import Exported, save
 
-__all__ = ["Appended", "Imported", "NeedsConstant", "Unsupported", "into", "load", "supported"]
+__all__ = ["Appended", "Exported", "Imported", "NeedsConstant", "Unsupported", "into", "load", "save", "supported"]
 DOMAINS = ("", "ai.onnx", "ai.onnx.preview")
 MOST_NODES, DEEPEST, OLDEST, MOST_ITERATIONS = 1 << 17, 16, 7, 1024
 FOLDED = frozenset("""Abs Add And Cast CastLike Ceil Concat Div Equal Expand Flatten Floor Gather Greater GreaterOrEqual Less
@@ -126,7 +127,7 @@ def read(model: Any) -> Any:
         else:
             proto = onnx.load_model_from_string(bytes(model)) if isinstance(model, (bytes, bytearray)) else model
         checker.check_model(proto)
-    except (checker.ValidationError, decode, RecursionError) as e:
+    except (checker.ValidationError, decode, RecursionError, UnicodeDecodeError) as e:
         raise Unsupported(f"the model is not valid: {(str(e) or type(e).__name__).splitlines()[0]}") from None
     for opset in proto.opset_import:
         if opset.domain not in DOMAINS:
@@ -159,6 +160,9 @@ class Importer:
             if info.name not in scope:
                 scope[info.name] = self.input(info)
         self.nodes(graph.node, scope, 0)
+        without = [info.name for info in graph.output if info.name not in scope]
+        if without:
+            raise Unsupported(f"the output {without[0]}, which nothing computes")
         return {info.name: scope[info.name] for info in graph.output}
 
     def imported(self) -> Imported:
@@ -227,6 +231,8 @@ class Importer:
     def nodes(self, nodes: Sequence[Any], scope: dict[str, Value], depth: int) -> None:
         for node in nodes:
             found = self.node(node, scope, depth)
+            if any(name for name in node.output[len(found):]):
+                raise Unsupported(f"{len(node.output)} outputs, of which there are {len(found)}", node.op_type)
             for name, v in zip(node.output, found):
                 if name and v is not None:
                     scope[name] = v
@@ -342,9 +348,14 @@ class Importer:
         if self.version < 9 or depth >= DEEPEST or any(v is None for v in inputs):
             raise Unsupported(f"the form of opset {self.version}, or deeper than {DEEPEST}", "Scan")
         given = [v for v in inputs if v is not None]
+        outputs = len(body.output) - (len(given) - count)
+        lists = {"scan_input_directions": count, "scan_input_axes": count, "scan_output_axes": outputs, "scan_output_directions": outputs}
+        if not 1 <= count <= len(given) or len(body.input) != len(given) or outputs < 0 or any(
+                len(found[k]) != n for k, n in lists.items() if k in found):
+            raise Unsupported(f"num_scan_inputs {count}, lists or a body that do not fit {len(given)} operands", "Scan")
         states, scanned = given[:len(given) - count], given[len(given) - count:]
         back = list(found.get("scan_input_directions", [0] * count))
-        axes = [a % v.rank for a, v in zip(found.get("scan_input_axes", [0] * count), scanned)]
+        axes = [self.axis(int(a), v.rank) for a, v in zip(found.get("scan_input_axes", [0] * count), scanned)]
         times = {v.shape[a] for a, v in zip(axes, scanned)}
         if len(times) != 1 or not 1 <= max(times) <= MOST_ITERATIONS:
             raise Unsupported(f"{sorted(times)} iterations, 1 to {MOST_ITERATIONS} are written out", "Scan")
@@ -366,12 +377,18 @@ class Importer:
                 column.append(self.g.tensor(v))
         stacked = []
         for k, (column, dtype) in enumerate(zip(columns, kinds)):
-            axis = list(found.get("scan_output_axes", [0] * len(columns)))[k] % (len(column[0].shape) + 1)
+            axis = self.axis(int(list(found.get("scan_output_axes", [0] * len(columns)))[k]), len(column[0].shape) + 1)
             column = column[::-1] if list(found.get("scan_output_directions", [0] * len(columns)))[k] else column
             parts = [self.g.reshape(t, [*t.shape[:axis], 1, *t.shape[axis:]]) for t in column]
             t = self.g.op("concat", *parts, axis=axis) if len(parts) > 1 else parts[0]
             stacked.append(self.g.made(t, dtype, *given))
         return [*states, *stacked]
+
+    @staticmethod
+    def axis(axis: int, rank: int, operator: str = "Scan") -> int:
+        if not -rank <= axis < rank:
+            raise Unsupported(f"axis {axis} of {rank}", operator)
+        return axis % rank
 
     # ---- operators that the standard defines by others ----
 
@@ -407,6 +424,8 @@ class Importer:
         if depth >= DEEPEST:
             raise Unsupported(f"functions deeper than {DEEPEST}", node.op_type)
         given = {a.name: a for a in node.attribute}
+        if node.op_type in ("LayerNormalization", "RMSNormalization") and "axis" in given and inputs and inputs[0] is not None:
+            self.axis(given["axis"].i, inputs[0].rank, node.op_type)  # the definition takes any
         defaults = {a.name: a for a in body.attribute_proto}
         scope = {name: v for name, v in zip(body.input, inputs) if v is not None}
         for inner in body.node:

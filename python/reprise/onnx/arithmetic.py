@@ -85,6 +85,8 @@ def mod(n: Node) -> Value:
     v = n.value(0)
     if v.dtype == "u64":
         raise n.refuse("elements of type u64")
+    if n.get("fmod", 0) not in (0, 1):
+        raise n.refuse(f"fmod {n.get('fmod')}")
     op = "fmod" if n.get("fmod", 0) else "remainder"
     return n.g.result(n.g.op(op, n.tensor(0), n.tensor(1)), v.dtype, v, n.value(1))
 
@@ -199,6 +201,8 @@ def curve(n: Node) -> Value:
         y = op("mul", x, y) if n.kind == "HardSwish" else y
     elif n.kind == "Celu":
         alpha = float(n.get("alpha", 1.0))
+        if alpha == 0 or not math.isfinite(alpha):
+            raise n.refuse(f"alpha {alpha}")
         y = op("where", op("gt", x, c(0)), x, op("mul", c(alpha), op("expm1", op("div", x, c(alpha)))))
     elif n.kind == "ThresholdedRelu":
         y = op("where", op("gt", x, c(n.get("alpha", 1.0))), x, c(0))
@@ -227,8 +231,8 @@ def curve(n: Node) -> Value:
         y = op("mul", c(0.5), op("sub", op("log1p", x), op("log1p", op("neg", x))))
     else:  # Shrink
         bias, least = n.get("bias", 0.0), n.get("lambd", 0.5)
-        low = op("where", op("lt", x, c(-least)), op("add", x, c(bias)), c(0))
-        y = op("where", op("gt", x, c(least)), op("sub", x, c(bias)), low)
+        high = op("where", op("gt", x, c(least)), op("sub", x, c(bias)), c(0))
+        y = op("where", op("lt", x, c(-least)), op("add", x, c(bias)), high)  # below first, where lambd is negative
     return g.result(y, v.dtype, v, *([n.value(1)] if n.kind == "PRelu" else []))
 
 
@@ -488,6 +492,7 @@ def diagonal(g: Graph, t: Any, term: str, c: str, dtype: str) -> tuple[Any, str]
     i = term.index(c)
     j = term.index(c, i + 1)
     size = t.shape[i]
+    g.room(size, size)
     eye = np.eye(size, dtype=np.bool_).reshape([size if k in (i, j) else 1 for k in range(len(term))])
     t = g.op("sum", g.op("where", g.tensor(g.constant(eye)), t, g.fill(0, dtype)), axes=[j])
     return squeezed(g, t, [j], False), term[:j] + term[j + 1:]

@@ -248,6 +248,10 @@ def batch_norm(n: Node) -> Value:
     g, v = n.g, n.value(0)
     if n.get("training_mode", 0) or n.outputs > 1:
         raise n.refuse("training_mode")
+    eps = float(n.get("epsilon", 1e-5))
+    if v.rank > 1 and v.shape[1] and 0 <= eps < 1e30 and all(n.value(i).dtype == v.dtype in ("f32", "f64") for i in range(5)):
+        y = g.op("batch_norm", channels_last(g, n.tensor(0)), *(n.tensor(i) for i in range(1, 5)), eps=eps)
+        return g.result(channels_first(g, y), v.dtype, *map(n.value, range(5)))
     shape = [v.shape[1] if i == 1 else 1 for i in range(v.rank)]
     gamma, beta, mean, var = (g.reshape(n.tensor(i), shape) for i in range(1, 5))
     dev = g.op("sqrt", g.op("add", var, g.fill(n.get("epsilon", 1e-5), v.dtype)))
@@ -287,6 +291,8 @@ def local_norm(n: Node) -> Value:
 def lp_norm(n: Node) -> Value:
     g, v, x = n.g, n.value(0), n.tensor(0)
     axis = n.axis(-1, v.rank)
+    if int(n.get("p", 2)) not in (1, 2):
+        raise n.refuse(f"p {n.get('p')}")
     if int(n.get("p", 2)) == 1:
         total = g.op("sum", g.op("abs", x), axes=[axis])
     else:
@@ -312,6 +318,8 @@ def recurrent(n: Node) -> Sequence[Value | None]:
         raise n.refuse("sequence_lens, clip, input_forget, or another element type")
     direction = str(n.get("direction", "forward"))
     sides = 2 if direction == "bidirectional" else 1
+    if n.get("layout", 0) not in (0, 1):
+        raise n.refuse(f"layout {n.get('layout')}")
     x = g.transpose(n.tensor(0), [1, 0, 2]) if n.get("layout", 0) else n.tensor(0)
     default = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"]}[n.kind]
     names = [s.decode() if isinstance(s, bytes) else str(s) for s in n.get("activations", default * sides)]

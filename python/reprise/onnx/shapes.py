@@ -75,6 +75,8 @@ def split(n: Node) -> Sequence[Value]:
     axis, sizes, length = n.axis(0, v.rank), n.integers(1, "split"), v.shape[n.axis(0, v.rank)]
     if sizes is None:
         count = int(n.get("num_outputs", n.outputs))
+        if count != n.outputs or count < 1:
+            raise n.refuse(f"num_outputs {count} of {n.outputs} outputs")
         each = -(-length // count)
         sizes = [max(0, min(each, length - i * each)) for i in range(count)]
     if sum(sizes) != length:
@@ -296,6 +298,8 @@ def scatter_nd(n: Node) -> Value:
     rows, rest = v.shape[:deep], v.shape[deep:]
     i = linear(g, index, rows)
     count, wide = math.prod(index.shape[:-1]), math.prod(rest)
+    if n.value(2).shape != (*index.shape[:-1], *rest):
+        raise n.refuse(f"updates {list(n.value(2).shape)}, expected {[*index.shape[:-1], *rest]}")
     i = g.broadcast(g.reshape(i, [count, 1]), [count, wide])
     t = scattered(n, g.reshape(n.tensor(0), [math.prod(rows), wide]), i, g.reshape(n.tensor(2), [count, wide]), 0)
     return g.result(g.reshape(t, v.shape), v.dtype, v, index, n.value(2))
@@ -372,6 +376,8 @@ def pad(n: Node) -> Value:
 def reverse_sequence(n: Node) -> Value:
     g, v = n.g, n.value(0)
     time, batch = int(n.get("time_axis", 0)), int(n.get("batch_axis", 1))
+    if {time, batch} != {0, 1} or v.rank < 2:
+        raise n.refuse(f"time_axis {time} and batch_axis {batch} of {v.rank} axes")
     g.room(v.shape[time])
     steps = g.tensor(g.constant(np.arange(v.shape[time], dtype=np.int64).reshape(
         [v.shape[time] if i == time else 1 for i in range(v.rank)])))
