@@ -108,10 +108,10 @@ def header_and_rows(table: Any) -> tuple[list[str], Iterable[Sequence[Any]]]:
         return array_rows(table)
     if hasattr(table, "itertuples") and hasattr(table, "columns"):
         return pandas_table(table)
-    if hasattr(table, "iter_rows") and hasattr(table, "columns"):
+    if type(table).__module__.partition(".")[0] == "polars" and hasattr(table, "iter_rows"):
         return polars_table(table)
     if isinstance(table, ArrowTable):
-        return arrow_rows(importlib.import_module("pyarrow").table(table))
+        return arrow_rows(table)
     if isinstance(table, Cursor):
         return cursor_table(table)
     raise TypeError(f"{type(table).__name__} is no table: a path, a pandas, polars or Arrow table, a NumPy array, a dict "
@@ -167,8 +167,10 @@ def narrow(column: Any, kind: str) -> Iterable[Any]:
 
 
 def arrow_rows(table: Any) -> tuple[list[str], Iterable[Sequence[Any]]]:
-    rows = (row for batch in table.to_batches(max_chunksize=65536) for row in batch_rows(batch))
-    return [str(n) for n in table.column_names], rows
+    """A stream of batches, some rows of each at a time."""
+    stream = importlib.import_module("pyarrow").RecordBatchReader.from_stream(table)
+    rows = (row for batch in stream for at in range(0, batch.num_rows, 65536) for row in batch_rows(batch.slice(at, 65536)))
+    return [str(n) for n in stream.schema.names], rows
 
 
 def batch_rows(batch: Any) -> Iterator[Sequence[Any]]:
@@ -177,6 +179,8 @@ def batch_rows(batch: Any) -> Iterator[Sequence[Any]]:
 
 def narrow_list(column: Any) -> list[Any]:
     """A column's values; binary32 stays binary32, so that its decimals are as short as the numbers are."""
+    if str(column.type) == "time64[ns]":  # which Python's time would be cut from
+        column = column.cast("time64[us]")
     values = column.to_pylist()
     if str(column.type) == "float":
         return [None if v is None else np.float32(v) for v in values]

@@ -67,7 +67,7 @@ class Column:
                              "make it one of them")
         if "date" in self.kinds and self.times:
             raise ValueError(f"column {self.name}: days and times of a day in one column: make it one of them")
-        if self.missing == {"NaN", "None"} and self.kinds == {"number"}:
+        if self.missing == {"NaN", "None"} and self.kinds <= {"number"}:
             raise ValueError(f"column {self.name}: both missing values and NaN, and a CSV has one empty cell: make it one of them")
 
 
