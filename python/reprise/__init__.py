@@ -8,8 +8,9 @@ from .archive import Archive, ArchiveError, open_archive as open
 from .command import CommandError, policy
 from .command_calls import *
 from .command_calls import __all__ as _commands
+from .tables import sql
 from . import functions, nn, ops
 
 __version__ = "0.1.0"
 __all__ = [*__all__, "grad", "value_and_grad", "vjp", "record", "functions", "nn", "ops",
-           "Archive", "ArchiveError", "open", "CommandError", "policy", *_commands]
+           "Archive", "ArchiveError", "open", "CommandError", "policy", "sql", *_commands]

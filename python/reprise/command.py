@@ -24,7 +24,7 @@ from typing import Any, ClassVar, TypeVar, Union
 
 import numpy as np
 
-from .tables import TableLike, is_table, write_csv
+from .tables import TableLike, Written, is_table, write_csv
 
 PathLike = Union[str, "os.PathLike[str]"]
 Document = Union[PathLike, Mapping[str, Any]]
@@ -120,11 +120,18 @@ def option_words(options: Mapping[str, Any]) -> list[str]:
     return found
 
 
+MISSING = ("#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA", "NULL",
+           "NaN", "None", "n/a", "nan", "null", "?")  # cells that a recipe without `missing` takes for missing (docs/recipe.md)
+ROLES = ("target", "weight", "offset", "exposure", "denominator", "group", "time", "split")
+CARD_MOST = 4000
+
+
 class Inputs:
     """Files for what is given as objects: recipes as dicts, tables of pandas, Arrow, NumPy, a cursor or Parquet."""
 
     def __init__(self, folder: str) -> None:
         self.folder, self.count = folder, 0
+        self.written: dict[str, Written] = {}
 
     def path(self, suffix: str) -> str:
         self.count += 1
@@ -135,7 +142,7 @@ class Inputs:
         if not is_table(table):
             return word(table)
         path = self.path(".csv")
-        write_csv(table, path)
+        self.written[path] = write_csv(table, path)
         return path
 
     def tables(self, value: Any) -> Any:
@@ -171,12 +178,34 @@ class Inputs:
             if isinstance(at, dict) and at.get(key) is not None and at[key] != "-":
                 value = self.table(at[key]) if table else word(at[key])
                 at[key] = os.path.abspath(value)
+                if value in self.written:
+                    keep_types(found, self.written[value])
         data = found.get("data")
         if isinstance(data, dict) and data.get("target") is not None and is_npy(data.get("arrays")):
             data["target"] = os.path.abspath(word(data["target"]))
         if found.get("weights") is not None:
             found["weights"] = os.path.abspath(word(found["weights"]))
         return found
+
+
+def keep_types(recipe: dict[str, Any], table: Written) -> None:
+    """What a typed table knows and a CSV does not, as keys of the recipe, where it has none of them: texts that look like
+    numbers are categories, texts such as NA are texts. Where the rows come from goes into the card."""
+    data = recipe["data"]
+    roles = {data.get(k) for k in ROLES if isinstance(data.get(k), str)}
+    columns = dict(data.get("columns") or {})
+    added = {n: k for n, k in table.typed().items() if n not in columns and n not in roles}
+    if added:
+        data["columns"] = {**columns, **added}
+    if "missing" not in data and table.has_text(MISSING):
+        data["missing"] = [""]
+    if table.origin is not None:
+        card = dict(recipe.get("card") or {})
+        said = "\n".join(t for t in (card.get("data_source"), f"{table.origin}, written as CSV") if t)
+        if len(said.encode()) > CARD_MOST:
+            raise ValueError(f"card.data_source: {len(said.encode())} bytes with what is said of the table's origin, where {CARD_MOST} are "
+                             f"the most: give a cursor instead of a query, and say yourself where the rows come from: {table.origin[:200]} ...")
+        recipe["card"] = {**card, "data_source": said}
 
 
 def is_npy(path: Any) -> bool:

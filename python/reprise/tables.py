@@ -2,42 +2,28 @@
 """Tables from other libraries as the CSV that recipes read, and an archive's CSV as columns.
 
 A table is a pandas or polars frame, whatever exports Arrow (`__arrow_c_stream__`), a NumPy array of one or two axes, a
-dict of columns, or a cursor of the Python database interface after its query; a path that ends in `.parquet` is read by
-pyarrow. None of these libraries is imported unless such an object is given. Numbers are written as the shortest
-decimal that reads back as the same number, so nothing of a table is rounded; what is missing is an empty cell."""
+dict of columns, a query (`reprise.sql`) or a cursor after its query; a path that ends in `.parquet` is read by pyarrow.
+Numbers are written as the shortest decimal that reads back as the same number, what is missing as an empty cell. What a
+CSV would make something else of (an empty text, texts beside numbers in one column) is refused."""
 from __future__ import annotations
 
 import csv
 import datetime
-import importlib
+import decimal
 import io
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, Union, runtime_checkable
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
+from .table_rows import Query as Query, TableLike as TableLike, opened, sql as sql
 
-@runtime_checkable
-class ArrowTable(Protocol):
-    """What exports a stream of Arrow batches: pyarrow, polars, pandas, duckdb."""
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
-
-
-@runtime_checkable
-class Cursor(Protocol):
-    """A cursor of the Python database interface (PEP 249) that has executed a query."""
-
-    @property
-    def description(self) -> Any: ...
-
-    def fetchmany(self, size: int) -> Sequence[Sequence[Any]]: ...
-
-
-TableLike = Union[ArrowTable, Cursor, Mapping[str, Any], "np.ndarray[Any, Any]"]
+NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
 
 
 def is_table(value: object) -> bool:
@@ -47,84 +33,127 @@ def is_table(value: object) -> bool:
     return True
 
 
-def write_csv(table: Any, path: str) -> None:
-    """Writes a table as CSV: a line of names, then a line a row."""
-    names, rows = header_and_rows(table)
+@dataclass
+class Column:
+    """What a column's cells were: kinds of value, and of texts what matters to whoever reads them back."""
+
+    name: str
+    kinds: set[str] = field(default_factory=set)
+    missing: set[str] = field(default_factory=set)  # None, NaN
+    numbers: bool = True  # all texts look like numbers
+    days: int = 0   # datetimes of midnight, written as days
+    times: int = 0  # and others
+    texts: set[str] = field(default_factory=set)  # short ones, which may be words for a missing value
+
+    def see(self, value: Any, text: str) -> None:
+        kind = kind_of(value)
+        if text == "" and not isinstance(value, str):
+            self.missing.add("NaN" if isinstance(value, (float, np.floating)) else "None")
+            return
+        self.kinds.add(kind)
+        if kind == "text":
+            if text == "":
+                raise ValueError(f"column {self.name}: an empty text, which is a missing cell in a CSV: give None, or another text")
+            self.numbers = self.numbers and NUMBER.fullmatch(text) is not None
+            if len(text) <= 8 and len(self.texts) < 4096:
+                self.texts.add(text)
+        if kind == "datetime":
+            self.days, self.times = self.days + (len(text) == 10), self.times + (len(text) != 10)
+
+    def check(self) -> None:
+        kinds = self.kinds - {"datetime"} | ({"date"} if "datetime" in self.kinds else set())
+        if len(kinds) > 1:
+            raise ValueError(f"column {self.name}: {' and '.join(sorted(kinds))} in one column, which a CSV does not keep apart: "
+                             "make it one of them")
+        if "date" in self.kinds and self.times:
+            raise ValueError(f"column {self.name}: days and times of a day in one column: make it one of them")
+        if self.missing == {"NaN", "None"} and self.kinds <= {"number"}:
+            raise ValueError(f"column {self.name}: both missing values and NaN, and a CSV has one empty cell: make it one of them")
+
+
+def kind_of(value: Any) -> str:
+    if isinstance(value, (bool, np.bool_)):
+        return "bool"
+    if isinstance(value, (datetime.datetime, np.datetime64)):
+        return "datetime"
+    if isinstance(value, datetime.date):
+        return "date"
+    if isinstance(value, datetime.time):
+        return "time"
+    return "number" if isinstance(value, (int, float, np.number, decimal.Decimal)) else "text"
+
+
+@dataclass
+class Written:
+    """A table that was written: its columns, how many rows, and where they come from (None: not known)."""
+
+    columns: list[Column]
+    rows: int
+    origin: str | None
+
+    def typed(self) -> dict[str, str]:
+        """The columns whose texts a recipe would read as numbers, with the kind that keeps them texts."""
+        return {c.name: "categorical" for c in self.columns if c.kinds == {"text"} and c.numbers}
+
+    def has_text(self, words: Sequence[str]) -> bool:
+        return any(not c.texts.isdisjoint(words) for c in self.columns)
+
+
+def write_csv(table: Any, path: str) -> Written:
+    """Writes a table as CSV: a line of names, then a line a row.
+    Errors: ValueError, TypeError for what a CSV has not, with the column."""
+    source = opened(table)
+    try:
+        found = write_rows(source.names, source.rows, path)
+    finally:
+        if source.close is not None:
+            source.close()
+    found.origin = source.origin
+    mixed = {i for i, c in enumerate(found.columns) if c.days and c.times}
+    if mixed:
+        spell_out(path, mixed)
+    return found
+
+
+def spell_out(path: str, columns: set[int]) -> None:
+    """Midnights of columns that have other times too, as times."""
+    with open(path, encoding="utf-8", newline="") as old, open(path + ".new", "w", encoding="utf-8", newline="") as new:
+        out = csv.writer(new, lineterminator="\n")
+        for line, row in enumerate(csv.reader(old)):
+            cells = [v + "T00:00:00" if line and i in columns and len(v) == 10 else v for i, v in enumerate(row)]
+            if cells == [""]:
+                new.write('""\n')
+            else:
+                out.writerow(cells)
+    os.replace(path + ".new", path)
+
+
+def write_rows(names: list[str], rows: Any, path: str) -> Written:
     if len(set(names)) != len(names) or not names:
         raise ValueError(f"a table's columns need names, each its own: {names}")
+    columns, count = [Column(n) for n in names], 0
     with open(path, "w", encoding="utf-8", newline="") as f:
         out = csv.writer(f, lineterminator="\n")
         out.writerow(names)
         for row in rows:
-            cells = [cell(v) for v in row]
-            if len(cells) != len(names):
-                raise ValueError(f"a row of {len(cells)} cells where there are {len(names)} columns")
+            if len(row) != len(names):
+                raise ValueError(f"a row of {len(row)} cells where there are {len(names)} columns")
+            cells = []
+            for column, value in zip(columns, row):
+                try:
+                    text = cell(value)
+                except (TypeError, ValueError) as e:
+                    raise type(e)(f"column {column.name}, row {count + 1}: {e}") from None
+                column.see(value, text)
+                cells.append(text)
+            count += 1
             if len(cells) == 1 and cells[0] == "":
                 f.write('""\n')  # a line without anything would be no row
             else:
                 out.writerow(cells)
-
-
-def header_and_rows(table: Any) -> tuple[list[str], Iterable[Sequence[Any]]]:
-    if isinstance(table, (str, os.PathLike)):
-        return arrow_rows(importlib.import_module("pyarrow.parquet").read_table(os.fspath(table)))
-    if isinstance(table, Mapping):
-        return columns_rows({str(k): v for k, v in table.items()})
-    if isinstance(table, np.ndarray):
-        return array_rows(table)
-    if hasattr(table, "itertuples") and hasattr(table, "columns"):
-        return [str(c) for c in table.columns], table.itertuples(index=False, name=None)
-    if isinstance(table, ArrowTable):
-        return arrow_rows(importlib.import_module("pyarrow").table(table))
-    if hasattr(table, "iter_rows") and hasattr(table, "columns"):
-        return [str(c) for c in table.columns], table.iter_rows()
-    if isinstance(table, Cursor):
-        if table.description is None:
-            raise ValueError("a cursor without a result: execute a query that selects rows first")
-        return [str(d[0]) for d in table.description], cursor_rows(table)
-    raise TypeError(f"{type(table).__name__} is no table: a path, a pandas, polars or Arrow table, a NumPy array, a dict "
-                    "of columns, or a cursor")
-
-
-def columns_rows(columns: dict[str, Any]) -> tuple[list[str], Iterable[Sequence[Any]]]:
-    lists = [list(v) for v in columns.values()]
-    if len({len(v) for v in lists}) > 1:
-        raise ValueError(f"columns of different lengths: { {k: len(v) for k, v in zip(columns, lists)} }")
-    return list(columns), zip(*lists)
-
-
-def array_rows(a: np.ndarray[Any, Any]) -> tuple[list[str], Iterable[Sequence[Any]]]:
-    if a.dtype.names:
-        if a.ndim != 1:
-            raise ValueError(f"an array of records needs one axis, not {a.ndim}")
-        return list(a.dtype.names), (list(r) for r in a)
-    if a.ndim not in (1, 2) or a.dtype.kind not in "bifuUO":
-        raise ValueError(f"an array of {a.ndim} axes of {a.dtype} is no table: one or two axes of numbers or texts")
-    wide = a if a.ndim == 2 else a[:, None]
-    return [f"x{i}" for i in range(wide.shape[1])], iter(wide)
-
-
-def arrow_rows(table: Any) -> tuple[list[str], Iterable[Sequence[Any]]]:
-    def rows() -> Iterator[Sequence[Any]]:
-        for batch in table.to_batches(max_chunksize=65536):
-            yield from zip(*[narrow_list(column) for column in batch.columns])
-    return [str(n) for n in table.column_names], rows()
-
-
-def narrow_list(column: Any) -> list[Any]:
-    """A column's values; binary32 stays binary32, so that its decimals are as short as the numbers are."""
-    values = column.to_pylist()
-    if str(column.type) == "float":
-        return [None if v is None else np.float32(v) for v in values]
-    return list(values)
-
-
-def cursor_rows(cursor: Cursor) -> Iterator[Sequence[Any]]:
-    while True:
-        rows = cursor.fetchmany(4096)
-        if not rows:
-            return
-        yield from rows
+    for column in columns:
+        column.check()
+    return Written(columns, count, None)
 
 
 def cell(value: Any) -> str:
@@ -145,9 +174,13 @@ def cell(value: Any) -> str:
         return "" if math.isnan(value) else number(repr(value), value)
     if isinstance(value, (datetime.datetime, datetime.date)):
         return date_cell(value)
-    if isinstance(value, (bytes, bytearray, memoryview, complex, list, tuple, dict)):
-        raise TypeError(f"a cell that is {type(value).__name__}: only numbers, texts, booleans, dates and None are cells")
-    text = str(value)
+    if isinstance(value, decimal.Decimal):
+        if not value.is_finite():
+            raise ValueError(f"a cell that is the decimal {value}: recipes read finite numbers, and None is missing")
+        return str(value)
+    if not isinstance(value, (str, int, datetime.time, uuid.UUID)):
+        raise TypeError(f"a cell that is {type(value).__name__}: only numbers, texts, booleans, dates, times and None are cells")
+    text = value.isoformat() if isinstance(value, datetime.time) else str(value)
     if "\0" in text:
         raise ValueError("a cell with a zero byte")
     return text

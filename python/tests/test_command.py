@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command as functions: results, errors, inputs that are objects, and that nothing given is taken for an option."""
+import datetime
+import decimal
+import hashlib
 import importlib.util
 import os
 import pickle
@@ -15,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+import reprise
 from reprise import command, command_calls as calls, tables
 from reprise.command import CommandError
 
@@ -205,7 +209,10 @@ class Tables(Folder):
         self.assertEqual(rows[0][2], "0.1")
 
     def test_what_is_missing_is_an_empty_cell_and_infinity_is_refused(self):
-        self.assertEqual(self.written({"x": [None, float("nan"), 1]}), 'x\n""\n""\n1\n')
+        for nothing in (None, float("nan")):
+            self.assertEqual(self.written({"x": [nothing, 1]}), 'x\n""\n1\n')
+        with self.assertRaisesRegex(ValueError, "column x: both missing values and NaN"):
+            self.written({"x": [None, float("nan"), 1]})
         with self.assertRaises(ValueError):
             self.written({"x": [float("inf")]})
         with self.assertRaises(ValueError):
@@ -216,7 +223,7 @@ class Tables(Folder):
 
     def test_numpys_dates_are_dates(self):
         days = np.array(["2024-01-01", "NaT", "2024-01-01T01:02:03"], "datetime64[ns]")
-        self.assertEqual(self.written({"d": days, "n": [1, 2, 3]}), "d,n\n2024-01-01,1\n,2\n2024-01-01T01:02:03,3\n")
+        self.assertEqual(self.written({"d": days, "n": [1, 2, 3]}), "d,n\n2024-01-01T00:00:00,1\n,2\n2024-01-01T01:02:03,3\n")
         for unit in ("D", "s", "us"):
             self.assertEqual(self.written({"d": days[:1].astype(f"datetime64[{unit}]")}), "d\n2024-01-01\n")
         with self.assertRaises(ValueError):
@@ -247,6 +254,73 @@ class Tables(Folder):
         self.assertEqual(self.written(base.execute("select a, b from t order by b")), 'a,b\n1,x\n,"y,z"\n')
         base.close()
 
+    def test_what_a_csv_would_make_something_else_of_is_refused(self):
+        day, moment = datetime.date(2024, 1, 1), datetime.datetime(2024, 1, 1, 5)
+        for values, said in ((["", None], "an empty text"), ([1, "2"], "number and text"), ([True, 1], "bool and number"),
+                             ([day, moment], "days and times"), ([decimal.Decimal("NaN")], "decimal NaN"),
+                             ([datetime.timedelta(1)], "timedelta"), ([np.zeros(2)], "ndarray"), ([{"a": 1}], "dict"),
+                             ([1.0, float("inf")], "column c, row 2: a cell that is infinite")):
+            with self.assertRaisesRegex((ValueError, TypeError), said):
+                self.written({"c": values})
+        with self.assertRaisesRegex(ValueError, "columns need names, each its own"):
+            base = sqlite3.connect(":memory:")
+            self.addCleanup(base.close)
+            self.written(base.execute("select 1 a, 2 a"))
+        exact = {"b": [2 ** 62 + 1, -2 ** 63], "d": [decimal.Decimal("1.10"), None], "t": [datetime.time(1, 2), None],
+                 "z": [datetime.datetime(2024, 1, 1, tzinfo=datetime.timezone(datetime.timedelta(hours=1))), None]}
+        self.assertEqual(self.written(exact), "b,d,t,z\n4611686018427387905,1.10,01:02:00,2024-01-01T00:00:00+01:00\n"
+                         "-9223372036854775808,,,\n")
+
+    def test_texts_stay_texts_and_a_query_says_where_rows_come_from(self):
+        base = sqlite3.connect(":memory:")
+        self.addCleanup(base.close)
+        base.execute("create table t (code text, region text, x real, bad text)")
+        base.executemany("insert into t values (?, ?, ?, ?)", [(f"0{i % 3}", ("NA", "EU", "?")[i % 3], i * 0.37, "ny"[i % 2])
+                                                                for i in range(60)])
+        query = reprise.sql(base, "select * from t where x >= ?", [0.0])
+        calls.run({"reprise": 1, "data": {"csv": query, "target": "bad"}, "card": {"data_source": "the warehouse"}}, out="a.reprise")
+        with reprise.open("a.reprise") as a:
+            self.assertEqual(a.recipe["data"]["columns"], [{"column": "code", "kind": "categorical"}])
+            learnt = {c["name"]: c.get("categories") for c in a.json("data/schema.json")["columns"]}
+            self.assertEqual((learnt["code"], learnt["region"]), (["00", "01", "02"], ["?", "EU", "NA"]))
+            source = a.recipe["card"]["data_source"].split("\n")
+        self.assertEqual(source[0], "the warehouse")
+        digest = hashlib.sha256(b'["select * from t where x >= ?", "[0.0]"]').hexdigest()
+        self.assertEqual(source[1], f"query by sqlite3, SHA-256 {digest}: select * from t where x >= ? with [0.0], written as CSV")
+        self.assertTrue(calls.replay("a.reprise", threads=1).identical)
+        declared = {"reprise": 1, "data": {"csv": query, "target": "bad", "columns": {"code": "numeric"}, "missing": ["NA"]}}
+        calls.run(declared, out="b.reprise")  # what the recipe says goes before
+        with reprise.open("b.reprise") as b:
+            self.assertEqual(b.recipe["data"]["columns"], [{"column": "code", "kind": "numeric"}])
+            self.assertEqual(b.recipe["data"]["missing"], ["NA"])
+
+    @unittest.skipUnless(has("polars"), "polars is not installed")
+    def test_polars_gives_the_same_text_without_arrow(self):
+        import polars
+        self.assertEqual(self.written(polars.DataFrame(COLUMNS)), self.written(COLUMNS))
+        with self.assertRaisesRegex(ValueError, "nanoseconds"):
+            self.written(polars.DataFrame({"c": polars.Series([1]).cast(polars.Datetime("ns"))}))
+
+    @unittest.skipUnless(has("duckdb"), "duckdb is not installed")
+    def test_queries_of_duckdb(self):
+        import duckdb
+        base = duckdb.connect()
+        self.addCleanup(base.close)
+        self.assertEqual(self.written(reprise.sql(base, "select 1.10::decimal(5,2) d, true b, date '2024-01-02' t")),
+                         "d,b,t\n1.10,true,2024-01-02\n")
+        with self.assertRaisesRegex(TypeError, "list"):
+            self.written(reprise.sql(base, "select [1] a"))
+
+    @unittest.skipUnless(has("pandas"), "pandas is not installed")
+    def test_frames_with_an_index_that_was_meant_are_refused(self):
+        import pandas
+        with self.assertRaisesRegex(ValueError, "reset_index"):
+            self.written(pandas.DataFrame({"a": [1]}, index=pandas.Index([5], name="id")))
+        with self.assertRaisesRegex(ValueError, "two levels"):
+            self.written(pandas.DataFrame({("a", "b"): [1]}))
+        with self.assertRaisesRegex(TypeError, "Period"):
+            self.written(pandas.DataFrame({"a": pandas.period_range("2024", periods=1, freq="M")}))
+
     @unittest.skipUnless(has("pandas"), "pandas is not installed")
     def test_pandas_gives_the_same_text(self):
         import pandas
@@ -263,6 +337,14 @@ class Tables(Folder):
         self.assertEqual(self.written(table), self.written(COLUMNS))
         pyarrow.parquet.write_table(table, "t.parquet")
         self.assertEqual(self.written("t.parquet"), self.written(COLUMNS))
+        digest = hashlib.sha256(Path("t.parquet").read_bytes()).hexdigest()
+        self.assertIn(f"SHA-256 {digest}, 48 rows", tables.write_csv("t.parquet", "w.csv").origin)
+        parts = pyarrow.chunked_array([pyarrow.array(["x", "y"]).dictionary_encode(), pyarrow.array(["z"]).dictionary_encode()])
+        self.assertEqual(self.written(pyarrow.table({"d": parts})), "d\nx\ny\nz\n")
+        for nested in (pyarrow.array([[1]]), pyarrow.array([{"a": 1}]), pyarrow.array([b"x"]), pyarrow.array([1], pyarrow.duration("s")),
+                       pyarrow.array([1], pyarrow.time64("ns"))):
+            with self.assertRaises((TypeError, ValueError)):
+                self.written(pyarrow.table({"c": nested}))
         self.assertEqual(self.written(pyarrow.table({"s": pyarrow.array([0.1], pyarrow.float32())})), "s\n0.1\n")
 
 

@@ -22,7 +22,8 @@ from sklearn.datasets import make_classification
 from sklearn.utils.estimator_checks import check_estimator
 
 from reprise import command_calls as calls
-from reprise.sklearn import LinearRegression, LogisticRegression, MLPClassifier, MLPRegressor, Ridge
+import reprise
+from reprise.sklearn import GLM, LinearRegression, LogisticRegression, MLPClassifier, MLPRegressor, Ridge
 
 
 class Checks(unittest.TestCase):
@@ -42,6 +43,10 @@ class Checks(unittest.TestCase):
 
     def test_logistic_regression(self):
         self.checked(LogisticRegression())
+
+    def test_glm(self):
+        for estimator in (GLM(), GLM("poisson"), GLM("gamma", alpha=0.1)):
+            self.checked(estimator)
 
     def test_networks(self):
         self.checked(MLPClassifier(hidden_layer_sizes=(10,), max_iter=100, learning_rate_init=0.02, random_state=0))
@@ -104,6 +109,28 @@ class Fits(unittest.TestCase):
                 self.assertEqual(pickle.dumps(getattr(plain, name)), pickle.dumps(getattr(estimator, name)))
                 self.assertTrue(calls.replay(path, threads=1).identical)
 
+    def test_fits_of_a_search_do_not_replace_each_other_and_say_what_stayed_outside(self):
+        x, y = make_classification(60, 4, random_state=1)
+        with tempfile.TemporaryDirectory() as folder:
+            fits = [Ridge(a, archive=os.path.join(folder, "{id}.reprise")).fit(x, y) for a in (1.0, 2.0, 1.0)]
+            self.assertEqual(fits[0].archive_, fits[2].archive_)
+            self.assertEqual(sorted(os.listdir(folder)), sorted({os.path.basename(f.archive_) for f in fits}))
+            self.assertEqual(len(os.listdir(folder)), 2)
+            with reprise.open(fits[1].archive_) as a:
+                self.assertEqual(a.id, fits[1].archive_id_)
+                said = bytes(a.tensors("data/tensors")["note"]).decode()
+            self.assertIn('"alpha":2.0', said)
+            self.assertIn("not in this archive and are not replayed", said)
+
+    def test_a_pickle_of_another_version_is_refused(self):
+        x, y = make_classification(60, 4, random_state=1)
+        fit = Ridge().fit(x, y)
+        self.assertEqual(pickle.loads(pickle.dumps(fit)).coef_.tolist(), fit.coef_.tolist())
+        for version in (0, None):
+            state = dict(fit.__getstate__(), _reprise_pickle=version)
+            with self.assertRaisesRegex(ValueError, "a pickle of Ridge of version"):
+                Ridge().__setstate__(state)
+
     def test_the_blocks_of_the_documentation_do_what_they_say(self):
         text = (Path(__file__).resolve().parents[2] / "docs" / "python-sklearn.md").read_text()
         names, before = {}, os.getcwd()
@@ -115,6 +142,95 @@ class Fits(unittest.TestCase):
                 for line, said in re.findall(r"^(.*?)\s+# -> (.*)$", block, re.M):
                     self.assertEqual(repr(eval(line, names)), said, line)
             os.chdir(before)
+
+
+class GeneralisedLinear(unittest.TestCase):
+    """Against equations that the best fit has to meet, and scikit-learn's own."""
+
+    def rows(self, n=240):
+        random = np.random.default_rng(5)
+        x = random.normal(size=(n, 3)) * [1, 10, 0.01] + [0, 100, 3]
+        eta = (x - [0, 100, 3]) @ [0.3, -0.02, 10.0] + 0.4
+        return x, eta, random
+
+    def test_the_slope_of_the_likelihood_is_zero_for_every_family_and_link(self):
+        x, eta, random = self.rows()
+        mu, e, w = np.exp(eta), random.uniform(0.5, 2, len(x)), random.uniform(0.5, 2, len(x))
+        count, amount = random.poisson(mu).astype(float), random.gamma(3, mu / 3)
+        for family, link, y, variance, slope in (
+                ("normal", None, amount, lambda m: 1 + 0 * m, lambda m: 1 + 0 * m),
+                ("normal", "log", amount, lambda m: 1 + 0 * m, lambda m: m),
+                ("poisson", None, count, lambda m: m, lambda m: m),
+                ("poisson", "sqrt", count, lambda m: m, lambda m: 2 * np.sqrt(m)),
+                ("gamma", None, amount, lambda m: m ** 2, lambda m: m),
+                ("gamma", "inverse", amount, lambda m: m ** 2, lambda m: -m ** 2),
+                ("inverse gaussian", "inverse squared", amount, lambda m: m ** 3, lambda m: -m ** 3 / 2),
+                ("tweedie", None, count, lambda m: m ** 1.5, lambda m: m),
+                ("binomial", None, (count > 1) * 1.0, lambda m: m * (1 - m), lambda m: m * (1 - m))):
+            with self.subTest(family=family, link=link):
+                fit = GLM(family, link).fit(x, y, sample_weight=w)
+                m = fit.predict(x)
+                pull = w * (y - m) / variance(m) * slope(m)
+                design = np.c_[x - x.mean(0), np.ones(len(x))]
+                scale = np.abs(design).T @ np.abs(pull)
+                self.assertLess(np.max(np.abs(design.T @ pull) / scale), 1e-9)
+                gram = design.T @ (design * (w * slope(m) ** 2 / variance(m))[:, None])
+                errors = np.sqrt(np.diag(np.linalg.inv(gram)) * fit.dispersion_)
+                np.testing.assert_allclose(fit.standard_errors_, errors[:3], rtol=1e-9)
+        shifted = GLM("poisson").fit(x, count, exposure=e)
+        again = GLM("poisson").fit(x, count, offset=np.log(e))
+        np.testing.assert_allclose(shifted.coef_, again.coef_, rtol=1e-9)
+        self.assertAlmostEqual(float(shifted.predict(x, exposure=e).sum()), count.sum(), places=7)
+        self.assertGreater(shifted.null_deviance_, shifted.deviance_)
+
+    def test_it_is_what_scikit_learn_finds(self):
+        x, eta, random = self.rows()
+        x = (x - x.mean(0)) / x.std(0)
+        y = random.gamma(3, np.exp(eta) / 3)
+        theirs = sklearn.linear_model.GammaRegressor(alpha=0.1, tol=1e-10, max_iter=10000).fit(x, y)
+        ours = GLM("gamma", alpha=0.1).fit(x, y)
+        np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-6)
+        self.assertAlmostEqual(ours.score(x, y), theirs.score(x, y), places=8)
+        self.assertFalse(hasattr(ours, "standard_errors_"))
+
+    def test_a_column_that_others_explain_has_no_error(self):
+        x, eta, random = self.rows()
+        x = np.c_[x, x[:, 0] * 2, np.full(len(x), 7.0)]
+        y = random.poisson(np.exp(eta)).astype(float)
+        fit, plain = GLM("poisson").fit(x, y), GLM("poisson").fit(x[:, :3], y)
+        self.assertEqual(fit.coef_[3:].tolist(), [0.0, 0.0])
+        self.assertTrue(np.isnan(fit.standard_errors_[3:]).all())
+        self.assertEqual(fit.df_resid_, plain.df_resid_)
+        np.testing.assert_allclose(fit.standard_errors_[:3], plain.standard_errors_, rtol=1e-9)
+
+    def test_targets_offsets_and_links_that_do_not_fit_are_refused(self):
+        x, eta, random = self.rows(20)
+        y = np.exp(eta)
+        for estimator, target, how, said in (
+                (GLM("poisson"), -y, {}, "takes targets from 0"), (GLM("gamma"), y * 0, {}, "above 0"),
+                (GLM("binomial"), y + 1, {}, "from 0 to 1"), (GLM("poisson", "logit"), y, {}, "between 0 and 1"),
+                (GLM("poison"), y, {}, "family 'poison'"), (GLM("tweedie", power=0.5), y, {}, "power is 0.5"),
+                (GLM("gamma", "inverse"), y, {"exposure": y}, "link 'log'"), (GLM("poisson"), y, {"exposure": -y}, "above 0"),
+                (GLM("poisson"), y, {"exposure": y, "offset": y}, "one of the two"), (GLM("poisson"), y * 0, {}, "no finite estimate"),
+                (GLM("poisson"), y, {"offset": y[:3]}, "each of the 20 rows")):
+            with self.assertRaisesRegex(ValueError, said):
+                estimator.fit(x, target, **how)
+        with self.assertWarnsRegex(UserWarning, "did not end"):
+            GLM("binomial").fit(x, (x[:, 0] > 0) * 1.0)
+
+    def test_the_archive_has_the_loop_and_a_warm_start(self):
+        x, eta, random = self.rows(40)
+        y = random.poisson(np.exp(eta)).astype(float)
+        with tempfile.TemporaryDirectory() as folder:
+            fit = GLM("poisson", archive=os.path.join(folder, "a"), warm_start=True).fit(x, y)
+            with reprise.open(fit.archive_) as a:
+                self.assertEqual(a.programs[1].counts()["while"], 1)
+            self.assertTrue(calls.replay(fit.archive_, threads=1).identical)
+            cold, steps = fit.coef_, fit.n_iter_
+            fit.fit(x, y)
+            self.assertLess(fit.n_iter_, steps)
+            np.testing.assert_allclose(fit.coef_, cold, rtol=1e-9)
+            self.assertTrue(calls.replay(fit.archive_, threads=1).identical)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Linear models with their exact solutions: LinearRegression, Ridge, LogisticRegression."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin  # type: ignore
+from sklearn.utils.multiclass import check_classification_targets  # type: ignore
+from sklearn.utils.validation import check_is_fitted  # type: ignore
+
+from .base import Array, Recorded, append, computed, eye, reprise, solve, total
+
+
+class Ridge(RegressorMixin, Recorded):  # type: ignore[misc]
+    """Least squares with a penalty: minimises sum w (y - x b - b0)^2 + alpha |b|^2 by Cholesky's factors."""
+
+    def __init__(self, alpha: float = 1.0, fit_intercept: bool = True, archive: Any = None, key: Any = None) -> None:
+        self.alpha, self.fit_intercept, self.archive, self.key = alpha, fit_intercept, archive, key
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def penalty(self) -> float:
+        if not np.isfinite(self.alpha) or self.alpha < 0:
+            raise ValueError(f"alpha is {self.alpha}: it has to be finite and not negative")
+        return float(self.alpha)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        x, y, w = self.checked(X, y, sample_weight, multi_output=True, y_numeric=True)
+        targets = np.ascontiguousarray(y.astype(np.float64).reshape(len(y), -1))
+        alpha, centred = self.penalty(), self.fit_intercept
+
+        def job(f: dict[str, Any]) -> dict[str, Any]:
+            x, y, w = f["x"], f["y"], f["w"]
+            weight = total(w, 0)
+            x0, y0 = total(x * w, 0) / weight, total(y * w, 0) / weight
+            if centred:
+                x, y = x - x0, y - y0
+            turned = (x * w).T
+            gram = turned @ x
+            if alpha:
+                gram = gram + append("where", eye(gram), append("fill", value=alpha, shape=[], dtype="f64"), gram * 0.0)
+            coef = solve(gram, turned @ y)
+            intercept = y0 - x0 @ coef if centred else y0 * 0.0
+            return {"coef": coef.T, "intercept": intercept}
+
+        found = computed(self, job, {"x": x, "y": targets, "w": w})
+        one = y.ndim == 1
+        self.coef_ = found["coef"][0] if one else found["coef"]
+        self.intercept_ = float(found["intercept"][0, 0]) if one else found["intercept"][0]
+        return self
+
+    def predict(self, X: Any) -> Array:
+        check_is_fitted(self)
+        found = self.scores(X, np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_))
+        return found[:, 0] if self.coef_.ndim == 1 else found
+
+
+class LinearRegression(Ridge):
+    """Least squares. Of columns that others explain the coefficient is 0."""
+
+    def __init__(self, fit_intercept: bool = True, archive: Any = None, key: Any = None) -> None:
+        self.fit_intercept, self.archive, self.key = fit_intercept, archive, key
+
+    def penalty(self) -> float:
+        return 0.0
+
+
+class LogisticRegression(ClassifierMixin, Recorded):  # type: ignore[misc]
+    """Logistic regression with the penalty |b|^2 / (2 C), by Newton's steps; of more than two classes the multinomial one."""
+
+    def __init__(self, C: float = 1.0, fit_intercept: bool = True, tol: float = 1e-10, max_iter: int = 100,
+                 archive: Any = None, key: Any = None) -> None:
+        self.C, self.fit_intercept, self.tol, self.max_iter = C, fit_intercept, tol, max_iter
+        self.archive, self.key = archive, key
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        x, y, w = self.checked(X, y, sample_weight)
+        check_classification_targets(y)
+        if not self.C > 0:
+            raise ValueError(f"C is {self.C}: it has to be positive")
+        counted = np.unique(y[w[:, 0] > 0])
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(counted) < 2:
+            raise ValueError(f"y has {len(counted)} class: a classifier needs two or more classes")
+        if len(counted) < len(self.classes_):  # a class whose rows all weigh nothing is none
+            kept = np.isin(y, counted)
+            x, w, y = np.ascontiguousarray(x[kept]), np.ascontiguousarray(w[kept]), y[kept]
+            self.classes_, codes = np.unique(y, return_inverse=True)
+        k, p = len(self.classes_), x.shape[1]
+        one = np.ones((len(x), 1)) if self.fit_intercept else np.zeros((len(x), 0))
+        design = np.ascontiguousarray(np.hstack([x, one]))
+        targets = np.eye(k)[codes][:, 1:] if k == 2 else np.eye(k)[codes]
+        penalties = np.r_[np.full(p, 1 / self.C), [0.0] * one.shape[1]][:, None]
+        steps = [0]
+
+        def job(f: dict[str, Any]) -> dict[str, Any]:
+            steps[0], b = newton(f["x"], f["y"], f["w"], f["penalty"], self.tol, self.max_iter)
+            return {"coef": b}
+
+        found = computed(self, job, {"x": design, "y": np.ascontiguousarray(targets), "w": w, "penalty": penalties})["coef"]
+        self.coef_ = np.ascontiguousarray(found[:p].T)
+        self.intercept_ = found[p] if self.fit_intercept else np.zeros(found.shape[1])
+        if k > 2:  # probabilities do not change by one number added to all of them: their mean is 0
+            self.intercept_ = self.intercept_ - self.intercept_.mean()
+        self.n_iter_ = np.array([steps[0]])
+        return self
+
+    def decision_function(self, X: Any) -> Array:
+        check_is_fitted(self)
+        found = self.scores(X, self.coef_, self.intercept_)
+        return found[:, 0] if found.shape[1] == 1 else found
+
+    def predict_proba(self, X: Any) -> Array:
+        return shares(self.decision_function(X))
+
+    def predict_log_proba(self, X: Any) -> Array:
+        scores = reprise().Tensor(self.decision_function(X))  # NumPy's logarithm is the host's
+        if len(scores.shape) > 1:
+            return np.array(append("log_softmax", scores).numpy())
+        return np.column_stack([-np.array(append("bce_logits", scores, append(
+            "fill", value=y, shape=list(scores.shape), dtype="f64")).numpy()) for y in (0.0, 1.0)])
+
+    def predict(self, X: Any) -> Array:
+        found = self.decision_function(X)
+        return self.classes_[(found > 0).astype(int) if found.ndim == 1 else found.argmax(1)]
+
+
+def shares(scores: Array) -> Array:
+    """Probabilities of scores."""
+    r = reprise()
+    if scores.ndim == 1:
+        p = np.array(r.Tensor(scores).sigmoid().numpy())
+        return np.column_stack([1 - p, p])
+    return np.array(append("softmax", r.Tensor(scores)).numpy())
+
+
+def expected(x: Any, b: Any) -> Any:
+    z = x @ b
+    return z.sigmoid() if b.shape[1] == 1 else append("softmax", z)
+
+
+def objective(x: Any, y: Any, w: Any, penalty: Any, b: Any) -> float:
+    z = x @ b
+    if b.shape[1] == 1:
+        each = append("bce_logits", z, y)
+    else:
+        each = -total(append("log_softmax", z) * y, 1)
+    return float(((each * w).sum() + (b * b * penalty).sum() * 0.5).numpy())
+
+
+def newton(x: Any, y: Any, w: Any, penalty: Any, tol: float, most: int) -> tuple[int, Any]:
+    """Newton's steps, halved until the objective falls; coefficients [columns, outputs]."""
+    p, k = x.shape[1], y.shape[1]
+    b = append("fill", value=0.0, shape=[p, k], dtype="f64")
+    value = objective(x, y, w, penalty, b)
+    for step in range(1, most + 1):
+        mu = expected(x, b)
+        gradient = x.T @ ((mu - y) * w) + b * penalty
+        move = append("transpose", append("reshape", solve(curvature(x, w, mu, penalty), append(
+            "reshape", gradient.T, shape=[k * p, 1])), shape=[k, p]), permutation=[1, 0])
+        size = 1.0
+        while size > 1e-10:
+            found = b - move * size
+            new = objective(x, y, w, penalty, found)
+            if new <= value + 1e-13 * abs(value):  # at the end the objective moves less than its own rounding
+                break
+            size /= 2
+        else:
+            return step, b
+        change = float((append("abs", move).max() * size).numpy())
+        b, value = found, new
+        if change <= tol * max(1.0, float(append("abs", b).max().numpy())):
+            return step, b
+    return most, b
+
+
+def curvature(x: Any, w: Any, mu: Any, penalty: Any) -> Any:
+    """The second derivatives, a block for each pair of outputs."""
+    p, k = x.shape[1], mu.shape[1]
+    column = [append("slice", mu, begin=[0, i], end=[mu.shape[0], i + 1]) for i in range(k)]
+    zero = append("fill", value=0.0, shape=[p, p], dtype="f64")
+    rows = []
+    for i in range(k):
+        blocks = []
+        for j in range(k):
+            slope = column[i] * (1.0 - column[i]) if i == j else -(column[i] * column[j])
+            block = x.T @ (x * (slope * w))
+            if i == j:
+                block = block + append("where", eye(block), append("broadcast_to", penalty, shape=[p, p]), zero)
+            blocks.append(block)
+        rows.append(append("concat", *blocks, axis=1) if k > 1 else blocks[0])
+    return append("concat", *rows, axis=0) if k > 1 else rows[0]
