@@ -15,7 +15,7 @@ SAME = {n: n for n in ("exp", "log", "log1p", "sqrt", "tanh", "erf", "expm1", "e
                        "acos", "atan", "erfc", "erf_inv", "rsqrt", "cbrt", "floor", "ceil")} | {"logistic": "sigmoid"}
 TWO = {"add": "add", "add_any": "add", "sub": "sub", "mul": "mul"}
 COMPARED = {"lt": "lt", "le": "le", "gt": "gt", "ge": "ge", "eq": "eq", "ne": "ne", "lt_to": "lt", "le_to": "le"}
-BITS = {"u8": 8, "i8": 8, "i16": 16, "u32": 32, "i32": 32, "i64": 64}
+BITS = {"u8": 8, "i8": 8, "i16": 16, "u32": 32, "i32": 32, "i64": 64, "u64": 64}
 
 
 @handles(*SAME)
@@ -245,7 +245,7 @@ def shift(n: Node) -> Value:
             x = g.cast(g.op("bitcast", n.tensor(0), dtype="i8"), "i32")
             return n.made(g.where(beyond(n, count, 8), g.op("shift_right", x, g.fill(8, "i32")), g.op("shift_right", x, count)))
         return n.made(g.op("shift_right", x, count))
-    if n.dtype == "i64":
+    if n.dtype in ("i64", "u64"):
         mask = g.op("sub", g.op("shift_left", g.fill(1, "i64"), g.op("sub", g.fill(64, "i64"), count)), g.fill(1, "i64"))
         moved = g.op("bitwise_and", g.op("shift_right", x, count), mask)
         none, all_ = g.op("eq", count, g.fill(0, "i64")), beyond(n, count, 64)
@@ -283,6 +283,8 @@ def counted(n: Node) -> Value:
 @handles("convert_element_type")
 def convert(n: Node) -> Value:
     v = n.inputs[0]
+    if "u64" in (v.dtype, n.dtype) and (v.dtype in FLOATS or n.dtype in (*FLOATS, "bool")):
+        raise n.refuse(f"from {v.dtype} to {n.dtype}")
     if v.known is not None and n.dtype in NUMPY and not (v.dtype in FLOATS and n.dtype not in FLOATS):
         with np.errstate(all="ignore"):
             return Value(n.dtype, n.shape, known=v.known.astype(NUMPY[n.dtype]))
@@ -295,7 +297,8 @@ def bitcast(n: Node) -> Value:
     v = n.inputs[0]
     if v.shape != n.shape or "bool" in (v.dtype, n.dtype):
         raise n.refuse(f"from {v.dtype} to {n.dtype}: of other widths")
-    return n.made(n.g.op("bitcast", n.tensor(0), dtype=n.dtype))
+    return n.made(n.g.op("bitcast", n.tensor(0), dtype="i64") if n.dtype == "u64" else
+                  n.g.op("bitcast", n.tensor(0), dtype=n.dtype))
 
 
 @handles("reduce_precision")

@@ -18,9 +18,9 @@ FORMAT = "reprise.jaxpr.1"
 MOST_EQUATIONS, DEEPEST = 1 << 20, 64
 # Element types by their names in programs.
 NUMPY: dict[str, Any] = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "bool": np.bool_, "u8": np.uint8,
-                         "i8": np.int8, "i16": np.int16, "u32": np.uint32, "f16": np.float16}
+                         "i8": np.int8, "i16": np.int16, "u32": np.uint32, "f16": np.float16, "u64": np.uint64}
 NAMES = {"float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64", "bool": "bool", "uint8": "u8", "int8": "i8",
-         "int16": "i16", "uint32": "u32", "float16": "f16", "bfloat16": "bf16"}
+         "int16": "i16", "uint32": "u32", "uint64": "u64", "float16": "f16", "bfloat16": "bf16"}
 FLOATS = ("f32", "f64", "f16", "bf16")
 Type = tuple[str, tuple[int, ...]]
 

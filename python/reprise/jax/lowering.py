@@ -18,6 +18,9 @@ import numpy as np
 from .graph import FLOATS, NUMPY, Equation, Graph, Literal, Operand, Type, Unsupported
 
 COMPUTED = {"bf16": "f32", "f16": "f32", "i8": "i32", "u8": "i32", "i16": "i32"}  # where operations do not take the type
+CARRIERS = {"u64": "i64"}  # words of 64 bits, in what does the same to both: random bits of binary64
+WORDS = frozenset("""jit scan cond and or xor not shift_left shift_right_logical add sub mul convert_element_type bitcast_convert_type
+reshape squeeze expand_dims broadcast_in_dim slice concatenate transpose select_n eq ne rev copy stack unstack split""".split())
 MOST_ITERATIONS = 1 << 16
 
 
@@ -96,7 +99,7 @@ class Lowering:
         return self.builder.append(name, attributes, list(tensors))
 
     def fill(self, value: float | int | bool, dtype: str, shape: Sequence[int] = ()) -> Any:
-        return self.op("fill", value=float(value), shape=list(shape), dtype=dtype)
+        return self.op("fill", value=float(value), shape=list(shape), dtype=CARRIERS.get(dtype, dtype))
 
     def reshape(self, t: Any, shape: Sequence[int]) -> Any:
         return t if tuple(t.shape) == tuple(shape) else self.op("reshape", t, shape=list(shape))
@@ -108,7 +111,8 @@ class Lowering:
         return t if tuple(t.shape) == tuple(shape) else self.op("broadcast_to", t, shape=list(shape))
 
     def cast(self, t: Any, dtype: str) -> Any:
-        return t if t.dtype == dtype else self.op("cast", t, dtype=dtype)
+        own = CARRIERS.get(dtype, dtype)
+        return t if t.dtype == own else self.op("cast", t, dtype=own)
 
     def slice(self, t: Any, axis: int, begin: int, end: int) -> Any:
         if (begin, end) == (0, t.shape[axis]):
@@ -142,6 +146,7 @@ class Lowering:
         if v.tensor is not None:
             return v.tensor
         array = np.asarray(v.known)
+        array = array.view(np.int64) if array.dtype == np.uint64 else array
         if array.size and (array == array.reshape(-1)[0]).all() and not (array.dtype.kind == "i" and abs(int(array.flat[0])) >> 53) \
                 and not (array.dtype.kind == "f" and (np.signbit(array) != np.signbit(array.flat[0])).any()) or array.size == 1 \
                 and array.dtype.kind == "f":
@@ -185,6 +190,8 @@ class Lowering:
         if e.primitive not in HANDLERS:
             raise Unsupported("no translation; rewrite the line with other operations of jax.numpy, or leave it out of the loss",
                               e.primitive, e.at)
+        if e.primitive not in WORDS and any(d == "u64" for d in (*(v.dtype for v in inputs), *(d for d, _ in e.outputs))):
+            raise Unsupported("of unsigned integers of 64 bits", e.primitive, e.at)
         try:
             made = HANDLERS[e.primitive](Node(self, e, inputs))
         except Unsupported as u:
@@ -220,7 +227,7 @@ class Lowering:
         inner = Lowering(builder, None, self.iterations)
         if index:
             builder.parameter((), "i64")
-        values = [Value(d, s, builder.parameter(s, d), active=active and d in FLOATS) for d, s in types]
+        values = [Value(d, s, builder.parameter(s, CARRIERS.get(d, d)), active=active and d in FLOATS) for d, s in types]
         for k in keys:
             outer = self.given[k]
             inner.given[k] = builder.parameter(tuple(outer.shape), outer.dtype)

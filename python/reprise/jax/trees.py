@@ -37,7 +37,7 @@ def host(x: Any) -> np.ndarray[Any, Any]:
 
 
 def type_of(a: np.ndarray[Any, Any], name: str) -> Type:
-    if str(a.dtype) not in NAMES:
+    if NAMES.get(str(a.dtype), "u64") == "u64":
         raise Unsupported(f"{name} has elements of type {a.dtype}: programs have {', '.join(sorted(NAMES))}")
     return NAMES[str(a.dtype)], a.shape
 
