@@ -5,29 +5,16 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-import numpy as np
-
-from . import contraction, elementwise, indexing, moving, regions  # noqa: F401: they register what they handle
 from .capture import capture
-from .graph import Graph
-from .lowering import MOST_ITERATIONS, Lowering, Value
-from .trees import Tree, host, jax, like, tree
-
-
-def lower(graph: Graph, builder: Any, inputs: list[Any], active: list[bool] | None = None,
-          iterations: int = MOST_ITERATIONS) -> tuple[list[Any], dict[str, np.ndarray[Any, Any]]]:
-    """Appends a graph whose inputs are tensors of the builder; gives its outputs' tensors and the program's data."""
-    g = Lowering(builder, {}, iterations)
-    flags = active or [False] * len(inputs)
-    values = [Value(d, s, t, active=a) for (d, s), t, a in zip(graph.inputs, inputs, flags)]
-    made = [g.tensor(v) for v in g.run(graph, values)]
-    return made, g.data or {}
+from .lowering import MOST_ITERATIONS
+from .program import lower
+from .trees import Tree, given, jax, like, taken, tree
 
 
 class Function:
     """A captured function, called with arguments of the shapes and types that it was captured with.
 
-    graph: as captured; program; data: its constants by name. gives: how many seconds it takes is C's affair alone."""
+    graph: as captured; program; data: its constants by name."""
 
     def __init__(self, f: Any, args: tuple[Any, ...], iterations: int, options: dict[str, Any]) -> None:
         rp = importlib.import_module("reprise")
@@ -53,14 +40,14 @@ class Function:
 
     def __call__(self, *args: Any) -> Any:
         """The function's value as jax's pytree of arrays."""
-        given = tree("in", args)
-        if given.names != self.inputs.names:
-            raise ValueError(f"arguments {given.names}, captured were {self.inputs.names}")
-        for (d, s), own, name in zip(given.types, self.inputs.types, given.names):
-            if (d, s) != own:
-                raise ValueError(f"{name} is {d}{list(s)}, captured was {own[0]}{list(own[1])}: capture the function for it")
-        found = self.compiled(**{n: host(x) for n, x in zip(given.names, given.leaves)})
-        return jax().tree_util.tree_unflatten(self.form, like(self.outputs, [found[f"out.{i}"].numpy() for i in
+        own = tree("in", args)
+        if own.names != self.inputs.names:
+            raise ValueError(f"arguments {own.names}, captured were {self.inputs.names}")
+        for (d, s), known, name in zip(own.types, self.inputs.types, own.names):
+            if (d, s) != known:
+                raise ValueError(f"{name} is {d}{list(s)}, captured was {known[0]}{list(known[1])}: capture the function for it")
+        found = self.compiled(**{n: given(x) for n, x in zip(own.names, own.leaves)})
+        return jax().tree_util.tree_unflatten(self.form, like(self.outputs, [taken(found[f"out.{i}"]) for i in
                                                                              range(len(self.outputs))]))
 
 

@@ -142,7 +142,7 @@ def scatter(n: Node) -> Value:
     axes = [a for a in range(len(v.shape)) if a not in gone and a not in batched]
     window = dict(zip(axes, spec["update_window_dims"]))
     sizes = [u.shape[window[a]] if a in window else 1 for a in range(len(v.shape))]
-    check = how in ("FILL_OR_DROP", 1)
+    check = how not in ("CLIP", 0)  # XLA drops what lies outside where it was promised that nothing does
     total = size(v.shape)
     if not size(u.shape) or not total:
         return n.made(n.tensor(0))

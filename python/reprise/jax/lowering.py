@@ -147,12 +147,19 @@ class Lowering:
             return v.tensor
         array = np.asarray(v.known)
         array = array.view(np.int64) if array.dtype == np.uint64 else array
-        if array.size and (array == array.reshape(-1)[0]).all() and not (array.dtype.kind == "i" and abs(int(array.flat[0])) >> 53) \
-                and not (array.dtype.kind == "f" and (np.signbit(array) != np.signbit(array.flat[0])).any()) or array.size == 1 \
-                and array.dtype.kind == "f":
-            t = self.fill(array.reshape(-1)[0].item(), v.dtype)
-            return self.broadcast(t, v.shape)
+        if array.size and (array == array.flat[0]).all() and (np.signbit(array) == np.signbit(array.flat[0])).all() \
+                if array.dtype.kind == "f" else array.size and (array == array.flat[0]).all():
+            return self.broadcast(self.number(array.flat[0].item(), v.dtype), v.shape)
+        if array.size == 1:  # a NaN
+            return self.broadcast(self.fill(array.flat[0].item(), v.dtype), v.shape)
         return self.cast(self.array(array), v.dtype)
+
+    def number(self, value: Any, dtype: str) -> Any:
+        """A number of rank 0; an integer that binary64 does not hold is put together of its halves."""
+        if dtype not in ("i64", "u64") or abs(value) >> 53 == 0:
+            return self.fill(value, dtype)
+        high = self.op("shift_left", self.fill(value >> 32, dtype), self.fill(32, dtype))
+        return self.op("bitwise_or", high, self.fill(value & 0xffffffff, dtype))
 
     def array(self, array: np.ndarray[Any, Any]) -> Any:
         """A constant array: data of the program by its digest, so that equal ones are one."""

@@ -12,10 +12,10 @@ import numpy as np
 
 from ..recording import record as recording
 from .capture import capture
-from .function import lower
 from .graph import Graph, Unsupported
 from .lowering import MOST_ITERATIONS
-from .trees import Tree, alone, host, is_array, is_real, jax, like, tree, type_of
+from .program import Parts, training
+from .trees import Tree, alone, given, is_real, jax, like, taken, tree
 
 TOLERANCE = {"f64": 1e-9, "f32": 2e-3, "bf16": 0.1, "f16": 0.05}
 _recordings: list[record] = []
@@ -36,11 +36,10 @@ class Compiled:
     """The program of one shape of batch."""
 
     program: Any
-    graph: Graph
+    parts: Parts
     data: dict[str, np.ndarray[Any, Any]]
     auxiliary: Callable[[dict[str, Any]], Any]
     compiled: Any = None
-    feeds: dict[str, Any] | None = None
 
 
 class record(recording):
@@ -80,7 +79,7 @@ class Step:
         self._state: Tree = tree("state", state)
         first = optimizer.init(self._trained(list(self._params.leaves))) if optimizer is not None else None
         self._opt: Tree = tree("opt", first)
-        self._values = {n: host(x) for t in (self._params, self._opt, self._state) for n, x in zip(t.names, t.leaves)}
+        self._values = {n: given(x) for t in (self._params, self._opt, self._state) for n, x in zip(t.names, t.leaves)}
         self._compiled: dict[Any, Compiled] = {}
         self.check: dict[str, Any] | None = None
         self._last = self._for(self._batch(batch))
@@ -107,9 +106,9 @@ class Step:
             left = tree("state", new).leaves
             if len(left) != s:
                 raise TypeError(f"the loss returns a state of {len(left)} arrays, and gets one of {s}")
-            given = tree("aux", aux)
-            form["names"], form["build"] = given.names, given.build
-            return [value, *left, *given.leaves]
+            more = tree("aux", aux)
+            form["names"], form["build"] = more.names, more.build
+            return [value, *left, *more.leaves]
         return flat
 
     def _parts(self, out: Any) -> tuple[Any, Any, Any]:
@@ -124,78 +123,52 @@ class Step:
         """The program for a batch's shapes, made where it is a new one."""
         key = tuple(zip(batch.names, batch.types))
         if key not in self._compiled:
-            self._compiled[key] = self._build(batch, True)[0]
+            self._compiled[key] = self._build(batch)
         return self._compiled[key]
 
-    def _build(self, batch: Tree, updates: bool) -> tuple[Compiled, Any]:
-        builder = importlib.import_module("reprise").Builder()
+    def _build(self, batch: Tree) -> Compiled:
         form: dict[str, Any] = {}
         graph = capture(self._flat(batch, form), *self._params.leaves, *self._state.leaves, *batch.leaves)
-        p, s = len(self._params.leaves), len(self._state.leaves)
-        inputs = [builder.state(n, x, d) for t in (self._params, self._state) for n, (d, x) in zip(t.names, t.types)]
-        inputs += [builder.feed(n, x, d) for n, (d, x) in zip(batch.names, batch.types)]
-        made, data = lower(graph, builder, inputs, [True] * p + [False] * (len(inputs) - p), self._iterations)
-        loss = made[0]
-        own = loss if loss.dtype in ("f32", "f64") else builder.append("cast", {"dtype": "f32"}, [loss])
-        grads = builder.gradients(own, inputs[:p], zeros=True)
-        if updates:
-            for name, tensor, (dtype, shape) in zip(self._state.names, made[1:1 + s], self._state.types):
-                if (tensor.dtype, tuple(tensor.shape)) != (dtype, shape):
-                    raise TypeError(f"the new {name} is {tensor.dtype}{list(tensor.shape)}, it was {dtype}{list(shape)}")
-                builder.update(name, tensor)
-            data |= self._update(builder, inputs[:p], grads)
-            for name, tensor in zip(form["names"], made[1 + s:]):
-                builder.result(name, tensor)
-        else:
-            for name, g in zip(self._params.names, grads):
-                builder.result(f"grad.{name}", g)
-        builder.result("loss", own)
+        parts = Parts(graph, self._params.named, self._state.named, batch.named, self._update(), self._opt.named, form["names"])
+        program, data = training(parts, iterations=self._iterations)
 
         def auxiliary(found: dict[str, Any]) -> Any:
-            return form["build"]([jax().numpy.asarray(found[n].numpy()) for n in form["names"]])
-        return Compiled(builder.finish(), graph, data, auxiliary), graph
+            return form["build"]([jax().numpy.asarray(taken(found[n])) for n in form["names"]])
+        return Compiled(program, parts, data, auxiliary)
 
-    def _update(self, builder: Any, params: list[Any], grads: Any) -> dict[str, np.ndarray[Any, Any]]:
+    def _update(self) -> Graph | None:
         """The optimizer's own code, captured as the loss is."""
         if self._optimizer is None:
-            return {}
-        p = len(params)
+            return None
+        p, optimizer = len(self._params.leaves), self._optimizer
 
         def flat(*leaves: Any) -> list[Any]:
-            own, given = self._trained(list(leaves[:p])), self._trained(list(leaves[p:2 * p]))
-            moves, new = self._optimizer.update(given, self._opt.build(list(leaves[2 * p:])), own)
+            own, slopes = self._trained(list(leaves[:p])), self._trained(list(leaves[p:2 * p]))
+            moves, new = optimizer.update(slopes, self._opt.build(list(leaves[2 * p:])), own)
             tree_map = jax().tree_util.tree_map
             moved = jax().tree_util.tree_leaves(tree_map(lambda a, u: jax().numpy.asarray(a + u, a.dtype), own, moves))
             left = tree("opt", new)
             if left.names != self._opt.names:
                 raise Unsupported("an optimizer whose state changes its form")
             return [*moved, *left.leaves]
-        graph = capture(flat, *self._params.leaves, *self._params.leaves, *self._opt.leaves)
-        states = [builder.state(n, s, d) for n, (d, s) in zip(self._opt.names, self._opt.types)]
-        narrow = [g if g.dtype == d else builder.append("cast", {"dtype": d}, [g]) for g, (d, _) in zip(grads, self._params.types)]
-        made, data = lower(graph, builder, [*params, *narrow, *states], iterations=self._iterations)
-        types = [*self._params.types, *self._opt.types]
-        for name, tensor, (dtype, shape) in zip([*self._params.names, *self._opt.names], made, types):
-            if (tensor.dtype, tuple(tensor.shape)) != (dtype, shape):
-                raise Unsupported(f"the optimizer makes {name} {tensor.dtype}{list(tensor.shape)} of {dtype}{list(shape)}")
-            builder.update(name, tensor)
-        return data
+        return capture(flat, *self._params.leaves, *self._params.leaves, *self._opt.leaves)
 
     def _compare(self, batch: Tree, tolerance: float | None) -> None:
         """The gradients at the first batch beside jax.grad's."""
-        rp = importlib.import_module("reprise")
-        made, _ = self._build(batch, False)
-        run = rp.Run(**self._options)
+        parts = self._last.parts
+        program, data = training(parts, gradients=True, iterations=self._iterations)
+        made = Compiled(program, parts, data, self._last.auxiliary)
+        run = importlib.import_module("reprise").Run(**self._options)
         self._bind(run, made, self._values)
-        found = made.compiled(**{n: host(x) for n, x in zip(batch.names, batch.leaves)})
+        found = made.compiled(**{n: given(x) for n, x in zip(batch.names, batch.leaves)})
         fixed = [*self._state.leaves, *batch.leaves]
         flat = self._flat(batch, {})
         value, grads = jax().jit(jax().value_and_grad(lambda own: flat(*own, *fixed)[0]))(list(self._params.leaves))
-        ours = [np.asarray(found[f"grad.{n}"], np.float64) for n in self._params.names]
+        ours = [np.asarray(taken(found[f"grad.{n}"]), np.float64) for n in self._params.names]
         theirs = [np.asarray(g).astype(np.float64) for g in grads]
-        dtypes = {d for d, _ in self._params.types}
+        dtypes = {d for g in parts.loss.graphs() for e in g.equations for d, _ in e.outputs} & set(TOLERANCE)
         if tolerance is None:
-            tolerance = max(TOLERANCE[d] for d in dtypes)
+            tolerance = max((TOLERANCE[d] for d in dtypes), default=0.0)
         self.check = compared(self._params.names, ours, theirs) | {"loss": float(found["loss"]), "loss_jax": float(value)}
         if not self.check["share"] <= tolerance:
             raise GradientsDiffer(self.check, tolerance)
@@ -221,7 +194,7 @@ class Step:
             wanted = importlib.import_module("reprise").Run(**self._options)
         if wanted is not self._run or not self._bound:
             if self._run is not None and self._bound:
-                self._values = {n: self._run.get_state(n).numpy() for n in self._values}
+                self._values = {n: self._run.get_state(n) for n in self._values}
             self._run, self._bound = wanted, True
             for c in self._compiled.values():
                 c.compiled = None
@@ -242,15 +215,15 @@ class Step:
                 versions[n] = metadata.version(n)
             except metadata.PackageNotFoundError:
                 continue
-        text = json.dumps({"door": "reprise.jax", "graph": made.graph.digest(), "versions": versions, "gradients": self.check},
+        text = json.dumps({"door": "reprise.jax", "graph": made.parts.loss.digest(), "versions": versions, "gradients": self.check},
                           sort_keys=True, separators=(",", ":"))
         run.add_data("reprise.jax", np.frombuffer(text.encode(), np.uint8))
 
     def __call__(self, *batch: Any) -> Any:
-        given = self._batch(batch)
-        made = self._last = self._for(given)
+        own = self._batch(batch)
+        made = self._last = self._for(own)
         self._ready(made)
-        found = made.compiled(**{n: host(x) for n, x in zip(given.names, given.leaves)})
+        found = made.compiled(**{n: given(x) for n, x in zip(own.names, own.leaves)})
         loss = float(found["loss"])
         return (loss, made.auxiliary(found)) if self._has_aux else loss
 
@@ -260,10 +233,10 @@ class Step:
 
     @property
     def graph(self) -> Graph:
-        return self._last.graph
+        return self._last.parts.loss
 
     def _now(self, t: Tree) -> Any:
-        arrays = [self._run.get_state(n).numpy() if self._bound and n in self._run.states else self._values[n] for n in t.names]
+        arrays = [taken(self._run.get_state(n)) if self._bound and n in self._run.states else settled(self._values[n]) for n in t.names]
         return t.build(like(t.leaves, arrays))
 
     def params(self) -> Any:
@@ -277,6 +250,11 @@ class Step:
     def opt_state(self) -> Any:
         """The optimizer's state as it is now."""
         return self._now(self._opt)
+
+
+def settled(value: Any) -> Any:
+    """A state before any step, or after its run: an array or a tensor."""
+    return value if isinstance(value, np.ndarray) else taken(value)
 
 
 def recording_run() -> Any:

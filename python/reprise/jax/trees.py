@@ -36,6 +36,19 @@ def host(x: Any) -> np.ndarray[Any, Any]:
     return np.asarray(x) if hasattr(x, "dtype") else np.asarray(jax().numpy.asarray(x))
 
 
+def given(x: Any) -> Any:
+    """The leaf as a run takes it: an array of numpy, or a tensor of bf16, which numpy has not."""
+    a = host(x)
+    if str(a.dtype) != "bfloat16":
+        return a
+    return importlib.import_module("reprise").Tensor(a.astype(np.float32)).cast("bf16")
+
+
+def taken(t: Any) -> Any:
+    """A tensor as an array of numpy, bf16 as jax's own type."""
+    return t.cast("f32").numpy().astype(jax().numpy.bfloat16) if t.dtype == "bf16" else t.numpy()
+
+
 def type_of(a: np.ndarray[Any, Any], name: str) -> Type:
     if NAMES.get(str(a.dtype), "u64") == "u64":
         raise Unsupported(f"{name} has elements of type {a.dtype}: programs have {', '.join(sorted(NAMES))}")
@@ -53,6 +66,10 @@ class Tree:
     @property
     def types(self) -> list[Type]:
         return [type_of(host(x), n) for n, x in zip(self.names, self.leaves)]
+
+    @property
+    def named(self) -> list[tuple[str, Type]]:
+        return list(zip(self.names, self.types))
 
 
 def name_of(prefix: str, path: Any, own: set[str]) -> str:
