@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""jaxprs as graphs (graph.py): this file alone knows jax's own structures.
+
+Random keys become their words, and what is done with them jax's own definition of it on words. A function with a derivative
+of its own becomes an equation `custom_derivative` of two graphs: the function, and its derivative as a linear map."""
+from __future__ import annotations
+
+import enum
+import importlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .graph import NAMES, Equation, Graph, Literal, Operand, Type, Unsupported
+
+RANDOM = ("random_seed", "random_bits", "random_split", "random_fold_in")
+SAME = ("random_wrap", "random_unwrap", "random_clone")
+INNER = ("jit", "pjit", "closed_call", "core_call", "remat", "remat2", "checkpoint", "custom_lin", "core_closed_call")
+CUSTOM = ("custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr")
+LARGEST = 1 << 28  # bytes of one constant
+
+
+def jax() -> Any:
+    return importlib.import_module("jax")
+
+
+def is_key(aval: Any) -> bool:
+    return hasattr(aval.dtype, "_impl")
+
+
+def type_of(aval: Any, primitive: str = "", at: str = "") -> Type:
+    """Element type and shape; a random key is words of u32."""
+    if not hasattr(aval, "dtype"):
+        raise Unsupported(f"a value of type {aval}", primitive, at)
+    if is_key(aval):
+        return "u32", (*aval.shape, *aval.dtype._impl.key_shape)
+    name = str(aval.dtype)
+    if name == "float0":
+        return "bool", tuple(aval.shape)
+    if name not in NAMES:
+        raise Unsupported(f"elements of type {name}: programs have {', '.join(sorted(NAMES))}", primitive, at)
+    return NAMES[name], tuple(int(n) for n in aval.shape)
+
+
+def line_of(eqn: Any) -> str:
+    """The user's line of an equation, its file's name without folders."""
+    util = importlib.import_module("jax._src.source_info_util")
+    try:
+        frame = util.user_frame(getattr(eqn.source_info, "traceback", eqn.source_info))
+    except (AttributeError, TypeError):
+        return ""
+    return "" if frame is None else f"{frame.file_name.replace(chr(92), '/').rsplit('/', 1)[-1]}:{frame.start_line}"
+
+
+def plain(v: Any) -> Any:
+    """A parameter as plain values; functions, meshes and the like are None, which no translation takes."""
+    if isinstance(v, enum.Enum):
+        return v.name
+    if isinstance(v, (bool, int, float, str, np.ndarray)) or v is None:
+        return v
+    if isinstance(v, (np.integer, np.floating, np.bool_)):
+        return v.item()
+    if isinstance(v, np.dtype) or isinstance(v, type) and issubclass(v, np.generic):
+        return NAMES.get(str(np.dtype(v)), str(np.dtype(v)))
+    if hasattr(v, "_fields"):
+        return {k: plain(getattr(v, k)) for k in v._fields}
+    if isinstance(v, (tuple, list)):
+        return [plain(x) for x in v]
+    fields = getattr(type(v), "__dataclass_fields__", None)
+    return None if fields is None else {k: plain(getattr(v, k, None)) for k in fields}
+
+
+class Capture:
+    """One jaxpr with its constants, whose equations become one graph."""
+
+    def __init__(self, consts: Sequence[Any], jaxpr: Any, inside: bool = False) -> None:
+        self.inside = inside  # of a derivative, where functions are but values
+        self.g = Graph([type_of(v.aval) for v in jaxpr.invars])
+        self.names: dict[Any, Operand] = {v: i for i, v in enumerate(jaxpr.invars)}
+        self.count = len(jaxpr.invars)
+        for v, x in zip(jaxpr.constvars, consts):
+            self.names[v] = self.constant(x)
+        for eqn in jaxpr.eqns:
+            self.equation(eqn)
+        self.g.outputs = [self.operand(v) for v in jaxpr.outvars]
+
+    def append(self, primitive: str, params: dict[str, Any], inputs: Sequence[Operand], outputs: Sequence[Type],
+               at: str = "") -> list[int]:
+        self.g.equations.append(Equation(primitive, params, list(inputs), list(outputs), at))
+        self.count += len(outputs)
+        return list(range(self.count - len(outputs), self.count))
+
+    def constant(self, x: Any) -> Operand:
+        if hasattr(x, "dtype") and hasattr(x.dtype, "_impl"):
+            x = jax().random.key_data(x)
+        array = np.asarray(x)
+        if str(array.dtype) == "float0":
+            array = np.zeros(array.shape, np.bool_)
+        if str(array.dtype) not in NAMES:
+            raise Unsupported(f"a constant with elements of type {array.dtype}")
+        dtype = NAMES[str(array.dtype)]
+        if not array.shape:
+            return Literal(dtype, array.astype(np.float64).item() if dtype == "bf16" else array.item())
+        if array.nbytes > LARGEST:
+            raise Unsupported(f"a constant of {array.nbytes} bytes: make it a parameter or part of the batch")
+        wide = array.astype(np.float32) if dtype == "bf16" else array
+        return self.append("constant", {"value": wide}, [], [(dtype, array.shape)])[0]
+
+    def operand(self, v: Any) -> Operand:
+        if not hasattr(v, "val"):
+            return self.names[v]
+        return self.constant(v.val if is_key(v.aval) else np.asarray(v.val).astype(v.aval.dtype))
+
+    def equation(self, eqn: Any) -> None:
+        name, at = eqn.primitive.name, line_of(eqn)
+        inputs = [self.operand(v) for v in eqn.invars]
+        outputs = [type_of(v.aval, name, at) for v in eqn.outvars]
+        if name in SAME:
+            made: Sequence[Operand] = inputs
+        elif name in RANDOM:
+            made = self.append("jit", {"jaxpr": self.random(eqn)}, inputs, outputs, at)
+        elif name in CUSTOM and self.inside:
+            made = self.append("jit", {"jaxpr": graph(primal(eqn), True)}, inputs, outputs, at)
+        elif name in CUSTOM:
+            made = self.append("custom_derivative", self.derivative(eqn, name, at), inputs, outputs, at)
+        else:
+            params = self.params(eqn, name, at)
+            made = self.append("jit" if name in INNER else name, params, inputs, outputs, at)
+        self.names.update((v, m) for v, m in zip(eqn.outvars, made))
+
+    def params(self, eqn: Any, name: str, at: str) -> dict[str, Any]:
+        params: dict[str, Any] = {}
+        for k, v in eqn.params.items():
+            if is_jaxpr(v):
+                params["jaxpr" if name in INNER else k] = graph(v, self.inside)
+            elif isinstance(v, (tuple, list)) and v and all(is_jaxpr(x) for x in v):
+                params[k] = [graph(x, self.inside) for x in v]
+            elif name not in INNER:
+                found = plain(v)
+                if found is not None:
+                    params[k] = found
+        if any(is_key(v.aval) for v in (*eqn.invars, *eqn.outvars) if hasattr(v.aval, "dtype")) and not holds_graph(params):
+            with_words(eqn, name, at, params)
+        return params
+
+    def random(self, eqn: Any) -> Graph:
+        """What jax does with keys, on their words."""
+        p, aval = eqn.params, eqn.invars[0].aval
+        own = p["impl"] if eqn.primitive.name == "random_seed" else aval.dtype._impl
+        if own.name != "threefry2x32":
+            raise Unsupported(f"random keys of {own.name}: threefry2x32 is what programs compute", eqn.primitive.name, line_of(eqn))
+        f: Callable[..., Any] = {"random_seed": own.seed, "random_fold_in": own.fold_in,
+                                 "random_bits": lambda k: own.random_bits(k, p["bit_width"], tuple(p["shape"])),
+                                 "random_split": lambda k: own.split(k, tuple(p["shape"]))}[eqn.primitive.name]
+        for _ in aval.shape:
+            f = jax().vmap(f)
+        words = [jax().ShapeDtypeStruct(type_of(v.aval)[1], np.uint32 if is_key(v.aval) else v.aval.dtype) for v in eqn.invars]
+        return graph(jax().make_jaxpr(f)(*words))
+
+    def derivative(self, eqn: Any, name: str, at: str) -> dict[str, Any]:
+        """The function, and its own derivative as a graph of (operands, their tangents) that gives the outputs' tangents:
+        the rule itself, or, of a rule for the way back, that one transposed."""
+        j = jax()
+        closed = one_equation(eqn)
+        f = importlib.import_module("jax.extend.core").jaxpr_as_fun(closed)
+        avals = [v.aval for v in eqn.invars]
+        real = [i for i, a in enumerate(avals) if hasattr(a, "dtype") and not is_key(a) and np.issubdtype(a.dtype, np.inexact)
+                or str(getattr(a, "dtype", "")) == "bfloat16"]
+        given = [j.ShapeDtypeStruct(a.shape, a.dtype) for a in avals]
+
+        def of_reals(values: Sequence[Any], reals: Sequence[Any]) -> Any:
+            full = list(values)
+            for i, x in zip(real, reals):
+                full[i] = x
+            return f(*full)
+
+        def tangents(values: Sequence[Any], dots: Sequence[Any]) -> Any:
+            at_values = [values[i] for i in real]
+            if name == "custom_jvp_call":
+                return j.jvp(lambda *r: of_reals(values, r), at_values, list(dots))[1]
+            out, back = j.vjp(lambda *r: of_reals(values, r), *at_values)
+            return j.linear_transpose(lambda *c: back(list(c)), *out)(tuple(dots))
+        found: dict[str, Any] = {"name": function_name(eqn), "function": graph(primal(eqn), True), "reals": real}
+        try:
+            found["derivative"] = graph(j.make_jaxpr(tangents)(given, [given[i] for i in real]), True)
+        except Unsupported:
+            raise
+        except Exception as e:  # whatever the user's rule or its transposition raises: refused where its gradient is needed
+            found["refused"] = f"its own derivative is no linear map that can be transposed ({type(e).__name__})"
+        return found
+
+
+def is_jaxpr(v: Any) -> bool:
+    return hasattr(v, "eqns") and hasattr(v, "outvars") or hasattr(v, "jaxpr") and hasattr(v, "consts")
+
+
+def holds_graph(params: dict[str, Any]) -> bool:
+    return any(isinstance(x, Graph) for v in params.values() for x in (v if isinstance(v, list) else [v]))
+
+
+def primal(eqn: Any) -> Any:
+    """What a function with a derivative of its own computes."""
+    return eqn.params.get("call_jaxpr") or eqn.params.get("fun_jaxpr")
+
+
+def function_name(eqn: Any) -> str:
+    debug = getattr(getattr(primal(eqn), "jaxpr", None), "debug_info", None)
+    return str(eqn.params.get("name") or getattr(debug, "func_name", ""))
+
+
+def one_equation(eqn: Any) -> Any:
+    """A closed jaxpr of this equation alone."""
+    core = importlib.import_module("jax.extend.core")
+    ins, outs = ([core.Var(v.aval) for v in vs] for vs in (eqn.invars, eqn.outvars))
+    alone = eqn.replace(invars=ins, outvars=outs)
+    return core.ClosedJaxpr(core.Jaxpr([], ins, outs, [alone], eqn.effects), [])
+
+
+def with_words(eqn: Any, name: str, at: str, params: dict[str, Any]) -> None:
+    """Parameters of what moves keys about, for their words: an axis of 2 at the end."""
+    if name == "slice":
+        params["start_indices"], params["limit_indices"] = [*params["start_indices"], 0], [*params["limit_indices"], 2]
+        if params.get("strides"):
+            params["strides"] = [*params["strides"], 1]
+    elif name == "reshape":
+        params["new_sizes"] = [*params["new_sizes"], 2]
+    elif name == "broadcast_in_dim":
+        params["shape"] = [*params["shape"], 2]
+        params["broadcast_dimensions"] = [*params["broadcast_dimensions"], len(params["shape"]) - 1]
+    elif name == "transpose":
+        params["permutation"] = [*params["permutation"], len(params["permutation"])]
+    elif name in ("dynamic_slice", "gather"):
+        params["slice_sizes"] = [*params["slice_sizes"], 2]
+        params["words"] = True
+    elif name not in ("squeeze", "concatenate", "copy", "stop_gradient", "copy_p", "optimization_barrier", "select_n", "rev",
+                      "expand_dims"):
+        raise Unsupported("of random keys", name, at)
+
+
+def graph(closed: Any, inside: bool = False) -> Graph:
+    """A jaxpr, closed or without constants, as a graph of what its outputs need."""
+    jaxpr, consts = (closed.jaxpr, closed.consts) if hasattr(closed, "jaxpr") else (closed, [])
+    dce = importlib.import_module("jax._src.interpreters.partial_eval").dce_jaxpr
+    return Capture(consts, dce(jaxpr, [True] * len(jaxpr.outvars), True)[0], inside).g
+
+
+def capture(f: Callable[..., Any], *args: Any) -> Graph:
+    """The graph of f of flat arguments: arrays, or shapes with types."""
+    return graph(jax().make_jaxpr(f)(*args))

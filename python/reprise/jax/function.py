@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A function of jax as a program without states: `function(f, *args)`, for predictions and for trying."""
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from .capture import capture
+from .lowering import MOST_ITERATIONS
+from .program import lower
+from .trees import Tree, given, jax, like, taken, tree
+
+
+class Function:
+    """A captured function, called with arguments of the shapes and types that it was captured with.
+
+    graph: as captured; program; data: its constants by name."""
+
+    def __init__(self, f: Any, args: tuple[Any, ...], iterations: int, options: dict[str, Any]) -> None:
+        rp = importlib.import_module("reprise")
+        self.inputs: Tree = tree("in", args)
+        self.form: Any = None
+
+        def flat(*leaves: Any) -> list[Any]:
+            out = f(*self.inputs.build(list(leaves)))
+            leaves_out, self.form = jax().tree_util.tree_flatten(out)
+            self.outputs = leaves_out
+            return leaves_out
+        self.graph = capture(flat, *self.inputs.leaves)
+        builder = rp.Builder()
+        feeds = [builder.feed(n, s, d) for n, (d, s) in zip(self.inputs.names, self.inputs.types)]
+        made, self.data = lower(self.graph, builder, feeds, iterations=iterations)
+        for i, t in enumerate(made):
+            builder.result(f"out.{i}", t)
+        self.program = builder.finish()
+        self.run = rp.Run(**options)
+        for name, array in self.data.items():
+            self.run.add_data(name, array)
+        self.compiled = self.run.compile(self.program)
+
+    def __call__(self, *args: Any) -> Any:
+        """The function's value as jax's pytree of arrays."""
+        own = tree("in", args)
+        if own.names != self.inputs.names:
+            raise ValueError(f"arguments {own.names}, captured were {self.inputs.names}")
+        for (d, s), known, name in zip(own.types, self.inputs.types, own.names):
+            if (d, s) != known:
+                raise ValueError(f"{name} is {d}{list(s)}, captured was {known[0]}{list(known[1])}: capture the function for it")
+        found = self.compiled(**{n: given(x) for n, x in zip(own.names, own.leaves)})
+        return jax().tree_util.tree_unflatten(self.form, like(self.outputs, [taken(found[f"out.{i}"]) for i in
+                                                                             range(len(self.outputs))]))
+
+
+def function(f: Any, *args: Any, while_limit: int = MOST_ITERATIONS, **options: Any) -> Function:
+    """Captures f at these arguments: pytrees of arrays. options are those of reprise.Run (threads, level, device).
+
+    Raises Unsupported with the primitive's name and the line of f where something has no translation."""
+    return Function(f, args, while_limit, options)

@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Training steps of jax code: `compile`, and `record` that makes archives of them."""
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..recording import record as recording
+from .capture import capture
+from .graph import Graph, Unsupported
+from .lowering import MOST_ITERATIONS
+from .program import Parts, training
+from .trees import Tree, alone, given, is_real, jax, like, taken, tree
+
+TOLERANCE = {"f64": 1e-9, "f32": 2e-3, "bf16": 0.1, "f16": 0.05}
+_recordings: list[record] = []
+
+
+class GradientsDiffer(ArithmeticError):
+    """The first step's gradients are not jax's within the tolerance. difference, leaf, loss: as of Step.check."""
+
+    def __init__(self, check: dict[str, Any], tolerance: float) -> None:
+        super().__init__(f"the gradient of {check['leaf']} differs from jax.grad by {check['share']:.3g} of its own largest, "
+                         f"the tolerance is {tolerance:g}. If the loss is ill conditioned, compare in binary64 "
+                         "(jax.config.update('jax_enable_x64', True)) or give a tolerance; else please report it")
+        self.check = check
+
+
+@dataclass
+class Compiled:
+    """The program of one shape of batch."""
+
+    program: Any
+    parts: Parts
+    data: dict[str, np.ndarray[Any, Any]]
+    auxiliary: Callable[[dict[str, Any]], Any]
+    compiled: Any = None
+
+
+class record(recording):
+    """As reprise.record, and steps of reprise.jax that are called inside are recorded:
+
+        with rj.record("run.reprise", key="me.pem"):
+            for batch in batches:
+                loss = step(*batch)
+
+    What a step began with is what it has when it is first called inside."""
+
+    def __enter__(self) -> Any:
+        _recordings.append(self)
+        return super().__enter__()
+
+    def __exit__(self, kind: Any, value: Any, trace: Any) -> bool:
+        _recordings.remove(self)
+        return bool(super().__exit__(kind, value, trace))
+
+
+class Step:
+    """A training step: step(*batch) makes one and returns the loss, or (loss, auxiliary values) with has_aux.
+
+    check       the comparison of the first gradients with jax.grad: difference (the largest, relative to the largest
+                gradient), leaf (where it is largest relative to its own), share, loss and loss_jax; None without
+    program     the program of the last batch's shapes; graph: the loss as captured"""
+
+    def __init__(self, loss: Any, params: Any, batch: Any, optimizer: Any, *, state: Any, has_aux: bool, check: bool,
+                 tolerance: float | None, while_limit: int, run: Any, options: dict[str, Any]) -> None:
+        self._loss, self._optimizer, self._has_state, self._has_aux = loss, optimizer, state is not None, has_aux
+        self._iterations, self._options, self._run = while_limit, options, run
+        self._own = run is not None
+        self._params: Tree = tree("params", params, is_real)
+        self._trained = alone(params, is_real)
+        if not self._params.leaves:
+            raise ValueError("params has no array of floats to train")
+        self._state: Tree = tree("state", state)
+        first = optimizer.init(self._trained(list(self._params.leaves))) if optimizer is not None else None
+        self._opt: Tree = tree("opt", first)
+        self._values = {n: given(x) for t in (self._params, self._opt, self._state) for n, x in zip(t.names, t.leaves)}
+        self._compiled: dict[Any, Compiled] = {}
+        self.check: dict[str, Any] | None = None
+        self._last = self._for(self._batch(batch))
+        if check:
+            self._compare(self._batch(batch), tolerance)
+
+    # ---- building ----
+
+    def _batch(self, batch: Any) -> Tree:
+        return tree("batch", batch if isinstance(batch, tuple) else (batch,))
+
+    def _flat(self, batch: Tree, form: dict[str, Any]) -> Callable[..., list[Any]]:
+        """The loss as a function of flat arrays: parameters, states, batch. It gives the loss, the new states and the
+        auxiliary values, whose form is left in `form`."""
+        p, s = len(self._params.leaves), len(self._state.leaves)
+
+        def flat(*leaves: Any) -> list[Any]:
+            params = self._params.build(list(leaves[:p]))
+            args = (self._state.build(list(leaves[p:p + s])),) if self._has_state else ()
+            out = self._loss(params, *args, *batch.build(list(leaves[p + s:])))
+            value, new, aux = self._parts(out)
+            if getattr(value, "shape", None) != () or not is_real(value):
+                raise TypeError(f"the loss is one float, found {value}")
+            left = tree("state", new).leaves
+            if len(left) != s:
+                raise TypeError(f"the loss returns a state of {len(left)} arrays, and gets one of {s}")
+            more = tree("aux", aux)
+            form["names"], form["build"] = more.names, more.build
+            return [value, *left, *more.leaves]
+        return flat
+
+    def _parts(self, out: Any) -> tuple[Any, Any, Any]:
+        if self._has_state and self._has_aux:
+            value, (new, aux) = out
+            return value, new, aux
+        if self._has_state:
+            return out[0], out[1], None
+        return (out[0], None, out[1]) if self._has_aux else (out, None, None)
+
+    def _for(self, batch: Tree) -> Compiled:
+        """The program for a batch's shapes, made where it is a new one."""
+        key = tuple(zip(batch.names, batch.types))
+        if key not in self._compiled:
+            self._compiled[key] = self._build(batch)
+        return self._compiled[key]
+
+    def _build(self, batch: Tree) -> Compiled:
+        form: dict[str, Any] = {}
+        graph = capture(self._flat(batch, form), *self._params.leaves, *self._state.leaves, *batch.leaves)
+        parts = Parts(graph, self._params.named, self._state.named, batch.named, self._update(), self._opt.named, form["names"])
+        program, data = training(parts, iterations=self._iterations)
+
+        def auxiliary(found: dict[str, Any]) -> Any:
+            return form["build"]([jax().numpy.asarray(taken(found[n])) for n in form["names"]])
+        return Compiled(program, parts, data, auxiliary)
+
+    def _update(self) -> Graph | None:
+        """The optimizer's own code, captured as the loss is."""
+        if self._optimizer is None:
+            return None
+        p, optimizer = len(self._params.leaves), self._optimizer
+
+        def flat(*leaves: Any) -> list[Any]:
+            own, slopes = self._trained(list(leaves[:p])), self._trained(list(leaves[p:2 * p]))
+            moves, new = optimizer.update(slopes, self._opt.build(list(leaves[2 * p:])), own)
+            tree_map = jax().tree_util.tree_map
+            moved = jax().tree_util.tree_leaves(tree_map(lambda a, u: jax().numpy.asarray(a + u, a.dtype), own, moves))
+            left = tree("opt", new)
+            if left.names != self._opt.names:
+                raise Unsupported("an optimizer whose state changes its form")
+            return [*moved, *left.leaves]
+        return capture(flat, *self._params.leaves, *self._params.leaves, *self._opt.leaves)
+
+    def _compare(self, batch: Tree, tolerance: float | None) -> None:
+        """The gradients at the first batch beside jax.grad's."""
+        parts = self._last.parts
+        program, data = training(parts, gradients=True, iterations=self._iterations)
+        made = Compiled(program, parts, data, self._last.auxiliary)
+        run = importlib.import_module("reprise").Run(**self._options)
+        self._bind(run, made, self._values)
+        found = made.compiled(**{n: given(x) for n, x in zip(batch.names, batch.leaves)})
+        fixed = [*self._state.leaves, *batch.leaves]
+        flat = self._flat(batch, {})
+        value, grads = jax().jit(jax().value_and_grad(lambda own: flat(*own, *fixed)[0]))(list(self._params.leaves))
+        ours = [np.asarray(taken(found[f"grad.{n}"]), np.float64) for n in self._params.names]
+        theirs = [np.asarray(g).astype(np.float64) for g in grads]
+        dtypes = {d for g in parts.loss.graphs() for e in g.equations for d, _ in e.outputs} & set(TOLERANCE)
+        if tolerance is None:
+            tolerance = max((TOLERANCE[d] for d in dtypes), default=0.0)
+        self.check = compared(self._params.names, ours, theirs) | {"loss": float(found["loss"]), "loss_jax": float(value)}
+        if not self.check["share"] <= tolerance:
+            raise GradientsDiffer(self.check, tolerance)
+
+    # ---- running ----
+
+    def _bind(self, run: Any, made: Compiled, values: dict[str, Any]) -> None:
+        have = set(run.states)
+        for name in (n for kind, n, *_ in made.program.inputs if kind == "state"):
+            if name not in have:
+                run.add_state(name, values[name])
+        known: set[str] = run.__dict__.setdefault("_data", set()) if hasattr(run, "__dict__") else set()
+        for name, array in made.data.items():
+            if name not in known:
+                run.add_data(name, array)
+                known.add(name)
+        made.compiled = run.compile(made.program)
+
+    def _ready(self, made: Compiled) -> None:
+        """Binds to the run that is being recorded, or to one of its own, with the values that the step has now."""
+        wanted = _recordings[-1].run if _recordings and not self._own else self._run
+        if wanted is None or not _recordings and not self._own and isinstance(wanted, recording_run()):
+            wanted = importlib.import_module("reprise").Run(**self._options)
+        if wanted is not self._run or not self._bound:
+            if self._run is not None and self._bound:
+                self._values = {n: self._run.get_state(n) for n in self._values}
+            self._run, self._bound = wanted, True
+            for c in self._compiled.values():
+                c.compiled = None
+            if _recordings and not self._own:
+                self._note(wanted, made)
+        if made.compiled is None:
+            self._bind(self._run, made, self._values)
+
+    _bound = False
+
+    def _note(self, run: Any, made: Compiled) -> None:
+        """What the archive says of where its program comes from: data that no program reads."""
+        names = ("jax", "jaxlib", "flax", "optax", "equinox", "keras")
+        versions = {}
+        metadata = importlib.import_module("importlib.metadata")
+        for n in names:
+            try:
+                versions[n] = metadata.version(n)
+            except metadata.PackageNotFoundError:
+                continue
+        text = json.dumps({"door": "reprise.jax", "graph": made.parts.loss.digest(), "versions": versions, "gradients": self.check},
+                          sort_keys=True, separators=(",", ":"))
+        run.add_data("reprise.jax", np.frombuffer(text.encode(), np.uint8))
+
+    def __call__(self, *batch: Any) -> Any:
+        own = self._batch(batch)
+        made = self._last = self._for(own)
+        self._ready(made)
+        found = made.compiled(**{n: given(x) for n, x in zip(own.names, own.leaves)})
+        loss = float(found["loss"])
+        return (loss, made.auxiliary(found)) if self._has_aux else loss
+
+    @property
+    def program(self) -> Any:
+        return self._last.program
+
+    @property
+    def graph(self) -> Graph:
+        return self._last.parts.loss
+
+    def _now(self, t: Tree) -> Any:
+        arrays = [taken(self._run.get_state(n)) if self._bound and n in self._run.states else settled(self._values[n]) for n in t.names]
+        return t.build(like(t.leaves, arrays))
+
+    def params(self) -> Any:
+        """The parameters as they are now, in the form in which they were given."""
+        return self._now(self._params)
+
+    def state(self) -> Any:
+        """The states of the loss as they are now."""
+        return self._now(self._state)
+
+    def opt_state(self) -> Any:
+        """The optimizer's state as it is now."""
+        return self._now(self._opt)
+
+
+def settled(value: Any) -> Any:
+    """A state before any step, or after its run: an array or a tensor."""
+    return value if isinstance(value, np.ndarray) else taken(value)
+
+
+def recording_run() -> Any:
+    return importlib.import_module("reprise.recording")._Recorded
+
+
+def compared(names: list[str], ours: list[Any], theirs: list[Any]) -> dict[str, Any]:
+    """difference: the largest anywhere, relative to the largest gradient; share: of a parameter, relative to its own largest
+    gradient, or to a thousandth of the largest of all where that is more. A NaN is equal to a NaN and to nothing else."""
+    top = max((float(np.max(np.abs(np.where(np.isfinite(b), b, 0)), initial=0)) for b in theirs), default=0.0)
+    worst, leaf, difference = -1.0, "", 0.0
+    for name, a, b in zip(names, ours, theirs):
+        with np.errstate(invalid="ignore"):
+            away = np.where((a == b) | np.isnan(a) & np.isnan(b), 0.0, np.abs(a - b))
+        far = float(np.max(np.where(np.isnan(away), np.inf, away), initial=0))
+        own = max(float(np.max(np.abs(np.where(np.isfinite(b), b, 0)), initial=0)), 1e-3 * top)
+        share = 0.0 if far == 0 else far / own if own else np.inf
+        difference = max(difference, 0.0 if far == 0 else far / top if top else np.inf)
+        if share > worst:
+            worst, leaf = share, name
+    return {"difference": difference, "share": worst, "leaf": leaf}
+
+
+def compile(loss: Any, params: Any, batch: Any, optimizer: Any = None, *, state: Any = None, has_aux: bool = False,
+            check: bool = True, tolerance: float | None = None, while_limit: int = MOST_ITERATIONS, run: Any = None,
+            **options: Any) -> Step:
+    """A training step of a loss that is jax code.
+
+    loss        loss(params, *batch) -> one float; with a state loss(params, state, *batch) -> (float, new state); with
+                has_aux (float, auxiliary values), with both (float, (new state, auxiliary values))
+    params      a pytree; its arrays of floats are trained, all else in it is part of the program
+    batch       an example, whose values count for nothing but the comparison: a tuple is the loss's arguments, all else one
+    optimizer   of optax, or what has its init and update; None: only the loss is computed
+    state       a pytree that goes from step to step: statistics, random keys
+    check       the gradients are compared with jax.grad at the example; a difference beyond the tolerance is an error
+    run         a reprise.Run to use; else one of its own, or that of reprise.jax.record
+    options     of reprise.Run
+
+    Raises Unsupported, which names the primitive and the line, where something has no translation."""
+    return Step(loss, params, batch, optimizer, state=state, has_aux=has_aux, check=check, tolerance=tolerance,
+                while_limit=while_limit, run=run, options=options)

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pytrees as lists of leaves with names, and leaves as arrays that programs have."""
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .graph import NAMES, Type, Unsupported
+
+
+def jax() -> Any:
+    return importlib.import_module("jax")
+
+
+def words(x: Any) -> Any:
+    """A random key as its words; all else as it is."""
+    return jax().random.key_data(x) if hasattr(x, "dtype") and hasattr(x.dtype, "_impl") else x
+
+
+def is_array(x: Any) -> bool:
+    """What jax traces: arrays, and numbers of Python and numpy."""
+    return hasattr(x, "dtype") and hasattr(x, "shape") or isinstance(x, (bool, int, float))
+
+
+def is_real(x: Any) -> bool:
+    return hasattr(x, "dtype") and not hasattr(x.dtype, "_impl") and (str(x.dtype) == "bfloat16" or np.dtype(x.dtype).kind == "f")
+
+
+def host(x: Any) -> np.ndarray[Any, Any]:
+    """The leaf as an array of numpy, a key as its words, bf16 as jax's own type of numpy; numbers have jax's default types."""
+    x = words(x)
+    return np.asarray(x) if hasattr(x, "dtype") else np.asarray(jax().numpy.asarray(x))
+
+
+def given(x: Any) -> Any:
+    """The leaf as a run takes it: an array of numpy, or a tensor of bf16, which numpy has not."""
+    a = host(x)
+    if str(a.dtype) != "bfloat16":
+        return a
+    return importlib.import_module("reprise").Tensor(a.astype(np.float32)).cast("bf16")
+
+
+def taken(t: Any) -> Any:
+    """A tensor as an array of numpy, bf16 as jax's own type."""
+    return t.cast("f32").numpy().astype(jax().numpy.bfloat16) if t.dtype == "bf16" else t.numpy()
+
+
+def type_of(a: np.ndarray[Any, Any], name: str) -> Type:
+    if NAMES.get(str(a.dtype), "u64") == "u64":
+        raise Unsupported(f"{name} has elements of type {a.dtype}: programs have {', '.join(sorted(NAMES))}")
+    return NAMES[str(a.dtype)], a.shape
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The arrays of a pytree in order, with names; what is no array stays as it is in `build`."""
+
+    names: list[str]
+    leaves: list[Any]
+    build: Callable[[list[Any]], Any]
+
+    @property
+    def types(self) -> list[Type]:
+        return [type_of(host(x), n) for n, x in zip(self.names, self.leaves)]
+
+    @property
+    def named(self) -> list[tuple[str, Type]]:
+        return list(zip(self.names, self.types))
+
+
+def name_of(prefix: str, path: Any, own: set[str]) -> str:
+    """prefix and the keys of the path with dots between; a second one of a name gets a number."""
+    parts = []
+    for k in path:
+        part = next((str(getattr(k, a)) for a in ("key", "name", "idx") if hasattr(k, a)), str(k))
+        parts.append("".join(c if c.isalnum() or c in "_-" else "_" for c in part))
+    name = base = ".".join([prefix, *parts])
+    count = 1
+    while name in own:
+        count += 1
+        name = f"{base}_{count}"
+    own.add(name)
+    return name
+
+
+def tree(prefix: str, value: Any, wanted: Callable[[Any], bool] = is_array) -> Tree:
+    """The wanted leaves of a pytree; the others are kept for `build`."""
+    paths, form = jax().tree_util.tree_flatten_with_path(value)
+    own: set[str] = set()
+    chosen = [(i, name_of(prefix, p, own)) for i, (p, x) in enumerate(paths) if wanted(x)]
+    everything = [x for _, x in paths]
+
+    def build(leaves: list[Any]) -> Any:
+        full = list(everything)
+        for (i, _), x in zip(chosen, leaves):
+            full[i] = x
+        return jax().tree_util.tree_unflatten(form, full)
+    return Tree([n for _, n in chosen], [everything[i] for i, _ in chosen], build)
+
+
+def alone(value: Any, wanted: Callable[[Any], bool]) -> Callable[[list[Any]], Any]:
+    """The pytree of the wanted leaves alone: None in the place of the others."""
+    leaves, form = jax().tree_util.tree_flatten(value)
+
+    def build(new: list[Any]) -> Any:
+        given = iter(new)
+        return jax().tree_util.tree_unflatten(form, [next(given) if wanted(x) else None for x in leaves])
+    return build
+
+
+def like(leaves: list[Any], arrays: list[Any]) -> list[Any]:
+    """Arrays as jax has them, keys again as keys."""
+    j, found = jax(), []
+    for leaf, a in zip(leaves, arrays):
+        if hasattr(leaf, "dtype") and hasattr(leaf.dtype, "_impl"):
+            found.append(j.random.wrap_key_data(j.numpy.asarray(a), impl=str(j.random.key_impl(leaf))))
+        else:
+            found.append(j.numpy.asarray(a))
+    return found
