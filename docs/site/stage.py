@@ -43,7 +43,8 @@ class Stage:
     def __init__(self, root: Path, out: Path) -> None:
         self.root, self.out = root, out
         self.sections = sections.pages(root)
-        self.documents = {sections.HOME, *(p for _, ps in self.sections for p in ps if p.endswith(".md"))}
+        self.documents = {sections.HOME, *(p for _, ps in self.sections for p in ps if p.endswith(".md")),
+                          *sections.decisions(root)}
         self.shown: dict[str, str] = {}
         self.failures: list[str] = []
 
@@ -54,8 +55,8 @@ class Stage:
         header = re.fullmatch(r"include/rp/(\w+)\.h", path)
         if header and (self.root / path).is_file():
             return f"c/{header[1]}.md"
-        if path == "include/rp":
-            return "c/index.md"
+        if path in ("include/rp", "docs/decisions"):
+            return "c/index.md" if path == "include/rp" else "decisions/index.md"
         if path not in self.shown:
             there = self.root / path
             if not there.exists():
@@ -116,10 +117,16 @@ class Stage:
 
     @staticmethod
     def entry(path: str) -> str:
-        """A line of the navigation; the front page of the repository is the tour here."""
-        if path.endswith("/"):
-            return f"{path}index"
-        return f"Tour of the command <{sections.name_of(path)}>" if path == "README.md" else sections.name_of(path)
+        """A line of the navigation: the page's own title, or a shorter one."""
+        name = f"{path}index" if path.endswith("/") else sections.name_of(path)
+        return f"{sections.TITLES[path]} <{name}>" if path in sections.TITLES else name
+
+    def decisions(self) -> None:
+        """The list of decisions, each of which is a page below it."""
+        names = [sections.name_of(p).split("/")[1] for p in sections.decisions(self.root)]
+        (self.out / "decisions/index.md").write_text(
+            "# Decisions\n\nWhy things are so: one short page each, what was chosen, why, and what was measured.\n\n```{toctree}\n" +
+            "\n".join(names) + "\n```\n", encoding="utf-8")
 
     def show(self, path: str, place: str) -> None:
         """A page for a file or folder that is linked to and is no document."""
@@ -147,6 +154,7 @@ class Stage:
         python_package.write(self.root, self.out / "py")
         for path in sorted(self.documents):
             self.document(path)
+        self.decisions()
         done: set[str] = set()
         while left := sorted(set(self.shown) - done):  # a folder's page may ask for more
             for path in left:
