@@ -3,7 +3,7 @@
 # The documentation as a site of static files in OUT, which is made anew: a browser opens OUT/index.html, and nothing is
 # fetched from elsewhere. Warnings are errors. Usage: scripts/site.sh OUT. SITE_PYTHON names a Python that has what
 # docs/site/requirements.txt lists; by default an environment in build/site is made, once, from the package index.
-# The Python package's extension (cmake --preset release -DRP_PYTHON=ON, target reprise_python) must have been built.
+# Docstrings are asked of the Python package, whose extension is built where no build of this tree has left it.
 set -euo pipefail
 source=$(cd "$(dirname "$0")/.." && pwd)
 [ $# -eq 1 ] || { echo "usage: scripts/site.sh OUT" >&2; exit 2; }
@@ -26,9 +26,15 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/package"
 cp -r "$source/python/reprise" "$work/package/"
-core=$(ls "$source/build/release/python/_core.abi3.so" "$source/python/reprise/_core.abi3.so" 2>/dev/null | head -n 1 || true)
-[ -n "$core" ] || { echo "site: no _core.abi3.so: build the target reprise_python first" >&2; exit 1; }
-cp "$core" "$work/package/reprise/"
+core() { # the package's extension, where a build or `pip install .` of this tree left it; the newest
+    ls -t "$source"/build/release/python/_core.abi3.so "$source"/python/reprise/_core.abi3.so \
+        "$source"/build/release/python-venv/lib/python3.*/site-packages/reprise/_core.abi3.so 2>/dev/null | head -n 1 || true
+}
+if [ -z "$(core)" ]; then
+    (cd "$source" && cmake --preset release -DRP_PYTHON=ON >/dev/null &&
+        cmake --build build/release --target reprise_python -j "$(nproc)" >/dev/null)
+fi
+cp "$(core)" "$work/package/reprise/"
 
 export PYTHONPATH=$work/package PYTHONDONTWRITEBYTECODE=1 REPRISE_SITE=$source/docs/site REPRISE_PAGES=$work/pages
 "$python" "$source/docs/site/stage.py" "$source" "$work/pages"

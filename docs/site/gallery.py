@@ -23,6 +23,7 @@ from PIL import Image
 
 matplotlib.use("agg")
 from matplotlib import pyplot as plt  # noqa: E402
+from matplotlib.patches import Rectangle  # noqa: E402
 
 from reprise.archive import Archive  # noqa: E402
 
@@ -70,22 +71,24 @@ class Model:
         return [self.tensor("--input", g.split()[-1]) if " " in g.strip() else self.tensor("--op", g.strip()) for g in given]
 
     def data(self, name: str) -> Array:
-        return self.archive.tensors("data/tensors")[name]
+        found: Array = self.archive.tensors("data/tensors")[name]
+        return found
 
     def weight(self, name: str) -> Array:
-        return self.archive.weights[name]
+        found: Array = self.archive.weights[name]
+        return found
 
     def linear(self, name: str, x: Array) -> Array:
         return x @ self.weight(f"{name}.weight") + self.weight(f"{name}.bias")
 
 
 def sigmoid(x: Array) -> Array:
-    return 1 / (1 + np.exp(-x))
+    return np.asarray(1 / (1 + np.exp(-x)))
 
 
 def softmax(x: Array) -> Array:
     e = np.exp(x - x.max(-1, keepdims=True))
-    return e / e.sum(-1, keepdims=True)
+    return np.asarray(e / e.sum(-1, keepdims=True))
 
 
 def curve(ax: Any, losses: Array, title: str = "loss of each step") -> None:
@@ -194,7 +197,7 @@ def letters(figure: Any, place: Any, p: Array, token: Array, title: str, marked:
     ax.imshow(p.T[:28], cmap="Blues", aspect="auto", vmin=0, vmax=1, interpolation="nearest")
     for i, k in enumerate(token):
         if marked is None or marked[i]:
-            ax.add_patch(plt.Rectangle((i - 0.5, k - 0.5), 1, 1, fill=False, ec=ORANGE, lw=1))
+            ax.add_patch(Rectangle((i - 0.5, k - 0.5), 1, 1, fill=False, ec=ORANGE, lw=1))
     ax.set_xticks(range(len(token)), [LETTERS[k] if k > 0 else "_" for k in token])
     ax.set_yticks(range(0, 28, 3), [LETTERS[k] if k > 0 else "_" for k in range(0, 28, 3)])
     ax.tick_params(length=0)
@@ -260,7 +263,7 @@ def draw(m: Model, name: str, out: Path) -> None:
 
 def trained(archive: Archive) -> Array:
     """The losses of training steps; a text's run has its evaluation behind them."""
-    losses = archive.losses[~np.isnan(archive.losses)]
+    losses: Array = archive.losses[~np.isnan(archive.losses)]
     return losses[:((archive.recipe or {}).get("train") or {}).get("steps") or len(losses)]
 
 
@@ -298,7 +301,7 @@ def examples(source: Path, command: Path, work: Path, out: Path) -> None:
 def main() -> None:
     source, build = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
     wanted = sys.argv[3:] or [*PREDICTIONS, "goldens", "examples"]
-    ids = dict(reversed(line.split()) for line in (source / "golden/zoo.txt").read_text().splitlines())
+    ids = {name: id for id, name in (line.split() for line in (source / "golden/zoo.txt").read_text().splitlines())}
     if sorted(ids) != sorted(PREDICTIONS):
         sys.exit(f"the gallery has {sorted(PREDICTIONS)}, the zoo {sorted(ids)}")
     out, command = source / "docs/gallery", Path(os.environ.get("REPRISE_COMMAND") or build / "cli/reprise")
