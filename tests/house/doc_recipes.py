@@ -72,6 +72,11 @@ def blocks(path):
     return re.findall(r"^```yaml\n(.*?)^```$", path.read_text(encoding="utf-8"), re.M | re.S)
 
 
+def shell(path):
+    """The lines of a document's sh blocks."""
+    return "".join(re.findall(r"^```sh\n(.*?)^```$", path.read_text(encoding="utf-8"), re.M | re.S)).splitlines()
+
+
 def main():
     source, command = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
     failures = []
@@ -111,6 +116,9 @@ def main():
             if len(found) != len(known):
                 failures.append(f"{path.name} has {len(found)} yaml blocks, {Path(__file__).name} knows {len(known)}")
             for i, (block, how) in enumerate(zip(found, known)):
+                if i == 1 and path.name == "exact-models.md":
+                    for command_line in shell(path):
+                        say(f"{path.name}: {command_line}", *command_line.replace("loans.reprise", "out.reprise").split()[1:])
                 where = f"{path.name}, yaml block {i + 1}"
                 if isinstance(how, tuple):
                     recipe(where, block, *how)

@@ -17,7 +17,7 @@ failed, ran, pieces, end = 0, 0, [], 0
 
 with tempfile.TemporaryDirectory() as folder:
     for name in os.listdir(os.path.join(source, "examples")):
-        if name.endswith((".csv", ".yaml")):
+        if name.endswith((".csv", ".txt", ".yaml")):
             shutil.copy(os.path.join(source, "examples", name), folder)
     path = os.path.join(build, "cli") + ":" + os.environ["PATH"]
     for i, block in enumerate(blocks):
