@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # The comparisons of docs/benchmarks*.md with other software, all in one table: installs the peers (Debian's, and the
-# Python packages of bench/peers/requirements.txt into build/peers, 5 GB), builds the benchmarks, runs both sides.
+# Python packages of bench/peers/requirements.txt into build/peers, 5 GB), builds the site and the benchmarks, runs both
+# sides.
 # Usage: scripts/peers.sh [ROUNDS], 3 unless given: some ten minutes on a quiet machine. PYTHON names the Python 3.11
 # that the packages are pinned for.
 set -euo pipefail
@@ -22,6 +23,9 @@ fi
 cmake --preset release >/dev/null
 cmake --build build/release -j "$(nproc)" \
     --target gemm conv winograd functions steps models attention bandwidth verify tables reprise_cli >/dev/null
+# The documentation as a site: no peer, but what it is made by is not Debian's either.
+scripts/site.sh build/site-html
+
 grep -m1 'model name' /proc/cpuinfo | sed 's/.*: //' | tr -d '\n'
 printf ', %s processors, load %s, %s, %s\n\n' "$(nproc)" "$(cut -d' ' -f1 /proc/loadavg)" "$(date -u +%F)" \
     "$(git describe --always 2>/dev/null || true)"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # What the documentation shows works: README.md's sh blocks run in order as one session (all but ./demo and ./check),
-# and the C programs of docs/api.md and docs/nn.md compile, run, and their
-# archives replay. Usage: docs.sh SOURCE_DIR BUILD_DIR CC
+# the C programs of docs/ compile, run, and their archives replay, and its other C compiles as a part of a program.
+# Usage: docs.sh SOURCE_DIR BUILD_DIR CC
 set -euo pipefail
 source=$1
 build=$2
@@ -20,10 +20,33 @@ grep -q 'reprise golden check' "$work/tour.sh"
 
 cd "$work"
 # the blocks of C that are whole programs; the others are fragments of one
-awk '/^```c$/ { file = "block" ++n ".c"; next } /^```/ { file = "" } file { print > file }' "$source/docs/api.md" \
-    "$source/docs/nn.md"
+awk '/^```c$/ { file = "block" ++n ".c"; next } /^```/ { file = "" } file { print > file }' "$source"/docs/*.md "$source"/docs/start/*.md
 programs=$(grep -l '^int main' block*.c)
-[ "$(echo "$programs" | wc -l)" -ge 4 ] # eager, images, symbolic, layers
+[ "$(echo "$programs" | wc -l)" -ge 6 ] # eager, images, symbolic, layers, recurrent layers, the first five minutes
+cat >around.h <<'C'
+#include <stdio.h>
+#include <rp/rp.h>
+/* what the parts of programs take from around them */
+rp_archive *archive;
+rp_error err;
+rp_job *job;
+rp_job_options options;
+rp_nn *nn;
+rp_recorder *recorder;
+rp_status status;
+rp_tensor b, w, x;
+rp_verification *result;
+const rp_key *trusted, *const *keys;
+const void *bytes;
+size_t n, size;
+C
+parts=0
+for part in $(grep -L '^int main' block*.c); do
+    { echo '#include "around.h"'; echo 'void part(void);'; echo 'void part(void) {'; cat "$part"; echo '}'; } >"part-$part"
+    "$cc" -std=c11 -Wall -Wextra -Werror -Wno-unused -Wno-unused-but-set-variable -fsyntax-only -I"$source/include" -I. "part-$part"
+    parts=$((parts + 1))
+done
+[ "$parts" -ge 7 ]
 for program in $programs; do
     program=${program%.c}
     "$cc" -std=c11 -Wall -Wextra -Werror -I"$source/include" "$program.c" -o "$program" -L"$build" -lreprise
