@@ -25,11 +25,11 @@ _recordings: list[record] = []
 @dataclass
 class Ready:
     """A program that is bound to the run: `places`: feed, which leaf of the batch, how its elements are got; `hyper`: the feeds of
-    the optimizer, of which `fed` are the last values."""
+    the optimizer with their types, of which `fed` are the last values."""
 
     compiled: Any
     places: list[tuple[str, int, Callable[[Any], Any]]]
-    hyper: frozenset[str]
+    hyper: dict[str, Callable[[float], Any]]
     fed: dict[str, float]
     built: Built
 
@@ -84,9 +84,10 @@ class Step:
         """One step: forward, gradients and the optimizer's update. A batch of another shape is another program, built when it
         first comes. Returns the loss as a tensor of one element; float(loss) is its value."""
         for where, name, value in self._guards:
-            if where.get(name) is not value and where.get(name) != value:
-                self._moved()
-                break
+            if where.get(name) is not value:
+                if where.get(name) != value:
+                    self._moved()
+                    break
         batch: Batch | None = None
         leaves: Any = args
         try:  # tensors alone, by position: as Batch.of has it, without its cost
@@ -104,9 +105,11 @@ class Step:
         if found is None or self._recording is not wanted:
             found = self._prepare(batch or self.batch(args), key, wanted)
         feeds = {name: array_of(leaves[k]) for name, k, array_of in found.places}
-        for name, value in self.optimizer.feeds().items():
-            if name in found.hyper and found.fed.get(name) != value:
-                feeds[name] = found.fed[name] = value
+        hyper, fed = found.hyper, found.fed
+        for name, value in self.optimizer.feeds():
+            if fed.get(name) != value and name in hyper:
+                fed[name] = value
+                feeds[name] = hyper[name](value)
         loss = found.compiled(**feeds)["loss"]
         self._last = found.built
         self.optimizer.steps += 1
@@ -157,7 +160,9 @@ class Step:
         places: list[tuple[str, int, Callable[[Any], Any]]] = [
             (n, k, as_array if batch.leaves[k].dtype is torch.bfloat16 else plain_array)
             for n, k in zip(built.feeds, at) if n is not None]
-        self._ready[key] = Ready(compiled, places, frozenset(built.hyper), {}, built)
+        real = {"f32": np.float32, "f64": np.float64}
+        hyper = {i[1]: real[i[3]] for i in built.program.inputs if i[0] == "feed" and i[1] in built.hyper}
+        self._ready[key] = Ready(compiled, places, hyper, {}, built)
 
     def _begin(self, wanted: record | None) -> None:
         """A run with the values there are now, recorded where wanted."""
