@@ -128,6 +128,12 @@ def measured(name: str) -> str:
     torch.manual_seed(0)
     model, x = made(name), image(name)
     began = time.time()
+    for m in model.modules():  # with statistics of the batch, so that nothing fades on the way through
+        if isinstance(m, torch.nn.BatchNorm2d):
+            m.momentum = 0.5
+    model.train()
+    with torch.no_grad():
+        model(x)
     model.eval()
     with torch.no_grad():
         expected = Forward(model)(x)
@@ -159,14 +165,22 @@ def measured(name: str) -> str:
             f"seconds {time.time() - began:.0f}")
 
 
+def size(name: str) -> int:
+    """Its parameters, so that the small ones come first."""
+    return min(int(w.meta["num_params"]) for w in torchvision.models.get_model_weights(name))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="")
     parser.add_argument("--results", default="")
+    parser.add_argument("--part", default="0/1", help="K/N: of N parts the K-th, for several processes")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     names = [n for m in (torchvision.models, torchvision.models.segmentation) for n in torchvision.models.list_models(module=m)]
-    names = [n for n in names if n in arguments.only.split(",")] if arguments.only else names
+    names = [n for n in names if n in arguments.only.split(",")] if arguments.only else sorted(names, key=size)
+    part, parts = map(int, arguments.part.split("/"))
+    names = names[part::parts]
     known: dict[str, str] = {}
     if arguments.results and os.path.exists(arguments.results):
         with open(arguments.results, encoding="utf-8") as f:
