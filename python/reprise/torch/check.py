@@ -64,7 +64,7 @@ def dropout_off() -> Iterator[None]:
     kept.update({was: new for (_, _, was), (_, _, new) in zip(before, places)})
     kept[torch.dropout] = input_kept
 
-    class Off(framework("torch.overrides").TorchFunctionMode):  # type: ignore[name-defined, misc]
+    class Off(framework("torch.overrides").TorchFunctionMode):  # type: ignore[misc]
         def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             return kept.get(function, function)(*args, **(kwargs or {}))
 

@@ -160,7 +160,7 @@ class Step:
         places: list[tuple[str, int, Callable[[Any], Any]]] = [
             (n, k, as_array if batch.leaves[k].dtype is torch.bfloat16 else plain_array)
             for n, k in zip(built.feeds, at) if n is not None]
-        real = {"f32": np.float32, "f64": np.float64}
+        real: dict[str, Callable[[float], Any]] = {"f32": np.float32, "f64": np.float64}
         hyper = {i[1]: real[i[3]] for i in built.program.inputs if i[0] == "feed" and i[1] in built.hyper}
         self._ready[key] = Ready(compiled, places, hyper, {}, built)
 
