@@ -362,6 +362,14 @@ class Traps(unittest.TestCase):
         self.assertEqual(float(step(X)), 3 * one)
         m.k = 1
         self.assertEqual(float(step(X)), one)
+        self.assertEqual(step.programs, 2)
+        m.k = 1.0  # equal, and another number all the same: of integers it makes floats
+        self.assertEqual(float(step(X)), one)
+        self.assertEqual(step.programs, 3)
+        strided = torch.stack([X, X], 1)[:, 0]
+        self.assertFalse(strided.is_contiguous())
+        self.assertEqual(float(step(strided)), one)
+        self.assertEqual(float(step(X.clone().requires_grad_())), one)
         with_number = nn.Linear(3, 1)
 
         class Scaled(nn.Module):

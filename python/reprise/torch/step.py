@@ -16,7 +16,7 @@ from .capture import framework
 from .check import as_array, check
 from .lower import Unsupported
 from .optim import MOMENTS, Optimizer
-from .training import Batch, Built, build, burned_in, captured_step, names_of
+from .training import Batch, Built, build, burned_in, captured_step, identity, names_of
 
 MOST_PROGRAMS = 64
 _recordings: list[record] = []
@@ -32,13 +32,6 @@ class Ready:
     hyper: dict[str, Callable[[float], Any]]
     fed: dict[str, float]
     built: Built
-
-
-def plain_array(t: Any) -> Any:
-    """As as_array, of types that NumPy has."""
-    if t.requires_grad or t.device.type != "cpu" or not t.is_contiguous():
-        return as_array(t)
-    return t.numpy()
 
 
 class Step:
@@ -85,7 +78,7 @@ class Step:
         first comes. Returns the loss as a tensor of one element; float(loss) is its value."""
         for where, name, value in self._guards:
             if where.get(name) is not value:
-                if where.get(name) != value:
+                if identity(where.get(name)) != identity(value):
                     self._moved()
                     break
         batch: Batch | None = None
@@ -104,7 +97,10 @@ class Step:
         wanted = _recordings[-1] if _recordings else None
         if found is None or self._recording is not wanted:
             found = self._prepare(batch or self.batch(args), key, wanted)
-        feeds = {name: array_of(leaves[k]) for name, k, array_of in found.places}
+        try:
+            feeds = {name: array_of(leaves[k]) for name, k, array_of in found.places}
+        except (RuntimeError, TypeError):  # of another device, or with a gradient of its own
+            feeds = {name: as_array(leaves[k]) for name, k, _ in found.places}
         hyper, fed = found.hyper, found.fed
         for name, value in self.optimizer.feeds():
             if fed.get(name) != value and name in hyper:
@@ -119,7 +115,8 @@ class Step:
     def _moved(self) -> None:
         """A number of Python that programs burn in has changed: the programs of the new ones are others."""
         self._guards = burned_in(self.module, self.loss) + self.optimizer.guards()
-        values = (tuple(v for _, _, v in self._guards), self.optimizer.constants())
+        self.optimizer.constants()  # refuses what programs would not do
+        values = tuple((name, identity(v)) for _, name, v in self._guards)
         self._generation = self._generations.setdefault(values, len(self._generations))
 
     # ---- programs ----
@@ -158,7 +155,7 @@ class Step:
         torch = framework()
         at = [k for k, x in enumerate(batch.leaves) if isinstance(x, torch.Tensor)]
         places: list[tuple[str, int, Callable[[Any], Any]]] = [
-            (n, k, as_array if batch.leaves[k].dtype is torch.bfloat16 else plain_array)
+            (n, k, as_array if batch.leaves[k].dtype is torch.bfloat16 else torch.Tensor.numpy)
             for n, k in zip(built.feeds, at) if n is not None]
         real: dict[str, Callable[[float], Any]] = {"f32": np.float32, "f64": np.float64}
         hyper = {i[1]: real[i[3]] for i in built.program.inputs if i[0] == "feed" and i[1] in built.hyper}
