@@ -234,6 +234,62 @@ class Records(unittest.TestCase):
                 pass
 
 
+class Forwards(unittest.TestCase):
+    def test_a_module_is_a_recipes_model_that_the_command_trains_and_replays(self):
+        rng = np.random.default_rng(1)
+        rows = rng.standard_normal((200, 4)).astype(np.float32)
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "table.csv"), "w", encoding="ascii") as f:
+                f.write("a,b,c,d,y\n")
+                f.writelines(",".join(f"{v:.4f}" for v in r) + (",yes\n" if r[0] > r[1] else ",no\n") for r in rows)
+            torch.manual_seed(0)
+            m = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Dropout(0.1), nn.Linear(8, 1))
+            made = rt.program(m, torch.zeros(20, 4))
+            self.assertEqual([i[0] for i in made.program.instructions].count("dropout"), 1)
+            self.assertEqual([i[0] for i in made.evaluate.instructions].count("dropout"), 0)
+            self.assertTrue(all(q.training for q in m.modules()))
+            made.save(os.path.join(folder, "net"))
+            recipe = os.path.join(folder, "recipe.yaml")
+            with open(recipe, "w", encoding="ascii") as f:
+                f.write('reprise: 1\nseed: 1\ndata: {csv: table.csv, target: y, positive: "yes"}\n' + made.recipe("net") +
+                        "train: {epochs: 2, batch: 20, optimizer: {lr: 0.01}}\n")
+            archive = os.path.join(folder, "run.reprise")
+            reprise.run(recipe, out=archive)
+            self.assertTrue(reprise.replay(archive))
+
+    def test_recipes_models_without_batch_norm_alone(self):
+        with self.assertRaisesRegex(rt.Unsupported, "running_mean"):
+            rt.program(nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Linear(4, 1)), torch.randn(20, 4))
+
+    def test_inference_gives_the_modules_form(self):
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.l = nn.Linear(4, 3)
+
+            def forward(self, x, scale=1.0):
+                y = self.l(x) * scale
+                return {"y": y, "parts": (y.exp(), 2)}
+        m = Net().eval()
+        x = torch.randn(5, 4)
+        found, expected = rt.compile_inference(m, x)(x), m(x)
+        self.assertEqual(list(found), ["y", "parts"])
+        self.assertEqual(found["parts"][1], 2)
+        torch.testing.assert_close(found["parts"][0], expected["parts"][0].detach())
+        with self.assertRaisesRegex(rt.Unsupported, "changes buffers"):
+            rt.compile_inference(nn.BatchNorm1d(4), x)
+
+    def test_the_report_names_what_is_refused(self):
+        class Odd(nn.Module):
+            def forward(self, x):
+                return torch.geqrf(x)[0]
+        self.assertTrue(rt.report(nn.Linear(3, 3), torch.randn(3, 3)))
+        found = rt.report(Odd(), torch.randn(3, 3))
+        self.assertFalse(found)
+        self.assertIn("test_torch.py:", str(found))
+        self.assertIn("geqrf", str(found))
+
+
 class Traps(unittest.TestCase):
     """Without its guard each of these would give another gradient, or another value, without an error."""
 
@@ -293,7 +349,7 @@ class Traps(unittest.TestCase):
             with torch.no_grad():
                 m.w.clamp_(max=0.1)
             return (m.w * x).sum()
-        with self.assertRaisesRegex(rt.Unsupported, "the forward changes module.w in place"):
+        with self.assertRaisesRegex(rt.Unsupported, "the forward changes module.w in place|in-place"):
             rt.compile(m := Line(g), example=(X,), optimizer=sgd(m), check=False)
 
     def test_autocast_is_refused(self):
