@@ -290,6 +290,49 @@ class Forwards(unittest.TestCase):
         self.assertIn("geqrf", str(found))
 
 
+class Doors(unittest.TestCase):
+    """One model by several doors is one program, and has one result, bit for bit."""
+
+    def test_a_step_has_the_bytes_of_the_same_step_written_by_hand(self):
+        torch.manual_seed(0)
+        m = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+        loss = lambda p, y: ((p - y) * (p - y)).mean()
+        step = rt.compile(m, loss, (torch.randn(5, 4), torch.randn(5, 3)), torch.optim.SGD(m.parameters(), 0.1, momentum=0.9))
+        b = reprise.Builder()
+        names = ("0.weight", "0.bias", "2.weight", "2.bias")
+        w, c, v, d = (b.state(n, s) for n, s in zip(names, ((8, 4), (8,), (3, 8), (3,))))
+        x, y = (b.feed(i[1], i[2], i[3]) for i in step.program.inputs if i[0] == "feed" and not i[1].startswith("optim."))
+        h = (x @ w.transpose(1, 0) + c).relu()
+        p = h @ v.transpose(1, 0) + d
+        left, right = p - y, p - y
+        loss = (left * right).mean()
+        gradients = b.gradients(loss, [w, c, v, d])
+        b.result("loss", loss)
+        for name, p, g in zip(names, (w, c, v, d), gradients):
+            moment, lr = b.state(f"optim.m.{name}", p.shape), b.feed("optim.lr.0")
+            new = b.append("sgd", {"momentum": 0.9, "nesterov": False, "weight_decay": 0.0}, [p, moment, g, lr])
+            b.update(name, new[0])
+            b.update(f"optim.m.{name}", new[1])
+        self.assertEqual(b.finish().text, step.program.text)
+
+    @unittest.skipUnless(importlib.util.find_spec("onnx"), "onnx is not installed")
+    def test_onnx_has_the_same_instructions_and_bits(self):
+        from onnx import helper, numpy_helper
+        import reprise.onnx
+        torch.manual_seed(0)
+        m = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3)).eval()
+        x = batch()[0]
+        ours = rt.compile_inference(m, x)
+        nodes = [helper.make_node("Gemm", ["x", "0.weight", "0.bias"], ["a"], transB=1), helper.make_node("Relu", ["a"], ["b"]),
+                 helper.make_node("Gemm", ["b", "2.weight", "2.bias"], ["y"], transB=1)]
+        info = lambda n, s: [helper.make_tensor_value_info(n, 1, s)]
+        weights = [numpy_helper.from_array(v.numpy(), k) for k, v in m.state_dict().items()]
+        graph = helper.make_graph(nodes, "g", info("x", [5, 4]), info("y", [5, 3]), weights)
+        other = reprise.onnx.load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10))
+        self.assertEqual(other.compile()(x=x.numpy())["y"].tobytes(), ours(x).numpy().tobytes())
+        self.assertEqual([i[:2] for i in other.program.instructions], [i[:2] for i in ours.program.instructions])
+
+
 class Traps(unittest.TestCase):
     """Without its guard each of these would give another gradient, or another value, without an error."""
 
