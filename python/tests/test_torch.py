@@ -3,6 +3,7 @@
 with what would go wrong without its guard."""
 import copy
 import importlib.util
+import json
 import os
 import random
 import sys
@@ -205,8 +206,9 @@ class Records(unittest.TestCase):
             origin = step.origin
             self.assertEqual(origin["version"], torch.__version__)
             self.assertLess(origin["gradients"]["difference"], 1e-5)
-            names = reprise.open(path).members if hasattr(reprise.open(path), "members") else ()
-            self.assertTrue(names)
+            with reprise.open(path) as archive:
+                self.assertEqual(json.loads(bytes(archive.tensors("weights/init")["origin.json"])), origin)
+                self.assertEqual(bytes(archive.tensors("weights/final")["origin.json"]), bytes(archive.tensors("weights/init")["origin.json"]))
             again = os.path.join(folder, "again.reprise")
             with self.assertRaises(ZeroDivisionError), rt.record(again):
                 step(x, y)
@@ -222,7 +224,7 @@ class Records(unittest.TestCase):
             for k in range(2):
                 m = mlp(drop=0.5)
                 step = rt.compile(m, F.cross_entropy, (x, y), sgd(m), threads=k + 1)
-                with rt.record(os.path.join(folder, f"{k}.reprise"), seed=3, threads=k + 1) as r:
+                with rt.record(os.path.join(folder, f"{k}.reprise"), seed=3, threads=k + 1, origin=k == 2) as r:
                     step(x, y)
                     step(x, y)
                 ids.append(r.id)

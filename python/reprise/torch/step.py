@@ -182,7 +182,7 @@ class Step:
             self._run.add_data(name, array)
         if wanted is not None and wanted.origin:
             text = json.dumps(self.origin, sort_keys=True, separators=(",", ":")).encode()
-            self._run.add_data("origin.json", np.frombuffer(text, np.uint8))
+            self._run.add_state("origin.json", np.frombuffer(text, np.uint8))  # data that no program reads is in no archive
         self._ready = {}
         self._recording = wanted
 
@@ -235,7 +235,7 @@ class record:
     """`with reprise.torch.record("run.reprise", key="me.pem", seed=7):` the steps of one compiled step inside the block become an
     archive, which `reprise verify` and `reprise replay` take without Python. It is written when the block ends, and none after an
     exception. seed: of dropout, from this block's first step on; origin: whether the archive also holds origin.json (PyTorch's
-    version, the captured graph's digest, the check of gradients), without which an archive's id depends on the program and what
+    version, the captured graph's digest, the check of gradients) as a state that no step changes, without which an archive's id depends on the program and what
     goes through it alone; all else as reprise.record has it. How batches were prepared in Python is outside of the archive."""
 
     def __init__(self, path: str | os.PathLike[str], *, key: Any = None, seed: int | None = None, origin: bool = True, **options: Any) -> None:
@@ -274,18 +274,22 @@ class record:
 
 
 def compile(module: Any, loss: Callable[..., Any] | None = None, example: Any = None, optimizer: Any = None, *, check: bool = True,
-            bound: float = 1e-3, seed: int = 0, **options: Any) -> Step:
+            strict: bool = True, bound: float = 1e-3, seed: int = 0, **options: Any) -> Step:
     """A training step of a module.
 
     loss       loss(module(x, ..), target); None: the module's own value, or its `loss`, is the loss
     example    a batch: (x, .., target), or a dict of what the module takes
     optimizer  SGD, Adam, AdamW, RMSprop or Adagrad of torch.optim, with its parameter groups; rates are read at each step
     check      the first gradients are compared with PyTorch's, at most `bound` apart relative to each tensor's largest
+    strict     always: what cannot be a program is refused. To try a model of which parts run in PyTorch, torch.compile(module,
+               backend="reprise")
     seed       of dropout and of other draws
     options    threads, level, device, memory of the run
 
     The module is captured in the mode in which it is (train or eval) and is not changed: step.copy_to(module) writes what was
     trained. Raises Unsupported, with operation, source line and remedy, and GradientMismatch."""
+    if not strict:
+        raise TypeError('compile is strict; torch.compile(module, backend="reprise") tries')
     if example is None or optimizer is None:
         raise TypeError("compile(module, loss, example, optimizer): an example batch and an optimizer of torch.optim")
     return Step(module, loss, example, optimizer, check_gradients=check, bound=bound, seed=seed, options=options)
