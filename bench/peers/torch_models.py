@@ -170,6 +170,15 @@ def size(name: str) -> int:
     return min(int(w.meta["num_params"]) for w in torchvision.models.get_model_weights(name))
 
 
+def ordered(names: list[str]) -> list[str]:
+    """One of each family, the small ones first, then the others."""
+    names = sorted(names, key=size)
+    families: dict[str, str] = {}
+    for n in names:
+        families.setdefault(torchvision.models.get_model_builder(n).__module__, n)
+    return [n for n in names if n in families.values()] + [n for n in names if n not in families.values()]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="")
@@ -178,7 +187,7 @@ def main() -> int:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     names = [n for m in (torchvision.models, torchvision.models.segmentation) for n in torchvision.models.list_models(module=m)]
-    names = [n for n in names if n in arguments.only.split(",")] if arguments.only else sorted(names, key=size)
+    names = [n for n in names if n in arguments.only.split(",")] if arguments.only else ordered(names)
     part, parts = map(int, arguments.part.split("/"))
     names = names[part::parts]
     known: dict[str, str] = {}

@@ -273,6 +273,9 @@ def mirrored(g: Lowering, x: Value, pads: Any, mode: str) -> Tensor:
     before, after = sides(pads, x.rank)
     t = x.tensor
     for axis in range(x.rank):
+        if mode == "wrap" and (before[axis] < 0 or after[axis] < 0):  # what is cut off is not repeated
+            t = g.slice(t, axis, max(0, -before[axis]), t.shape[axis] - max(0, -after[axis]))
+            before[axis], after[axis] = max(0, before[axis]), max(0, after[axis])
         if before[axis] or after[axis]:
             n = t.shape[axis]
             places = np.arange(-before[axis], n + after[axis])
