@@ -280,6 +280,36 @@ class Traps(unittest.TestCase):
         self.assertEqual(float(Straight.apply(torch.tensor(1.2))), 1.0)  # as it was
         self.same_gradient(lambda m, x: ((m.w * x) + ((m.w * x).round() - m.w * x).detach()).sum())  # the remedy
 
+    def test_changes_in_place_without_gradient_are_refused(self):
+        def f(m, x):
+            y = m.w * x
+            with torch.no_grad():
+                y.clamp_(max=0.1)
+            return (y * y + m.w).sum()
+        with self.assertRaisesRegex(rt.Unsupported, r"test_torch.py:\d+: aten.clamp_.default: changes in place"):
+            rt.compile(m := Line(f), example=(X,), optimizer=sgd(m), check=False)
+
+        def g(m, x):
+            with torch.no_grad():
+                m.w.clamp_(max=0.1)
+            return (m.w * x).sum()
+        with self.assertRaisesRegex(rt.Unsupported, "the forward changes module.w in place"):
+            rt.compile(m := Line(g), example=(X,), optimizer=sgd(m), check=False)
+
+    def test_autocast_is_refused(self):
+        def f(m, x):
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                return (m.w * x).sum()
+        with self.assertRaisesRegex(rt.Unsupported, "autocast"):
+            rt.compile(m := Line(f), example=(X,), optimizer=sgd(m), check=False)
+
+    def test_embeddings_that_are_padding_have_no_gradient(self):
+        m = nn.Embedding(4, 3, padding_idx=0)
+        step = rt.compile(m, lambda y, k: (y * y).sum(), (torch.tensor([0, 1, 0]), X), sgd(m, 1.0))
+        before = m.weight.detach().numpy().copy()
+        step(torch.tensor([0, 1, 0]), X)
+        self.assertEqual(np.array(step.state["weight"])[0].tolist(), before[0].tolist())
+
     def test_hooks_are_refused(self):
         def f(m, x):
             y = m.w * x
@@ -312,10 +342,16 @@ class Traps(unittest.TestCase):
 
     def test_dropout_is_left_out_of_the_comparison_on_both_sides(self):
         m = nn.Sequential(nn.Linear(4, 6), nn.Dropout(0.5), nn.Linear(6, 3))
+        one = batch()
         before = torch.random.get_rng_state()
-        step = rt.compile(m, F.cross_entropy, batch(), sgd(m))
+        step = rt.compile(m, F.cross_entropy, one, sgd(m))
         self.assertLess(step.origin["gradients"]["difference"], 1e-5)
         self.assertTrue(torch.equal(before, torch.random.get_rng_state()))
+        m = nn.TransformerEncoderLayer(4, 2, 8, dropout=0.5, batch_first=True)
+        step = rt.compile(m, lambda y, k: (y ** 3).sum(), (torch.randn(2, 3, 4), X), sgd(m))
+        self.assertLess(step.origin["gradients"]["difference"], 1e-4)
+        m = nn.Sequential(nn.Linear(4, 6), nn.Dropout(0.5), nn.Linear(6, 3))
+        step = rt.compile(m, F.cross_entropy, one, sgd(m))
         self.assertNotEqual(float(step(*batch())), float(step(*batch())))
 
     def test_numbers_of_python_are_guarded(self):
@@ -326,6 +362,14 @@ class Traps(unittest.TestCase):
         self.assertEqual(float(step(X)), 3 * one)
         m.k = 1
         self.assertEqual(float(step(X)), one)
+        self.assertEqual(step.programs, 2)
+        m.k = 1.0  # equal, and another number all the same: of integers it makes floats
+        self.assertEqual(float(step(X)), one)
+        self.assertEqual(step.programs, 3)
+        strided = torch.stack([X, X], 1)[:, 0]
+        self.assertFalse(strided.is_contiguous())
+        self.assertEqual(float(step(strided)), one)
+        self.assertEqual(float(step(X.clone().requires_grad_())), one)
         with_number = nn.Linear(3, 1)
 
         class Scaled(nn.Module):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from . import rules
 from .check import GradientMismatch
+from .inference import Inference, ModelProgram, Report, compile_inference, operations, program, report
 from .graph import Graph, Meta, Node
 from .lower import Lowering, Unsupported, Value, lowers
 from .step import Step, compile, record
 
-__all__ = ["GradientMismatch", "Graph", "Lowering", "Meta", "Node", "Step", "Unsupported", "Value", "compile", "lowers", "record", "rules"]
+__all__ = ["GradientMismatch", "Graph", "Inference", "Lowering", "Meta", "ModelProgram", "Node", "Report", "Step", "Unsupported", "Value",
+           "compile", "compile_inference", "lowers", "operations", "program", "record", "report", "rules"]

@@ -160,6 +160,9 @@ def causes(e: BaseException | None) -> Iterator[BaseException]:
 def flatten_regions(gm: Any) -> None:
     """Writes out the regions of no_grad and enable_grad, and marks what is in the former: decomposition would drop them."""
     for n in list(gm.graph.nodes):
+        if n.op == "call_function" and "wrap_with_autocast" in str(n.target):
+            raise Unsupported("torch.autocast", Node(n.name, str(n.target), where=source_line(n.meta.get("stack_trace"))),
+                              "Leave it off: programs compute in the types that the model has")
         if n.op != "call_function" or "wrap_with_set_grad_enabled" not in str(n.target):
             continue
         enabled, sub = n.args[0], getattr(gm, n.args[1].target)
@@ -175,6 +178,8 @@ def flatten_regions(gm: Any) -> None:
                     env[inner] = gm.graph.get_attr(name)
                     env[inner].meta = dict(inner.meta)
                 elif inner.op != "placeholder":
+                    if not enabled:
+                        refuse_changed(inner, env)
                     env[inner] = gm.graph.node_copy(inner, lambda x: env[x])
                     if not enabled:
                         env[inner].meta["stack_trace"] = (inner.meta.get("stack_trace") or "") + "\n  " + NO_GRAD + "\n"
@@ -186,6 +191,19 @@ def flatten_regions(gm: Any) -> None:
         gm.graph.erase_node(n)
     gm.graph.lint()
     gm.recompile()
+
+
+def refuse_changed(inner: Any, env: Mapping[Any, Any]) -> None:
+    """In a region without gradient a tensor from outside may not be changed in place, but for a buffer: PyTorch keeps the gradient
+    that it had before."""
+    schema = getattr(inner.target, "_schema", None)
+    if schema is None or not schema.is_mutable or not inner.args:
+        return
+    changed = env.get(inner.args[0])
+    if inner.args[0].op == "placeholder" and changed is not None and changed.op not in ("placeholder", "get_attr"):
+        raise Unsupported("changes in place, without gradient, what has one: PyTorch keeps the gradient from before the change",
+                          Node(inner.name, str(inner.target), where=source_line(inner.meta.get("stack_trace"))),
+                          "Write y = y + (f(y) - y).detach()")
 
 
 # ---- the graph ----

@@ -29,37 +29,59 @@ class GradientMismatch(ArithmeticError):
         self.parameter, self.difference, self.expected, self.found = parameter, difference, expected, found
 
 
+def attention_kept(function: Callable[..., Any]) -> Callable[..., Any]:
+    """scaled_dot_product_attention without dropout."""
+    def call(*args: Any, **kwargs: Any) -> Any:
+        kwargs.pop("dropout_p", None)
+        return function(*(0.0 if k == 4 else a for k, a in enumerate(args)), **kwargs)
+    return call
+
+
+def recurrence_kept(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A recurrent layer without dropout, the only float among its operands."""
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(*(0.0 if isinstance(a, float) else a for a in args), **kwargs)
+    return call
+
+
+def input_kept(*args: Any, **kwargs: Any) -> Any:
+    return args[0] if args else kwargs["input"]
+
+
 @contextlib.contextmanager
 def dropout_off() -> Iterator[None]:
-    """PyTorch's dropout keeps everything, attention's and recurrent layers' too; the modules stay in training."""
-    overrides, f = framework("torch.overrides"), framework("torch.nn.functional")
-    plain = {getattr(f, n) for n in ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout")}
-    recurrent = {getattr(framework()._VF, n) for n in ("lstm", "gru", "rnn_tanh", "rnn_relu")}
+    """PyTorch's dropout keeps everything, attention's and recurrent layers' too; the modules stay in training. Functions are
+    replaced where PyTorch's own code looks them up, and caught where a model has them under a name of its own."""
+    torch, f, vf = framework(), framework("torch.nn.functional"), framework()._VF
+    kept: dict[Any, Callable[..., Any]] = {}
+    places: list[tuple[Any, str, Any]] = []
+    for name in ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout"):
+        places.append((f, name, input_kept))
+    places.append((f, "scaled_dot_product_attention", attention_kept(f.scaled_dot_product_attention)))
+    for name in ("lstm", "gru", "rnn_tanh", "rnn_relu"):
+        kept[getattr(vf, name)] = recurrence_kept(getattr(vf, name))
+    before = [(owner, name, getattr(owner, name)) for owner, name, _ in places]
+    kept.update({was: new for (_, _, was), (_, _, new) in zip(before, places)})
+    kept[torch.dropout] = input_kept
 
-    class Off(overrides.TorchFunctionMode):  # type: ignore[name-defined, misc]
+    class Off(framework("torch.overrides").TorchFunctionMode):  # type: ignore[misc]
         def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            kwargs = dict(kwargs or {})
-            if function in plain:
-                return args[0] if args else kwargs["input"]
-            if function is f.scaled_dot_product_attention:
-                args = list(args)
-                if len(args) > 4:
-                    args[4] = 0.0
-                kwargs.pop("dropout_p", None)
-            if function in recurrent and len(args) >= 9 and isinstance(args[6], float):
-                args = [*args[:6], 0.0, *args[7:]]
-            elif function in recurrent and len(args) >= 8 and isinstance(args[5], float):
-                args = [*args[:5], 0.0, *args[6:]]
-            return function(*args, **kwargs)
+            return kept.get(function, function)(*args, **(kwargs or {}))
 
-    with Off():
-        yield
+    try:
+        for owner, name, new in places:
+            setattr(owner, name, new)
+        with Off():
+            yield
+    finally:
+        for owner, name, was in before:
+            setattr(owner, name, was)
 
 
 def eager(module: Any, loss: Callable[..., Any] | None, batch: Batch) -> tuple[float, dict[str, Any]]:
     """PyTorch's loss and its gradients by parameter, as binary64; buffers and generators are as before."""
     torch = framework()
-    roots = [r for r in (module, loss) if hasattr(r, "named_buffers")]
+    roots: list[Any] = [r for r in (module, loss) if hasattr(r, "named_buffers")]
     kept = [(b, b.detach().clone()) for r in roots for _, b in r.named_buffers()]
     parameters = {p.data_ptr(): p for r in roots for p in r.parameters() if p.requires_grad}
     state = torch.random.get_rng_state()
@@ -137,14 +159,15 @@ def relative(a: float, b: float, scale: float) -> float:
     if a == b or a != a and b != b:
         return 0.0
     d = abs(a - b) / scale if scale else math.inf
-    return d if d == d else math.inf
+    return float(d) if d == d else math.inf
 
 
 def in_double(x: Any) -> Any:
+    """A module of binary64, or a tensor; what else there is stays."""
     torch = framework()
-    if isinstance(x, torch.Tensor):
-        return x.double() if x.is_floating_point() else x
-    return x
+    if isinstance(x, torch.nn.Module):
+        return copy.deepcopy(x).double()
+    return x.double() if isinstance(x, torch.Tensor) and x.is_floating_point() else x
 
 
 def check(module: Any, loss: Callable[..., Any] | None, batch: Batch, captured: Any, bound: float) -> dict[str, Any]:
@@ -156,7 +179,7 @@ def check(module: Any, loss: Callable[..., Any] | None, batch: Batch, captured: 
     if worst[1] <= bound:
         return {"difference": worst[1], "of": worst[0], "in": "f32" if all(str(t.dtype) != "torch.float64" for t in
                                                                               captured.tensors.values()) else "f64"}
-    wide, wide_loss = copy.deepcopy(module).double(), copy.deepcopy(loss).double() if hasattr(loss, "double") else loss
+    wide, wide_loss = in_double(module), in_double(loss)
     b = Batch([in_double(x) for x in batch.leaves], batch.paths, batch.form, ())
     again = compared(wide, wide_loss, b, captured_step(wide, wide_loss, b))
     if again[1] <= bound * 1e-3:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .graph import FLOATS, NUMPY, DType, Graph, Input, Meta, Node, Ref, Sub, map_refs, refs
+from .graph import FLOATS, NUMPY, DType, Graph, Input, Meta, Node, Ref, Sub, map_refs, places, refs
 
 Array = Any
 Tensor = Any
@@ -110,6 +110,7 @@ class Lowering:
         self.feeds: list[str] = []
         self.node: Node | None = None
         self.env: dict[str, Any] = {}
+        self.used: set[tuple[str, int | None]] = set()
         self.stream = self.appended = 0
         self.rng_tensor: Tensor = None
         self._fills: dict[Any, Tensor] = {}
@@ -256,6 +257,7 @@ class Lowering:
         return self.value(self.states[i.state])
 
     def nodes(self, graph: Graph, env: dict[str, Any]) -> None:
+        self.used = set(places([[n.args, n.kwargs] for n in graph.nodes] + [o.value for o in graph.outputs]))
         for n in graph.nodes:
             self.node = n
             rule = RULES.get(n.op)
@@ -277,10 +279,13 @@ class Lowering:
             env[n.name] = self.checked(n, found)
 
     def checked(self, n: Node, found: Any) -> Any:
-        """The rule's values, each of the type that the graph says it has."""
+        """The rule's values, each of the type that the graph says it has; of one that nothing uses that is not asked (older exporters
+        have wrong ones of the last states of recurrent layers)."""
         if isinstance(found, (list, tuple)):
             metas = n.meta if isinstance(n.meta, list) else [n.meta] * len(found)
-            return [None if v is None else self.one(v, m) for v, m in zip(found, metas)]
+            whole = (n.name, None) in self.used
+            return [None if v is None else self.one(v, m if whole or (n.name, k) in self.used else None)
+                    for k, (v, m) in enumerate(zip(found, metas))]
         return None if found is None else self.one(found, n.meta[0] if isinstance(n.meta, list) else n.meta)
 
     def one(self, v: Any, m: Meta | None) -> Value:

@@ -7,6 +7,7 @@ import importlib
 import json
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,22 @@ from .capture import framework
 from .check import as_array, check
 from .lower import Unsupported
 from .optim import MOMENTS, Optimizer
-from .training import Batch, Built, build, burned_in, captured_step, names_of
+from .training import Batch, Built, build, burned_in, captured_step, identity, names_of
 
 MOST_PROGRAMS = 64
 _recordings: list[record] = []
+
+
+@dataclass
+class Ready:
+    """A program that is bound to the run: `places`: feed, which leaf of the batch, how its elements are got; `hyper`: the feeds of
+    the optimizer with their types, of which `fed` are the last values."""
+
+    compiled: Any
+    places: list[tuple[str, int, Callable[[Any], Any]]]
+    hyper: dict[str, Callable[[float], Any]]
+    fed: dict[str, float]
+    built: Built
 
 
 class Step:
@@ -36,12 +49,14 @@ class Step:
         self.names = names_of(module, loss)
         self.seed, self.options = seed, dict(options)
         self.built: dict[Any, Built] = {}
-        self._compiled: dict[Any, tuple[Any, list[tuple[str, int]], frozenset[str]]] = {}
+        self._ready: dict[Any, Ready] = {}
         self._run: Any = None
         self._recording: record | None = None
         self._last: Built | None = None
-        self._constants = self.optimizer.constants()
-        self._guards = burned_in(module, loss)
+        self._guards: list[tuple[dict[str, Any], str, Any]] = []
+        self._generations: dict[Any, int] = {}
+        self._generation = 0
+        self._moved()
         self.origin: dict[str, Any] = {}
         batch = self.batch(example)
         first = self._build(batch, None)
@@ -61,45 +76,53 @@ class Step:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """One step: forward, gradients and the optimizer's update. A batch of another shape is another program, built when it
         first comes. Returns the loss as a tensor of one element; float(loss) is its value."""
-        if args and kwargs:
-            raise TypeError("a batch is given by position, or by name, as the example was")
-        batch = self.batch(args if args else kwargs)
-        key = self._key(batch)
-        found = self._compiled.get(key)
+        for where, name, value in self._guards:
+            if where.get(name) is not value:
+                if identity(where.get(name)) != identity(value):
+                    self._moved()
+                    break
+        batch: Batch | None = None
+        leaves: Any = args
+        try:  # tensors alone, by position: as Batch.of has it, without its cost
+            key: Any = (tuple([(t.shape, t.dtype) for t in args]), self._generation)
+            found = self._ready.get(key) if args else None
+        except AttributeError:
+            found = None
+        if found is None:
+            if args and kwargs:
+                raise TypeError("a batch is given by position, or by name, as the example was")
+            batch = self.batch(args if args else kwargs)
+            key, leaves = (batch.key, self._generation), batch.leaves
+            found = self._ready.get(key)
         wanted = _recordings[-1] if _recordings else None
         if found is None or self._recording is not wanted:
-            found = self._prepare(batch, key, wanted)
-        compiled, places, hyper = found
-        for name, value in self.optimizer.feeds().items():
-            if name in hyper:
-                compiled.write(name, value)
-        tensors = batch.leaves
-        loss = compiled(**{name: as_array(tensors[k]) for name, k in places})["loss"]
-        self._last = self.built[key]
+            found = self._prepare(batch or self.batch(args), key, wanted)
+        try:
+            feeds = {name: array_of(leaves[k]) for name, k, array_of in found.places}
+        except (RuntimeError, TypeError):  # of another device, or with a gradient of its own
+            feeds = {name: as_array(leaves[k]) for name, k, _ in found.places}
+        hyper, fed = found.hyper, found.fed
+        for name, value in self.optimizer.feeds():
+            if fed.get(name) != value and name in hyper:
+                fed[name] = value
+                feeds[name] = hyper[name](value)
+        loss = found.compiled(**feeds)["loss"]
+        self._last = found.built
         self.optimizer.steps += 1
         self.optimizer.torch._opt_called = True  # schedulers ask whether a step came before theirs
         return loss
 
-    def _key(self, batch: Batch) -> Any:
-        for where, key, value, _ in self._guards:
-            if where.get(key) is not value and where.get(key) != value:
-                self._constants_moved()
-                break
-        if self.optimizer.constants() != self._constants:
-            self._constants = self.optimizer.constants()
-        return batch.key, self._constants, self._epoch
-
-    _epoch: tuple[Any, ...] = ()
-
-    def _constants_moved(self) -> None:
-        """A number of Python that programs burn in has changed: programs of the new one are others."""
-        self._guards = burned_in(self.module, self.loss)
-        self._epoch = tuple(v for _, _, v, _ in self._guards)
+    def _moved(self) -> None:
+        """A number of Python that programs burn in has changed: the programs of the new ones are others."""
+        self._guards = burned_in(self.module, self.loss) + self.optimizer.guards()
+        self.optimizer.constants()  # refuses what programs would not do
+        values = tuple((name, identity(v)) for _, name, v in self._guards)
+        self._generation = self._generations.setdefault(values, len(self._generations))
 
     # ---- programs ----
 
     def _build(self, batch: Batch, known: Mapping[str, Any] | None) -> Built:
-        key = self._key(batch)
+        key = (batch.key, self._generation)
         if len(self.built) >= MOST_PROGRAMS:
             raise Unsupported(f"{MOST_PROGRAMS} programs were made already: each batch has another shape, or a number of Python "
                               "changes at each step", remedy="Pad batches to few shapes; make what changes a tensor of the batch or a buffer")
@@ -113,9 +136,9 @@ class Step:
             self._begin(wanted)
         if key not in self.built:
             self._build(batch, self._run_data)
-        if key not in self._compiled:
+        if key not in self._ready:
             self._compile(key, batch)
-        return self._compiled[key]
+        return self._ready[key]
 
     def _compile(self, key: Any, batch: Batch) -> None:
         built = self.built[key]
@@ -129,9 +152,14 @@ class Step:
         compiled = self._run.compile(built.program)
         for name, array in built.fed.items():
             compiled.write(name, array)
-        tensor = framework().Tensor
-        at = [k for k, x in enumerate(batch.leaves) if isinstance(x, tensor)]
-        self._compiled[key] = (compiled, [(n, k) for n, k in zip(built.feeds, at) if n is not None], frozenset(built.hyper))
+        torch = framework()
+        at = [k for k, x in enumerate(batch.leaves) if isinstance(x, torch.Tensor)]
+        places: list[tuple[str, int, Callable[[Any], Any]]] = [
+            (n, k, as_array if batch.leaves[k].dtype is torch.bfloat16 else torch.Tensor.numpy)
+            for n, k in zip(built.feeds, at) if n is not None]
+        real: dict[str, Callable[[float], Any]] = {"f32": np.float32, "f64": np.float64}
+        hyper = {i[1]: real[i[3]] for i in built.program.inputs if i[0] == "feed" and i[1] in built.hyper}
+        self._ready[key] = Ready(compiled, places, hyper, {}, built)
 
     def _begin(self, wanted: record | None) -> None:
         """A run with the values there are now, recorded where wanted."""
@@ -155,13 +183,13 @@ class Step:
         if wanted is not None and wanted.origin:
             text = json.dumps(self.origin, sort_keys=True, separators=(",", ":")).encode()
             self._run.add_data("origin.json", np.frombuffer(text, np.uint8))
-        self._compiled = {}
+        self._ready = {}
         self._recording = wanted
 
     def _leave(self) -> None:
         """The run's recording ends: what comes next begins another run, with the values there are."""
         self._values = {n: np.array(self._run.get_state(n)) for n in self._values}
-        self._run, self._recording, self._compiled = None, None, {}
+        self._run, self._recording, self._ready = None, None, {}
 
     def _origin(self, first: Built, batch: Batch, check_gradients: bool, bound: float) -> dict[str, Any]:
         torch = framework()

@@ -42,6 +42,11 @@ def unflatten(form: Any, leaves: Any) -> Any:
     return kind(*values) if hasattr(kind, "_fields") else kind(values)
 
 
+def identity(x: Any) -> tuple[str, str]:
+    """What tells a number of Python from another: 1 is neither True nor 1.0, and 0.0 not -0.0."""
+    return type(x).__name__, repr(x)
+
+
 @dataclass
 class Batch:
     """A batch's leaves. `key` says everything of it that a program burns in."""
@@ -65,7 +70,7 @@ class Batch:
                 if not hasattr(leaf, "__array__"):
                     raise TypeError(f"{paths[k]} is a {type(leaf).__name__}: a batch has tensors and numbers")
                 leaves[k] = framework().as_tensor(leaf)
-        key = tuple((x.shape, x.dtype) if isinstance(x, tensor) else (type(x), x) for x in leaves)
+        key = tuple((x.shape, x.dtype) if isinstance(x, tensor) else identity(x) for x in leaves)
         return Batch(leaves, paths, form, key)
 
     def tensors(self) -> list[Any]:
@@ -226,13 +231,7 @@ def build(captured: Captured, optimizer: Optimizer | None, known: Mapping[str, A
                  sorted(n for n in declared if n.startswith("optim.")))
 
 
-def burned_in(module: Any, loss: Any) -> list[tuple[dict[str, Any], str, Any, str]]:
-    """The plain numbers of modules that a program burns in: where each is, and its value."""
-    found = []
-    for root in (module, loss):
-        if hasattr(root, "named_modules"):
-            for path, m in root.named_modules():
-                for key, value in m.__dict__.items():
-                    if isinstance(value, (bool, int, float, str)):
-                        found.append((m.__dict__, key, value, f"{path}.{key}" if path else key))
-    return found
+def burned_in(module: Any, loss: Any) -> list[tuple[dict[str, Any], str, Any]]:
+    """The plain numbers of modules that a program burns in: where each is, its name and value."""
+    return [(m.__dict__, key, value) for root in (module, loss) if hasattr(root, "modules") for m in root.modules()
+            for key, value in m.__dict__.items() if isinstance(value, (bool, int, float, str))]

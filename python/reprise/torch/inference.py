@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forward passes as programs: `compile_inference` calls one from Python, `program` makes the files of a recipe's model that is a
+program, which the command trains and predicts without Python, `report` says of each operation whether it has a rule."""
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .capture import Captured, capture, framework
+from .check import as_array
+from .graph import Graph
+from .lower import REMEDIES, RULES, Lowering, Unsupported
+from .training import Batch, flatten, name_feeds, names_of, unflatten
+from . import rules
+
+__all__ = ["Inference", "ModelProgram", "Report", "compile_inference", "program", "report", "rules"]
+MOST_STREAMS = 4096
+
+
+def forward_of(module: Any, batch: Batch, outputs: dict[str, Any]) -> Any:
+    """A module of the batch's tensors, which gives the module's tensors in order; outputs["form"] is their form."""
+    torch = framework()
+    fixed = [None if isinstance(x, torch.Tensor) else (x,) for x in batch.leaves]
+
+    class Forward(torch.nn.Module):  # type: ignore[name-defined, misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.module = module
+
+        def forward(self, *tensors: Any) -> Any:
+            walk = iter(tensors)
+            whole = unflatten(batch.form, iter([next(walk) if f is None else f[0] for f in fixed]))
+            out = self.module(**whole) if isinstance(whole, dict) else self.module(*whole)
+            leaves: list[Any] = []
+            outputs["form"] = flatten(out, "", leaves, [])
+            outputs["fixed"] = [None if isinstance(x, torch.Tensor) else (x,) for x in leaves]
+            return tuple(x for x in leaves if isinstance(x, torch.Tensor))
+
+    made = Forward()
+    made.training = module.training
+    return made
+
+
+def captured_forward(module: Any, batch: Batch) -> tuple[Captured, dict[str, Any]]:
+    outputs: dict[str, Any] = {}
+    found = capture(forward_of(module, batch, outputs), batch.tensors(), prefix="module.")
+    name_feeds(found.graph, batch.tensor_paths())
+    return found, outputs
+
+
+class Inference:
+    """`y = f(x)`: a module's forward by a program, with the weights that the module had when it was compiled (`load` takes them
+    again). Made by compile_inference. What the module gives comes back in its form, as tensors of torch. A forward that changes
+    buffers (batch norm in training) is refused: module.eval() first."""
+
+    def __init__(self, module: Any, example: Any, options: dict[str, Any]) -> None:
+        self.module, self.options, self.names = module, options, names_of(module, None)
+        self.built: dict[Any, tuple[Any, list[tuple[str, int]], dict[str, Any], Any]] = {}
+        self.program: Any = None
+        self._run: Any = None
+        batch = self._batch(example)
+        self.built[batch.key] = self._build(batch)
+
+    def _batch(self, example: Any) -> Batch:
+        return Batch.of(example if isinstance(example, (dict, tuple)) else (example,), self.names)
+
+    def _build(self, batch: Batch) -> Any:
+        captured, outputs = captured_forward(self.module, batch)
+        if any(o.kind == "buffer" for o in captured.graph.outputs):
+            raise Unsupported("the forward changes buffers", remedy="module.eval() first, or compile a training step")
+        g = Lowering(captured.graph)
+        found = g.run()
+        for k in range(len(found)):
+            g.builder.result(f"out.{k}", found[f"result {k}"].tensor)
+        program = self.program = g.builder.finish()
+        run = importlib.import_module("reprise").Run(**self.options)
+        for i in program.inputs:
+            if i[0] == "state":
+                run.add_state(i[1], np.zeros(2, np.int64) if i[1] == "rng" else as_array(captured.tensors[i[1]]))
+        for name, array in g.data.items():
+            run.add_data(name, array)
+        declared = {i[1] for i in program.inputs if i[0] == "feed"}
+        tensor = framework().Tensor
+        at = [k for k, x in enumerate(batch.leaves) if isinstance(x, tensor)]
+        users = [i.feed for i in captured.graph.inputs if i.kind == "user"]
+        return run.compile(program), [(n, k) for n, k in zip(users, at) if n in declared], outputs, len(found)
+
+    def load(self) -> None:
+        """Takes the module's weights as they are now."""
+        self.built.clear()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        batch = self._batch(args if args else kwargs)
+        if batch.key not in self.built:
+            self.built[batch.key] = self._build(batch)
+        compiled, places, outputs, count = self.built[batch.key]
+        found = compiled(**{n: as_array(batch.leaves[k]) for n, k in places})
+        torch = framework()
+        walk = iter(torch.from_dlpack(found[f"out.{k}"]) for k in range(count))
+        return unflatten(outputs["form"], iter([next(walk) if f is None else f[0] for f in outputs["fixed"]]))
+
+
+def compile_inference(module: Any, example: Any, **options: Any) -> Inference:
+    """A function of the module's inputs. example: its inputs, a tensor, tuple or dict; options: threads, level, device, memory.
+    Raises Unsupported, with operation, source line and remedy."""
+    return Inference(module, example, options)
+
+
+# ---- for the command ----
+
+@dataclass
+class ModelProgram:
+    """A recipe's model as programs: `program` with dropout, `evaluate` without (None where there is no dropout), `initial`, which
+    sets all weights to 0, and `weights`, by which a recipe begins in their place."""
+
+    program: Any
+    evaluate: Any
+    initial: Any
+    weights: dict[str, np.ndarray[Any, Any]] = field(repr=False)
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Writes forward.json, evaluate.json where it is there, initial.json and weights.safetensors."""
+        from ..weights import write_safetensors
+        os.makedirs(folder, exist_ok=True)
+        for name, p in (("forward", self.program), ("evaluate", self.evaluate), ("initial", self.initial)):
+            if p is not None:
+                with open(os.path.join(folder, f"{name}.json"), "wb") as f:
+                    f.write(p.text)
+        write_safetensors(os.path.join(folder, "weights.safetensors"), self.weights)
+
+    def recipe(self, folder: str = ".") -> str:
+        """The lines of a recipe that name the files."""
+        evaluate = f", evaluate: {folder}/evaluate.json" if self.evaluate is not None else ""
+        return (f"model: {{program: {folder}/forward.json{evaluate}, initial: {folder}/initial.json}}\n"
+                f"weights: {folder}/weights.safetensors\n")
+
+
+class Drawing(Lowering):
+    """A forward whose draws are by the feed that a recipe's model has."""
+
+    def rng(self) -> Any:
+        if self.rng_tensor is None:
+            self.rng_tensor = self.builder.feed("rng", (3,), "i64")
+        return self.rng_tensor
+
+    def next_stream(self) -> int:
+        if self.stream >= MOST_STREAMS:
+            raise self.refuse(f"more than {MOST_STREAMS} places that draw")
+        return super().next_stream()
+
+
+def forward_program(module: Any, example: Any) -> tuple[Any, Captured, bool]:
+    captured, _ = captured_forward(module, Batch.of((example,)))
+    users = [i for i in captured.graph.inputs if i.kind == "user"]
+    for i in users:
+        i.feed = "x"
+    g = Drawing(captured.graph)
+    out = g.run()
+    names = [n for n in out if n.startswith("buffer ")]
+    if names:
+        raise Unsupported(f"the forward changes {', '.join(n[7:] for n in names)}", remedy="A recipe's model has no buffers: no batch norm")
+    if g.data or len(out) != 1 or len(users) != 1:
+        raise Unsupported("a recipe's model has one input, one value and no constants but single numbers",
+                          remedy=f"Found {len(users)} inputs, {len(out)} values and {len(g.data)} constants")
+    logits = out["result 0"]
+    if logits.rank == 1:
+        logits = g.value(g.reshape(logits.tensor, [*logits.shape, 1]))
+    g.builder.result("logits", logits.tensor)
+    return g.builder.finish(), captured, g.rng_tensor is not None
+
+
+def program(module: Any, example: Any) -> ModelProgram:
+    """The programs of a recipe's `model: {program: ..}`. example: a batch x [rows, ..] of the features. Of a module in training
+    `program` has its dropout, and `evaluate` is the module in evaluation. Raises Unsupported."""
+    training = bool(module.training)
+    modes = {m: m.training for m in module.modules()}
+    made, captured, draws = forward_program(module, example)
+    evaluate = None
+    if training and draws:
+        module.eval()
+        try:
+            evaluate = forward_program(module, example)[0]
+        finally:
+            for m, mode in modes.items():
+                m.training = mode
+    b = importlib.import_module("reprise").Builder()
+    weights: dict[str, np.ndarray[Any, Any]] = {}
+    for _, name, shape, dtype, _ in (i for i in made.inputs if i[0] == "state"):
+        weights[name] = np.array(as_array(captured.tensors[name]))
+        b.update(name, b.append("fill", {"value": 0.0, "shape": list(shape), "dtype": dtype}, []))
+    return ModelProgram(made, evaluate, b.finish(), weights)
+
+
+# ---- what is taken ----
+
+@dataclass
+class Report:
+    """`taken` and `refused`: of each operation how often it is there, and why it is refused with its source lines. `reason`: why
+    nothing could be captured at all."""
+
+    taken: dict[str, int]
+    refused: dict[str, list[str]]
+    reason: str = ""
+
+    def __bool__(self) -> bool:
+        return not self.refused and not self.reason
+
+    def __str__(self) -> str:
+        if self.reason:
+            return f"refused: {self.reason}"
+        lines = [f"{sum(self.taken.values())} operations of {len(self.taken)} kinds are taken, {len(self.refused)} kinds are refused"]
+        lines += [f"  taken    {n:5d}  {op}" for op, n in sorted(self.taken.items())]
+        lines += [f"  refused         {op}: {why}" for op, reasons in sorted(self.refused.items()) for why in reasons]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def report(module: Any, example: Any, loss: Any = None) -> Report:
+    """Which operations of a module (with a loss: of its training step) have a rule, and why others have none. Operations are
+    lowered one after another: where one is refused, those that need its value are not looked at, but for whether they have a rule."""
+    from .training import captured_step
+    batch = Batch.of(example if isinstance(example, (dict, tuple)) else (example,), names_of(module, loss))
+    try:
+        graph = (captured_step(module, loss, batch) if loss is not None else captured_forward(module, batch)[0]).graph
+    except Unsupported as e:
+        return Report({}, {}, str(e))
+    return report_of(graph)
+
+
+def report_of(graph: Graph) -> Report:
+    taken: dict[str, int] = {}
+    refused: dict[str, list[str]] = {}
+    for n in graph.walk():
+        if n.op in RULES:
+            taken[n.op] = taken.get(n.op, 0) + 1
+        else:
+            why = f"{n.where}: no rule. {REMEDIES.get(n.op, 'Write it in operations that have one')}"
+            refused.setdefault(n.op, []).append(why)
+    if not refused:
+        try:
+            Lowering(graph).run()
+        except Unsupported as e:
+            refused[e.operation] = [str(e)]
+            taken[e.operation] = taken.get(e.operation, 1) - 1
+    return Report({k: v for k, v in taken.items() if v}, refused)
+
+
+def operations() -> Sequence[str]:
+    """All operations of PyTorch that have a rule."""
+    return sorted(RULES)
