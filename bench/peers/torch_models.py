@@ -4,7 +4,8 @@
 
     PYTHONPATH=python python bench/peers/torch_models.py [--only resnet18,..] [--results FILE]
 
-Each model is exported in evaluation and in training, lowered to a program, and executed. `inference` is the greatest distance
+Each model is traced in evaluation, as torch.compile's back end has it, and exported in training, as `reprise.torch.compile` has
+it, lowered to a program, and executed. `inference` is the greatest distance
 of its results over the greatest result; `gradient` the greatest over all parameters of the greatest distance over the greatest
 element of torch's gradient, of parameters whose gradient is above 1e-6 of the model's greatest (what lies below is the
 rounding error of a sum that is 0, such as that of a bias before a batch norm). Dropout and stochastic depth are off, as each
@@ -22,9 +23,10 @@ from typing import Any
 import numpy as np
 import torch
 import torchvision
+from torch.fx.experimental.proxy_tensor import make_fx
 
 import reprise as rp
-from reprise.torch.capture import capture
+from reprise.torch.capture import Captured, Reader, capture
 from reprise.torch.lower import Lowering
 
 warnings.filterwarnings("ignore")
@@ -91,7 +93,8 @@ class Program:
     """A captured module, its program and its states."""
 
     def __init__(self, module: Any, x: torch.Tensor, gradients: bool) -> None:
-        self.captured = capture(module, (x,))
+        self.given: dict[str, torch.Tensor] = {}
+        self.captured = capture(module, (x,)) if gradients else self.traced(module, x)
         self.g = Lowering(self.captured.graph)
         out = self.g.run()
         self.results = [out[k] for k in out if k.startswith("result")]
@@ -104,6 +107,21 @@ class Program:
             for k, s in enumerate(slopes):
                 self.g.builder.result(f"g{k}", s)
 
+    def traced(self, module: Any, x: torch.Tensor) -> Captured:
+        """As torch.compile's back end has it: parameters and buffers are operands, and nothing is kept that autograd takes apart."""
+        tensors = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+        names = list(tensors)
+
+        def f(*values: torch.Tensor) -> Any:
+            return torch.func.functional_call(module, dict(zip(names, values[:-1])), (values[-1],))
+
+        operands = [*(t.detach() for t in tensors.values()), x]
+        with torch.no_grad():
+            gm = make_fx(torch.func.functionalize(f, remove="mutations"), tracing_mode="fake")(*operands)
+        graph = Reader().body(gm)
+        self.given = dict(zip([i.name for i in graph.inputs], operands))
+        return Captured(graph)
+
     def run(self, x: torch.Tensor) -> dict[str, Any]:
         run = rp.Run(threads=1)
         for name in self.g.states:
@@ -115,7 +133,7 @@ class Program:
         program = self.g.builder.finish()
         step = run.compile(program)
         self.length = len(program)
-        return step(**{n: x.numpy() for n in self.g.feeds})
+        return step(**{n: self.given.get(n, x).contiguous().numpy() for n in self.g.feeds})
 
 
 def distance(a: Any, b: torch.Tensor) -> float:

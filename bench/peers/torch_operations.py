@@ -357,7 +357,10 @@ def main() -> int:
             for form in arguments.forms.split(","):
                 if form == "backward" and (o.name not in BACKWARD or dtype != torch.float32):
                     continue
-                outcome, ops = sample_outcome(o.op, (s.input, *s.args), s.kwargs, form, arguments.gradients and form != "backward")
+                try:
+                    outcome, ops = sample_outcome(o.op, (s.input, *s.args), s.kwargs, form, arguments.gradients and form != "backward")
+                except RuntimeError as e:  # of torch itself, at what is only asked of it
+                    outcome, ops = Outcome("skipped", str(e)), set()
                 if outcome.state == "known":
                     continue
                 own[outcome.state] += 1
