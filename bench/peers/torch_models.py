@@ -32,7 +32,7 @@ from reprise.torch.lower import Lowering
 warnings.filterwarnings("ignore")
 BOUND, SIZE = 1e-4, 64
 SIZES = {"inception_v3": 96, "googlenet": 64, "alexnet": 80, "maxvit_t": 224}
-OPTIONS: dict[str, dict[str, Any]] = {"inception_v3": {"init_weights": False}, "googlenet": {"init_weights": False}}
+OPTIONS: dict[str, dict[str, Any]] = {"inception_v3": {"init_weights": False, "aux_logits": False}, "googlenet": {"init_weights": False}}
 
 
 def made(name: str) -> Any:
@@ -117,7 +117,7 @@ class Program:
 
         operands = [*(t.detach() for t in tensors.values()), x]
         with torch.no_grad():
-            gm = make_fx(torch.func.functionalize(f, remove="mutations"), tracing_mode="fake")(*operands)
+            gm = make_fx(torch.func.functionalize(f, remove="mutations_and_views"), tracing_mode="fake")(*operands)
         graph = Reader().body(gm)
         self.given = dict(zip([i.name for i in graph.inputs], operands))
         return Captured(graph)

@@ -326,7 +326,33 @@ def entries(only: set[str]) -> list[Any]:
     return [o for o in op_db if (o.name in only if only else is_core(o)) and not o.name.startswith(("_refs", "special", "linalg.lu"))]
 
 
+class Own:
+    """Operations that the database has no samples of, or that need others around them."""
+
+    variant_test_name = ""
+
+    def __init__(self, name: str, f: Any, *arguments: Any) -> None:
+        self.name, self.op, self.arguments = name, f, arguments
+
+
+def own_entries() -> list[Own]:
+    aten, x = torch.ops.aten, torch.arange(12.0).reshape(3, 4)
+    return [Own("rand", lambda t: t + torch.rand(3, 4, dtype=t.dtype), x), Own("randperm", lambda t: (t, torch.randperm(5)), x),
+            Own("native_dropout", lambda t: aten.native_dropout(t, 0.5, True)[0], x), Own("fill", lambda t: aten.fill.Scalar(t, 2.5), x),
+            Own("copy", lambda a, b: aten.copy(a, b), x, x[0]), Own("alias", lambda t: aten.alias(t) * 2, x),
+            Own("empty", lambda t: torch.empty(3, 4, dtype=t.dtype).fill_(1) + t, x),
+            Own("scalar_tensor", lambda t: t + torch.scalar_tensor(2.5, dtype=t.dtype), x)]
+
+
+class Sample:
+    def __init__(self, arguments: Any) -> None:
+        self.input, self.args, self.kwargs = arguments[0], arguments[1:], dict[str, Any]()
+
+
 def samples(o: Any, most: int) -> Any:
+    if isinstance(o, Own):
+        yield torch.float32, Sample(o.arguments)
+        return
     for dtype in (torch.float32, torch.int64, torch.bool):
         if dtype in o.supported_dtypes("cpu"):
             for k, s in enumerate(o.sample_inputs("cpu", dtype, requires_grad=False)):
@@ -350,7 +376,8 @@ def main() -> int:
     reasons: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
     began, total = time.time(), collections.Counter[str]()
     core = {n for v in core_names().values() for n in v}
-    for o in entries(set(filter(None, arguments.only.split(",")))):
+    only = set(filter(None, arguments.only.split(",")))
+    for o in [*entries(only), *(e for e in own_entries() if not only or e.name in only)]:
         own = collections.Counter[str]()
         for dtype, s in samples(o, arguments.most):
             DONE.clear()

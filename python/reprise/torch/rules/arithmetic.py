@@ -43,7 +43,7 @@ def signed(g: Lowering, node: Node, x: Any) -> Any:
 
 
 @lowers("aten.positive.default", "aten.clone.default", "aten.contiguous.default", "aten.alias.default", "aten.lift_fresh_copy.default",
-        "aten.lift_fresh.default", "aten.resolve_conj.default", "aten.resolve_neg.default", "aten.real.default", "aten.conj.default",
+        "aten.lift_fresh.default", "aten.alias_copy.default", "aten.resolve_conj.default", "aten.resolve_neg.default", "aten.real.default", "aten.conj.default",
         "aten._conj.default", "aten.view_as.default", "aten.clone_preserve_strides.default", "aten.lift.default")
 def same(g: Lowering, node: Node, x: Any, *_: Any, **__: Any) -> Any:
     return x
