@@ -234,6 +234,105 @@ class Records(unittest.TestCase):
                 pass
 
 
+class Forwards(unittest.TestCase):
+    def test_a_module_is_a_recipes_model_that_the_command_trains_and_replays(self):
+        rng = np.random.default_rng(1)
+        rows = rng.standard_normal((200, 4)).astype(np.float32)
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "table.csv"), "w", encoding="ascii") as f:
+                f.write("a,b,c,d,y\n")
+                f.writelines(",".join(f"{v:.4f}" for v in r) + (",yes\n" if r[0] > r[1] else ",no\n") for r in rows)
+            torch.manual_seed(0)
+            m = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Dropout(0.1), nn.Linear(8, 1))
+            made = rt.program(m, torch.zeros(20, 4))
+            self.assertEqual([i[0] for i in made.program.instructions].count("dropout"), 1)
+            self.assertEqual([i[0] for i in made.evaluate.instructions].count("dropout"), 0)
+            self.assertTrue(all(q.training for q in m.modules()))
+            made.save(os.path.join(folder, "net"))
+            recipe = os.path.join(folder, "recipe.yaml")
+            with open(recipe, "w", encoding="ascii") as f:
+                f.write('reprise: 1\nseed: 1\ndata: {csv: table.csv, target: y, positive: "yes"}\n' + made.recipe("net") +
+                        "train: {epochs: 2, batch: 20, optimizer: {lr: 0.01}}\n")
+            archive = os.path.join(folder, "run.reprise")
+            reprise.run(recipe, out=archive)
+            self.assertTrue(reprise.replay(archive))
+
+    def test_recipes_models_without_batch_norm_alone(self):
+        with self.assertRaisesRegex(rt.Unsupported, "running_mean"):
+            rt.program(nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Linear(4, 1)), torch.randn(20, 4))
+
+    def test_inference_gives_the_modules_form(self):
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.l = nn.Linear(4, 3)
+
+            def forward(self, x, scale=1.0):
+                y = self.l(x) * scale
+                return {"y": y, "parts": (y.exp(), 2)}
+        m = Net().eval()
+        x = torch.randn(5, 4)
+        found, expected = rt.compile_inference(m, x)(x), m(x)
+        self.assertEqual(list(found), ["y", "parts"])
+        self.assertEqual(found["parts"][1], 2)
+        torch.testing.assert_close(found["parts"][0], expected["parts"][0].detach())
+        with self.assertRaisesRegex(rt.Unsupported, "changes buffers"):
+            rt.compile_inference(nn.BatchNorm1d(4), x)
+
+    def test_the_report_names_what_is_refused(self):
+        class Odd(nn.Module):
+            def forward(self, x):
+                return torch.geqrf(x)[0]
+        self.assertTrue(rt.report(nn.Linear(3, 3), torch.randn(3, 3)))
+        found = rt.report(Odd(), torch.randn(3, 3))
+        self.assertFalse(found)
+        self.assertIn("test_torch.py:", str(found))
+        self.assertIn("geqrf", str(found))
+
+
+class Doors(unittest.TestCase):
+    """One model by several doors is one program, and has one result, bit for bit."""
+
+    def test_a_step_has_the_bytes_of_the_same_step_written_by_hand(self):
+        torch.manual_seed(0)
+        m = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+        loss = lambda p, y: ((p - y) * (p - y)).mean()
+        step = rt.compile(m, loss, (torch.randn(5, 4), torch.randn(5, 3)), torch.optim.SGD(m.parameters(), 0.1, momentum=0.9))
+        b = reprise.Builder()
+        names = ("0.weight", "0.bias", "2.weight", "2.bias")
+        w, c, v, d = (b.state(n, s) for n, s in zip(names, ((8, 4), (8,), (3, 8), (3,))))
+        x, y = (b.feed(i[1], i[2], i[3]) for i in step.program.inputs if i[0] == "feed" and not i[1].startswith("optim."))
+        h = (x @ w.transpose(1, 0) + c).relu()
+        p = h @ v.transpose(1, 0) + d
+        left, right = p - y, p - y
+        loss = (left * right).mean()
+        gradients = b.gradients(loss, [w, c, v, d])
+        b.result("loss", loss)
+        for name, p, g in zip(names, (w, c, v, d), gradients):
+            moment, lr = b.state(f"optim.m.{name}", p.shape), b.feed("optim.lr.0")
+            new = b.append("sgd", {"momentum": 0.9, "nesterov": False, "weight_decay": 0.0}, [p, moment, g, lr])
+            b.update(name, new[0])
+            b.update(f"optim.m.{name}", new[1])
+        self.assertEqual(b.finish().text, step.program.text)
+
+    @unittest.skipUnless(importlib.util.find_spec("onnx"), "onnx is not installed")
+    def test_onnx_has_the_same_instructions_and_bits(self):
+        from onnx import helper, numpy_helper
+        import reprise.onnx
+        torch.manual_seed(0)
+        m = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3)).eval()
+        x = batch()[0]
+        ours = rt.compile_inference(m, x)
+        nodes = [helper.make_node("Gemm", ["x", "0.weight", "0.bias"], ["a"], transB=1), helper.make_node("Relu", ["a"], ["b"]),
+                 helper.make_node("Gemm", ["b", "2.weight", "2.bias"], ["y"], transB=1)]
+        info = lambda n, s: [helper.make_tensor_value_info(n, 1, s)]
+        weights = [numpy_helper.from_array(v.numpy(), k) for k, v in m.state_dict().items()]
+        graph = helper.make_graph(nodes, "g", info("x", [5, 4]), info("y", [5, 3]), weights)
+        other = reprise.onnx.load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10))
+        self.assertEqual(other.compile()(x=x.numpy())["y"].tobytes(), ours(x).numpy().tobytes())
+        self.assertEqual([i[:2] for i in other.program.instructions], [i[:2] for i in ours.program.instructions])
+
+
 class Traps(unittest.TestCase):
     """Without its guard each of these would give another gradient, or another value, without an error."""
 
@@ -293,7 +392,7 @@ class Traps(unittest.TestCase):
             with torch.no_grad():
                 m.w.clamp_(max=0.1)
             return (m.w * x).sum()
-        with self.assertRaisesRegex(rt.Unsupported, "the forward changes module.w in place"):
+        with self.assertRaisesRegex(rt.Unsupported, "the forward changes module.w in place|in-place"):
             rt.compile(m := Line(g), example=(X,), optimizer=sgd(m), check=False)
 
     def test_autocast_is_refused(self):

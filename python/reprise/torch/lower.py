@@ -236,9 +236,7 @@ class Lowering:
 
     def run(self) -> dict[str, Any]:
         """Lowers the graph; gives each output's Value by "kind name"."""
-        used = set(refs([o.value for o in self.graph.outputs]))
-        for n in self.graph.nodes:
-            used.update(refs([n.args, n.kwargs]))
+        used = set(refs([o.value for o in self.graph.outputs] + [[n.args, n.kwargs] for n in live(self.graph)]))
         for i in self.graph.inputs:
             self.env[i.name] = self.input(i, i.name in used)
         self.nodes(self.graph, self.env)
@@ -257,8 +255,9 @@ class Lowering:
         return self.value(self.states[i.state])
 
     def nodes(self, graph: Graph, env: dict[str, Any]) -> None:
-        self.used = set(places([[n.args, n.kwargs] for n in graph.nodes] + [o.value for o in graph.outputs]))
-        for n in graph.nodes:
+        needed = live(graph)
+        self.used = set(places([[n.args, n.kwargs] for n in needed] + [o.value for o in graph.outputs]))
+        for n in needed:
             self.node = n
             rule = RULES.get(n.op)
             if rule is None:
@@ -278,14 +277,16 @@ class Lowering:
                 raise self.refuse(f"{type(e).__name__}: {e}") from e
             env[n.name] = self.checked(n, found)
 
+    def wants(self, node: Node, i: int) -> bool:
+        """Whether anything uses the i-th value of a node that has several."""
+        return (node.name, i) in self.used or (node.name, None) in self.used
+
     def checked(self, n: Node, found: Any) -> Any:
         """The rule's values, each of the type that the graph says it has; of one that nothing uses that is not asked (older exporters
         have wrong ones of the last states of recurrent layers)."""
         if isinstance(found, (list, tuple)):
             metas = n.meta if isinstance(n.meta, list) else [n.meta] * len(found)
-            whole = (n.name, None) in self.used
-            return [None if v is None else self.one(v, m if whole or (n.name, k) in self.used else None)
-                    for k, (v, m) in enumerate(zip(found, metas))]
+            return [None if v is None else self.one(v, m if self.wants(n, k) else None) for k, (v, m) in enumerate(zip(found, metas))]
         return None if found is None else self.one(found, n.meta[0] if isinstance(n.meta, list) else n.meta)
 
     def one(self, v: Any, m: Meta | None) -> Value:
@@ -311,6 +312,17 @@ class Lowering:
                 return graph.graphs[e.index]
             return e.name if isinstance(e, DType) else e
         return map_refs(of, x)
+
+
+def live(graph: Graph) -> list[Node]:
+    """The nodes that the outputs need, in order: the others, of what a model computes and drops, are none of the program's."""
+    wanted = set(refs([o.value for o in graph.outputs]))
+    kept: list[Node] = []
+    for n in reversed(graph.nodes):
+        if n.name in wanted:
+            wanted.update(refs([n.args, n.kwargs]))
+            kept.append(n)
+    return kept[::-1]
 
 
 def metas_of(n: Node) -> list[Meta | None]:
