@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """torchvision's models with random weights, in binary64: inference and the gradients of one training step against torch.
 
-    PYTHONPATH=python python bench/peers/torch_models.py [--only resnet18,..] [--results FILE]
+    PYTHONPATH=python python bench/doors/torch_models.py [--only resnet18,..] [--results FILE]
 
 Each model is traced in evaluation, as torch.compile's back end has it, and exported in training, as `reprise.torch.compile` has
 it, lowered to a program, and executed. `inference` is the greatest distance

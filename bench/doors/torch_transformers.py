@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small random models of transformers: five training steps, an archive, and its replay by the command.
 
-    PYTHONPATH=python REPRISE_COMMAND=build/release/reprise python bench/peers/torch_transformers.py [--only gpt2,..]
+    PYTHONPATH=python REPRISE_COMMAND=build/release/reprise python bench/doors/torch_transformers.py [--only gpt2,..]
 
 Each is compiled with its first gradients compared with PyTorch's, trained for five steps of AdamW and recorded; then
 `reprise verify` and `reprise replay` run on the archive, without Python. The exit status is 1 where one does not hold."""

@@ -3,7 +3,7 @@
 """PyTorch's core operations by PyTorch's own sample inputs (torch.testing._internal): each sample is captured, lowered to a
 program, executed and compared with torch on binary64.
 
-    PYTHONPATH=python python bench/peers/torch_operations.py [--only NAME,..] [--most 40] [--gradients] [--table FILE]
+    PYTHONPATH=python python bench/doors/torch_operations.py [--only NAME,..] [--most 40] [--gradients] [--table FILE]
 
 A value is right where it differs from torch's by at most 1e-5 of the largest finite number of that result (or by 1e-11: what
 rounding leaves of a sum that is 0), and by nothing
