@@ -214,7 +214,7 @@ def sample_outcome(f: Any, args: Any, kwargs: Any, form: str, gradients: bool) -
         DONE.add(key)
         e = Execution(module, tensors, captured)
     except Unsupported as error:
-        return Outcome("refused", (error.operation + ": " if error.operation and error.operation not in error.what else "") + error.what), ops
+        return Outcome("refused", f"{error.operation}: {error.what}" if error.operation else error.what), ops
     except (rp.Error, NotImplementedError) as error:
         return Outcome("refused", str(error)), ops
     except Exception as error:

@@ -125,14 +125,12 @@ def batch_norm(g: Lowering, node: Node, x: Any, weight: Any, bias: Any, *args: A
     variance that is kept has a correction of one."""
     name = node.op.split(".")[1]
     computable(g, x.dtype)
-    if name == "_native_batch_norm_legit" and node.op.endswith("no_stats"):
-        mean, var, training, momentum, eps = None, None, *args[:3]
-    elif "no_training" in name or "no_update" in name:
-        mean, var, training, momentum, eps = *args[:2], False, *args[2:4]
-    elif "with_update" in name:
-        mean, var, training, momentum, eps = *args[:2], True, *args[2:4]
-    else:
-        mean, var, training, momentum, eps = args[:5]
+    given: list[Any] = list(args)
+    if node.op.endswith("no_stats"):
+        given = [None, None, *given]
+    elif "no_training" in name or "no_update" in name or "with_update" in name:
+        given.insert(2, "with_update" in name)
+    mean, var, training, momentum, eps = given[:5]
     functional, single = name.endswith("functional"), name == "batch_norm"
     if not training:
         y: Any = scaled(g, x, mean, var, weight, bias, eps)
