@@ -112,7 +112,7 @@ def outside() -> Iterator[list[str]]:
     mode = importlib.import_module("torch.utils._python_dispatch").TorchDispatchMode
     found: list[str] = []
 
-    class Watch(mode):  # type: ignore[misc]
+    class Watch(mode):  # type: ignore[misc, valid-type]
         supports_higher_order_operators = True
 
         @classmethod

@@ -223,7 +223,8 @@ def written(g: Lowering, m: Any, q: Value, k: Value, v: Value, mask: Any, rate: 
 
 # ---- distances ----
 
-@lowers("aten._cdist_forward.default", "aten.cdist.default", "aten._pdist_forward.default", "aten.pdist.default", "aten.pairwise_distance.default")
+@lowers("aten._cdist_forward.default", "aten.cdist.default", "aten._pdist_forward.default", "aten.pdist.default",
+        "aten.pairwise_distance.default")
 def distance(g: Lowering, node: Node, a: Any, *args: Any) -> Any:
     """The norms of differences. Where a norm is 0 so is its gradient."""
     name = node.op.split(".")[1]
@@ -236,7 +237,8 @@ def distance(g: Lowering, node: Node, a: Any, *args: Any) -> Any:
         return norm_of(g, g.value(g.op("sub", *t)), p, [1], False)
     b = args[0]
     if name == "pairwise_distance":
-        p, eps, keep = (*args[1:], *(2.0, 1e-6, False)[len(args) - 1:])
+        given = [*args[1:], *[2.0, 1e-6, False][len(args) - 1:]]
+        p, eps, keep = given[0], given[1], given[2]
         d = op(g, "add", elementwise(g, "sub", a, b), eps)
         return norm_of(g, d, float(p), [d.rank - 1], bool(keep))
     p = float(args[1]) if len(args) > 1 else 2.0
