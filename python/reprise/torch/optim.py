@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .capture import framework, storage_key
+from .capture import storage_key
+from .traps import framework
 from .lower import Lowering, Unsupported
 
 # What a group may say, by optimizer: the constants, and options that must have this value.

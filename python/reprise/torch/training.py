@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import rules
-from .capture import Captured, capture, framework, unchanged
+from .capture import Captured, capture
+from .traps import framework, unchanged
 from .graph import Graph, Node
 from .lower import Lowering, Unsupported
 from .optim import Optimizer
