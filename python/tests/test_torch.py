@@ -572,6 +572,24 @@ class Traps(unittest.TestCase):
         step.copy_to(m)
         self.assertNotEqual(float(step(X)), one)
 
+    def test_what_is_frozen_later_is_not_trained(self):
+        m = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 3))
+        o = torch.optim.SGD(m.parameters(), 0.1, weight_decay=0.1)
+        step = rt.compile(m, F.cross_entropy, batch(), o)
+        step(*batch())
+        m[0].requires_grad_(False)
+        before = {n: np.array(v) for n, v in step.state.items()}
+        step(*batch())
+        after = {n: np.array(v) for n, v in step.state.items()}
+        self.assertEqual(before["0.weight"].tolist(), after["0.weight"].tolist())
+        self.assertNotEqual(before["1.weight"].tolist(), after["1.weight"].tolist())
+        m[0].requires_grad_(True)
+        step(*batch())
+        self.assertEqual(step.programs, 2)
+        o.add_param_group({"params": [nn.Parameter(torch.zeros(1))]})
+        with self.assertRaisesRegex(rt.Unsupported, "group was added"):
+            step(*batch())
+
     def test_programs_without_end_are_refused(self):
         from reprise.torch import step as steps
         m = Line(lambda m, x: (m.w * x).sum() * m.k)

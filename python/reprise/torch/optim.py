@@ -95,6 +95,8 @@ class Optimizer:
         """What is fed to the next step: names and values."""
         found: list[tuple[str, float]] = []
         t = self.steps + 1
+        if len(self.torch.param_groups) != len(self.names):
+            raise Unsupported("a group was added to the optimizer since the step was compiled", remedy="Compile again")
         for group, (lr_name, c1_name, c2_name) in zip(self.torch.param_groups, self.names):
             lr = float(group["lr"])
             if self.adam:

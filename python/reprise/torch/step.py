@@ -21,6 +21,7 @@ from .training import Batch, Built, build, burned_in, captured_step, identity, n
 
 MOST_PROGRAMS = 64
 VERSION = operator.attrgetter("_version")  # PyTorch counts a tensor's changes in place
+TRAINED = operator.attrgetter("requires_grad")
 _recordings: list[record] = []
 
 
@@ -55,6 +56,8 @@ class Step:
         self._run: Any = None
         self._recording: record | None = None
         self._last: Built | None = None
+        self._own: list[Any] = [p for r in self._roots() for p in r.parameters()]
+        self._trained: list[bool] = []
         self._guards: list[tuple[dict[str, Any], str, Any]] = []
         self._generations: dict[Any, int] = {}
         self._generation = 0
@@ -91,6 +94,8 @@ class Step:
                     break
         if sum(map(VERSION, self._tensors)) != self._versions:
             self._changed()
+        if list(map(TRAINED, self._own)) != self._trained:
+            self._moved()
         batch: Batch | None = None
         leaves: Any = args
         try:  # tensors alone, by position: as Batch.of has it, without its cost
@@ -156,7 +161,8 @@ class Step:
         """A number of Python that programs burn in has changed: the programs of the new ones are others."""
         self._guards = burned_in(self.module, self.loss) + self.optimizer.guards()
         self.optimizer.constants()  # refuses what programs would not do
-        values = tuple((name, identity(v)) for _, name, v in self._guards)
+        self._trained = list(map(TRAINED, self._own))
+        values = (tuple((name, identity(v)) for _, name, v in self._guards), tuple(self._trained))
         self._generation = self._generations.setdefault(values, len(self._generations))
 
     # ---- programs ----
@@ -165,7 +171,8 @@ class Step:
         key = (batch.key, self._generation)
         if len(self.built) >= MOST_PROGRAMS:
             raise Unsupported(f"{MOST_PROGRAMS} programs were made already: each batch has another shape, or a number of Python "
-                              "changes at each step", remedy="Pad batches to few shapes; make what changes a tensor of the batch")
+                              "changes at each step", remedy="Pad batches to few shapes; make what changes a tensor of the batch; OneCycleLR with "
+                              "cycle_momentum=False")
         built = build(captured_step(self.module, self.loss, batch), self.optimizer, known)
         self.built[key] = built
         self._last = built
