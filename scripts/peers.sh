@@ -43,6 +43,7 @@ fi
 "$python" bench/peers/outside_figures.py build/release/cli/reprise build/peers/resources
 "$python" bench/peers/networks.py build/release/cli/reprise
 "$python" bench/peers/figures.py build/release/cli/reprise
+scripts/doors.sh "$python" build/release
 "$python" bench/peers/retrain.py build/release/cli/reprise
 "$python" bench/peers/treatments.py build/release/cli/reprise
 "$python" bench/peers/reasons.py build/release/cli/reprise

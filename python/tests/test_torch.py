@@ -3,6 +3,7 @@
 with what would go wrong without its guard."""
 import copy
 import importlib.util
+import json
 import os
 import random
 import sys
@@ -205,8 +206,9 @@ class Records(unittest.TestCase):
             origin = step.origin
             self.assertEqual(origin["version"], torch.__version__)
             self.assertLess(origin["gradients"]["difference"], 1e-5)
-            names = reprise.open(path).members if hasattr(reprise.open(path), "members") else ()
-            self.assertTrue(names)
+            with reprise.open(path) as archive:
+                self.assertEqual(json.loads(bytes(archive.tensors("weights/init")["origin.json"])), origin)
+                self.assertEqual(json.loads(bytes(archive.tensors("weights/final")["origin.json"])), origin)
             again = os.path.join(folder, "again.reprise")
             with self.assertRaises(ZeroDivisionError), rt.record(again):
                 step(x, y)
@@ -222,7 +224,7 @@ class Records(unittest.TestCase):
             for k in range(2):
                 m = mlp(drop=0.5)
                 step = rt.compile(m, F.cross_entropy, (x, y), sgd(m), threads=k + 1)
-                with rt.record(os.path.join(folder, f"{k}.reprise"), seed=3, threads=k + 1) as r:
+                with rt.record(os.path.join(folder, f"{k}.reprise"), seed=3, threads=k + 1, origin=k == 2) as r:
                     step(x, y)
                     step(x, y)
                 ids.append(r.id)
@@ -232,6 +234,105 @@ class Records(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder, self.assertRaisesRegex(rt.Unsupported, "nothing was recorded"):
             with rt.record(os.path.join(folder, "x.reprise")):
                 pass
+
+
+class Forwards(unittest.TestCase):
+    def test_a_module_is_a_recipes_model_that_the_command_trains_and_replays(self):
+        rng = np.random.default_rng(1)
+        rows = rng.standard_normal((200, 4)).astype(np.float32)
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "table.csv"), "w", encoding="ascii") as f:
+                f.write("a,b,c,d,y\n")
+                f.writelines(",".join(f"{v:.4f}" for v in r) + (",yes\n" if r[0] > r[1] else ",no\n") for r in rows)
+            torch.manual_seed(0)
+            m = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Dropout(0.1), nn.Linear(8, 1))
+            made = rt.program(m, torch.zeros(20, 4))
+            self.assertEqual([i[0] for i in made.program.instructions].count("dropout"), 1)
+            self.assertEqual([i[0] for i in made.evaluate.instructions].count("dropout"), 0)
+            self.assertTrue(all(q.training for q in m.modules()))
+            made.save(os.path.join(folder, "net"))
+            recipe = os.path.join(folder, "recipe.yaml")
+            with open(recipe, "w", encoding="ascii") as f:
+                f.write('reprise: 1\nseed: 1\ndata: {csv: table.csv, target: y, positive: "yes"}\n' + made.recipe("net") +
+                        "train: {epochs: 2, batch: 20, optimizer: {lr: 0.01}}\n")
+            archive = os.path.join(folder, "run.reprise")
+            reprise.run(recipe, out=archive)
+            self.assertTrue(reprise.replay(archive))
+
+    def test_recipes_models_without_batch_norm_alone(self):
+        with self.assertRaisesRegex(rt.Unsupported, "running_mean"):
+            rt.program(nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Linear(4, 1)), torch.randn(20, 4))
+
+    def test_inference_gives_the_modules_form(self):
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.l = nn.Linear(4, 3)
+
+            def forward(self, x, scale=1.0):
+                y = self.l(x) * scale
+                return {"y": y, "parts": (y.exp(), 2)}
+        m = Net().eval()
+        x = torch.randn(5, 4)
+        found, expected = rt.compile_inference(m, x)(x), m(x)
+        self.assertEqual(list(found), ["y", "parts"])
+        self.assertEqual(found["parts"][1], 2)
+        torch.testing.assert_close(found["parts"][0], expected["parts"][0].detach())
+        with self.assertRaisesRegex(rt.Unsupported, "changes buffers"):
+            rt.compile_inference(nn.BatchNorm1d(4), x)
+
+    def test_the_report_names_what_is_refused(self):
+        class Odd(nn.Module):
+            def forward(self, x):
+                return torch.geqrf(x)[0]
+        self.assertTrue(rt.report(nn.Linear(3, 3), torch.randn(3, 3)))
+        found = rt.report(Odd(), torch.randn(3, 3))
+        self.assertFalse(found)
+        self.assertIn("test_torch.py:", str(found))
+        self.assertIn("geqrf", str(found))
+
+
+class Doors(unittest.TestCase):
+    """One model by several doors is one program, and has one result, bit for bit."""
+
+    def test_a_step_has_the_bytes_of_the_same_step_written_by_hand(self):
+        torch.manual_seed(0)
+        m = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+        loss = lambda p, y: ((p - y) * (p - y)).mean()
+        step = rt.compile(m, loss, (torch.randn(5, 4), torch.randn(5, 3)), torch.optim.SGD(m.parameters(), 0.1, momentum=0.9))
+        b = reprise.Builder()
+        names = ("0.weight", "0.bias", "2.weight", "2.bias")
+        w, c, v, d = (b.state(n, s) for n, s in zip(names, ((8, 4), (8,), (3, 8), (3,))))
+        x, y = (b.feed(i[1], i[2], i[3]) for i in step.program.inputs if i[0] == "feed" and not i[1].startswith("optim."))
+        h = (x @ w.transpose(1, 0) + c).relu()
+        p = h @ v.transpose(1, 0) + d
+        left, right = p - y, p - y
+        loss = (left * right).mean()
+        gradients = b.gradients(loss, [w, c, v, d])
+        b.result("loss", loss)
+        for name, p, g in zip(names, (w, c, v, d), gradients):
+            moment, lr = b.state(f"optim.m.{name}", p.shape), b.feed("optim.lr.0")
+            new = b.append("sgd", {"momentum": 0.9, "nesterov": False, "weight_decay": 0.0}, [p, moment, g, lr])
+            b.update(name, new[0])
+            b.update(f"optim.m.{name}", new[1])
+        self.assertEqual(b.finish().text, step.program.text)
+
+    @unittest.skipUnless(importlib.util.find_spec("onnx"), "onnx is not installed")
+    def test_onnx_has_the_same_instructions_and_bits(self):
+        from onnx import helper, numpy_helper
+        import reprise.onnx
+        torch.manual_seed(0)
+        m = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3)).eval()
+        x = batch()[0]
+        ours = rt.compile_inference(m, x)
+        nodes = [helper.make_node("Gemm", ["x", "0.weight", "0.bias"], ["a"], transB=1), helper.make_node("Relu", ["a"], ["b"]),
+                 helper.make_node("Gemm", ["b", "2.weight", "2.bias"], ["y"], transB=1)]
+        info = lambda n, s: [helper.make_tensor_value_info(n, 1, s)]
+        weights = [numpy_helper.from_array(v.numpy(), k) for k, v in m.state_dict().items()]
+        graph = helper.make_graph(nodes, "g", info("x", [5, 4]), info("y", [5, 3]), weights)
+        other = reprise.onnx.load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10))
+        self.assertEqual(other.compile()(x=x.numpy())["y"].tobytes(), ours(x).numpy().tobytes())
+        self.assertEqual([i[:2] for i in other.program.instructions], [i[:2] for i in ours.program.instructions])
 
 
 class Traps(unittest.TestCase):
@@ -293,7 +394,7 @@ class Traps(unittest.TestCase):
             with torch.no_grad():
                 m.w.clamp_(max=0.1)
             return (m.w * x).sum()
-        with self.assertRaisesRegex(rt.Unsupported, "the forward changes module.w in place"):
+        with self.assertRaisesRegex(rt.Unsupported, "the forward changes module.w in place|in-place"):
             rt.compile(m := Line(g), example=(X,), optimizer=sgd(m), check=False)
 
     def test_autocast_is_refused(self):
@@ -362,6 +463,14 @@ class Traps(unittest.TestCase):
         self.assertEqual(float(step(X)), 3 * one)
         m.k = 1
         self.assertEqual(float(step(X)), one)
+        self.assertEqual(step.programs, 2)
+        m.k = 1.0  # equal, and another number all the same: of integers it makes floats
+        self.assertEqual(float(step(X)), one)
+        self.assertEqual(step.programs, 3)
+        strided = torch.stack([X, X], 1)[:, 0]
+        self.assertFalse(strided.is_contiguous())
+        self.assertEqual(float(step(strided)), one)
+        self.assertEqual(float(step(X.clone().requires_grad_())), one)
         with_number = nn.Linear(3, 1)
 
         class Scaled(nn.Module):
@@ -429,6 +538,57 @@ class Traps(unittest.TestCase):
     def test_an_operation_without_a_rule_is_named_with_its_line(self):
         with self.assertRaisesRegex(rt.Unsupported, r"test_torch.py:\d+: aten.\w*geqrf\w*"):
             rt.compile(m := Line(lambda m, x: torch.geqrf(torch.outer(m.w, x))[0].sum()), example=(X,), optimizer=sgd(m))
+
+    def test_parameters_that_overlap_are_refused(self):
+        class Turned(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a = nn.Parameter(torch.randn(3, 4))
+                self.b = nn.Parameter(self.a.detach().t())  # the same memory
+
+            def forward(self, x):
+                return (x @ self.a @ self.b).sum()
+        with self.assertRaisesRegex(rt.Unsupported, "b and a have elements in common"):
+            rt.compile(m := Turned(), example=(X,), optimizer=sgd(m))
+        flat = torch.randn(8)
+        m = Line(lambda m, x: (m.w[:3] * x).sum() + m.v.sum())
+        m.w, m.v = nn.Parameter(flat[:4]), nn.Parameter(flat[4:])  # one memory, but no element in common
+        rt.compile(m, example=(X,), optimizer=sgd(m))
+
+    def test_a_module_that_changes_behind_the_step_is_an_error(self):
+        m = Line(lambda m, x: (m.w * x).sum() + m.seen.sum())
+        o = sgd(m)
+        step = rt.compile(m, example=(X,), optimizer=o)
+        one = float(step(X))
+        with torch.no_grad():
+            m.w.mul_(2)
+        with self.assertRaisesRegex(rt.Unsupported, "w of the module changed"):
+            step(X)
+        step.load()
+        self.assertEqual(float(step(X)), float(m(X).detach()))
+        m.seen.add_(1)  # a constant of the program
+        with self.assertRaisesRegex(rt.Unsupported, "seen of the module changed"):
+            step(X)
+        step.copy_to(m)
+        self.assertNotEqual(float(step(X)), one)
+
+    def test_what_is_frozen_later_is_not_trained(self):
+        m = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 3))
+        o = torch.optim.SGD(m.parameters(), 0.1, weight_decay=0.1)
+        step = rt.compile(m, F.cross_entropy, batch(), o)
+        step(*batch())
+        m[0].requires_grad_(False)
+        before = {n: np.array(v) for n, v in step.state.items()}
+        step(*batch())
+        after = {n: np.array(v) for n, v in step.state.items()}
+        self.assertEqual(before["0.weight"].tolist(), after["0.weight"].tolist())
+        self.assertNotEqual(before["1.weight"].tolist(), after["1.weight"].tolist())
+        m[0].requires_grad_(True)
+        step(*batch())
+        self.assertEqual(step.programs, 2)
+        o.add_param_group({"params": [nn.Parameter(torch.zeros(1))]})
+        with self.assertRaisesRegex(rt.Unsupported, "group was added"):
+            step(*batch())
 
     def test_programs_without_end_are_refused(self):
         from reprise.torch import step as steps

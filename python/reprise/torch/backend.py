@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from .capture import Reader, framework
+from .capture import Reader
+from .traps import framework
 from .lower import Lowering, Unsupported, Value
 
 
@@ -112,7 +113,7 @@ def outside() -> Iterator[list[str]]:
     mode = importlib.import_module("torch.utils._python_dispatch").TorchDispatchMode
     found: list[str] = []
 
-    class Watch(mode):  # type: ignore[misc]
+    class Watch(mode):  # type: ignore[misc, valid-type]
         supports_higher_order_operators = True
 
         @classmethod

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from .capture import Captured, capture, framework
+from .capture import Captured, capture
+from .traps import framework
 from .check import as_array
 from .graph import Graph
-from .lower import REMEDIES, RULES, Lowering, Unsupported
+from .lower import REMEDIES, RULES, Lowering, Unsupported, live
 from .training import Batch, flatten, name_feeds, names_of, unflatten
 from . import rules
 
@@ -236,7 +237,7 @@ def report(module: Any, example: Any, loss: Any = None) -> Report:
 def report_of(graph: Graph) -> Report:
     taken: dict[str, int] = {}
     refused: dict[str, list[str]] = {}
-    for n in graph.walk():
+    for n in [*live(graph), *(n for g in graph.graphs for n in g.walk())]:
         if n.op in RULES:
             taken[n.op] = taken.get(n.op, 0) + 1
         else:

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .capture import framework, storage_key
+from .capture import storage_key
+from .traps import framework
 from .lower import Lowering, Unsupported
 
 # What a group may say, by optimizer: the constants, and options that must have this value.
@@ -43,6 +44,8 @@ class Optimizer:
         if self.torch._optimizer_step_pre_hooks or self.torch._optimizer_step_post_hooks:
             raise Unsupported("the optimizer has hooks on its steps, which the program would not have", remedy="Remove them")
         self.places = {storage_key(p, ""): (g, p) for g, group in enumerate(self.torch.param_groups) for p in group["params"]}
+        self.adam = self.kind in ("Adam", "AdamW")
+        self.names = [tuple(f"optim.{n}.{k}" for n in ("lr", "c1", "c2")) for k in range(len(self.torch.param_groups))]
         self.constants()
         known = [s["step"] for s in self.torch.state.values() if "step" in s]
         steps = {int(s) for s in known}
@@ -88,18 +91,21 @@ class Optimizer:
         first = self.torch.param_groups[group].get("initial_accumulator_value", 0) if name == "s" else 0
         return np.full(tuple(tensor.shape), first, np.float64 if str(tensor.dtype) == "torch.float64" else np.float32)
 
-    def feeds(self) -> dict[str, float]:
-        """What is fed to the next step, by name."""
-        found: dict[str, float] = {}
+    def feeds(self) -> list[tuple[str, float]]:
+        """What is fed to the next step: names and values."""
+        found: list[tuple[str, float]] = []
         t = self.steps + 1
-        for k, group in enumerate(self.torch.param_groups):
+        if len(self.torch.param_groups) != len(self.names):
+            raise Unsupported("a group was added to the optimizer since the step was compiled", remedy="Compile again")
+        for group, (lr_name, c1_name, c2_name) in zip(self.torch.param_groups, self.names):
             lr = float(group["lr"])
-            if self.kind in ("Adam", "AdamW"):
+            if self.adam:
                 b1, b2 = group["betas"]
-                found[f"optim.c1.{k}"], found[f"optim.c2.{k}"] = 1 - b1 ** t, 1 - b2 ** t
+                found.append((c1_name, 1 - b1 ** t))
+                found.append((c2_name, 1 - b2 ** t))
             elif self.kind == "Adagrad":
                 lr /= 1 + (t - 1) * group["lr_decay"]
-            found[f"optim.lr.{k}"] = lr
+            found.append((lr_name, lr))
         return found
 
     def append(self, g: Lowering, state: str, tensor: Any, gradient: Any) -> list[str]:

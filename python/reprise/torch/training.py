@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import rules
-from .capture import Captured, capture, framework, unchanged
+from .capture import Captured, capture
+from .traps import framework, unchanged
 from .graph import Graph, Node
 from .lower import Lowering, Unsupported
 from .optim import Optimizer
@@ -42,6 +43,11 @@ def unflatten(form: Any, leaves: Any) -> Any:
     return kind(*values) if hasattr(kind, "_fields") else kind(values)
 
 
+def identity(x: Any) -> tuple[str, str]:
+    """What tells a number of Python from another: 1 is neither True nor 1.0, and 0.0 not -0.0."""
+    return type(x).__name__, repr(x)
+
+
 @dataclass
 class Batch:
     """A batch's leaves. `key` says everything of it that a program burns in."""
@@ -65,7 +71,7 @@ class Batch:
                 if not hasattr(leaf, "__array__"):
                     raise TypeError(f"{paths[k]} is a {type(leaf).__name__}: a batch has tensors and numbers")
                 leaves[k] = framework().as_tensor(leaf)
-        key = tuple((x.shape, x.dtype) if isinstance(x, tensor) else (type(x), x) for x in leaves)
+        key = tuple((x.shape, x.dtype) if isinstance(x, tensor) else identity(x) for x in leaves)
         return Batch(leaves, paths, form, key)
 
     def tensors(self) -> list[Any]:

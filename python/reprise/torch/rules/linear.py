@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .arithmetic import computable, dtype_of
-from .forms import INTEGER, elementwise, number, op, room, trained
+from .forms import INTEGER, elementwise, number, op, room
 from .reductions import norm_of
 from .shapes import repeat_heads
 from ..graph import Node
@@ -45,9 +45,15 @@ def matmul(g: Lowering, node: Node, a: Any, b: Any) -> Any:
 
 @lowers("aten.linear.default")
 def linear(g: Lowering, node: Node, x: Any, weight: Any, bias: Any = None) -> Any:
-    """x [.., in], weight [out, in], bias [out]: [.., out]."""
+    """x [.., in], weight [out, in], bias [out]: [.., out]. Rows of several axes are one matrix, as in rp_linear: the gradient of
+    the weight is one product."""
     computable(g, x.dtype)
-    y = product(g, x.tensor, g.swap(weight.tensor) if weight.rank > 1 else weight.tensor)
+    w = g.swap(weight.tensor) if weight.rank > 1 else weight.tensor
+    if x.rank > 2 and weight.rank == 2:
+        rows = math.prod(x.shape[:-1])
+        y = g.reshape(product(g, g.reshape(x.tensor, [rows, x.shape[-1]]), w), [*x.shape[:-1], weight.shape[0]])
+    else:
+        y = product(g, x.tensor, w)
     return y if bias is None else g.op("add", y, bias.tensor)
 
 
@@ -168,8 +174,7 @@ def attention(g: Lowering, node: Node, q: Any, k: Any, v: Any, attn_mask: Any = 
         and (q.shape[-3] == k.shape[-3] == v.shape[-3] or enable_gqa) and [*q.shape[:-3]] == [*k.shape[:-3]] == [*v.shape[:-3]] == lead
     if attn_mask is not None and attn_mask.dtype == "bool" and not full_rows(attn_mask):
         return masked(g, m, q, k, v, attn_mask, dropout_p, factor, enable_gqa)
-    # the operation has no gradient by its mask
-    if not plain or attn_mask is not None and attn_mask.real and trained(g, node, [*node.args[3:4], node.kwargs.get("attn_mask")]):
+    if not plain:
         return written(g, m, q, k, v, attn_mask, dropout_p, is_causal, factor, enable_gqa)
     operands = [q.tensor, k.tensor, v.tensor]
     if attn_mask is not None:
@@ -223,7 +228,8 @@ def written(g: Lowering, m: Any, q: Value, k: Value, v: Value, mask: Any, rate: 
 
 # ---- distances ----
 
-@lowers("aten._cdist_forward.default", "aten.cdist.default", "aten._pdist_forward.default", "aten.pdist.default", "aten.pairwise_distance.default")
+@lowers("aten._cdist_forward.default", "aten.cdist.default", "aten._pdist_forward.default", "aten.pdist.default",
+        "aten.pairwise_distance.default")
 def distance(g: Lowering, node: Node, a: Any, *args: Any) -> Any:
     """The norms of differences. Where a norm is 0 so is its gradient."""
     name = node.op.split(".")[1]
@@ -236,7 +242,8 @@ def distance(g: Lowering, node: Node, a: Any, *args: Any) -> Any:
         return norm_of(g, g.value(g.op("sub", *t)), p, [1], False)
     b = args[0]
     if name == "pairwise_distance":
-        p, eps, keep = (*args[1:], *(2.0, 1e-6, False)[len(args) - 1:])
+        given = [*args[1:], *[2.0, 1e-6, False][len(args) - 1:]]
+        p, eps, keep = given[0], given[1], given[2]
         d = op(g, "add", elementwise(g, "sub", a, b), eps)
         return norm_of(g, d, float(p), [d.rank - 1], bool(keep))
     p = float(args[1]) if len(args) > 1 else 2.0

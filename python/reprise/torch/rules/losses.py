@@ -41,7 +41,8 @@ def cross_entropy(g: Lowering, node: Node, x: Any, target: Any, weight: Any = No
         logs = g.op("log_softmax", t)
         logs = logs if weight is None else g.op("mul", logs, weight.tensor)
         smooth = g.op("neg", g.reduce("sum", logs, [len(logs.shape) - 1], False))
-        y = g.op("add", g.op("mul", y, g.fill(1 - label_smoothing, x.dtype)), g.op("mul", smooth, g.fill(label_smoothing / classes, x.dtype)))
+        smooth = g.op("mul", smooth, g.fill(label_smoothing / classes, x.dtype))
+        y = g.op("add", g.op("mul", y, g.fill(1 - label_smoothing, x.dtype)), smooth)
     return averaged(g, y, valid, scale, reduction)
 
 
@@ -103,7 +104,8 @@ def nll_loss(g: Lowering, node: Node, x: Any, target: Any, weight: Any = None, r
 
 
 @lowers("aten.multi_margin_loss.default")
-def multi_margin(g: Lowering, node: Node, x: Any, target: Any, p: float = 1, margin: float = 1, weight: Any = None, reduction: int = 1) -> Any:
+def multi_margin(g: Lowering, node: Node, x: Any, target: Any, p: float = 1, margin: float = 1, weight: Any = None,
+                 reduction: int = 1) -> Any:
     t = x.tensor if x.rank == 2 else g.reshape(x.tensor, [1, x.size])
     n, c = t.shape
     labels = g.reshape(target.tensor, [n, 1])
@@ -163,7 +165,8 @@ def bce_with_logits(g: Lowering, node: Node, x: Any, target: Any, weight: Any = 
     else:  # (1 - t) x + (1 + (w - 1) t) log(1 + e^-x)
         scale = op(g, "add", elementwise(g, "mul", op(g, "sub", pos_weight, 1), target), 1)
         soft = elementwise(g, "softplus", op(g, "neg", x), beta=1.0, threshold=100.0)
-        y = elementwise(g, "add", elementwise(g, "mul", elementwise(g, "sub", g.fill(1, dtype), target), x), elementwise(g, "mul", scale, soft))
+        rest = elementwise(g, "mul", elementwise(g, "sub", g.fill(1, dtype), target), x)
+        y = elementwise(g, "add", rest, elementwise(g, "mul", scale, soft))
     return finished(g, y if weight is None else elementwise(g, "mul", y, number(g, weight, dtype)), reduction)
 
 

@@ -3,7 +3,7 @@
 """PyTorch's core operations by PyTorch's own sample inputs (torch.testing._internal): each sample is captured, lowered to a
 program, executed and compared with torch on binary64.
 
-    PYTHONPATH=python python bench/peers/torch_operations.py [--only NAME,..] [--most 40] [--gradients] [--table FILE]
+    PYTHONPATH=python python bench/doors/torch_operations.py [--only NAME,..] [--most 40] [--gradients] [--table FILE]
 
 A value is right where it differs from torch's by at most 1e-5 of the largest finite number of that result (or by 1e-11: what
 rounding leaves of a sum that is 0), and by nothing
@@ -214,7 +214,7 @@ def sample_outcome(f: Any, args: Any, kwargs: Any, form: str, gradients: bool) -
         DONE.add(key)
         e = Execution(module, tensors, captured)
     except Unsupported as error:
-        return Outcome("refused", (error.operation + ": " if error.operation and error.operation not in error.what else "") + error.what), ops
+        return Outcome("refused", f"{error.operation}: {error.what}" if error.operation else error.what), ops
     except (rp.Error, NotImplementedError) as error:
         return Outcome("refused", str(error)), ops
     except Exception as error:
@@ -326,7 +326,33 @@ def entries(only: set[str]) -> list[Any]:
     return [o for o in op_db if (o.name in only if only else is_core(o)) and not o.name.startswith(("_refs", "special", "linalg.lu"))]
 
 
+class Own:
+    """Operations that the database has no samples of, or that need others around them."""
+
+    variant_test_name = ""
+
+    def __init__(self, name: str, f: Any, *arguments: Any) -> None:
+        self.name, self.op, self.arguments = name, f, arguments
+
+
+def own_entries() -> list[Own]:
+    aten, x = torch.ops.aten, torch.arange(12.0).reshape(3, 4)
+    return [Own("rand", lambda t: t + torch.rand(3, 4, dtype=t.dtype), x), Own("randperm", lambda t: (t, torch.randperm(5)), x),
+            Own("native_dropout", lambda t: aten.native_dropout(t, 0.5, True)[0], x), Own("fill", lambda t: aten.fill.Scalar(t, 2.5), x),
+            Own("copy", lambda a, b: aten.copy(a, b), x, x[0]), Own("alias", lambda t: aten.alias(t) * 2, x),
+            Own("empty", lambda t: torch.empty(3, 4, dtype=t.dtype).fill_(1) + t, x),
+            Own("scalar_tensor", lambda t: t + torch.scalar_tensor(2.5, dtype=t.dtype), x)]
+
+
+class Sample:
+    def __init__(self, arguments: Any) -> None:
+        self.input, self.args, self.kwargs = arguments[0], arguments[1:], dict[str, Any]()
+
+
 def samples(o: Any, most: int) -> Any:
+    if isinstance(o, Own):
+        yield torch.float32, Sample(o.arguments)
+        return
     for dtype in (torch.float32, torch.int64, torch.bool):
         if dtype in o.supported_dtypes("cpu"):
             for k, s in enumerate(o.sample_inputs("cpu", dtype, requires_grad=False)):
@@ -350,14 +376,18 @@ def main() -> int:
     reasons: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
     began, total = time.time(), collections.Counter[str]()
     core = {n for v in core_names().values() for n in v}
-    for o in entries(set(filter(None, arguments.only.split(",")))):
+    only = set(filter(None, arguments.only.split(",")))
+    for o in [*entries(only), *(e for e in own_entries() if not only or e.name in only)]:
         own = collections.Counter[str]()
         for dtype, s in samples(o, arguments.most):
             DONE.clear()
             for form in arguments.forms.split(","):
                 if form == "backward" and (o.name not in BACKWARD or dtype != torch.float32):
                     continue
-                outcome, ops = sample_outcome(o.op, (s.input, *s.args), s.kwargs, form, arguments.gradients and form != "backward")
+                try:
+                    outcome, ops = sample_outcome(o.op, (s.input, *s.args), s.kwargs, form, arguments.gradients and form != "backward")
+                except RuntimeError as e:  # of torch itself, at what is only asked of it
+                    outcome, ops = Outcome("skipped", str(e)), set()
                 if outcome.state == "known":
                     continue
                 own[outcome.state] += 1
