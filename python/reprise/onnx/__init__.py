@@ -129,11 +129,14 @@ def read(model: Any) -> Any:
         checker.check_model(proto)
     except (checker.ValidationError, decode, RecursionError, UnicodeDecodeError) as e:
         raise Unsupported(f"the model is not valid: {(str(e) or type(e).__name__).splitlines()[0]}") from None
+    newest = importlib.import_module("onnx.defs").onnx_opset_version()
     for opset in proto.opset_import:
         if opset.domain not in DOMAINS:
             raise Unsupported(f"operators of the domain {opset.domain}")
         if opset.version < OLDEST and opset.domain in DOMAINS[:2]:
             raise Unsupported(f"opset {opset.version}: {OLDEST} is the oldest")
+        if opset.domain in DOMAINS[:2] and opset.version > newest:
+            raise Unsupported(f"opset {opset.version}: {newest} is the newest that the package onnx has, a newer one of it is needed")
     if len(proto.graph.node) > MOST_NODES:
         raise Unsupported(f"{len(proto.graph.node)} operators, {MOST_NODES} are the most")
     return importlib.import_module("onnx.inliner").inline_local_functions(proto) if proto.functions else proto
@@ -256,10 +259,8 @@ class Importer:
         if folded is not None:
             return folded
         self.g.operator = kind
-        if kind == "If":
-            return self.branch(node, inputs, scope, depth)
-        if kind == "Scan":
-            return self.scan(node, inputs, scope, depth)
+        if kind in ("If", "Scan") and node.domain in DOMAINS[:2]:
+            return (self.branch if kind == "If" else self.scan)(node, inputs, scope, depth)
         if kind not in HANDLERS or node.domain not in DOMAINS[:2]:
             return self.expand(node, inputs, depth)
         n = Node(self.g, kind, self.version, inputs, self.attributes(node), len(node.output))
@@ -330,7 +331,7 @@ class Importer:
         """A condition that is known decides at import; one that is not would need both branches."""
         assert inputs[0] is not None
         taken = bool(np.asarray(self.g.known(inputs[0])).reshape(-1)[0])
-        body = next(a.g for a in node.attribute if a.name == ("then_branch" if taken else "else_branch"))
+        body = self.graph(node, "then_branch" if taken else "else_branch")
         inner = dict(scope)
         inner.update({t.name: self.g.constant(self.array(t)) for t in body.initializer})
         if depth >= DEEPEST:
@@ -343,7 +344,7 @@ class Importer:
     def scan(self, node: Any, inputs: list[Value | None], scope: dict[str, Value], depth: int) -> Sequence[Value | None]:
         """Written out, iteration by iteration."""
         found = self.attributes(node)
-        body = next(a.g for a in node.attribute if a.name == "body")
+        body = self.graph(node, "body")
         count = int(found["num_scan_inputs"])
         if self.version < 9 or depth >= DEEPEST or any(v is None for v in inputs):
             raise Unsupported(f"the form of opset {self.version}, or deeper than {DEEPEST}", "Scan")
@@ -383,6 +384,13 @@ class Importer:
             t = self.g.op("concat", *parts, axis=axis) if len(parts) > 1 else parts[0]
             stacked.append(self.g.made(t, dtype, *given))
         return [*states, *stacked]
+
+    @staticmethod
+    def graph(node: Any, name: str) -> Any:
+        found = next((a.g for a in node.attribute if a.name == name), None)
+        if found is None:
+            raise Unsupported(f"no {name}", node.op_type)
+        return found
 
     @staticmethod
     def axis(axis: int, rank: int, operator: str = "Scan") -> int:
@@ -426,6 +434,8 @@ class Importer:
         given = {a.name: a for a in node.attribute}
         if node.op_type in ("LayerNormalization", "RMSNormalization") and "axis" in given and inputs and inputs[0] is not None:
             self.axis(given["axis"].i, inputs[0].rank, node.op_type)  # the definition takes any
+        if node.op_type == "Attention" and "qk_matmul_output_mode" in given and given["qk_matmul_output_mode"].i not in range(4):
+            raise Unsupported(f"qk_matmul_output_mode {given['qk_matmul_output_mode'].i}", node.op_type)
         defaults = {a.name: a for a in body.attribute_proto}
         scope = {name: v for name, v in zip(body.input, inputs) if v is not None}
         for inner in body.node:
