@@ -113,7 +113,7 @@ def drawn(rng, dtype, shape=(3, 9)):
         return rng.normal(size=shape).astype(dtype.replace("f32", "float32").replace("f64", "float64"))
     if dtype == "bool":
         return rng.integers(0, 2, shape).astype(bool)
-    return rng.integers(0 if dtype == "u32" else -9, 9, shape).astype(dtype.replace("u", "uint").replace("i", "int") if dtype != "u32" else "uint32")
+    return rng.integers(0 if dtype == "u32" else -9, 9, shape).astype({"i32": np.int32, "i64": np.int64, "u32": np.uint32}[dtype])
 
 
 def elementwise(op, dtypes, operands):
@@ -149,7 +149,8 @@ def specimens():
         "reshape": [({"shape": [4, 6]}, [x])], "transpose": [({"permutation": [2, 0, 1]}, [x])],
         "broadcast_to": [({"shape": [5, 2, 3, 4]}, [x]), ({"shape": [3, 4]}, [f(1)])],
         "slice": [({"begin": [0, 1, 0], "end": [2, 3, 0]}, [x]), ({"begin": [0, 1, 2], "end": [1, 3, 4]}, [x])],
-        "slice_step": [({"begin": [0, 2, 3], "size": [2, 3, 2], "step": [1, -1, -2]}, [x]), ({"begin": [0, 0, 1], "size": [1, 0, 3], "step": [1, 1, 1]}, [x])],
+        "slice_step": [({"begin": [0, 2, 3], "size": [2, 3, 2], "step": [1, -1, -2]}, [x]),
+                       ({"begin": [0, 0, 1], "size": [1, 0, 3], "step": [1, 1, 1]}, [x])],
         "stop_gradient": [({}, [x])], "fill": [({"value": v, "shape": [2, 3], "dtype": d}, [])
                                                for v, d in ((0.1, "f32"), (-3, "i64"), (1, "bool"), (np.inf, "f64"), (7, "u8"))],
         "iota": [({"n": 7, "dtype": "i32"}, []), ({"n": 70000, "dtype": "f32"}, [])],
@@ -165,13 +166,16 @@ def specimens():
         **{op: [({"axes": a}, [x]) for a in ([0], [1, 2], [])] for op in ("sum", "mean", "max", "min", "prod", "logsumexp")},
         "var": [({"axes": [0, 2], "correction": c}, [x]) for c in (0, 1)],
         "argmax": [({"axis": 1}, [n(3, 4, 9).astype(np.float32)])], "argmin": [({"axis": 0}, [n(3, 4, 9)])],
-        "cumsum": [({"axis": 1, "reverse": r}, [x]) for r in (True, False)], "cumprod": [({"axis": 2, "reverse": r}, [x]) for r in (True, False)],
-        "softmax": [({}, [x])], "log_softmax": [({}, [x])], "softmax_grad": [({}, [x, f(2, 3, 4)])], "log_softmax_grad": [({}, [x, -np.abs(f(2, 3, 4))])],
+        **{op: [({"axis": 1, "reverse": r}, [x]) for r in (True, False)] for op in ("cumsum", "cumprod")},
+        "softmax": [({}, [x])], "log_softmax": [({}, [x])], "softmax_grad": [({}, [x, f(2, 3, 4)])],
+        "log_softmax_grad": [({}, [x, -np.abs(f(2, 3, 4))])],
         "layer_norm": [({"eps": 1e-5}, [x, f(4), f(4)])], "rms_norm": [({"eps": 1e-5}, [x, f(4)])],
         "cross_entropy": [({}, [f(6, 5), n(5, 6)])], "cross_entropy_grad": [({}, [f(6), f(6, 5), n(5, 6)])],
         "matmul": [({}, [f(2, 3, 4), f(4, 5)]), ({}, [f(1, 3, 4), f(7, 4, 2)])],
-        "attention": [({"scale": 0.5, "causal": c, "window": w, "rate": 0.0, "stream": 0}, [f(2, 4, 5, 6), f(2, h, 5, 6), f(2, h, 5, 3), *m])
-                      for c, w, h, m in ((True, 0, 4, []), (False, 2, 2, []), (False, 0, 4, [f(5, 5)]), (True, 0, 1, [drawn(rng, "bool", (4, 5, 5)) | np.eye(5, dtype=bool)]))],
+        "attention": [({"scale": 0.5, "causal": c, "window": w, "rate": 0.0, "stream": 0},
+                       [f(2, 4, 5, 6), f(2, h, 5, 6), f(2, h, 5, 3), *m])
+                      for c, w, h, m in ((True, 0, 4, []), (False, 2, 2, []), (False, 0, 4, [f(5, 5)]),
+                                         (True, 0, 1, [drawn(rng, "bool", (4, 5, 5)) | np.eye(5, dtype=bool)]))],
         "conv2d": [({**IMAGE, "groups": 2}, [image, f(3, 2, 2, 6)]), ({**PLAIN, "groups": 1}, [image, f(3, 3, 4, 5)])],
         "conv2d_winograd": [({**PLAIN, "groups": 1}, [image, f(3, 3, 4, 5)])],
         "conv2d_grad_input": [({**PLAIN, "stride": [2, 2], "groups": 1, "size": [6, 8]}, [f(2, 3, 4, 5), f(3, 3, 2, 5)])],
@@ -413,7 +417,8 @@ class Archives(Case):
 
     def table(self):
         rng = np.random.default_rng(2)
-        rows = [f"{a:.3f},{b:.3f},{'uvw'[k]},{int(a * b + k > 1)}" for a, b, k in zip(*rng.normal(size=(2, 80)), rng.integers(0, 3, 80))]
+        rows = [f"{a:.3f},{b:.3f},{'uvw'[k]},{int(a * b + k > 1)}"
+                for a, b, k in zip(*rng.normal(size=(2, 80)), rng.integers(0, 3, 80))]
         return {"t.csv": "\n".join(["a,b,c,y", *rows, ""])}
 
     def held(self, path, **more):
@@ -426,8 +431,8 @@ class Archives(Case):
         rng, feeds, given = np.random.default_rng(3), {}, {}
         for kind, name, shape, dtype, _ in program.inputs:
             if kind != "state":
-                a = rng.integers(0, 9, shape).astype("i4" if dtype == "i32" else "i8") if dtype[0] == "i" else rng.normal(size=shape).astype(
-                    np.float32 if dtype == "f32" else np.float64)
+                own = {"i32": np.int32, "i64": np.int64, "f32": np.float32, "f64": np.float64}[dtype]
+                a = (rng.integers(0, 9, shape) if dtype[0] == "i" else rng.normal(size=shape)).astype(own)
                 (feeds if kind == "feed" else weights)[name] = a
                 given[name if kind == "feed" else name.split("_", 1)[-1]] = a
         wanted = ours(program, weights, feeds)
@@ -447,7 +452,8 @@ class Archives(Case):
 
     def test_a_text(self):
         path = self.recipe("reprise: 1\nseed: 1\ndata: {text: t.txt, length: 8}\nmodel: {gpt: {layers: 1, width: 8, heads: 2}}\n"
-                           "train: {steps: 2, batch: 4, optimizer: {lr: 0.01}}\n", {"t.txt": "to be or not to be that is the question " * 40})
+                           "train: {steps: 2, batch: 4, optimizer: {lr: 0.01}}\n",
+                           {"t.txt": "to be or not to be that is the question " * 40})
         report, found = self.held(path)
         self.assertEqual((list(report.inputs), list(report.outputs)), (["tokens"], ["logits"]))
         self.assertTrue(np.isfinite(found["logits"]).all())

@@ -275,12 +275,14 @@ def instance_norm(n: Node) -> Value:
 def local_norm(n: Node) -> Value:
     g, v, x = n.g, n.value(0), n.tensor(0)
     size, c = int(n.get("size")), v.shape[1]
+    if size < 1 or v.rank < 2:
+        raise n.refuse(f"size {size} of {v.rank} axes")
     square = g.op("mul", x, x)
-    before, after = (size - 1) // 2, size - 1 - (size - 1) // 2
+    before, after = min((size - 1) // 2, c), min(size - 1 - (size - 1) // 2, c)  # beyond the channels there is nothing
     padded = g.op("pad", square, before=[before if i == 1 else 0 for i in range(v.rank)],
                   after=[after if i == 1 else 0 for i in range(v.rank)])
     total = cut(g, padded, 1, 0, c)
-    for k in range(1, size):
+    for k in range(1, before + after + 1):
         total = g.op("add", total, cut(g, padded, 1, k, c))
     scale = g.op("mul", total, g.fill(float(n.get("alpha", 1e-4)) / size, v.dtype))
     base = g.op("add", scale, g.fill(n.get("bias", 1.0), v.dtype))
