@@ -19,11 +19,13 @@ if importlib.util.find_spec("onnx") is None:
         sys.exit(print("Ran 0 tests: onnx is not installed"))
     raise unittest.SkipTest("onnx is not installed")
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
 import onnx
 from onnx.reference import ReferenceEvaluator
 
 import reprise as rp
-from reprise import nn, ops
+from reprise import families, nn, ops
 from reprise import onnx as door
 from reprise.__main__ import main
 from reprise.onnx.export import operations
@@ -457,6 +459,38 @@ class Archives(Case):
         report, found = self.held(path)
         self.assertEqual((list(report.inputs), list(report.outputs)), (["tokens"], ["logits"]))
         self.assertTrue(np.isfinite(found["logits"]).all())
+
+    def test_models_of_the_families_and_recurrent_layers(self):
+        from test_weights import CASES, batch
+
+        def lstm(m, x):
+            h, _ = m.lstm("cell", x, 6)
+            return m.linear("head", h, 3)
+
+        forwards = {case: (lambda m, x, f=family, c=config: getattr(families, f)(m, x, **c)) for case, (family, config, *_) in CASES.items()}
+        inputs = {case: batch(case) for case in CASES}
+        forwards["lstm"], inputs["lstm"] = lstm, np.random.default_rng(1).normal(size=(2, 5, 4)).astype(np.float32)
+        for case, forward in forwards.items():
+            with self.subTest(case):
+                x, shapes = inputs[case], []
+                m = nn.Model(lambda m, b: (lambda y: (shapes.append(y.shape), y.mean())[1])(forward(m, b)), nn.sgd(0.0), {"batch": 2}, seed=1)
+                m.array("x", x)
+                m.record()
+                m.train_step()
+                wanted = np.array(m.apply(forward, [x], shapes[0]))
+                report = door.save(m, os.path.join(self.folder, "m.onnx"), force=True)
+                self.near(answers(report.path, {"in0": x})["output"], wanted)
+                self.assertEqual(report.fixed[:11], "instruction" if case == "lstm" else "", report.fixed)
+                again = door.load(report.path, shapes={"batch": 2}).compile(threads=1)(in0=x)["output"]
+                self.near(again, wanted)
+                if not report.fixed:
+                    self.near(answers(report.path, {"in0": x[:1]})["output"], wanted[:1])
+
+    def test_a_program_that_gives_nothing_and_one_that_is_not_there(self):
+        path = self.recipe(LOANS, self.table())
+        for number, words in ((0, "gives no result"), (99, "index out of range")):
+            with self.assertRaisesRegex((door.Unsupported, IndexError), words):
+                door.save(path, os.path.join(self.folder, "m.onnx"), program=number)
 
     def test_a_model_of_layers_and_the_command_line(self):
         def logits(m, x):
