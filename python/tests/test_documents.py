@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the documentation shows works: the python blocks of README.md and docs/python.md, each file's in order, with what
 they say in a comment behind `# ->` as the value of the line."""
+import importlib.util
 import os
 import re
 import tempfile
@@ -35,6 +36,13 @@ class Documents(unittest.TestCase):
 
     def test_python(self):
         self.run_blocks("docs/python.md")
+
+    @unittest.skipUnless(importlib.util.find_spec("onnx"), "onnx is not installed")
+    def test_python_onnx(self):
+        self.run_blocks("docs/python-onnx.md")
+
+    def test_python_weights(self):
+        self.run_blocks("docs/python-weights.md")
 
 
 if __name__ == "__main__":
