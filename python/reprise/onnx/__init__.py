@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from . import arithmetic, images, layers, shapes
+from . import arithmetic, forms, images, layers, shapes
 from .graph import (HANDLERS, CARRIERS, MOST_KNOWN, NUMPY, ONNX, Graph, NeedsConstant, Node, Unsupported, Value, carried,
                          returned, type_of)
 from .export import Exported, save
@@ -393,9 +393,9 @@ class Importer:
         return found
 
     @staticmethod
-    def axis(axis: int, rank: int, operator: str = "Scan") -> int:
+    def axis(axis: int, rank: int) -> int:
         if not -rank <= axis < rank:
-            raise Unsupported(f"axis {axis} of {rank}", operator)
+            raise Unsupported(f"axis {axis} of {rank}", "Scan")
         return axis % rank
 
     # ---- operators that the standard defines by others ----
@@ -432,10 +432,7 @@ class Importer:
         if depth >= DEEPEST:
             raise Unsupported(f"functions deeper than {DEEPEST}", node.op_type)
         given = {a.name: a for a in node.attribute}
-        if node.op_type in ("LayerNormalization", "RMSNormalization") and "axis" in given and inputs and inputs[0] is not None:
-            self.axis(given["axis"].i, inputs[0].rank, node.op_type)  # the definition takes any
-        if node.op_type == "Attention" and "qk_matmul_output_mode" in given and given["qk_matmul_output_mode"].i not in range(4):
-            raise Unsupported(f"qk_matmul_output_mode {given['qk_matmul_output_mode'].i}", node.op_type)
+        forms.check(node.op_type, given, inputs)
         defaults = {a.name: a for a in body.attribute_proto}
         scope = {name: v for name, v in zip(body.input, inputs) if v is not None}
         for inner in body.node:

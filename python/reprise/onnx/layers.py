@@ -277,6 +277,8 @@ def local_norm(n: Node) -> Value:
     size, c = int(n.get("size")), v.shape[1]
     if size < 1 or v.rank < 2:
         raise n.refuse(f"size {size} of {v.rank} axes")
+    if not all(math.isfinite(float(n.get(k, 1.0))) for k in ("alpha", "beta", "bias")):
+        raise n.refuse("alpha, beta or bias that is no finite number")
     square = g.op("mul", x, x)
     before, after = min((size - 1) // 2, c), min(size - 1 - (size - 1) // 2, c)  # beyond the channels there is nothing
     padded = g.op("pad", square, before=[before if i == 1 else 0 for i in range(v.rank)],
