@@ -305,6 +305,13 @@ class Models(Case):
         shapes = {t.name: tuple(t.dims) for t in proto.graph.initializer}
         self.assertEqual(shapes["conv1.weight"], (8, 3, 3, 3))
 
+    def test_a_convolution_that_others_read_keeps_its_bias_apart(self):
+        def twice(b, x):
+            h = b.append("conv2d", {**PLAIN, "groups": 1}, [x, b.state("w", (3, 3, 3, 4))])
+            return (h + b.state("bias", (4,))) * h
+        _, proto = self.both(twice, (6, 5, 3), True)
+        self.assertEqual([len(n.input) for n in proto.graph.node if n.op_type == "Conv"], [2])
+
     def test_a_block_of_a_transformer_over_tokens(self):
         def tokens(b, x):
             h = b.append("gather", {"axis": 0}, [b.state("table", (50, 16)), x]) + b.state("places", (5, 16))
@@ -319,7 +326,7 @@ class Models(Case):
         self.both(patches, (5, 16), False)
 
     def test_rows_that_see_each_other_stay_as_many(self):
-        for make in (lambda b, x: x - x.mean(), lambda b, x: x * b.state("each", (4, 1)), lambda b, x: x @ b.state("w", (3, 3)) @ x.T):
+        for make in (lambda b, x: x - x.mean(), lambda b, x: x - b.append("mean", {"axes": [0]}, [x]), lambda b, x: x * b.state("each", (4, 1)), lambda b, x: x @ b.state("w", (3, 3)) @ x.T):
             program = program_of(make, (4, 3))
             x = np.random.default_rng(1).normal(size=(4, 3)).astype(np.float32)
             report = self.exported(program, weights_of(program), {"x": x})
@@ -434,7 +441,7 @@ class Archives(Case):
         for kind, name, shape, dtype, _ in program.inputs:
             if kind != "state":
                 own = {"i32": np.int32, "i64": np.int64, "f32": np.float32, "f64": np.float64}[dtype]
-                a = (rng.integers(0, 9, shape) if dtype[0] == "i" else rng.normal(size=shape)).astype(own)
+                a = (rng.integers(0, 3, shape) if dtype[0] == "i" else rng.normal(size=shape)).astype(own)
                 (feeds if kind == "feed" else weights)[name] = a
                 given[name if kind == "feed" else name.split("_", 1)[-1]] = a
         wanted = ours(program, weights, feeds)
@@ -451,6 +458,22 @@ class Archives(Case):
             report, _ = self.held(self.recipe(LOANS + model, self.table()))
             self.assertEqual((list(report.inputs), list(report.outputs)), (["x"], ["scores"]))
             self.assertIn("reprise predict", report.metadata["reprise.prepared"])
+
+    def test_images_classes_and_regressions(self):
+        rng = np.random.default_rng(4)
+        np.save(os.path.join(self.folder, "x.npy"), rng.normal(size=(60, 8, 8, 1)).astype(np.float32))
+        np.save(os.path.join(self.folder, "y.npy"), rng.integers(0, 3, 60))
+        lines = "reprise: 1\nseed: 1\ndata: {arrays: x.npy, target: y.npy}\nmodel: {image: [8, 8, 1], dropout: 0.1, hidden: [6], conv: [%s]}\ntrain: {epochs: 1}\n"
+        for layers in ("{filters: 4, pool: max}", "{filters: 4, algorithm: winograd}, {filters: 3, kernel: 3, stride: 2}"):
+            report, _ = self.held(self.recipe(lines % layers, {}))
+            kinds = [n.op_type for n in onnx.load(report.path).graph.node]
+            self.assertLessEqual(kinds.count("Transpose"), 2, kinds)
+        rows = [f"{a:.3f},{b:.3f},{k}" for a, b, k in zip(rng.normal(size=50), rng.uniform(1, 2, 50), rng.integers(0, 3, 50))]
+        table = {"t.csv": "\n".join(["a,b,y", *rows, ""])}
+        for data, rest in (("target: y", "train: {task: regression}"), ("target: y, exposure: b", "train: {task: regression, family: poisson}"),
+                           ("target: y", "model: {hidden: [4], layer_norm: true, activation: gelu}\ntrain: {epochs: 1, task: classification}"),
+                           ("target: y", "train: {task: classification}")):
+            self.held(self.recipe(f"reprise: 1\nseed: 1\ndata: {{csv: t.csv, {data}}}\n{rest}\n", table))
 
     def test_a_text(self):
         path = self.recipe("reprise: 1\nseed: 1\ndata: {text: t.txt, length: 8}\nmodel: {gpt: {layers: 1, width: 8, heads: 2}}\n"
@@ -502,6 +525,7 @@ class Archives(Case):
         m.array("k", (x[:, 0] > 0).astype(np.int32))
         m.record()
         m.train_epoch()
+        m.evaluate(0, 32)
         wanted = np.array(m.predict(lambda m, x, k: logits(m, x), (2,), 0, 32))
         out, path = os.path.join(self.folder, "m.onnx"), os.path.join(self.folder, "m.reprise")
         report = door.save(m, out)
