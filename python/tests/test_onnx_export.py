@@ -392,7 +392,33 @@ class Models(Case):
         weights, x = weights_of(program), np.ones((4, 8), np.float32)
         for _ in range(2):
             self.exported(program, weights, {"x": x}, external=300)
-        self.assertEqual(os.path.getsize(os.path.join(self.folder, "m.onnx.data")), sum(a.nbytes for a in weights.values()))
+        beside = os.path.join(self.folder, "m.onnx.data")
+        self.assertEqual(os.path.getsize(beside), sum(a.nbytes for a in weights.values()))
+        path = os.path.join(self.folder, "m.onnx")
+        found = door.load(path, shapes={"batch": 4})  # mapped, from this folder alone
+        np.testing.assert_array_equal(found.weights["w"], weights["w"])
+        self.assertEqual(found.compile(threads=1)(x=x)["y"].tobytes(), ours(program, weights, {"x": x})["y"].tobytes())
+        with open(path, "rb") as f:
+            text = f.read()
+        with self.assertRaisesRegex(door.Unsupported, "outside the file|should be stored"):
+            door.load(text, shapes={"batch": 4})
+        for place, more in (("../m.onnx.data", {}), ("/etc/passwd", {}), ("none", {}), ("link", {}), ("m.onnx.data", {"offset": "16000"}),
+                            ("m.onnx.data", {"length": "4"}), ("m.onnx.data", {"offset": "-1"}), ("m.onnx.data", {"offset": "x"}), (".", {})):
+            proto = onnx.load_model_from_string(text)
+            tensor = next(t for t in proto.graph.initializer if t.name == "w")
+            kept = {e.key: e.value for e in tensor.external_data}
+            del tensor.external_data[:]
+            for key, value in {**kept, "location": place, **more}.items():
+                tensor.external_data.add(key=key, value=value)
+            os.makedirs(os.path.join(self.folder, "in"), exist_ok=True)
+            inner = os.path.join(self.folder, "in", "h.onnx")
+            with open(inner, "wb") as f:
+                f.write(proto.SerializeToString())
+            shutil.copy(beside, os.path.join(self.folder, "in"))
+            with contextlib.suppress(FileExistsError):
+                os.symlink(beside, os.path.join(self.folder, "in", "link"))
+            with self.subTest(place=place, **more), self.assertRaises(door.Unsupported):
+                door.load(inner, shapes={"batch": 4})
 
     def test_the_same_program_gives_the_same_bytes_in_every_opset(self):
         program = program_of(picture, (2, 8, 8, 3))

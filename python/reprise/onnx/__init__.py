@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from . import arithmetic, forms, images, layers, shapes
+from . import arithmetic, external, forms, images, layers, shapes
 from .graph import (HANDLERS, CARRIERS, MOST_KNOWN, NUMPY, ONNX, Graph, NeedsConstant, Node, Unsupported, Value, carried,
                          returned, type_of)
 from .export import Exported, save
@@ -89,6 +89,7 @@ def load(model: Any, *, shapes: Mapping[str, int] | None = None,
     proto = read(model)
     builder = importlib.import_module("reprise").Builder()
     importer = Importer(proto, Graph(builder), dict(shapes or {}), dict(constants or {}))
+    importer.folder = folder_of(model)
     return importer.imported()
 
 
@@ -108,12 +109,17 @@ def into(builder: Any, model: Any, inputs: Mapping[str, Any], *,
     """Appends a model to a program that is being built, its inputs being tensors of that program: to train it, append a loss
     of the outputs and ask `builder.gradients` for those of the weights. Arguments as of `load`."""
     importer = Importer(read(model), Graph(builder), {}, dict(constants or {}))
-    importer.given = dict(inputs)
+    importer.given, importer.folder = dict(inputs), folder_of(model)
     values = importer.run()
     kept = importer.g.inputs
     return Appended({n: importer.g.tensor(v) for n, v in values.items()}, importer.g.states,
                     {n: a for n, (k, a) in kept.items() if k == "state"},
                     {n: a for n, (k, a) in kept.items() if k == "data"})
+
+
+def folder_of(model: Any) -> str | None:
+    """The folder of a model that was given as a path."""
+    return os.path.dirname(os.path.abspath(os.fspath(model))) if isinstance(model, (str, os.PathLike)) else None
 
 
 def read(model: Any) -> Any:
@@ -126,7 +132,7 @@ def read(model: Any) -> Any:
             proto = onnx.load(os.fspath(model), load_external_data=False)
         else:
             proto = onnx.load_model_from_string(bytes(model)) if isinstance(model, (bytes, bytearray)) else model
-        checker.check_model(proto)
+        checker.check_model(os.fspath(model) if isinstance(model, (str, os.PathLike)) else proto)
     except (checker.ValidationError, decode, RecursionError, UnicodeDecodeError) as e:
         raise Unsupported(f"the model is not valid: {(str(e) or type(e).__name__).splitlines()[0]}") from None
     newest = importlib.import_module("onnx.defs").onnx_opset_version()
@@ -152,6 +158,7 @@ class Importer:
         self.numpy = importlib.import_module("onnx.numpy_helper")
         self.feeds: dict[str, tuple[str, str, tuple[int, ...]]] = {}
         self.given: dict[str, Any] = {}
+        self.folder: str | None = None  # where weights outside the file may lie
 
     def run(self) -> dict[str, Value]:
         """The values of the model's outputs."""
@@ -193,7 +200,7 @@ class Importer:
         if name not in ONNX:
             raise Unsupported(f"elements of type {name}")
         if proto.HasField("data_location") and proto.data_location == self.onnx.TensorProto.EXTERNAL:
-            raise Unsupported(f"weights outside the file: {proto.name}")
+            return external.mapped(proto, name, self.folder)
         try:
             return self.numpy.to_array(proto)
         except (ValueError, TypeError) as e:

@@ -9,9 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from .graph import CARRIERS, NARROW, ONNX, Graph, Node, Value, handles
+from .graph import CARRIERS, MOST_MASK, NARROW, ONNX, Graph, Node, Unsupported, Value, handles
 from .arithmetic import centred
 from .shapes import cut
+
+
+MOST_COUNTED = 1 << 22
 
 
 def channels_last(g: Graph, t: Any) -> Any:
@@ -226,6 +229,8 @@ def counted(lengths: Sequence[int], window: Window, pads: bool) -> Any:
         low = 0 if pads else window.before[i]
         high = length + window.before[i] + (window.after[i] if pads else 0)
         end, at, places = length + window.before[i] + window.after[i] + window.extra[i], 0, []
+        if end // window.stride[i] * window.kernel[i] > MOST_COUNTED or grid.size * (end // window.stride[i] + 1) > MOST_MASK:
+            raise Unsupported(f"windows of {window.kernel[i]} along {end} places are too many to count here", "AveragePool")
         while at + window.span[i] <= end:
             places.append(sum(low <= at + k * window.dilation[i] < high for k in range(window.kernel[i])))
             at += window.stride[i]
