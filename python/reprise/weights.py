@@ -234,7 +234,8 @@ def load(model: Any, path: str | os.PathLike[str] | WeightsFile, map: str | Mapp
     wrong = [("the model's", "missing", n) for n in lost if not allowed(n, missing)] + \
         [("the file's", "unused", n) for n in left if not allowed(n, unused)]
     if wrong:
-        sides = [(whose, by, [n for w, _, n in wrong if w == whose]) for whose, by in (("the model's", "missing"), ("the file's", "unused"))]
+        sides = [(whose, by, [n for w, _, n in wrong if w == whose])
+                 for whose, by in (("the model's", "missing"), ("the file's", "unused"))]
         words = "; ".join(f"{whose} {', '.join(names[:MOST_TOLD])}{f' and {len(names) - MOST_TOLD} more' * (len(names) > MOST_TOLD)} "
                           f"(allow by {by}=)" for whose, by, names in sides if names)
         raise ValueError(f"{file.path}: names without a partner: {words}")

@@ -41,6 +41,13 @@ class Documents(unittest.TestCase):
     def test_python_torch(self):
         self.run_blocks("docs/python-torch.md")
 
+    @unittest.skipUnless(importlib.util.find_spec("onnx"), "onnx is not installed")
+    def test_python_onnx(self):
+        self.run_blocks("docs/python-onnx.md")
+
+    def test_python_weights(self):
+        self.run_blocks("docs/python-weights.md")
+
 
 if __name__ == "__main__":
     unittest.main()

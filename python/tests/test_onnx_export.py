@@ -19,11 +19,13 @@ if importlib.util.find_spec("onnx") is None:
         sys.exit(print("Ran 0 tests: onnx is not installed"))
     raise unittest.SkipTest("onnx is not installed")
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
 import onnx
 from onnx.reference import ReferenceEvaluator
 
 import reprise as rp
-from reprise import nn, ops
+from reprise import families, nn, ops
 from reprise import onnx as door
 from reprise.__main__ import main
 from reprise.onnx.export import operations
@@ -113,7 +115,7 @@ def drawn(rng, dtype, shape=(3, 9)):
         return rng.normal(size=shape).astype(dtype.replace("f32", "float32").replace("f64", "float64"))
     if dtype == "bool":
         return rng.integers(0, 2, shape).astype(bool)
-    return rng.integers(0 if dtype == "u32" else -9, 9, shape).astype(dtype.replace("u", "uint").replace("i", "int") if dtype != "u32" else "uint32")
+    return rng.integers(0 if dtype == "u32" else -9, 9, shape).astype({"i32": np.int32, "i64": np.int64, "u32": np.uint32}[dtype])
 
 
 def elementwise(op, dtypes, operands):
@@ -149,7 +151,8 @@ def specimens():
         "reshape": [({"shape": [4, 6]}, [x])], "transpose": [({"permutation": [2, 0, 1]}, [x])],
         "broadcast_to": [({"shape": [5, 2, 3, 4]}, [x]), ({"shape": [3, 4]}, [f(1)])],
         "slice": [({"begin": [0, 1, 0], "end": [2, 3, 0]}, [x]), ({"begin": [0, 1, 2], "end": [1, 3, 4]}, [x])],
-        "slice_step": [({"begin": [0, 2, 3], "size": [2, 3, 2], "step": [1, -1, -2]}, [x]), ({"begin": [0, 0, 1], "size": [1, 0, 3], "step": [1, 1, 1]}, [x])],
+        "slice_step": [({"begin": [0, 2, 3], "size": [2, 3, 2], "step": [1, -1, -2]}, [x]),
+                       ({"begin": [0, 0, 1], "size": [1, 0, 3], "step": [1, 1, 1]}, [x])],
         "stop_gradient": [({}, [x])], "fill": [({"value": v, "shape": [2, 3], "dtype": d}, [])
                                                for v, d in ((0.1, "f32"), (-3, "i64"), (1, "bool"), (np.inf, "f64"), (7, "u8"))],
         "iota": [({"n": 7, "dtype": "i32"}, []), ({"n": 70000, "dtype": "f32"}, [])],
@@ -165,13 +168,16 @@ def specimens():
         **{op: [({"axes": a}, [x]) for a in ([0], [1, 2], [])] for op in ("sum", "mean", "max", "min", "prod", "logsumexp")},
         "var": [({"axes": [0, 2], "correction": c}, [x]) for c in (0, 1)],
         "argmax": [({"axis": 1}, [n(3, 4, 9).astype(np.float32)])], "argmin": [({"axis": 0}, [n(3, 4, 9)])],
-        "cumsum": [({"axis": 1, "reverse": r}, [x]) for r in (True, False)], "cumprod": [({"axis": 2, "reverse": r}, [x]) for r in (True, False)],
-        "softmax": [({}, [x])], "log_softmax": [({}, [x])], "softmax_grad": [({}, [x, f(2, 3, 4)])], "log_softmax_grad": [({}, [x, -np.abs(f(2, 3, 4))])],
+        **{op: [({"axis": 1, "reverse": r}, [x]) for r in (True, False)] for op in ("cumsum", "cumprod")},
+        "softmax": [({}, [x])], "log_softmax": [({}, [x])], "softmax_grad": [({}, [x, f(2, 3, 4)])],
+        "log_softmax_grad": [({}, [x, -np.abs(f(2, 3, 4))])],
         "layer_norm": [({"eps": 1e-5}, [x, f(4), f(4)])], "rms_norm": [({"eps": 1e-5}, [x, f(4)])],
         "cross_entropy": [({}, [f(6, 5), n(5, 6)])], "cross_entropy_grad": [({}, [f(6), f(6, 5), n(5, 6)])],
         "matmul": [({}, [f(2, 3, 4), f(4, 5)]), ({}, [f(1, 3, 4), f(7, 4, 2)])],
-        "attention": [({"scale": 0.5, "causal": c, "window": w, "rate": 0.0, "stream": 0}, [f(2, 4, 5, 6), f(2, h, 5, 6), f(2, h, 5, 3), *m])
-                      for c, w, h, m in ((True, 0, 4, []), (False, 2, 2, []), (False, 0, 4, [f(5, 5)]), (True, 0, 1, [drawn(rng, "bool", (4, 5, 5)) | np.eye(5, dtype=bool)]))],
+        "attention": [({"scale": 0.5, "causal": c, "window": w, "rate": 0.0, "stream": 0},
+                       [f(2, 4, 5, 6), f(2, h, 5, 6), f(2, h, 5, 3), *m])
+                      for c, w, h, m in ((True, 0, 4, []), (False, 2, 2, []), (False, 0, 4, [f(5, 5)]),
+                                         (True, 0, 1, [drawn(rng, "bool", (4, 5, 5)) | np.eye(5, dtype=bool)]))],
         "conv2d": [({**IMAGE, "groups": 2}, [image, f(3, 2, 2, 6)]), ({**PLAIN, "groups": 1}, [image, f(3, 3, 4, 5)])],
         "conv2d_winograd": [({**PLAIN, "groups": 1}, [image, f(3, 3, 4, 5)])],
         "conv2d_grad_input": [({**PLAIN, "stride": [2, 2], "groups": 1, "size": [6, 8]}, [f(2, 3, 4, 5), f(3, 3, 2, 5)])],
@@ -299,6 +305,13 @@ class Models(Case):
         shapes = {t.name: tuple(t.dims) for t in proto.graph.initializer}
         self.assertEqual(shapes["conv1.weight"], (8, 3, 3, 3))
 
+    def test_a_convolution_that_others_read_keeps_its_bias_apart(self):
+        def twice(b, x):
+            h = b.append("conv2d", {**PLAIN, "groups": 1}, [x, b.state("w", (3, 3, 3, 4))])
+            return (h + b.state("bias", (4,))) * h
+        _, proto = self.both(twice, (6, 5, 3), True)
+        self.assertEqual([len(n.input) for n in proto.graph.node if n.op_type == "Conv"], [2])
+
     def test_a_block_of_a_transformer_over_tokens(self):
         def tokens(b, x):
             h = b.append("gather", {"axis": 0}, [b.state("table", (50, 16)), x]) + b.state("places", (5, 16))
@@ -313,7 +326,7 @@ class Models(Case):
         self.both(patches, (5, 16), False)
 
     def test_rows_that_see_each_other_stay_as_many(self):
-        for make in (lambda b, x: x - x.mean(), lambda b, x: x * b.state("each", (4, 1)), lambda b, x: x @ b.state("w", (3, 3)) @ x.T):
+        for make in (lambda b, x: x - x.mean(), lambda b, x: x - b.append("mean", {"axes": [0]}, [x]), lambda b, x: x * b.state("each", (4, 1)), lambda b, x: x @ b.state("w", (3, 3)) @ x.T):
             program = program_of(make, (4, 3))
             x = np.random.default_rng(1).normal(size=(4, 3)).astype(np.float32)
             report = self.exported(program, weights_of(program), {"x": x})
@@ -379,7 +392,33 @@ class Models(Case):
         weights, x = weights_of(program), np.ones((4, 8), np.float32)
         for _ in range(2):
             self.exported(program, weights, {"x": x}, external=300)
-        self.assertEqual(os.path.getsize(os.path.join(self.folder, "m.onnx.data")), sum(a.nbytes for a in weights.values()))
+        beside = os.path.join(self.folder, "m.onnx.data")
+        self.assertEqual(os.path.getsize(beside), sum(a.nbytes for a in weights.values()))
+        path = os.path.join(self.folder, "m.onnx")
+        found = door.load(path, shapes={"batch": 4})  # mapped, from this folder alone
+        np.testing.assert_array_equal(found.weights["w"], weights["w"])
+        self.assertEqual(found.compile(threads=1)(x=x)["y"].tobytes(), ours(program, weights, {"x": x})["y"].tobytes())
+        with open(path, "rb") as f:
+            text = f.read()
+        with self.assertRaisesRegex(door.Unsupported, "outside the file|should be stored"):
+            door.load(text, shapes={"batch": 4})
+        for place, more in (("../m.onnx.data", {}), ("/etc/passwd", {}), ("none", {}), ("link", {}), ("m.onnx.data", {"offset": "16000"}),
+                            ("m.onnx.data", {"length": "4"}), ("m.onnx.data", {"offset": "-1"}), ("m.onnx.data", {"offset": "x"}), (".", {})):
+            proto = onnx.load_model_from_string(text)
+            tensor = next(t for t in proto.graph.initializer if t.name == "w")
+            kept = {e.key: e.value for e in tensor.external_data}
+            del tensor.external_data[:]
+            for key, value in {**kept, "location": place, **more}.items():
+                tensor.external_data.add(key=key, value=value)
+            os.makedirs(os.path.join(self.folder, "in"), exist_ok=True)
+            inner = os.path.join(self.folder, "in", "h.onnx")
+            with open(inner, "wb") as f:
+                f.write(proto.SerializeToString())
+            shutil.copy(beside, os.path.join(self.folder, "in"))
+            with contextlib.suppress(FileExistsError):
+                os.symlink(beside, os.path.join(self.folder, "in", "link"))
+            with self.subTest(place=place, **more), self.assertRaises(door.Unsupported):
+                door.load(inner, shapes={"batch": 4})
 
     def test_the_same_program_gives_the_same_bytes_in_every_opset(self):
         program = program_of(picture, (2, 8, 8, 3))
@@ -413,7 +452,8 @@ class Archives(Case):
 
     def table(self):
         rng = np.random.default_rng(2)
-        rows = [f"{a:.3f},{b:.3f},{'uvw'[k]},{int(a * b + k > 1)}" for a, b, k in zip(*rng.normal(size=(2, 80)), rng.integers(0, 3, 80))]
+        rows = [f"{a:.3f},{b:.3f},{'uvw'[k]},{int(a * b + k > 1)}"
+                for a, b, k in zip(*rng.normal(size=(2, 80)), rng.integers(0, 3, 80))]
         return {"t.csv": "\n".join(["a,b,c,y", *rows, ""])}
 
     def held(self, path, **more):
@@ -426,8 +466,8 @@ class Archives(Case):
         rng, feeds, given = np.random.default_rng(3), {}, {}
         for kind, name, shape, dtype, _ in program.inputs:
             if kind != "state":
-                a = rng.integers(0, 9, shape).astype("i4" if dtype == "i32" else "i8") if dtype[0] == "i" else rng.normal(size=shape).astype(
-                    np.float32 if dtype == "f32" else np.float64)
+                own = {"i32": np.int32, "i64": np.int64, "f32": np.float32, "f64": np.float64}[dtype]
+                a = (rng.integers(0, 3, shape) if dtype[0] == "i" else rng.normal(size=shape)).astype(own)
                 (feeds if kind == "feed" else weights)[name] = a
                 given[name if kind == "feed" else name.split("_", 1)[-1]] = a
         wanted = ours(program, weights, feeds)
@@ -445,12 +485,61 @@ class Archives(Case):
             self.assertEqual((list(report.inputs), list(report.outputs)), (["x"], ["scores"]))
             self.assertIn("reprise predict", report.metadata["reprise.prepared"])
 
+    def test_images_classes_and_regressions(self):
+        rng = np.random.default_rng(4)
+        np.save(os.path.join(self.folder, "x.npy"), rng.normal(size=(60, 8, 8, 1)).astype(np.float32))
+        np.save(os.path.join(self.folder, "y.npy"), rng.integers(0, 3, 60))
+        lines = "reprise: 1\nseed: 1\ndata: {arrays: x.npy, target: y.npy}\nmodel: {image: [8, 8, 1], dropout: 0.1, hidden: [6], conv: [%s]}\ntrain: {epochs: 1}\n"
+        for layers in ("{filters: 4, pool: max}", "{filters: 4, algorithm: winograd}, {filters: 3, kernel: 3, stride: 2}"):
+            report, _ = self.held(self.recipe(lines % layers, {}))
+            kinds = [n.op_type for n in onnx.load(report.path).graph.node]
+            self.assertLessEqual(kinds.count("Transpose"), 2, kinds)
+        rows = [f"{a:.3f},{b:.3f},{k}" for a, b, k in zip(rng.normal(size=50), rng.uniform(1, 2, 50), rng.integers(0, 3, 50))]
+        table = {"t.csv": "\n".join(["a,b,y", *rows, ""])}
+        for data, rest in (("target: y", "train: {task: regression}"), ("target: y, exposure: b", "train: {task: regression, family: poisson}"),
+                           ("target: y", "model: {hidden: [4], layer_norm: true, activation: gelu}\ntrain: {epochs: 1, task: classification}"),
+                           ("target: y", "train: {task: classification}")):
+            self.held(self.recipe(f"reprise: 1\nseed: 1\ndata: {{csv: t.csv, {data}}}\n{rest}\n", table))
+
     def test_a_text(self):
         path = self.recipe("reprise: 1\nseed: 1\ndata: {text: t.txt, length: 8}\nmodel: {gpt: {layers: 1, width: 8, heads: 2}}\n"
-                           "train: {steps: 2, batch: 4, optimizer: {lr: 0.01}}\n", {"t.txt": "to be or not to be that is the question " * 40})
+                           "train: {steps: 2, batch: 4, optimizer: {lr: 0.01}}\n",
+                           {"t.txt": "to be or not to be that is the question " * 40})
         report, found = self.held(path)
         self.assertEqual((list(report.inputs), list(report.outputs)), (["tokens"], ["logits"]))
         self.assertTrue(np.isfinite(found["logits"]).all())
+
+    def test_models_of_the_families_and_recurrent_layers(self):
+        from test_weights import CASES, batch
+
+        def lstm(m, x):
+            h, _ = m.lstm("cell", x, 6)
+            return m.linear("head", h, 3)
+
+        forwards = {case: (lambda m, x, f=family, c=config: getattr(families, f)(m, x, **c)) for case, (family, config, *_) in CASES.items()}
+        inputs = {case: batch(case) for case in CASES}
+        forwards["lstm"], inputs["lstm"] = lstm, np.random.default_rng(1).normal(size=(2, 5, 4)).astype(np.float32)
+        for case, forward in forwards.items():
+            with self.subTest(case):
+                x, shapes = inputs[case], []
+                m = nn.Model(lambda m, b: (lambda y: (shapes.append(y.shape), y.mean())[1])(forward(m, b)), nn.sgd(0.0), {"batch": 2}, seed=1)
+                m.array("x", x)
+                m.record()
+                m.train_step()
+                wanted = np.array(m.apply(forward, [x], shapes[0]))
+                report = door.save(m, os.path.join(self.folder, "m.onnx"), force=True)
+                self.near(answers(report.path, {"in0": x})["output"], wanted)
+                self.assertEqual(report.fixed[:11], "instruction" if case == "lstm" else "", report.fixed)
+                again = door.load(report.path, shapes={"batch": 2}).compile(threads=1)(in0=x)["output"]
+                self.near(again, wanted)
+                if not report.fixed:
+                    self.near(answers(report.path, {"in0": x[:1]})["output"], wanted[:1])
+
+    def test_a_program_that_gives_nothing_and_one_that_is_not_there(self):
+        path = self.recipe(LOANS, self.table())
+        for number, words in ((0, "gives no result"), (99, "index out of range")):
+            with self.assertRaisesRegex((door.Unsupported, IndexError), words):
+                door.save(path, os.path.join(self.folder, "m.onnx"), program=number)
 
     def test_a_model_of_layers_and_the_command_line(self):
         def logits(m, x):
@@ -462,6 +551,7 @@ class Archives(Case):
         m.array("k", (x[:, 0] > 0).astype(np.int32))
         m.record()
         m.train_epoch()
+        m.evaluate(0, 32)
         wanted = np.array(m.predict(lambda m, x, k: logits(m, x), (2,), 0, 32))
         out, path = os.path.join(self.folder, "m.onnx"), os.path.join(self.folder, "m.reprise")
         report = door.save(m, out)

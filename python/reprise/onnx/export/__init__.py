@@ -76,6 +76,8 @@ def save(what: Any, path: str | os.PathLike[str], *, weights: Mapping[str, Any] 
     if os.path.exists(path) and not force:
         raise FileExistsError(f"{path} exists; force=True replaces it")
     found = source(what, program=program, outputs=outputs, weights=weights, inputs=inputs)
+    if not found.results:
+        raise Unsupported("the program gives no result, it updates states alone: choose another by program=")
     exporter = Exporter(found, opset)
     fixed = "as was asked" if rows == "fixed" else exporter.free_rows()
     if rows == "any" and fixed:

@@ -57,10 +57,10 @@ class Call:
     def real(self, name: str) -> float:
         return float(self.attributes[name])
 
-    def int(self, name: str) -> int:
+    def whole(self, name: str) -> int:
         return int(self.attributes[name])
 
-    def list(self, name: str) -> list[int]:
+    def ints(self, name: str) -> list[int]:
         return [int(n) for n in self.attributes[name]]
 
     def refuse(self, why: str) -> Unsupported:
@@ -200,7 +200,7 @@ class Writer:
             return name
         if len(shape) == 4 and v.thin is None:
             return self.channels_first(v)
-        return self.node("Reshape", name, self.ints([shape[-1], 1, 1]))
+        return str(self.node("Reshape", name, self.ints([shape[-1], 1, 1])))
 
     def count(self, v: Value) -> str:
         """How many rows' places a value has, known when the model runs: [1]."""

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forms that an operator's definition by others takes and the standard's text does not have, or has two readings of: they
+are refused before the definition is written out."""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .graph import Unsupported, Value
+
+
+def check(kind: str, given: Mapping[str, Any], inputs: Sequence[Value | None]) -> None:
+    """Raises Unsupported; `given` are the operator's attributes as the file has them."""
+    x = inputs[0] if inputs else None
+    if kind in ("LayerNormalization", "RMSNormalization") and "axis" in given and x is not None:
+        if not -x.rank <= given["axis"].i < x.rank:
+            raise Unsupported(f"axis {given['axis'].i} of {x.rank}", kind)
+    if kind == "Attention":
+        attention(given, [inputs[i] if len(inputs) > i else None for i in range(5)])
+
+
+def attention(given: Mapping[str, Any], inputs: Sequence[Value | None]) -> None:
+    _, k, _, mask, past = inputs
+    if "qk_matmul_output_mode" in given and given["qk_matmul_output_mode"].i not in range(4):
+        raise Unsupported(f"qk_matmul_output_mode {given['qk_matmul_output_mode'].i}", "Attention")
+    if k is not None and k.rank > 1 and mask is not None and mask.rank:
+        keys = k.shape[-2] + (past.shape[-2] if past is not None and past.rank > 1 else 0)
+        if mask.shape[-1] == 1 != keys:
+            raise Unsupported("a mask of one key for several: the definition repeats it, the reference pads it", "Attention")
