@@ -296,6 +296,11 @@ class Tensors(Mapping[str, "np.ndarray[Any, Any]"]):
     def __len__(self) -> int:
         return len(self._arrays)
 
+    @property
+    def bf16(self) -> frozenset[str]:
+        """The names of those whose 16 bits are bf16."""
+        return self._bf16
+
     def float32(self, name: str) -> np.ndarray[Any, Any]:
         """A tensor as binary32; of bf16 exactly its values."""
         a = self._arrays[name]
