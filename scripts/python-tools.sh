@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The Python package beside the tools that its doors are for: scikit-learn, statsmodels, pandas 3 and 2, polars, Arrow, duckdb,
-# MLflow, TensorBoard (bench/peers/tools.txt), installed into build/tools. Prints versions and results.
+# The Python package beside the tools that its doors are for: scikit-learn, statsmodels, pandas 3 and 2, polars, Arrow,
+# duckdb, MLflow, TensorBoard (bench/peers/tools.txt), installed into build/tools. Prints versions and results.
 # Usage: scripts/python-tools.sh [BUILD_DIR], build/release unless given, where libreprise.a and cli/reprise are.
 # Ends with 1 where a test or a comparison fails.
 set -euo pipefail
