@@ -163,7 +163,8 @@ def narrow(column: Any, kind: str) -> Iterable[Any]:
     if kind.lower() in ("float32", "float16", "float32[pyarrow]", "float[pyarrow]"):
         wide = np.float16 if kind == "float16" else np.float32
         return (v if v is None or type(v).__name__ == "NAType" else wide(v) for v in column)
-    return iter(column)
+    values: Iterable[Any] = column
+    return values
 
 
 def arrow_rows(table: Any) -> tuple[list[str], Iterable[Sequence[Any]]]:
