@@ -207,7 +207,7 @@ def stop(n: Node) -> Value:
     return Value(n.dtype, n.shape, n.g.op("stop_gradient", t) if n.active else t)
 
 
-@handles("copy", "copy_p", "optimization_barrier", "pvary", "sharding_constraint", "mesh_cast", "reshard")
+@handles("copy", "copy_p", "optimization_barrier", "pvary", "sharding_constraint", "mesh_cast", "reshard", "device_put")
 def same_value(n: Node) -> list[Value]:
     return n.inputs
 
