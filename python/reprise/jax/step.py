@@ -144,13 +144,16 @@ class Step:
 
         def flat(*leaves: Any) -> list[Any]:
             own, slopes = self._trained(list(leaves[:p])), self._trained(list(leaves[p:2 * p]))
-            moves, new = optimizer.update(slopes, self._opt.build(list(leaves[2 * p:])), own)
-            tree_map = jax().tree_util.tree_map
-            moved = jax().tree_util.tree_leaves(tree_map(lambda a, u: jax().numpy.asarray(a + u, a.dtype), own, moves))
+            state = self._opt.build(list(leaves[2 * p:]))
+            if hasattr(optimizer, "apply"):  # which gives the parameters, not what is added to them
+                moved, new = optimizer.apply(slopes, state, own)
+            else:
+                moves, new = optimizer.update(slopes, state, own)
+                moved = jax().tree_util.tree_map(lambda a, u: jax().numpy.asarray(a + u, a.dtype), own, moves)
             left = tree("opt", new)
             if left.names != self._opt.names:
                 raise Unsupported("an optimizer whose state changes its form")
-            return [*moved, *left.leaves]
+            return [*jax().tree_util.tree_leaves(moved), *left.leaves]
         return capture(flat, *self._params.leaves, *self._params.leaves, *self._opt.leaves)
 
     def _compare(self, batch: Tree, tolerance: float | None) -> None:

@@ -77,7 +77,7 @@ def name_of(prefix: str, path: Any, own: set[str]) -> str:
     parts = []
     for k in path:
         part = next((str(getattr(k, a)) for a in ("key", "name", "idx") if hasattr(k, a)), str(k))
-        parts.append("".join(c if c.isalnum() or c in "_-" else "_" for c in part))
+        parts.append("".join(c if c.isalnum() or c in "_-." else "." if c == "/" else "_" for c in part))
     name = base = ".".join([prefix, *parts])
     count = 1
     while name in own:
