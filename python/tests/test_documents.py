@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the documentation shows works: the python blocks of README.md and docs/python.md, each file's in order, with what
 they say in a comment behind `# ->` as the value of the line."""
+import importlib.util
 import os
 import re
 import tempfile
 import unittest
 
 SOURCE = os.environ.get("REPRISE_SOURCE") or os.path.join(os.path.dirname(__file__), "..", "..")
+
+
+def have(*packages):
+    return all(importlib.util.find_spec(p) is not None for p in packages)
 
 
 def blocks(name):
@@ -32,6 +37,15 @@ class Documents(unittest.TestCase):
 
     def test_readme(self):
         self.run_blocks("README.md")
+
+    @unittest.skipUnless(have("jax", "flax", "optax"), "jax, flax and optax are not installed")
+    def test_python_jax(self):
+        self.run_blocks("docs/python-jax.md")
+
+    @unittest.skipUnless(have("jax", "keras"), "jax and keras are not installed")
+    def test_python_keras(self):
+        os.environ["KERAS_BACKEND"] = "jax"
+        self.run_blocks("docs/python-keras.md")
 
     def test_python(self):
         self.run_blocks("docs/python.md")

@@ -88,7 +88,7 @@ def by_depth(n: Node, x: Any, w: Any, stride: list[int], pads: list[tuple[int, i
     deep = (x.shape[1] - (taps - 1) * dilation[0] - 1) // stride[0] + 1
     if deep < 1:
         raise n.refuse("a window larger than what it lies on")
-    total = None
+    total: Any = None
     for k in range(taps):
         s = [x.shape[0], deep, *x.shape[2:]]
         part = g.op("slice_step", x, begin=[0, k * dilation[0], 0, 0, 0], size=s, step=[1, stride[0], 1, 1, 1])

@@ -22,10 +22,9 @@ class Function:
         self.form: Any = None
 
         def flat(*leaves: Any) -> list[Any]:
-            out = f(*self.inputs.build(list(leaves)))
-            leaves_out, self.form = jax().tree_util.tree_flatten(out)
-            self.outputs = leaves_out
-            return leaves_out
+            found, self.form = jax().tree_util.tree_flatten(f(*self.inputs.build(list(leaves))))
+            self.outputs: list[Any] = list(found)
+            return self.outputs
         self.graph = capture(flat, *self.inputs.leaves)
         builder = rp.Builder()
         feeds = [builder.feed(n, s, d) for n, (d, s) in zip(self.inputs.names, self.inputs.types)]

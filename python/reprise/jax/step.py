@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,7 @@ class Compiled:
     parts: Parts
     data: dict[str, np.ndarray[Any, Any]]
     auxiliary: Callable[[dict[str, Any]], Any]
+    late: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict)  # constants that are fed, as the run had begun
     compiled: Any = None
 
 
@@ -130,11 +131,14 @@ class Step:
         form: dict[str, Any] = {}
         graph = capture(self._flat(batch, form), *self._params.leaves, *self._state.leaves, *batch.leaves)
         parts = Parts(graph, self._params.named, self._state.named, batch.named, self._update(), self._opt.named, form["names"])
-        program, data = training(parts, iterations=self._iterations)
+        has = self._has(self._run) if self._bound else None
+        program, data = training(parts, iterations=self._iterations, bound=has)
+        late = {n: a for n, a in data.items() if has is not None and n not in has}
+        data = {n: a for n, a in data.items() if n not in late}
 
         def auxiliary(found: dict[str, Any]) -> Any:
             return form["build"]([jax().numpy.asarray(taken(found[n])) for n in form["names"]])
-        return Compiled(program, parts, data, auxiliary)
+        return Compiled(program, parts, data, auxiliary, late)
 
     def _update(self) -> Graph | None:
         """The optimizer's own code, captured as the loss is."""
@@ -178,12 +182,18 @@ class Step:
 
     # ---- running ----
 
+    def _has(self, run: Any) -> set[str]:
+        """Names of the data that steps have added to a run."""
+        if run is not self._data[0]:
+            self._data = run, set()
+        return self._data[1]
+
     def _bind(self, run: Any, made: Compiled, values: dict[str, Any]) -> None:
         have = set(run.states)
         for name in (n for kind, n, *_ in made.program.inputs if kind == "state"):
             if name not in have:
                 run.add_state(name, values[name])
-        known: set[str] = run.__dict__.setdefault("_data", set()) if hasattr(run, "__dict__") else set()
+        known = self._has(run)
         for name, array in made.data.items():
             if name not in known:
                 run.add_data(name, array)
@@ -207,6 +217,7 @@ class Step:
             self._bind(self._run, made, self._values)
 
     _bound = False
+    _data: tuple[Any, set[str]] = (None, set())
 
     def _note(self, run: Any, made: Compiled) -> None:
         """What the archive says of where its program comes from: data that no program reads."""
@@ -226,7 +237,7 @@ class Step:
         own = self._batch(batch)
         made = self._last = self._for(own)
         self._ready(made)
-        found = made.compiled(**{n: given(x) for n, x in zip(own.names, own.leaves)})
+        found = made.compiled(**{n: given(x) for n, x in zip(own.names, own.leaves)}, **made.late)
         loss = float(found["loss"])
         return (loss, made.auxiliary(found)) if self._has_aux else loss
 
