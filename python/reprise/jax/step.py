@@ -15,7 +15,7 @@ from .capture import capture
 from .graph import Graph, Unsupported
 from .lowering import MOST_ITERATIONS
 from .program import Parts, training
-from .trees import Tree, alone, given, is_real, jax, like, taken, tree
+from .trees import Tree, alone, given, host, is_real, jax, like, taken, tree
 
 TOLERANCE = {"f64": 1e-9, "f32": 2e-3, "bf16": 0.1, "f16": 0.05}
 _recordings: list[record] = []
@@ -82,6 +82,8 @@ class Step:
         self._opt: Tree = tree("opt", first)
         self._values = {n: given(x) for t in (self._params, self._opt, self._state) for n, x in zip(t.names, t.leaves)}
         self._compiled: dict[Any, Compiled] = {}
+        self._plain: dict[Any, Compiled] = {}
+        self._names: dict[int, list[str]] = {}
         self.check: dict[str, Any] | None = None
         self._last = self._for(self._batch(batch))
         if check:
@@ -152,7 +154,10 @@ class Step:
             if hasattr(optimizer, "apply"):  # which gives the parameters, not what is added to them
                 moved, new = optimizer.apply(slopes, state, own)
             else:
-                moves, new = optimizer.update(slopes, state, own)
+                try:
+                    moves, new = optimizer.update(slopes, state, own)
+                except TypeError as e:
+                    raise Unsupported(f"an optimizer whose update needs more than gradients, state and params: {e}") from e
                 moved = jax().tree_util.tree_map(lambda a, u: jax().numpy.asarray(a + u, a.dtype), own, moves)
             left = tree("opt", new)
             if left.names != self._opt.names:
@@ -234,10 +239,21 @@ class Step:
         run.add_data("reprise.jax", np.frombuffer(text.encode(), np.uint8))
 
     def __call__(self, *batch: Any) -> Any:
-        own = self._batch(batch)
-        made = self._last = self._for(own)
+        plain = all(type(x) is np.ndarray for x in batch)  # as in most loops: names and types are looked up, not made again
+        key = tuple((x.shape, x.dtype) for x in batch) if plain else None
+        made = self._plain.get(key) if key is not None else None
+        if made is None:
+            own = self._batch(batch)
+            made = self._for(own)
+            feeds = {n: given(x) for n, x in zip(own.names, own.leaves)}
+            if key is not None and all(host(x) is x and x.dtype.name != "bfloat16" for x in batch):
+                self._plain[key] = made
+                self._names[len(batch)] = own.names
+        else:
+            feeds = dict(zip(self._names[len(batch)], batch))
+        self._last = made
         self._ready(made)
-        found = made.compiled(**{n: given(x) for n, x in zip(own.names, own.leaves)}, **made.late)
+        found = made.compiled(**feeds, **made.late)
         loss = float(found["loss"])
         return (loss, made.auxiliary(found)) if self._has_aux else loss
 

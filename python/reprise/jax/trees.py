@@ -31,9 +31,11 @@ def is_real(x: Any) -> bool:
 
 
 def host(x: Any) -> np.ndarray[Any, Any]:
-    """The leaf as an array of numpy, a key as its words, bf16 as jax's own type of numpy; numbers have jax's default types."""
+    """The leaf as an array of numpy in the type that jax gives it: where 64 bits are not enabled one of 32. A key is its
+    words, bf16 jax's own type of numpy."""
     x = words(x)
-    return np.asarray(x) if hasattr(x, "dtype") else np.asarray(jax().numpy.asarray(x))
+    a = np.asarray(x) if hasattr(x, "dtype") else np.asarray(jax().numpy.asarray(x))
+    return a.astype(importlib.import_module("jax.dtypes").canonicalize_dtype(a.dtype), copy=False)
 
 
 def given(x: Any) -> Any:
