@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import enum
 import importlib
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -214,7 +215,9 @@ def one_equation(eqn: Any) -> Any:
     core = importlib.import_module("jax.extend.core")
     ins, outs = ([core.Var(v.aval) for v in vs] for vs in (eqn.invars, eqn.outvars))
     alone = eqn.replace(invars=ins, outvars=outs)
-    return core.ClosedJaxpr(core.Jaxpr([], ins, outs, [alone], eqn.effects), [])
+    with warnings.catch_warnings():  # of a jaxpr without names for errors to print
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return core.ClosedJaxpr(core.Jaxpr([], ins, outs, [alone], eqn.effects), [])
 
 
 def with_words(eqn: Any, name: str, at: str, params: dict[str, Any]) -> None:

@@ -25,9 +25,10 @@ def dot_general(n: Node) -> Value:
     rows, cols = size([ls[i] for i in own[0]]), size([rs[i] for i in own[1]])
     head = [size(batch)] if batch else []
     a, b = g.reshape(a, [*head, rows, k]), g.reshape(b, [*head, k, cols])
-    if n.inputs[0].dtype in FLOATS:
-        wide = "f64" if "f64" in (n.inputs[0].dtype, n.inputs[1].dtype) else "f32"
-        if n.inputs[0].dtype != n.inputs[1].dtype or n.inputs[0].dtype in COMPUTED:
+    both = {n.inputs[0].dtype, n.inputs[1].dtype}
+    if both & set(FLOATS):
+        wide = "f64" if "f64" in both | {n.dtype} else "f32"
+        if len(both) > 1 or both & set(COMPUTED):
             a, b = g.cast(a, wide), g.cast(b, wide)
         found = g.op("matmul", a, b)
     else:
@@ -87,7 +88,7 @@ def by_depth(n: Node, x: Any, w: Any, stride: list[int], pads: list[tuple[int, i
     deep = (x.shape[1] - (taps - 1) * dilation[0] - 1) // stride[0] + 1
     if deep < 1:
         raise n.refuse("a window larger than what it lies on")
-    total = None
+    total: Any = None
     for k in range(taps):
         s = [x.shape[0], deep, *x.shape[2:]]
         part = g.op("slice_step", x, begin=[0, k * dilation[0], 0, 0, 0], size=s, step=[1, stride[0], 1, 1, 1])

@@ -127,17 +127,24 @@ def nextafter(n: Node) -> Value:
 
 @handles("integer_pow")
 def integer_power(n: Node) -> Value:
+    """By squaring and multiplying, as XLA has it; the operation pow_int rounds a power once, which costs more."""
     g, y, x = n.g, int(n.need("y")), n.computed(0)
-    if n.dtype in FLOATS:
+    real = n.dtype in FLOATS
+    if abs(y) > 64 and real:
         return n.made(g.op("pow_int", x, exponent=y))
-    if y < 0:
+    if y < 0 and not real:
         raise n.refuse("a negative power of integers")
-    found, square_ = g.broadcast(g.fill(1, x.dtype), x.shape), x
-    while y:
-        found = g.op("mul", found, square_) if y & 1 else found
-        y >>= 1
-        square_ = g.op("mul", square_, square_) if y else square_
-    return n.made(found)
+    one = g.fill(1, x.dtype)
+    found: Any = None
+    left, square_ = abs(y), x
+    while left:
+        if left & 1:
+            found = square_ if found is None else g.op("mul", found, square_)
+        left >>= 1
+        square_ = g.op("mul", square_, square_) if left else square_
+    if found is None:
+        return Value(n.dtype, n.shape, g.broadcast(g.cast(one, n.dtype), n.shape))
+    return n.made(g.op("div", one, found) if y < 0 else found)
 
 
 @handles("max", "min")
@@ -207,7 +214,7 @@ def stop(n: Node) -> Value:
     return Value(n.dtype, n.shape, n.g.op("stop_gradient", t) if n.active else t)
 
 
-@handles("copy", "copy_p", "optimization_barrier", "pvary", "sharding_constraint", "mesh_cast", "reshard")
+@handles("copy", "copy_p", "optimization_barrier", "pvary", "sharding_constraint", "mesh_cast", "reshard", "device_put")
 def same_value(n: Node) -> list[Value]:
     return n.inputs
 

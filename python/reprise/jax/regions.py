@@ -78,8 +78,10 @@ def cond(n: Node) -> list[Value]:
         return g.run(branches[0], args)
     constants = g.constants(branches)
     keys = list(constants)
-    functions = [g.function(types(args), keys, n.active, False, lambda inner, v, body=body: inner.run(body, v[:len(args)]))
-                 for body in branches]
+
+    def chosen(body: Graph) -> Any:
+        return g.function(types(args), keys, n.active, False, lambda inner, v: inner.run(body, v[:len(args)]))
+    functions = [chosen(body) for body in branches]
     selector = g.clamp_index(g.cast(g.tensor(index), "i64"), last)
     if not n.e.outputs:
         return []

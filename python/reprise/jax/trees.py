@@ -31,9 +31,11 @@ def is_real(x: Any) -> bool:
 
 
 def host(x: Any) -> np.ndarray[Any, Any]:
-    """The leaf as an array of numpy, a key as its words, bf16 as jax's own type of numpy; numbers have jax's default types."""
+    """The leaf as an array of numpy in the type that jax gives it: where 64 bits are not enabled one of 32. A key is its
+    words, bf16 jax's own type of numpy."""
     x = words(x)
-    return np.asarray(x) if hasattr(x, "dtype") else np.asarray(jax().numpy.asarray(x))
+    a = np.asarray(x) if hasattr(x, "dtype") else np.asarray(jax().numpy.asarray(x))
+    return a.astype(importlib.import_module("jax.dtypes").canonicalize_dtype(a.dtype), copy=False)
 
 
 def given(x: Any) -> Any:
@@ -77,7 +79,7 @@ def name_of(prefix: str, path: Any, own: set[str]) -> str:
     parts = []
     for k in path:
         part = next((str(getattr(k, a)) for a in ("key", "name", "idx") if hasattr(k, a)), str(k))
-        parts.append("".join(c if c.isalnum() or c in "_-" else "_" for c in part))
+        parts.append("".join(c if c.isalnum() or c in "_-." else "." if c == "/" else "_" for c in part))
     name = base = ".".join([prefix, *parts])
     count = 1
     while name in own:
