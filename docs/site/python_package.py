@@ -12,6 +12,8 @@ import re
 import textwrap
 from pathlib import Path
 
+from references import References
+
 SPECIAL = re.compile(r"([\\*_<>\[\]|#])")
 TITLES = {"reprise": "Tensors, programs, runs", "reprise.command_calls": "Commands as functions"}
 FIRST = ["reprise", "command_calls", "archive", "nn", "ops", "functions"]
@@ -167,6 +169,12 @@ def stub_page(name: str, stub: Path, extra: list[Path]) -> str:
     return "\n".join(out)
 
 
+def outside_code(text: str, refer: References) -> str:
+    """The page with links for what its prose refers to."""
+    parts = re.split(r"(^```.*?^```$|`[^`\n]*`)", text, flags=re.M | re.S)
+    return "".join(p if i % 2 else refer.linked(p) for i, p in enumerate(parts))
+
+
 def write(root: Path, out: Path) -> list[str]:
     """Writes a page for each public module and index.md into out; gives the pages' names."""
     package = root / "python/reprise"
@@ -174,6 +182,7 @@ def write(root: Path, out: Path) -> list[str]:
     modules.update({p.parent.name: p for p in package.glob("*/__init__.py")})
     order = FIRST + sorted(m for m in modules if m not in FIRST)
     out.mkdir(parents=True)
+    refer = References(root)
     for name in order:
         stub = package / f"{name}.pyi"
         if name == "reprise":
@@ -182,7 +191,7 @@ def write(root: Path, out: Path) -> list[str]:
             text = stub_page(f"reprise.{name}", stub, [])
         else:
             text = module_page(f"reprise.{name}", modules[name])
-        (out / f"{name}.md").write_text(text, encoding="utf-8")
+        (out / f"{name}.md").write_text(outside_code(text, refer), encoding="utf-8")
     listing = ["# Python reference", "", "Made from the package's docstrings and type stubs. The guides are [Reprise in Python](../python.md) and "
                "[commands and archives](../python-command.md).", "", "```{toctree}", *order, "```", ""]
     (out / "index.md").write_text("\n".join(listing), encoding="utf-8")
