@@ -146,8 +146,8 @@ def write(root: Path, out: Path) -> list[str]:
             raise ValueError(f"{header}: {', '.join(lost)} would not be in the reference")
     out.mkdir(parents=True)
     refer = References(root)
-    listing = ["# C reference", "", "Made from the headers: comments and declarations as they stand there. `#include <rp/rp.h>` takes all of "
-               "them. The guides are [the C API](../api.md) and [layers and training](../nn.md).", "",
+    listing = ["# C reference", "", "Made from the headers: comments and declarations as they stand there. "
+               "`#include <rp/rp.h>` takes all of them. The guides are [the C API](../api.md) and [layers and training](../nn.md).", "",
                "| header | what | declares |", "|---|---|---|"]
     for header, text in headers.items():
         first = re.split(r"(?<=[.:])\s", " ".join(read_header(text)[0]).strip())[0].rstrip(":.")

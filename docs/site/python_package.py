@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python reference: signatures from stubs and sources, texts from docstrings.
 
-Modules in Python are read, not imported, so that a door's framework need not be there. What the extension has (tensors, programs,
-the operations, layers) says its docstrings itself: the package must have been built."""
+Public is what a guide in docs/ names. Modules in Python are read, not imported, so that a door's framework need not be there.
+What the extension has (tensors, programs, the operations, layers) says its docstrings itself: the package must have been
+built."""
 from __future__ import annotations
 
 import ast
@@ -17,8 +18,7 @@ from references import References
 SPECIAL = re.compile(r"([\\*_<>\[\]|#])")
 TITLES = {"reprise": "Tensors, programs, runs", "reprise.command_calls": "Commands as functions"}
 FIRST = ["reprise", "command_calls", "archive", "nn", "ops", "functions"]
-LEFT_OUT = {"__init__", "__main__", "core", "command", "command_results", "program_text", "report_html", "gradient", "recording",
-            "tables", "weights"}  # parts of `reprise` or their insides
+LEFT_OUT = {"__init__", "core", "command", "gradient", "recording"}  # their names are in `reprise`
 
 
 def markdown(doc: str | None) -> str:
@@ -178,8 +178,11 @@ def outside_code(text: str, refer: References) -> str:
 def write(root: Path, out: Path) -> list[str]:
     """Writes a page for each public module and index.md into out; gives the pages' names."""
     package = root / "python/reprise"
-    modules = {p.stem: p for p in package.glob("*.py") if p.stem not in LEFT_OUT and p.stem[0] != "_"}
+    modules = {p.stem: p for p in package.glob("*.py") if p.stem not in LEFT_OUT}
     modules.update({p.parent.name: p for p in package.glob("*/__init__.py")})
+    guides = "".join(p.read_text(encoding="utf-8") for p in sorted((root / "docs").glob("*.md")))
+    named = set(re.findall(r"reprise\.(\w+)", guides))
+    modules = {name: path for name, path in modules.items() if name in named}  # others are insides
     order = FIRST + sorted(m for m in modules if m not in FIRST)
     out.mkdir(parents=True)
     refer = References(root)
@@ -192,7 +195,7 @@ def write(root: Path, out: Path) -> list[str]:
         else:
             text = module_page(f"reprise.{name}", modules[name])
         (out / f"{name}.md").write_text(outside_code(text, refer), encoding="utf-8")
-    listing = ["# Python reference", "", "Made from the package's docstrings and type stubs. The guides are [Reprise in Python](../python.md) and "
-               "[commands and archives](../python-command.md).", "", "```{toctree}", *order, "```", ""]
+    listing = ["# Python reference", "", "Made from the package's docstrings and type stubs. The guides are "
+               "[Reprise in Python](../python.md) and [commands and archives](../python-command.md).", "", "```{toctree}", *order, "```", ""]
     (out / "index.md").write_text("\n".join(listing), encoding="utf-8")
     return order

@@ -139,7 +139,8 @@ class Stage:
             for name in names:
                 inner = self.place(f"{path}/{name}".rstrip("/")) if name.endswith((".c", ".h", ".md", ".yaml")) else None
                 lines.append(f"- [{name}]({back}{inner})" if inner else f"- {name}")
-            to.write_text(f"---\norphan: true\n---\n# {path}/\n\nA folder of the repository.\n\n" + "\n".join(lines) + "\n", encoding="utf-8")
+            head = f"---\norphan: true\n---\n# {path}/\n\nA folder of the repository.\n\n"
+            to.write_text(head + "\n".join(lines) + "\n", encoding="utf-8")
             return
         language = LANGUAGES.get(there.suffix, "text")
         data = there.read_bytes()
