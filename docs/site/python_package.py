@@ -135,6 +135,11 @@ def module_page(name: str, path: Path) -> str:
     return "\n".join(out)
 
 
+def is_error(node: ast.FunctionDef | ast.ClassDef) -> bool:
+    """Errors come behind what raises them."""
+    return isinstance(node, ast.ClassDef) and any(ast.unparse(b) in ("Exception", "Error", "ValueError") for b in node.bases)
+
+
 def inherit(nodes: list[ast.FunctionDef | ast.ClassDef], core: dict[str, ast.FunctionDef | ast.ClassDef]) -> None:
     """A class has what its base in the extension has, where users see no base (`ModelBase`)."""
     for node in nodes:
@@ -157,7 +162,7 @@ def stub_page(name: str, stub: Path, extra: list[Path]) -> str:
         nodes += definitions(path).values()
     if name == "reprise":
         names = set(live.__all__)
-        nodes = [n for n in nodes if n.name in names]
+        nodes = sorted((n for n in nodes if n.name in names), key=is_error)
     for node in nodes:
         there = getattr(live, node.name, None)
         out += class_entry(node, there) if isinstance(node, ast.ClassDef) else function_entry(node, there)

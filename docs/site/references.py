@@ -7,6 +7,7 @@ from pathlib import Path
 
 TEXTS = {"CONTRACT": "determinism/CONTRACT.md", "FORMAT": "audit/FORMAT.md"}
 WORDS = re.compile(r"(?<![\w/`\[])(?:include/)?rp/(?P<header>\w+)\.h|(?<![\w/`\[])docs/(?P<page>[\w-]+)\.md|"
+                   r"(?<![\w/`\[])(?P<whole>determinism/CONTRACT|audit/FORMAT)\.md|"
                    r"(?<![\w/`\[])(?P<text>CONTRACT|FORMAT)(?:\.md)? (?P<clause>\d+[a-z]?(?:\.\d+[a-z]?)*)")
 
 
@@ -29,6 +30,8 @@ class References:
                 return f"[{m[0]}](../c/{m['header']}.md)" if m["header"] in self.headers else m[0]
             if m["page"]:
                 return f"[{m[0]}](../{m['page']}.md)" if m["page"] in self.pages else m[0]
+            if m["whole"]:
+                return f"[{m[0]}](../{m['whole'].split('/')[1].lower()}.md)"
             place = self.clauses.get((m["text"], m["clause"]))
             return f"[{m[0]}]({place})" if place else m[0]
         return WORDS.sub(link, text)

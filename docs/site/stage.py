@@ -108,6 +108,7 @@ class Stage:
         name = sections.name_of(path)
         text = self.links(path, name, (self.root / path).read_text(encoding="utf-8"))
         text = re.sub(r"^```(csv|hex|pem)$", "```text", text, flags=re.M)  # languages that only forges know
+        text = re.sub(r"^```console needs .*$", "```sh", text, flags=re.M)  # without a prompt all of it would be output
         if path == sections.HOME:
             text += "".join(f"\n```{{toctree}}\n:hidden:\n:caption: {title}\n\n" +
                             "".join(f"{self.entry(p)}\n" for p in ps) + "```\n" for title, ps in self.sections)
