@@ -161,7 +161,7 @@ def stub_page(name: str, stub: Path, extra: list[Path]) -> str:
     for path in extra:
         nodes += definitions(path).values()
     if name == "reprise":
-        names = set(live.__all__)
+        names = {n for n in live.__all__ if not inspect.ismodule(getattr(live, n))}
         nodes = sorted((n for n in nodes if n.name in names), key=is_error)
     for node in nodes:
         there = getattr(live, node.name, None)
