@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import operator
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -252,8 +252,9 @@ def fold(program: Any, known: dict[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in found.items() if k not in known}
 
 
-def read(program: Any, prefix: str = "", reserved: Sequence[str] = ("rng",)) -> Captured:
-    """The Graph of a functional ExportedProgram. `prefix` is taken off the names of states."""
+def read(program: Any, prefix: str = "", reserved: Sequence[str] = ("rng",), states: Collection[str] = ()) -> Captured:
+    """The Graph of a functional ExportedProgram. `prefix` is taken off the names of states. Buffers that the forward does not change
+    are constants, but for those that `states` names."""
     torch, reader, graph, captured = framework(), Reader(), Graph(), Captured(Graph())
     signature = program.graph_signature
     specs = {s.arg.name: s for s in signature.input_specs}
@@ -277,7 +278,7 @@ def read(program: Any, prefix: str = "", reserved: Sequence[str] = ("rng",)) -> 
         if kind not in ("PARAMETER", "BUFFER", "CONSTANT_TENSOR"):
             raise Unsupported(f"an input of the kind {kind}")
         t = tensors[spec.target]
-        if kind == "PARAMETER" or spec.target in mutated:
+        if kind == "PARAMETER" or spec.target in mutated or spec.target.removeprefix(prefix) in states:
             state = state_of(t, spec.target, prefix, by_storage, captured, reserved)
             m = Meta(dtype_of(t.dtype), tuple(t.shape))
             graph.inputs.append(Input(n.name, kind.lower(), m, state, kind == "PARAMETER" and bool(t.requires_grad)))
@@ -337,7 +338,21 @@ def state_of(t: Any, target: str, prefix: str, by_storage: dict[Any, str], captu
     return by_storage[key]
 
 
-def capture(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None, prefix: str = "") -> Captured:
+def capture(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None, prefix: str = "",
+            states: Collection[str] = ()) -> Captured:
     """The graph of module(*args, **kwargs): its results are the module's tensors, in order, as "result 0", ..; buffers
     that it changes are "buffer NAME". Raises Unsupported."""
-    return read(exported(module, args, kwargs), prefix)
+    return read(exported(module, apart(args), kwargs), prefix, states=states)
+
+
+def apart(args: Sequence[Any]) -> list[Any]:
+    """The arguments, each in a storage of its own: of one tensor that is given twice the exporter makes one input."""
+    found: list[Any] = []
+    seen: set[int] = set()
+    for a in args:
+        if isinstance(a, framework().Tensor):
+            pointer = a.untyped_storage().data_ptr()
+            a = a.detach().clone() if pointer in seen else a
+            seen.add(pointer)
+        found.append(a)
+    return found

@@ -61,10 +61,13 @@ class Step:
         self._guards: list[tuple[dict[str, Any], str, Any]] = []
         self._generations: dict[Any, int] = {}
         self._generation = 0
+        self._states: set[str] = set()  # all names of the states that the run has
+        self._keys: list[Any] | None = list(example) if isinstance(example, dict) else None
         self._moved()
         self.origin: dict[str, Any] = {}
         batch = self.batch(example)
         first = self._build(batch, None)
+        self._states = {name for names in first.captured.names.values() for name in names}
         self.origin = self._origin(first, batch, check_gradients, bound)
         self._values: dict[str, Any] = {s: as_array(t).copy() for s, t in first.captured.tensors.items()}
         for state, names in first.moments.items():
@@ -82,6 +85,8 @@ class Step:
     # ---- a step ----
 
     def batch(self, batch: Any) -> Batch:
+        if isinstance(batch, dict) and self._keys is not None and set(batch) == set(self._keys):
+            batch = {k: batch[k] for k in self._keys}  # names in another order are the same batch
         return Batch.of(batch, self.names)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -173,7 +178,7 @@ class Step:
             raise Unsupported(f"{MOST_PROGRAMS} programs were made already: each batch has another shape, or a number of Python "
                               "changes at each step", remedy="Pad batches to few shapes; make what changes a tensor of the batch; OneCycleLR with "
                               "cycle_momentum=False")
-        built = build(captured_step(self.module, self.loss, batch), self.optimizer, known)
+        built = build(captured_step(self.module, self.loss, batch, self._states), self.optimizer, known)
         self.built[key] = built
         self._last = built
         return built

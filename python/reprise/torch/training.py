@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,6 +48,11 @@ def identity(x: Any) -> tuple[str, str]:
     return type(x).__name__, repr(x)
 
 
+def frozen(form: Any) -> Any:
+    """A batch's form as a key."""
+    return None if form is None else (form[0], None if form[1] is None else tuple(form[1]), tuple(frozen(f) for f in form[2]))
+
+
 @dataclass
 class Batch:
     """A batch's leaves. `key` says everything of it that a program burns in."""
@@ -71,7 +76,9 @@ class Batch:
                 if not hasattr(leaf, "__array__"):
                     raise TypeError(f"{paths[k]} is a {type(leaf).__name__}: a batch has tensors and numbers")
                 leaves[k] = framework().as_tensor(leaf)
-        key = tuple((x.shape, x.dtype) if isinstance(x, tensor) else identity(x) for x in leaves)
+        key: tuple[Any, ...] = tuple((x.shape, x.dtype) if isinstance(x, tensor) else identity(x) for x in leaves)
+        if form is None or form[0] is not tuple or any(f is not None for f in form[2]):
+            key = (key, frozen(form))  # two batches with leaves alike may have them under other names
         return Batch(leaves, paths, form, key)
 
     def tensors(self) -> list[Any]:
@@ -170,8 +177,9 @@ def name_feeds(graph: Graph, names: Sequence[str]) -> None:
         i.feed = re.sub(r"[^A-Za-z0-9._-]", "_", name)
 
 
-def captured_step(module: Any, loss: Callable[..., Any] | None, batch: Batch) -> Captured:
-    found = capture(wrapped(module, loss, batch), batch.tensors(), prefix="module.")
+def captured_step(module: Any, loss: Callable[..., Any] | None, batch: Batch, states: Collection[str] = ()) -> Captured:
+    """`states`: names of buffers that are states although this forward does not change them."""
+    found = capture(wrapped(module, loss, batch), batch.tensors(), prefix="module.", states=states)
     name_feeds(found.graph, batch.tensor_paths())
     return found
 
