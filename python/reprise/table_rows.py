@@ -103,6 +103,8 @@ def parquet(path: str) -> Opened:
 
 def header_and_rows(table: Any) -> tuple[list[str], Iterable[Sequence[Any]]]:
     if isinstance(table, Mapping):
+        if len({str(k) for k in table}) != len(table):
+            raise ValueError(f"two columns have one name: {[str(k) for k in table]}")
         return columns_rows({str(k): v for k, v in table.items()})
     if isinstance(table, np.ndarray):
         return array_rows(table)

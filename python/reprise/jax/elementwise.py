@@ -45,6 +45,10 @@ def numbers(n: Node) -> Value:
     if n.dtype == "u32" or n.dtype == "u8":
         one = n.g.where(n.g.op("ne", n.tensor(0), n.g.fill(0, n.dtype)), n.g.fill(1, n.dtype), n.g.fill(0, n.dtype))
         return n.made(n.tensor(0) if n.primitive == "abs" else one)
+    if n.primitive == "abs" and n.active:  # jax's derivative is 1 at 0
+        x = n.computed(0)
+        zero = n.g.fill(0, x.dtype)
+        return n.made(n.g.where(n.g.op("ge", x, zero), n.g.op("add", x, zero), n.g.op("neg", x)))
     return n.made(n.g.op(n.primitive, n.computed(0)))
 
 
@@ -314,7 +318,13 @@ def reduce_precision(n: Node) -> Value:
     narrow = {(8, 7): "bf16", (5, 10): "f16", (8, 23): "f32", (11, 52): n.dtype}.get(kind)
     if narrow is None or n.dtype not in ("f32", "f64") and narrow != n.dtype:
         raise n.refuse(f"to {kind[0]} bits of exponent and {kind[1]} of fraction")
-    return n.made(n.g.cast(n.g.cast(n.tensor(0), narrow), n.dtype))
+    g, x = n.g, n.tensor(0)
+    found = g.cast(g.cast(x, narrow), n.dtype)
+    own = {"f64": 11, "f32": 8, "bf16": 8, "f16": 5}[n.dtype]
+    if kind[0] < own:  # what would be below the narrow type's normal numbers is a zero of its sign
+        least = g.fill(2.0 ** (2 - 2 ** (kind[0] - 1)) * (1 - 2.0 ** -(kind[1] + 2)), x.dtype)
+        found = g.where(g.op("lt", g.op("abs", x), least), g.op("mul", x, g.fill(0, x.dtype)), found)
+    return n.made(found)
 
 
 @handles("constant")

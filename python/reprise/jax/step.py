@@ -22,11 +22,12 @@ _recordings: list[record] = []
 
 
 class GradientsDiffer(ArithmeticError):
-    """The first step's gradients are not jax's within the tolerance. difference, leaf, loss: as of Step.check."""
+    """The first step's gradients, or its loss, are not jax's within the tolerance. check: as of Step.check."""
 
     def __init__(self, check: dict[str, Any], tolerance: float) -> None:
-        super().__init__(f"the gradient of {check['leaf']} differs from jax.grad by {check['share']:.3g} of its own largest, "
-                         f"the tolerance is {tolerance:g}. If the loss is ill conditioned, compare in binary64 "
+        what = (f"the gradient of {check['leaf']} differs from jax.grad by {check['share']:.3g} of its own largest"
+                if not check["share"] <= tolerance else f"the loss is {check['loss']!r}, jax has {check['loss_jax']!r}")
+        super().__init__(f"{what}, the tolerance is {tolerance:g}. If the loss is ill conditioned, compare in binary64 "
                          "(jax.config.update('jax_enable_x64', True)) or give a tolerance; else please report it")
         self.check = check
 
@@ -106,12 +107,12 @@ class Step:
             value, new, aux = self._parts(out)
             if getattr(value, "shape", None) != () or not is_real(value):
                 raise TypeError(f"the loss is one float, found {value}")
-            left = tree("state", new).leaves
-            if len(left) != s:
-                raise TypeError(f"the loss returns a state of {len(left)} arrays, and gets one of {s}")
+            left = tree("state", new)
+            if left.names != self._state.names:
+                raise TypeError(f"the loss returns a state of {left.names}, and gets one of {self._state.names}")
             more = tree("aux", aux)
             form["names"], form["build"] = more.names, more.build
-            return [value, *left, *more.leaves]
+            return [value, *left.leaves, *more.leaves]
         return flat
 
     def _parts(self, out: Any) -> tuple[Any, Any, Any]:
@@ -182,7 +183,9 @@ class Step:
         if tolerance is None:
             tolerance = max((TOLERANCE[d] for d in dtypes), default=0.0)
         self.check = compared(self._params.names, ours, theirs) | {"loss": float(found["loss"]), "loss_jax": float(value)}
-        if not self.check["share"] <= tolerance:
+        a, b = self.check["loss"], self.check["loss_jax"]
+        same = a == b or np.isnan(a) and np.isnan(b) or abs(a - b) <= tolerance * max(abs(a), abs(b), 1.0)
+        if not (self.check["share"] <= tolerance and same):
             raise GradientsDiffer(self.check, tolerance)
 
     # ---- running ----
