@@ -21,7 +21,7 @@ if [ ! -e "$venv/complete-2" ]; then
     "$venv/bin/pip" install -q --disable-pip-version-check numpy 'scikit-build-core>=0.10' mypy onnx onnxruntime \
         scikit-learn \
         >>"$venv.log" 2>&1 ||
-        skip "numpy, scikit-build-core, mypy, onnx, onnxruntime and scikit-learn cannot be installed: no network? (see $venv.log)"
+        skip "numpy, mypy, onnx, onnxruntime and others cannot be installed: no network? (see $venv.log)"
     touch "$venv/complete-2"
 fi
 work=$(mktemp -d)
