@@ -111,6 +111,17 @@ class Steps(unittest.TestCase):
             with self.assertRaisesRegex(NotImplementedError, "adds to the cotangent"):
                 rj.compile(lambda p, f=f: f(p).sum(), jnp.float32([0, 0]), (), check=False)
 
+    def test_what_is_no_array_belongs_to_the_program(self):
+        def loss(p, x, mode):
+            return (p * x).sum() if mode == "plain" else (p * x).sum() * 10
+        step = rj.compile(loss, jnp.float32([1, 2]), (jnp.float32([1, 1]), "plain"))
+        self.assertEqual([step(jnp.float32([1, 1]), m) for m in ("plain", "other", "plain")], [3, 30, 3])
+        f = rj.function(lambda x, mode: x if mode == "plain" else -x, jnp.float32([1]), "plain")
+        with self.assertRaisesRegex(ValueError, "of what is no array"):
+            f(jnp.float32([1]), "other")
+        step = rj.compile(lambda p, x: (p.astype(jnp.bfloat16) * x).astype(jnp.float32).sum(), jnp.float32([1]), (1.01,), check=False)
+        self.assertEqual([step(1.01), step(jnp.float32(1.01))], [1.0078125, float(np.float32(1.01))])
+
     def test_a_state_in_another_form(self):
         state = {"a": jnp.float32(1), "b": jnp.float32(2)}
         with self.assertRaisesRegex(TypeError, "state.0"):

@@ -62,6 +62,20 @@ class Tree:
     names: list[str]
     leaves: list[Any]
     build: Callable[[list[Any]], Any]
+    form: Any = None
+    others: tuple[Any, ...] = ()
+
+    @property
+    def key(self) -> Any:
+        """What a captured function depends on but values of arrays: names, types, numbers of Python (which jax promotes in
+        another way), the form, and what is no array. Raises TypeError where that cannot be told apart."""
+        weak = tuple(isinstance(x, (bool, int, float)) or bool(getattr(x, "weak_type", False)) for x in self.leaves)
+        found = (tuple(zip(self.names, self.types)), weak, self.form, self.others)
+        try:
+            hash(found)
+        except TypeError:
+            raise TypeError(f"what is no array has to be hashable, as a static argument of jax.jit: {self.others}") from None
+        return found
 
     @property
     def types(self) -> list[Type]:
@@ -99,7 +113,9 @@ def tree(prefix: str, value: Any, wanted: Callable[[Any], bool] = is_array) -> T
         for (i, _), x in zip(chosen, leaves):
             full[i] = x
         return jax().tree_util.tree_unflatten(form, full)
-    return Tree([n for _, n in chosen], [everything[i] for i, _ in chosen], build)
+    own_places = {i for i, _ in chosen}
+    others = tuple(x for i, x in enumerate(everything) if i not in own_places)
+    return Tree([n for _, n in chosen], [everything[i] for i, _ in chosen], build, form, others)
 
 
 def alone(value: Any, wanted: Callable[[Any], bool]) -> Callable[[list[Any]], Any]:
