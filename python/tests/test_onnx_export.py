@@ -218,6 +218,13 @@ class Operations(Case):
             b.result("y", b.append(op, how, [b.feed(f"x{i}", a.shape, "f32") for i, a in enumerate(arrays)]))
             self.exported(b.finish(), {}, {f"x{i}": a for i, a in enumerate(arrays)}, op, rows="fixed")
 
+    def test_a_norms_weights_that_are_given_are_no_rows(self):
+        b = rp.Builder()
+        x, gamma = b.feed("x", (4, 4)), b.feed("gamma", (4,))
+        b.result("y", b.append("rms_norm", {"eps": 1e-5}, [x, gamma]))
+        with self.assertRaisesRegex(door.Unsupported, "the number of rows is fixed"):
+            door.save(b.finish(), os.path.join(self.folder, "m.onnx"), rows="any")
+
     def test_a_mean_of_nothing_is_refused(self):
         b = rp.Builder()
         b.result("y", b.append("mean", {"axes": [0]}, [b.feed("x", (0, 2), "f32")]))
