@@ -31,9 +31,16 @@ def is_real(x: Any) -> bool:
 
 
 def host(x: Any) -> np.ndarray[Any, Any]:
-    """The leaf as an array of numpy, a key as its words, bf16 as jax's own type of numpy; numbers have jax's default types."""
+    """The leaf as an array of numpy, a key as its words, bf16 as jax's own type of numpy; numbers have jax's default types, and
+    without jax_enable_x64 arrays of 64 bits have 32. Raises OverflowError for integers that do not fit."""
     x = words(x)
-    return np.asarray(x) if hasattr(x, "dtype") else np.asarray(jax().numpy.asarray(x))
+    a = np.asarray(x) if hasattr(x, "dtype") else np.asarray(jax().numpy.asarray(x))
+    if a.dtype.itemsize != 8 or a.dtype.kind not in "iuf":
+        return a
+    kind = np.dtype(jax().dtypes.canonicalize_dtype(a.dtype))
+    if kind != a.dtype and kind.kind != "f" and a.size and not (a.min() >= np.iinfo(kind).min and a.max() <= np.iinfo(kind).max):
+        raise OverflowError(f"integers up to {a.max()}, which {kind} does not hold: jax.config.update('jax_enable_x64', True) keeps 64 bits")
+    return a.astype(kind, copy=False)
 
 
 def given(x: Any) -> Any:
