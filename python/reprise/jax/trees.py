@@ -39,7 +39,7 @@ def host(x: Any) -> np.ndarray[Any, Any]:
         return a
     kind = np.dtype(jax().dtypes.canonicalize_dtype(a.dtype))
     if kind != a.dtype and kind.kind != "f" and a.size and not (a.min() >= np.iinfo(kind).min and a.max() <= np.iinfo(kind).max):
-        raise OverflowError(f"integers up to {a.max()}, which {kind} does not hold: jax.config.update('jax_enable_x64', True) keeps 64 bits")
+        raise OverflowError(f"integers up to {a.max()}, which {kind} does not hold: jax_enable_x64 keeps 64 bits")
     return a.astype(kind, copy=False)
 
 
