@@ -3,6 +3,7 @@
 Each case failed once. Skipped where jax is not installed."""
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import unittest
 
@@ -16,6 +17,8 @@ if HAVE:
 
     import reprise
     import reprise.jax as rj
+
+    optax = importlib.import_module("optax") if importlib.util.find_spec("optax") else None
 
 INF = float("inf")
 
@@ -110,6 +113,27 @@ class Steps(unittest.TestCase):
         for f in (added, masked):  # at 0 the comparison sees nothing of what is added
             with self.assertRaisesRegex(NotImplementedError, "adds to the cotangent"):
                 rj.compile(lambda p, f=f: f(p).sum(), jnp.float32([0, 0]), (), check=False)
+
+    def test_what_is_no_array_belongs_to_the_program(self):
+        def loss(p, x, mode):
+            return (p * x).sum() if mode == "plain" else (p * x).sum() * 10
+        step = rj.compile(loss, jnp.float32([1, 2]), (jnp.float32([1, 1]), "plain"))
+        self.assertEqual([step(jnp.float32([1, 1]), m) for m in ("plain", "other", "plain")], [3, 30, 3])
+        f = rj.function(lambda x, mode: x if mode == "plain" else -x, jnp.float32([1]), "plain")
+        with self.assertRaisesRegex(ValueError, "of what is no array"):
+            f(jnp.float32([1]), "other")
+        step = rj.compile(lambda p, x: (p.astype(jnp.bfloat16) * x).astype(jnp.float32).sum(), jnp.float32([1]), (1.01,), check=False)
+        self.assertEqual([step(1.01), step(jnp.float32(1.01))], [1.0078125, float(np.float32(1.01))])
+
+    def test_arrays_of_64_bits_have_32_as_in_jax(self):
+        x, w = np.array([[1 / 3, 2.0], [0.1, 5.0]]), np.array([[1 / 7], [3.0]])
+        step = rj.compile(lambda p, x: (x @ p).sum(), w, (x,), optax.sgd(0.1) if optax else None)
+        self.assertEqual({s.dtype for s in step._values.values()}, {np.dtype(np.float32)})
+        self.assertEqual(step(x), float((x.astype(np.float32) @ w.astype(np.float32)).sum()))
+        step(jnp.asarray(x))  # the same program
+        self.assertEqual(len(step._compiled), 1)
+        with self.assertRaisesRegex(OverflowError, "int32 does not hold"):
+            rj.function(lambda x: x + 1, np.array([2 ** 31]))
 
     def test_a_state_in_another_form(self):
         state = {"a": jnp.float32(1), "b": jnp.float32(2)}

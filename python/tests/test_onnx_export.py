@@ -213,6 +213,30 @@ class Operations(Case):
                     tried += 1
         print(f"{tried} programs of one operation; no kernel in onnxruntime: {', '.join(sorted(NO_KERNEL)) or 'none'}", file=sys.stderr)
 
+    def test_ends_of_the_range_and_what_is_no_number(self):
+        """log1p of what is large, and where a NaN is sorted in."""
+        nan, f = np.nan, lambda *values: np.array(values, np.float32)
+        for op, how, arrays in (("log1p", {}, [f(3e38, 1e30, np.inf, 0, 1e-9)]),
+                                ("searchsorted", {"right": False}, [f(1, 2, 3), f(nan, 2, 5, 0)]),
+                                ("searchsorted", {"right": True}, [f(1, 2, nan), f(nan, 2, 5, 0)]),
+                                ("searchsorted", {"right": False}, [f(1, nan, nan), f(nan, 2, 5, 0)])):
+            b = rp.Builder()
+            b.result("y", b.append(op, how, [b.feed(f"x{i}", a.shape, "f32") for i, a in enumerate(arrays)]))
+            self.exported(b.finish(), {}, {f"x{i}": a for i, a in enumerate(arrays)}, op, rows="fixed")
+
+    def test_a_norms_weights_that_are_given_are_no_rows(self):
+        b = rp.Builder()
+        x, gamma = b.feed("x", (4, 4)), b.feed("gamma", (4,))
+        b.result("y", b.append("rms_norm", {"eps": 1e-5}, [x, gamma]))
+        with self.assertRaisesRegex(door.Unsupported, "the number of rows is fixed"):
+            door.save(b.finish(), os.path.join(self.folder, "m.onnx"), rows="any")
+
+    def test_a_mean_of_nothing_is_refused(self):
+        b = rp.Builder()
+        b.result("y", b.append("mean", {"axes": [0]}, [b.feed("x", (0, 2), "f32")]))
+        with self.assertRaisesRegex(door.Unsupported, "of no elements"):
+            door.save(b.finish(), os.path.join(self.folder, "m.onnx"), rows="fixed")
+
     def test_what_is_refused_is_refused_by_name_and_place(self):
         b = rp.Builder()
         x = b.feed("x", (4, 4)) + 1.0

@@ -182,6 +182,28 @@ class Names(unittest.TestCase):
         self.assertEqual(float(np.abs(np.asarray(m.read("a.weight"))).max()), 0)
         np.testing.assert_array_equal(np.asarray(m.read("b.weight")), np.asarray(untouched.read("b.weight")))
 
+    def test_nothing_is_written_where_one_tensor_is_too_wide(self):
+        m = self.model()
+        m.build()
+        before = np.asarray(m.read("a.weight")).copy()
+        with self.assertRaisesRegex(ValueError, "b.weight of .* is float64"):
+            weights.load(m, self.file(**{"a.weight": np.ones((4, 4), np.float32), "b.weight": np.ones((4, 4))}), missing="*.bias")
+        np.testing.assert_array_equal(np.asarray(m.read("a.weight")), before)
+
+    def test_a_twin_that_is_none_is_refused(self):
+        table = np.arange(16, dtype=np.float32).reshape(4, 4)
+        rules = [weights.Rule("head", None, twin="a.weight"), weights.Rule("(.*)", r"\1")]
+        for head, fits in ((table, True), (table + 1, False), (table[:3], False), (table.astype(np.float16), False)):
+            path = self.file(**{"a.weight": table, "head": head})
+            if fits:
+                self.assertEqual(weights.load(self.model(), path, rules, missing="*").ignored, ("head",))
+                continue
+            with self.assertRaisesRegex(ValueError, "head of .* is no copy of a.weight"):
+                weights.load(self.model(), path, rules, missing="*")
+        self.assertEqual([r.twin for r in weights.FAMILIES["gpt2"] if r.pattern.startswith("lm_head")], ["transformer.wte.weight"])
+        with self.assertRaisesRegex(ValueError, "__metadata__"):
+            self.file(__metadata__=table)
+
     def test_two_names_for_one_and_families_that_are_none(self):
         with self.assertRaisesRegex(ValueError, "both be wte|both be transformer.wte.weight"):
             weights.renamed(["wte.weight", "transformer.wte.weight"], "gpt2")
@@ -205,7 +227,8 @@ class Names(unittest.TestCase):
         for text, words in (({"weight_map": {"a": "../w.safetensors"}}, "outside"),
                             ({"weight_map": {"a": "w.safetensors"}}, "not in the index"),
                             ({"weight_map": {"c": "w.safetensors"}}, "no tensor c"), ({"weights": 1}, "no index"), ([], "no index"),
-                            ({"weight_map": {"a": "/etc/passwd"}}, "outside"), ({"weight_map": {"a": ""}}, "outside")):
+                            ({"weight_map": {"a": "/etc/passwd"}}, "outside"), ({"weight_map": {"a": ""}}, "outside"),
+                            ({"weight_map": {"a": 5}}, "is a text"), ({"weight_map": {"a": ["w"]}}, "is a text")):
             with open(index, "w", encoding="utf-8") as f:
                 json.dump(text, f)
             with self.assertRaisesRegex(rp.ArchiveError, words):

@@ -45,6 +45,8 @@ class Function:
         for (d, s), known, name in zip(own.types, self.inputs.types, own.names):
             if (d, s) != known:
                 raise ValueError(f"{name} is {d}{list(s)}, captured was {known[0]}{list(known[1])}: capture the function for it")
+        if own.key != self.inputs.key:
+            raise ValueError("arguments of another form, or other values of what is no array, than captured: capture the function for them")
         found = self.compiled(**{n: given(x) for n, x in zip(own.names, own.leaves)})
         return jax().tree_util.tree_unflatten(self.form, like(self.outputs, [self.taken(found, i) for i in range(len(self.outputs))]))
 

@@ -124,8 +124,8 @@ class Step:
         return (out[0], None, out[1]) if self._has_aux else (out, None, None)
 
     def _for(self, batch: Tree) -> Compiled:
-        """The program for a batch's shapes, made where it is a new one."""
-        key = tuple(zip(batch.names, batch.types))
+        """The program for a batch's shapes and what in it is no array, made where they are new."""
+        key = batch.key
         if key not in self._compiled:
             self._compiled[key] = self._build(batch)
         return self._compiled[key]

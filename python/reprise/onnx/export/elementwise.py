@@ -114,7 +114,7 @@ def further(w: Writer, call: Call) -> list[Value]:
 
 def log1p(e: E, x: str) -> str:
     u = e("Add", x, e.c(1))
-    exact = e("Div", e("Mul", e("Log", u), x), e("Sub", u, e.c(1)))
+    exact = e("Mul", e("Log", u), e("Div", x, e("Sub", u, e.c(1))))  # the quotient is near 1: no product beyond the range
     near = e("Equal", u, e.c(1))
     far = e("Equal", e("Abs", u), e.c(math.inf))
     return e.where(near, x, e.where(far, e("Log", u), exact))

@@ -161,6 +161,11 @@ def searchsorted(w: Writer, call: Call) -> list[Value]:
     wide = w.node("Unsqueeze", w.last(x), w.ints([-1]))
     table = w.node("Unsqueeze", w.last(line), w.ints([-2])) if len(line.shape) > 1 else w.last(line)
     below = w.node("LessOrEqual" if call.attributes["right"] else "Less", table, wide)
+    if line.dtype in ("f32", "f64"):  # a NaN lies behind all numbers, which no comparison says
+        nan = w.node("Not", w.node("Equal", wide, wide))
+        if not call.attributes["right"]:
+            nan = w.node("And", nan, w.node("Equal", table, table))
+        below = w.node("Or", below, nan)
     whole = w.node("Cast", below, to=w.type("i64"))
     return [w.value(call, w.node("ReduceSum", whole, w.ints([-1]), keepdims=0))]
 
@@ -172,6 +177,8 @@ REDUCE = {"sum": "ReduceSum", "mean": "ReduceMean", "max": "ReduceMax", "min": "
 @one(**REDUCE)
 def reduce(w: Writer, call: Call) -> list[Value]:
     v, axes = call.ins[0], call.ints("axes")
+    if call.op == "mean" and not math.prod(v.shape[a] for a in axes):
+        raise call.refuse("a mean of no elements, a NaN here, has no fixed value there")
     if v.first is not None and v.last is None:
         return [w.value(call, w.node(REDUCE[call.op], v.first, w.ints(sorted(FIRST.index(a) for a in axes)), keepdims=1,
                                      noop_with_empty_axes=1), True)]
