@@ -253,7 +253,7 @@ class GLM(RegressorMixin, Recorded):  # type: ignore[misc]
             warnings.warn(f"the steps did not end in {self.max_iter}: the last moved a linear predictor by "
                           f"{float(found['change']):.3g} of the largest. Estimates may be infinite (groups told apart without error), "
                           "or max_iter or tol too small", ConvergenceWarning, stacklevel=3)
-        elif not family.dispersed and float(found["least"]) < EXTREME:
+        elif self.alpha == 0 and not family.dispersed and float(found["least"]) < EXTREME:
             warnings.warn(f"the steps did not end, but where means are {'0 or 1' if family.most < math.inf else '0'} to the last digit: "
                           "groups are told apart without error, and estimates are infinite", ConvergenceWarning, stacklevel=3)
 
