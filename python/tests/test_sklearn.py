@@ -215,8 +215,12 @@ class GeneralisedLinear(unittest.TestCase):
                 (GLM("poisson"), y, {"offset": y[:3]}, "each of the 20 rows")):
             with self.assertRaisesRegex(ValueError, said):
                 estimator.fit(x, target, **how)
+        apart = (x[:, 0] > 0) * 1.0
         with self.assertWarnsRegex(UserWarning, "did not end"):
-            GLM("binomial").fit(x, (x[:, 0] > 0) * 1.0)
+            GLM("binomial").fit(x, apart)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            GLM("binomial", alpha=1e-9).fit(x * 100, apart)  # a penalty keeps them finite, however near 1 a probability is
 
     def test_infinite_estimates_are_told_where_the_weights_run_out_first(self):
         side = np.arange(60) >= 30

@@ -267,7 +267,7 @@ class GLM(RegressorMixin, Recorded):  # type: ignore[misc]
         elif (~there & (b != 0)).any():  # a column that others explain from the start has the estimate 0
             warnings.warn("the steps ended where the rows' weights leave nothing of a column: groups are told apart without error, and "
                           "estimates are infinite (those whose standard error is NaN)", ConvergenceWarning, stacklevel=3)
-        elif not family.dispersed and float(found["least"]) < EXTREME:
+        elif self.alpha == 0 and not family.dispersed and float(found["least"]) < EXTREME:
             warnings.warn(f"the steps did not end, but where means are {'0 or 1' if family.most < math.inf else '0'} to the last digit: "
                           "groups are told apart without error, and estimates are infinite", ConvergenceWarning, stacklevel=3)
 
