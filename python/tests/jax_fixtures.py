@@ -101,7 +101,7 @@ def derivatives(rng):
 
     def loss(w, x):
         rounded = w + jax.lax.stop_gradient(jnp.round(w) - w)
-        ties = jnp.maximum(x, x * 1.0 + 0 * w).sum() + jnp.clip(w, w, 2.0).sum()
+        ties = jnp.maximum(w, jax.lax.stop_gradient(w)).sum() + jnp.clip(w, jax.lax.stop_gradient(w), 2.0).sum()
         return seven(w @ x).sum() + twice(w, x).sum() + rounded.sum() + jnp.sort(w, -1)[:, 1].prod() + ties
     return loss, w, (rng.standard_normal((4, 4)).astype(np.float32),), optax.adagrad(1e-2), {}
 

@@ -194,6 +194,8 @@ class WithJax(unittest.TestCase):
                     step(np.ones((4, 3), np.float32))
             done = subprocess.run([COMMAND, "replay", path], capture_output=True, text=True)
             self.assertEqual(done.returncode, 0, done.stderr)
+            with open(path, "rb") as f:
+                self.assertIn(b'"framework":"jax"', f.read())  # origin.json
         self.assertLess(step(np.ones((2, 3), np.float32)), first)  # another shape of batch, another program
         self.assertEqual(int(step.opt_state()[0].count), 5)
         self.assertEqual(step.params()["w"].shape, (3, 2))

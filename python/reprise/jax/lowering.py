@@ -149,11 +149,8 @@ class Lowering:
             return v.tensor
         array = np.asarray(v.known)
         array = array.view(np.int64) if array.dtype == np.uint64 else array
-        if array.size and (array == array.flat[0]).all() and (np.signbit(array) == np.signbit(array.flat[0])).all() \
-                if array.dtype.kind == "f" else array.size and (array == array.flat[0]).all():
+        if array.size and array.tobytes() == array.flat[0].tobytes() * array.size:
             return self.broadcast(self.number(array.flat[0].item(), v.dtype), v.shape)
-        if array.size == 1:  # a NaN
-            return self.broadcast(self.fill(array.flat[0].item(), v.dtype), v.shape)
         return self.cast(self.array(array), v.dtype)
 
     def number(self, value: Any, dtype: str) -> Any:

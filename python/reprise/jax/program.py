@@ -44,8 +44,8 @@ class Parts:
 
 def training(parts: Parts, *, gradients: bool = False, iterations: int = MOST_ITERATIONS,
              bound: Container[str] | None = None) -> tuple[Any, dict[str, Any]]:
-    """The program and its constants by name: data, but where `bound` names the data that there is, the others feeds. Its results are `loss` and the auxiliary values; with gradients it updates nothing
-    and has the results `grad.NAME`."""
+    """The program and its constants by name: data, but where `bound` names the data that there is the others are feeds. Its
+    results are `loss` and the auxiliary values; with gradients it updates nothing and has the results `grad.NAME`."""
     builder = importlib.import_module("reprise").Builder()
     params = [builder.state(n, s, d) for n, (d, s) in parts.params]
     state = [builder.state(n, s, d) for n, (d, s) in parts.state]

@@ -8,6 +8,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from .graph import FLOATS, Graph, Type, to_json
 from .lowering import COMPUTED, Lowering, Node, Value, handles, size
 
@@ -90,7 +92,11 @@ def cond(n: Node) -> list[Value]:
 
 @handles("platform_index")
 def platform_index(n: Node) -> Value:
-    raise n.refuse("code that depends on the platform")
+    """The branch for processors, or the one for all others: what jax on the CPU takes."""
+    for i, names in enumerate(n.need("platforms")):
+        if names is None or "cpu" in names:
+            return Value("i32", (), known=np.asarray(i, np.int32))
+    raise n.refuse("code that has no branch for processors")
 
 
 # ---- derivatives of one's own ----

@@ -51,7 +51,20 @@ class record(recording):
             for batch in batches:
                 loss = step(*batch)
 
-    What a step began with is what it has when it is first called inside."""
+    What a step began with is what it has when it is first called inside. origin: the archive also holds `origin.json`, the
+    versions of jax and its libraries, the digest of the captured loss and the comparison of gradients, as a state that no
+    step changes; without it an archive's id depends on the program and what goes through it alone."""
+
+    def __init__(self, path: Any, *, origin: bool = True, **options: Any) -> None:
+        super().__init__(path, **options)
+        self.origin, self.step = origin, None
+
+    step: Any
+
+    def take(self, step: Any) -> None:
+        if self.step is not None and self.step is not step:
+            raise Unsupported("a record has one compiled step: open a record for each, or make one loss of both")
+        self.step = step
 
     def __enter__(self) -> Any:
         _recordings.append(self)
@@ -220,7 +233,9 @@ class Step:
             for c in self._compiled.values():
                 c.compiled = None
             if _recordings and not self._own:
-                self._note(wanted, made)
+                _recordings[-1].take(self)
+                if _recordings[-1].origin:
+                    self._note(wanted, made)
         if made.compiled is None:
             self._bind(self._run, made, self._values)
 
@@ -228,7 +243,7 @@ class Step:
     _data: tuple[Any, set[str]] = (None, set())
 
     def _note(self, run: Any, made: Compiled) -> None:
-        """What the archive says of where its program comes from: data that no program reads."""
+        """What the archive says of where its program comes from: a state, as data that no program reads is in no archive."""
         names = ("jax", "jaxlib", "flax", "optax", "equinox", "keras")
         versions = {}
         metadata = importlib.import_module("importlib.metadata")
@@ -237,9 +252,9 @@ class Step:
                 versions[n] = metadata.version(n)
             except metadata.PackageNotFoundError:
                 continue
-        text = json.dumps({"door": "reprise.jax", "graph": made.parts.loss.digest(), "versions": versions, "gradients": self.check},
+        text = json.dumps({"framework": "jax", "graph": made.parts.loss.digest(), "versions": versions, "gradients": self.check},
                           sort_keys=True, separators=(",", ":"))
-        run.add_data("reprise.jax", np.frombuffer(text.encode(), np.uint8))
+        run.add_state("origin.json", np.frombuffer(text.encode(), np.uint8))
 
     def __call__(self, *batch: Any) -> Any:
         plain = all(type(x) is np.ndarray for x in batch)  # as in most loops: names and types are looked up, not made again
