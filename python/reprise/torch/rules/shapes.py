@@ -19,8 +19,7 @@ Tensor = Any
         "aten.squeeze.dim", "aten.squeeze.dims", "aten.flatten.using_ints", "aten.unflatten.int", "aten.view_copy.default",
         "aten.ravel.default", "aten.atleast_1d.default", "aten.atleast_2d.default", "aten.atleast_3d.default",
         "aten._reshape_alias.default", "aten.reshape_as.default", "aten.unsqueeze_copy.default", "aten.squeeze_copy.default",
-        "aten.squeeze_copy.dim",
-        "aten._reshape_copy.default")
+        "aten.squeeze_copy.dim", "aten.squeeze_copy.dims", "aten._reshape_copy.default")
 def view(g: Lowering, node: Node, x: Any, *_: Any, **__: Any) -> Any:
     shape = g.meta(node).shape
     if shape == x.shape:
