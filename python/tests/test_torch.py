@@ -70,6 +70,7 @@ def eager_gradient(module, x):
 
 
 X = torch.tensor([1.0, 2.0, 3.0])
+SCALE = 1.0
 
 
 class Steps(unittest.TestCase):
@@ -487,6 +488,31 @@ class Traps(unittest.TestCase):
         step = rt.compile(m, F.cross_entropy, batch(), sgd(m, 0.0))
         m.eval()
         self.assertEqual(float(step(*batch())), float(step(*batch())))  # without dropout, by another program
+
+    def test_numbers_of_functions_and_lists_are_guarded(self):
+        class Weighed(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.w = nn.Parameter(torch.ones(3))
+                self.parts = [1.0, 2.0]
+
+            def forward(self, x):
+                return (self.w * x).sum() * self.parts[0] * SCALE
+        factor = 1.0
+        m = Weighed()
+        step = rt.compile(m, lambda v, y: v * y.sum() * factor, (X, X), sgd(m, 0.0))
+        one = float(step(X, X))
+        factor = 2.0  # of the loss's closure
+        self.assertEqual(float(step(X, X)), 2 * one)
+        m.parts[0] = 4.0
+        self.assertEqual(float(step(X, X)), 8 * one)
+        try:
+            globals()["SCALE"] = 0.5
+            self.assertEqual(float(step(X, X)), 4 * one)
+        finally:
+            globals()["SCALE"] = 1.0
+        self.assertEqual(float(step(X, X)), 8 * one)
+        self.assertEqual(step.programs, 4)
 
     def test_a_forward_that_changes_its_own_numbers_is_refused(self):
         def f(m, x):

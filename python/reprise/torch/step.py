@@ -58,7 +58,8 @@ class Step:
         self._last: Built | None = None
         self._own: list[Any] = [p for r in self._roots() for p in r.parameters()]
         self._trained: list[bool] = []
-        self._guards: list[tuple[dict[str, Any], str, Any]] = []
+        self._guards: list[tuple[Any, str, Any]] = []
+        self._lists: list[tuple[Any, str, Any]] = []
         self._generations: dict[Any, int] = {}
         self._generation = 0
         self._moved()
@@ -92,6 +93,10 @@ class Step:
                 if identity(where.get(name)) != identity(value):
                     self._moved()
                     break
+        for where, name, value in self._lists:
+            if where.get(name) != value:
+                self._moved()
+                break
         if sum(map(VERSION, self._tensors)) != self._versions:
             self._changed()
         if list(map(TRAINED, self._own)) != self._trained:
@@ -160,9 +165,11 @@ class Step:
     def _moved(self) -> None:
         """A number of Python that programs burn in has changed: the programs of the new ones are others."""
         self._guards = burned_in(self.module, self.loss) + self.optimizer.guards()
+        self._lists = [g for g in self._guards if isinstance(g[2], (list, dict))]  # may change and be the same object
+        self._guards = [g for g in self._guards if not isinstance(g[2], (list, dict))]
         self.optimizer.constants()  # refuses what programs would not do
         self._trained = list(map(TRAINED, self._own))
-        values = (tuple((name, identity(v)) for _, name, v in self._guards), tuple(self._trained))
+        values = (tuple((name, identity(v)) for _, name, v in (*self._guards, *self._lists)), tuple(self._trained))
         self._generation = self._generations.setdefault(values, len(self._generations))
 
     # ---- programs ----
