@@ -145,6 +145,22 @@ class Steps(unittest.TestCase):
         with self.assertRaisesRegex(rt.Unsupported, "hooks"):
             rt.compile(m, F.cross_entropy, batch(), o)
 
+    def test_an_error_of_a_step_names_the_models_line_and_leaves_the_states(self):
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.e = nn.Embedding(3, 4)
+
+            def forward(self, i):
+                return self.e(i)
+        m = Net()
+        step = rt.compile(m, lambda v, y: (v * y).sum(), (torch.tensor([0, 2]), torch.ones(2, 4)), sgd(m))
+        with self.assertRaises(reprise.DataError) as caught:
+            step(torch.tensor([0, 7]), torch.ones(2, 4))
+        self.assertRegex("".join(caught.exception.__notes__), r"test_torch.py:\d+")
+        self.assertEqual(np.array(step.state["e.weight"]).tolist(), m.e.weight.tolist())
+        step(torch.tensor([0, 1]), torch.ones(2, 4))
+
     def test_another_shape_is_another_program_of_the_same_states(self):
         m = mlp()
         step = rt.compile(m, F.cross_entropy, batch(), sgd(m))

@@ -7,6 +7,7 @@ import importlib
 import json
 import operator
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -126,7 +127,13 @@ class Step:
             if fed.get(name) != value and name in hyper:
                 fed[name] = value
                 feeds[name] = hyper[name](value)
-        loss = found.compiled(**feeds)["loss"]
+        try:
+            loss = found.compiled(**feeds)["loss"]
+        except importlib.import_module("reprise").Error as e:
+            at = re.match(r"instruction (\d+)", str(e))
+            if at and int(at[1]) in found.built.lines:
+                e.add_note(f"in the model at {found.built.lines[int(at[1])]}")
+            raise
         self._last = found.built
         self.optimizer.steps += 1
         self.optimizer.torch._opt_called = True  # schedulers ask whether a step came before theirs

@@ -160,6 +160,7 @@ class Built:
     fed: dict[str, Any]
     draws: bool
     hyper: list[str] = field(default_factory=list)
+    lines: dict[int, str] = field(default_factory=dict)
 
 
 def name_feeds(graph: Graph, names: Sequence[str]) -> None:
@@ -230,7 +231,7 @@ def build(captured: Captured, optimizer: Optimizer | None, known: Mapping[str, A
     declared = {i[1] for i in program.inputs if i[0] == "feed"}
     users = [i.feed if i.feed in declared else None for i in captured.graph.inputs if i.kind == "user"]
     return Built(program, captured, users, list(found), moments, g.data, g.fed, g.rng_tensor is not None,
-                 sorted(n for n in declared if n.startswith("optim.")))
+                 sorted(n for n in declared if n.startswith("optim.")), g.lines)
 
 
 PLAIN = (bool, int, float, str)
