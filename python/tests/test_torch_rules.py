@@ -158,6 +158,12 @@ class Losses(unittest.TestCase):
         self.assertAlmostEqual(float(c.run()[0]), (0.8 * own + 0.2 / 3 * smooth).sum() / w[k].sum(), 6)
 
 
+    def test_the_gradient_of_a_certain_probability_that_was_wrong_is_large(self):
+        c = values("aten.binary_cross_entropy.default", Meta("f32", ()), extra=["x", "t", None, 2], x=[0.0, 1.0, 0.25], t=[1.0, 1.0, 1.0])
+        np.testing.assert_allclose(c.run("x"), [-1e12, 0, -4], rtol=1e-6)
+        self.assertAlmostEqual(float(c.run()[0]), 100 - math.log(0.25), 4)
+
+
 class Images(unittest.TestCase):
     def test_between_convolution_norm_activation_and_sum_nothing_is_transposed(self):
         g = Graph([Input("x", "user", Meta("f32", (2, 3, 8, 8)))] + [Input(n, "parameter", Meta("f32", s), n, True) for n, s in
