@@ -105,6 +105,9 @@ class Reductions(unittest.TestCase):
         c = values("aten.linalg_vector_norm.default", Meta("f32", ()), a=[0.0, 0.0])
         np.testing.assert_array_equal(c.run("a"), [0, 0])
 
+    def test_a_deviation_of_zero_has_a_gradient_of_zero(self):
+        np.testing.assert_array_equal(values("aten.std.correction", Meta("f32", ()), extra=["a"], a=[2.0, 2.0]).run("a"), [0, 0])
+
     def test_any_of_nothing_is_false_and_all_of_nothing_true(self):
         empty = np.zeros((0, 2), bool)
         self.assertFalse(values("aten.any.dim", Meta("bool", (2,)), extra=["a", 0], a=empty).run()[0].any())
