@@ -3,6 +3,7 @@
 with what would go wrong without its guard."""
 import copy
 import importlib.util
+import json
 import os
 import random
 import sys
@@ -69,6 +70,7 @@ def eager_gradient(module, x):
 
 
 X = torch.tensor([1.0, 2.0, 3.0])
+SCALE = 1.0
 
 
 class Steps(unittest.TestCase):
@@ -205,8 +207,9 @@ class Records(unittest.TestCase):
             origin = step.origin
             self.assertEqual(origin["version"], torch.__version__)
             self.assertLess(origin["gradients"]["difference"], 1e-5)
-            names = reprise.open(path).members if hasattr(reprise.open(path), "members") else ()
-            self.assertTrue(names)
+            with reprise.open(path) as archive:
+                self.assertEqual(json.loads(bytes(archive.tensors("weights/init")["origin.json"])), origin)
+                self.assertEqual(json.loads(bytes(archive.tensors("weights/final")["origin.json"])), origin)
             again = os.path.join(folder, "again.reprise")
             with self.assertRaises(ZeroDivisionError), rt.record(again):
                 step(x, y)
@@ -222,7 +225,7 @@ class Records(unittest.TestCase):
             for k in range(2):
                 m = mlp(drop=0.5)
                 step = rt.compile(m, F.cross_entropy, (x, y), sgd(m), threads=k + 1)
-                with rt.record(os.path.join(folder, f"{k}.reprise"), seed=3, threads=k + 1) as r:
+                with rt.record(os.path.join(folder, f"{k}.reprise"), seed=3, threads=k + 1, origin=k == 2) as r:
                     step(x, y)
                     step(x, y)
                 ids.append(r.id)
@@ -486,6 +489,31 @@ class Traps(unittest.TestCase):
         m.eval()
         self.assertEqual(float(step(*batch())), float(step(*batch())))  # without dropout, by another program
 
+    def test_numbers_of_functions_and_lists_are_guarded(self):
+        class Weighed(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.w = nn.Parameter(torch.ones(3))
+                self.parts = [1.0, 2.0]
+
+            def forward(self, x):
+                return (self.w * x).sum() * self.parts[0] * SCALE
+        factor = 1.0
+        m = Weighed()
+        step = rt.compile(m, lambda v, y: v * y.sum() * factor, (X, X), sgd(m, 0.0))
+        one = float(step(X, X))
+        factor = 2.0  # of the loss's closure
+        self.assertEqual(float(step(X, X)), 2 * one)
+        m.parts[0] = 4.0
+        self.assertEqual(float(step(X, X)), 8 * one)
+        try:
+            globals()["SCALE"] = 0.5
+            self.assertEqual(float(step(X, X)), 4 * one)
+        finally:
+            globals()["SCALE"] = 1.0
+        self.assertEqual(float(step(X, X)), 8 * one)
+        self.assertEqual(step.programs, 4)
+
     def test_a_forward_that_changes_its_own_numbers_is_refused(self):
         def f(m, x):
             m.k += 1
@@ -536,6 +564,57 @@ class Traps(unittest.TestCase):
     def test_an_operation_without_a_rule_is_named_with_its_line(self):
         with self.assertRaisesRegex(rt.Unsupported, r"test_torch.py:\d+: aten.\w*geqrf\w*"):
             rt.compile(m := Line(lambda m, x: torch.geqrf(torch.outer(m.w, x))[0].sum()), example=(X,), optimizer=sgd(m))
+
+    def test_parameters_that_overlap_are_refused(self):
+        class Turned(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a = nn.Parameter(torch.randn(3, 4))
+                self.b = nn.Parameter(self.a.detach().t())  # the same memory
+
+            def forward(self, x):
+                return (x @ self.a @ self.b).sum()
+        with self.assertRaisesRegex(rt.Unsupported, "b and a have elements in common"):
+            rt.compile(m := Turned(), example=(X,), optimizer=sgd(m))
+        flat = torch.randn(8)
+        m = Line(lambda m, x: (m.w[:3] * x).sum() + m.v.sum())
+        m.w, m.v = nn.Parameter(flat[:4]), nn.Parameter(flat[4:])  # one memory, but no element in common
+        rt.compile(m, example=(X,), optimizer=sgd(m))
+
+    def test_a_module_that_changes_behind_the_step_is_an_error(self):
+        m = Line(lambda m, x: (m.w * x).sum() + m.seen.sum())
+        o = sgd(m)
+        step = rt.compile(m, example=(X,), optimizer=o)
+        one = float(step(X))
+        with torch.no_grad():
+            m.w.mul_(2)
+        with self.assertRaisesRegex(rt.Unsupported, "w of the module changed"):
+            step(X)
+        step.load()
+        self.assertEqual(float(step(X)), float(m(X).detach()))
+        m.seen.add_(1)  # a constant of the program
+        with self.assertRaisesRegex(rt.Unsupported, "seen of the module changed"):
+            step(X)
+        step.copy_to(m)
+        self.assertNotEqual(float(step(X)), one)
+
+    def test_what_is_frozen_later_is_not_trained(self):
+        m = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 3))
+        o = torch.optim.SGD(m.parameters(), 0.1, weight_decay=0.1)
+        step = rt.compile(m, F.cross_entropy, batch(), o)
+        step(*batch())
+        m[0].requires_grad_(False)
+        before = {n: np.array(v) for n, v in step.state.items()}
+        step(*batch())
+        after = {n: np.array(v) for n, v in step.state.items()}
+        self.assertEqual(before["0.weight"].tolist(), after["0.weight"].tolist())
+        self.assertNotEqual(before["1.weight"].tolist(), after["1.weight"].tolist())
+        m[0].requires_grad_(True)
+        step(*batch())
+        self.assertEqual(step.programs, 2)
+        o.add_param_group({"params": [nn.Parameter(torch.zeros(1))]})
+        with self.assertRaisesRegex(rt.Unsupported, "group was added"):
+            step(*batch())
 
     def test_programs_without_end_are_refused(self):
         from reprise.torch import step as steps

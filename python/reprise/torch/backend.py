@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from .capture import Reader, framework
+from .capture import Reader
+from .traps import framework
 from .lower import Lowering, Unsupported, Value
 
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from .capture import DRAWS, framework
+from .capture import DRAWS
+from .traps import framework
 from .training import Batch, build, captured_step, loss_of, unflatten
 
 FLOOR = 1e-4  # of the largest gradient: below it an element counts as noise of that size
@@ -23,8 +24,8 @@ class GradientMismatch(ArithmeticError):
 
     def __init__(self, parameter: str, difference: float, bound: float, expected: Any, found: Any) -> None:
         what = "the loss" if parameter == "loss" else f"the gradient of {parameter}"
-        super().__init__(f"{what} is not PyTorch's: relative difference {difference:.3g}, bound {bound:.3g}; where they differ most PyTorch "
-                         f"has {expected:.9g}, the program {found:.9g}. What the forward computes has a gradient of its own that the "
+        super().__init__(f"{what} is not PyTorch's: relative difference {difference:.3g}, bound {bound:.3g}; where they differ most "
+                         f"PyTorch has {expected:.9g}, the program {found:.9g}. What the forward computes has a gradient of its own that the "
                          "exported graph does not show; report() lists the operations")
         self.parameter, self.difference, self.expected, self.found = parameter, difference, expected, found
 

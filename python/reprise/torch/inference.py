@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from .capture import Captured, capture, framework
+from .capture import Captured, capture
+from .traps import framework
 from .check import as_array
 from .graph import Graph
 from .lower import REMEDIES, RULES, Lowering, Unsupported, live

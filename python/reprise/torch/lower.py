@@ -167,7 +167,8 @@ class Lowering:
         if kind is None:
             raise self.refuse(f"a constant of {array.dtype}")
         small = array.size and (kind[0] in "fb" or abs(int(array.flat[0])) <= 1 << 53)  # what a fill has exactly
-        if small and kind not in ("f16", "u16") and array.tobytes() == array.flat[0].tobytes() * array.size and array.flat[0] == array.flat[0]:
+        if small and kind not in ("f16", "u16") and array.flat[0] == array.flat[0] and \
+                array.tobytes() == array.flat[0].tobytes() * array.size:
             return self.fill(array.flat[0].item(), kind, array.shape)
         key = self.identity(array)
         if key not in self._constants:

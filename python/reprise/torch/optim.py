@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .capture import framework, storage_key
+from .capture import storage_key
+from .traps import framework
 from .lower import Lowering, Unsupported
 
 # What a group may say, by optimizer: the constants, and options that must have this value.
@@ -69,7 +70,7 @@ class Optimizer:
             found.append(self.decoupled(group))
         return tuple(found)
 
-    def guards(self) -> list[tuple[dict[str, Any], str, Any]]:
+    def guards(self) -> list[tuple[Any, str, Any]]:
         """Where the constants are."""
         return [(group, key, group.get(key)) for group in self.torch.param_groups for key in (*CONSTANTS[self.kind], *MUST) if key in group]
 
@@ -94,6 +95,8 @@ class Optimizer:
         """What is fed to the next step: names and values."""
         found: list[tuple[str, float]] = []
         t = self.steps + 1
+        if len(self.torch.param_groups) != len(self.names):
+            raise Unsupported("a group was added to the optimizer since the step was compiled", remedy="Compile again")
         for group, (lr_name, c1_name, c2_name) in zip(self.torch.param_groups, self.names):
             lr = float(group["lr"])
             if self.adam:

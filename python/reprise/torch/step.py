@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import operator
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,13 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from .capture import framework
+from .traps import framework
 from .check import as_array, check
 from .lower import Unsupported
 from .optim import MOMENTS, Optimizer
 from .training import Batch, Built, build, burned_in, captured_step, identity, names_of
 
 MOST_PROGRAMS = 64
+VERSION = operator.attrgetter("_version")  # PyTorch counts a tensor's changes in place
+TRAINED = operator.attrgetter("requires_grad")
 _recordings: list[record] = []
 
 
@@ -53,7 +56,10 @@ class Step:
         self._run: Any = None
         self._recording: record | None = None
         self._last: Built | None = None
-        self._guards: list[tuple[dict[str, Any], str, Any]] = []
+        self._own: list[Any] = [p for r in self._roots() for p in r.parameters()]
+        self._trained: list[bool] = []
+        self._guards: list[tuple[Any, str, Any]] = []
+        self._lists: list[tuple[Any, str, Any]] = []
         self._generations: dict[Any, int] = {}
         self._generation = 0
         self._moved()
@@ -67,6 +73,12 @@ class Step:
                 self._values[name] = self.optimizer.moment(kind, state, first.captured.tensors[state])
         if first.draws:
             self._values["rng"] = np.array([seed, 0], np.int64)
+        self._tensors: list[Any] = []
+        self._each: list[int] = []
+        self._versions = 0
+        self._first = first.captured
+        self._names, self._kinds = first.captured.names, {s: t.dtype for s, t in first.captured.tensors.items()}
+        self._look()
 
     # ---- a step ----
 
@@ -81,6 +93,14 @@ class Step:
                 if identity(where.get(name)) != identity(value):
                     self._moved()
                     break
+        for where, name, value in self._lists:
+            if where.get(name) != value:
+                self._moved()
+                break
+        if sum(map(VERSION, self._tensors)) != self._versions:
+            self._changed()
+        if list(map(TRAINED, self._own)) != self._trained:
+            self._moved()
         batch: Batch | None = None
         leaves: Any = args
         try:  # tensors alone, by position: as Batch.of has it, without its cost
@@ -112,11 +132,44 @@ class Step:
         self.optimizer.torch._opt_called = True  # schedulers ask whether a step came before theirs
         return loss
 
+    def _changed(self) -> None:
+        names = {id(t): n for root in self._roots() for n, t in (*root.named_parameters(), *root.named_buffers())}
+        found = [names.get(id(t), "a constant") for t, v in zip(self._tensors, self._each) if t._version != v]
+        raise Unsupported(f"{', '.join(found[:4])} of the module changed since it was compiled, which the step would not see: its "
+                          "states are its own", remedy="step.load() takes the module's values; step.copy_to(module) writes the step's into it")
+
+    def _look(self) -> None:
+        """Remembers the module's parameters, and the buffers that are constants, as they are now."""
+        states = {t.data_ptr() for b in self.built.values() for s, t in b.captured.tensors.items() if s not in self._parameters()}
+        self._tensors = [t for r in self._roots() for t in (*r.parameters(), *r.buffers()) if t.data_ptr() not in states]
+        self._each = [t._version for t in self._tensors]
+        self._versions = sum(self._each)
+
+    def _roots(self) -> list[Any]:
+        return [r for r in (self.module, self.loss) if hasattr(r, "named_parameters")]
+
+    def _parameters(self) -> set[str]:
+        return {i.state for b in self.built.values() for i in b.captured.graph.inputs if i.kind == "parameter"}
+
+    def load(self) -> None:
+        """Takes the parameters and buffers that the module has now; moments and the number of steps stay. What was a constant is
+        captured anew. Not inside a record."""
+        if self._recording is not None:
+            raise Unsupported("loading inside a record", remedy="Load before it: the record then begins with what was loaded")
+        if self._run is not None:
+            self._leave()
+        self._values.update({s: as_array(t).copy() for s, t in self._first.tensors.items()})
+        self.built.clear()
+        self._look()
+
     def _moved(self) -> None:
         """A number of Python that programs burn in has changed: the programs of the new ones are others."""
         self._guards = burned_in(self.module, self.loss) + self.optimizer.guards()
+        self._lists = [g for g in self._guards if isinstance(g[2], (list, dict))]  # may change and be the same object
+        self._guards = [g for g in self._guards if not isinstance(g[2], (list, dict))]
         self.optimizer.constants()  # refuses what programs would not do
-        values = tuple((name, identity(v)) for _, name, v in self._guards)
+        self._trained = list(map(TRAINED, self._own))
+        values = (tuple((name, identity(v)) for _, name, v in (*self._guards, *self._lists)), tuple(self._trained))
         self._generation = self._generations.setdefault(values, len(self._generations))
 
     # ---- programs ----
@@ -125,7 +178,8 @@ class Step:
         key = (batch.key, self._generation)
         if len(self.built) >= MOST_PROGRAMS:
             raise Unsupported(f"{MOST_PROGRAMS} programs were made already: each batch has another shape, or a number of Python "
-                              "changes at each step", remedy="Pad batches to few shapes; make what changes a tensor of the batch or a buffer")
+                              "changes at each step", remedy="Pad batches to few shapes; make what changes a tensor of the batch; OneCycleLR with "
+                              "cycle_momentum=False")
         built = build(captured_step(self.module, self.loss, batch), self.optimizer, known)
         self.built[key] = built
         self._last = built
@@ -133,6 +187,8 @@ class Step:
 
     def _prepare(self, batch: Batch, key: Any, wanted: record | None) -> Any:
         if self._run is None or self._recording is not wanted:
+            if key not in self.built:  # before the run has begun: so its constants are data
+                self._build(batch, None)
             self._begin(wanted)
         if key not in self.built:
             self._build(batch, self._run_data)
@@ -182,7 +238,7 @@ class Step:
             self._run.add_data(name, array)
         if wanted is not None and wanted.origin:
             text = json.dumps(self.origin, sort_keys=True, separators=(",", ":")).encode()
-            self._run.add_data("origin.json", np.frombuffer(text, np.uint8))
+            self._run.add_state("origin.json", np.frombuffer(text, np.uint8))  # data that no program reads is in no archive
         self._ready = {}
         self._recording = wanted
 
@@ -218,27 +274,28 @@ class Step:
         where a name is missing, ValueError where a shape or type is another."""
         torch = framework()
         own = {**dict(module.named_parameters(remove_duplicate=False)), **dict(module.named_buffers(remove_duplicate=False))}
-        captured = next(iter(self.built.values())).captured
         values = self.state
         with torch.no_grad():
-            for state, names in captured.names.items():
+            for state, names in self._names.items():
                 for name in names:
                     if name not in own and name.startswith("loss."):
                         continue
                     t, v = own[name], values[state]
-                    if tuple(t.shape) != tuple(v.shape) or t.dtype != captured.tensors[state].dtype:
+                    if tuple(t.shape) != tuple(v.shape) or t.dtype != self._kinds[state]:
                         raise ValueError(f"{name} is {t.dtype}{list(t.shape)}, the state {v.dtype}{list(v.shape)}")
                     t.copy_(torch.utils.dlpack.from_dlpack(v) if v.dtype == "bf16" else torch.from_numpy(np.array(v)))
+        self._look()
 
 
 class record:
     """`with reprise.torch.record("run.reprise", key="me.pem", seed=7):` the steps of one compiled step inside the block become an
     archive, which `reprise verify` and `reprise replay` take without Python. It is written when the block ends, and none after an
     exception. seed: of dropout, from this block's first step on; origin: whether the archive also holds origin.json (PyTorch's
-    version, the captured graph's digest, the check of gradients), without which an archive's id depends on the program and what
-    goes through it alone; all else as reprise.record has it. How batches were prepared in Python is outside of the archive."""
+    version, the captured graph's digest, the check of gradients) as a state that no step changes, without which an archive's id depends on the program
+    and what goes through it alone; all else as reprise.record has it. How batches were prepared in Python is outside of the archive."""
 
-    def __init__(self, path: str | os.PathLike[str], *, key: Any = None, seed: int | None = None, origin: bool = True, **options: Any) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, key: Any = None, seed: int | None = None, origin: bool = True,
+                 **options: Any) -> None:
         self.path, self.seed, self.origin = path, seed, origin
         self.options = {"key": key, **options}
         self.inner: Any = importlib.import_module("reprise").record(path, **self.options)
@@ -274,18 +331,22 @@ class record:
 
 
 def compile(module: Any, loss: Callable[..., Any] | None = None, example: Any = None, optimizer: Any = None, *, check: bool = True,
-            bound: float = 1e-3, seed: int = 0, **options: Any) -> Step:
+            strict: bool = True, bound: float = 1e-3, seed: int = 0, **options: Any) -> Step:
     """A training step of a module.
 
     loss       loss(module(x, ..), target); None: the module's own value, or its `loss`, is the loss
     example    a batch: (x, .., target), or a dict of what the module takes
     optimizer  SGD, Adam, AdamW, RMSprop or Adagrad of torch.optim, with its parameter groups; rates are read at each step
     check      the first gradients are compared with PyTorch's, at most `bound` apart relative to each tensor's largest
+    strict     always: what cannot be a program is refused. To try a model of which parts run in PyTorch, torch.compile(module,
+               backend="reprise")
     seed       of dropout and of other draws
     options    threads, level, device, memory of the run
 
     The module is captured in the mode in which it is (train or eval) and is not changed: step.copy_to(module) writes what was
     trained. Raises Unsupported, with operation, source line and remedy, and GradientMismatch."""
+    if not strict:
+        raise TypeError('compile is strict; torch.compile(module, backend="reprise") tries')
     if example is None or optimizer is None:
         raise TypeError("compile(module, loss, example, optimizer): an example batch and an optimizer of torch.optim")
     return Step(module, loss, example, optimizer, check_gradients=check, bound=bound, seed=seed, options=options)
