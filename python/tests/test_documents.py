@@ -41,6 +41,10 @@ class Documents(unittest.TestCase):
     def test_python_torch(self):
         self.run_blocks("docs/python-torch.md")
 
+    @unittest.skipUnless(importlib.util.find_spec("torch"), "torch is not installed")
+    def test_python_torch_operations(self):
+        self.run_blocks("docs/python-torch-operations.md")
+
 
 if __name__ == "__main__":
     unittest.main()
