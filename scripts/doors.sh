@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 python=$(realpath -s "$1")
 build=$(realpath "$2")
 cmake --build "$build" -j "$(nproc)" --target reprise_static reprise_cli >/dev/null
-"$python" -m pip install --quiet 'scikit-build-core>=0.10'
+"$python" -m pip install --quiet 'scikit-build-core>=0.10' expecttest
 "$python" -m pip install --quiet --no-build-isolation --no-deps --force-reinstall . \
     -C "cmake.define.RP_PYTHON_LIBRARY=$build/libreprise.a" -C build.targets=reprise_python \
     -C "build-dir=$build/python-doors"
@@ -20,4 +20,5 @@ for test in python/tests/test_torch*.py python/tests/test_documents.py; do
     tail -n 3 "$build/doors.log" | head -n 1
 done
 "$python" bench/doors/torch_versions.py
+"$python" -W ignore bench/doors/torch_operations.py --most 3 --quiet | grep 'core operations'
 "$python" -W ignore bench/doors/torch_speed.py

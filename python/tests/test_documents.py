@@ -61,6 +61,10 @@ class Documents(unittest.TestCase):
     def test_python_weights(self):
         self.run_blocks("docs/python-weights.md")
 
+    @unittest.skipUnless(importlib.util.find_spec("torch"), "torch is not installed")
+    def test_python_torch_operations(self):
+        self.run_blocks("docs/python-torch-operations.md")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -105,6 +105,9 @@ class Reductions(unittest.TestCase):
         c = values("aten.linalg_vector_norm.default", Meta("f32", ()), a=[0.0, 0.0])
         np.testing.assert_array_equal(c.run("a"), [0, 0])
 
+    def test_a_deviation_of_zero_has_a_gradient_of_zero(self):
+        np.testing.assert_array_equal(values("aten.std.correction", Meta("f32", ()), extra=["a"], a=[2.0, 2.0]).run("a"), [0, 0])
+
     def test_any_of_nothing_is_false_and_all_of_nothing_true(self):
         empty = np.zeros((0, 2), bool)
         self.assertFalse(values("aten.any.dim", Meta("bool", (2,)), extra=["a", 0], a=empty).run()[0].any())
@@ -156,6 +159,12 @@ class Losses(unittest.TestCase):
         own = -logs[n, k] * w[k]
         smooth = -(logs * w).sum(1)
         self.assertAlmostEqual(float(c.run()[0]), (0.8 * own + 0.2 / 3 * smooth).sum() / w[k].sum(), 6)
+
+
+    def test_the_gradient_of_a_certain_probability_that_was_wrong_is_large(self):
+        c = values("aten.binary_cross_entropy.default", Meta("f32", ()), extra=["x", "t", None, 2], x=[0.0, 1.0, 0.25], t=[1.0, 1.0, 1.0])
+        np.testing.assert_allclose(c.run("x"), [-1e12, 0, -4], rtol=1e-6)
+        self.assertAlmostEqual(float(c.run()[0]), 100 - math.log(0.25), 4)
 
 
 class Images(unittest.TestCase):

@@ -110,6 +110,7 @@ class Lowering:
         self.feeds: list[str] = []
         self.node: Node | None = None
         self.env: dict[str, Any] = {}
+        self.lines: dict[int, str] = {}  # the line of the model by the number of the instruction
         self.used: set[tuple[str, int | None]] = set()
         self.stream = self.appended = 0
         self.rng_tensor: Tensor = None
@@ -123,6 +124,8 @@ class Lowering:
         self.appended += 1
         if self.appended > MOST_APPENDED:
             raise self.refuse(f"more than {MOST_APPENDED} operations in all")
+        if self.node is not None and self.node.where:
+            self.lines[self.builder.length] = self.node.where
         return self.builder.append(name, attributes, list(operands))
 
     def refuse(self, what: str, remedy: str = "") -> Unsupported:

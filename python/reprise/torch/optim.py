@@ -70,7 +70,7 @@ class Optimizer:
             found.append(self.decoupled(group))
         return tuple(found)
 
-    def guards(self) -> list[tuple[dict[str, Any], str, Any]]:
+    def guards(self) -> list[tuple[Any, str, Any]]:
         """Where the constants are."""
         return [(group, key, group.get(key)) for group in self.torch.param_groups for key in (*CONSTANTS[self.kind], *MUST) if key in group]
 

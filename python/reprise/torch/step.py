@@ -7,6 +7,7 @@ import importlib
 import json
 import operator
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -58,7 +59,8 @@ class Step:
         self._last: Built | None = None
         self._own: list[Any] = [p for r in self._roots() for p in r.parameters()]
         self._trained: list[bool] = []
-        self._guards: list[tuple[dict[str, Any], str, Any]] = []
+        self._guards: list[tuple[Any, str, Any]] = []
+        self._lists: list[tuple[Any, str, Any]] = []
         self._generations: dict[Any, int] = {}
         self._generation = 0
         self._states: set[str] = set()  # all names of the states that the run has
@@ -97,6 +99,10 @@ class Step:
                 if identity(where.get(name)) != identity(value):
                     self._moved()
                     break
+        for where, name, value in self._lists:
+            if where.get(name) != value:
+                self._moved()
+                break
         if sum(map(VERSION, self._tensors)) != self._versions:
             self._changed()
         if list(map(TRAINED, self._own)) != self._trained:
@@ -126,7 +132,13 @@ class Step:
             if fed.get(name) != value and name in hyper:
                 fed[name] = value
                 feeds[name] = hyper[name](value)
-        loss = found.compiled(**feeds)["loss"]
+        try:
+            loss = found.compiled(**feeds)["loss"]
+        except importlib.import_module("reprise").Error as e:
+            at = re.match(r"instruction (\d+)", str(e))
+            if at and int(at[1]) in found.built.lines:
+                e.add_note(f"in the model at {found.built.lines[int(at[1])]}")
+            raise
         self._last = found.built
         self.optimizer.steps += 1
         self.optimizer.torch._opt_called = True  # schedulers ask whether a step came before theirs
@@ -165,9 +177,11 @@ class Step:
     def _moved(self) -> None:
         """A number of Python that programs burn in has changed: the programs of the new ones are others."""
         self._guards = burned_in(self.module, self.loss) + self.optimizer.guards()
+        self._lists = [g for g in self._guards if isinstance(g[2], (list, dict))]  # may change and be the same object
+        self._guards = [g for g in self._guards if not isinstance(g[2], (list, dict))]
         self.optimizer.constants()  # refuses what programs would not do
         self._trained = list(map(TRAINED, self._own))
-        values = (tuple((name, identity(v)) for _, name, v in self._guards), tuple(self._trained))
+        values = (tuple((name, identity(v)) for _, name, v in (*self._guards, *self._lists)), tuple(self._trained))
         self._generation = self._generations.setdefault(values, len(self._generations))
 
     # ---- programs ----

@@ -3,6 +3,7 @@
 tuples, lists and dicts of tensors and numbers) and which Python numbers a program burns in are here too."""
 from __future__ import annotations
 
+import copy
 import inspect
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -166,6 +167,7 @@ class Built:
     fed: dict[str, Any]
     draws: bool
     hyper: list[str] = field(default_factory=list)
+    lines: dict[int, str] = field(default_factory=dict)
 
 
 def name_feeds(graph: Graph, names: Sequence[str]) -> None:
@@ -237,10 +239,49 @@ def build(captured: Captured, optimizer: Optimizer | None, known: Mapping[str, A
     declared = {i[1] for i in program.inputs if i[0] == "feed"}
     users = [i.feed if i.feed in declared else None for i in captured.graph.inputs if i.kind == "user"]
     return Built(program, captured, users, list(found), moments, g.data, g.fed, g.rng_tensor is not None,
-                 sorted(n for n in declared if n.startswith("optim.")))
+                 sorted(n for n in declared if n.startswith("optim.")), g.lines)
 
 
-def burned_in(module: Any, loss: Any) -> list[tuple[dict[str, Any], str, Any]]:
-    """The plain numbers of modules that a program burns in: where each is, its name and value."""
-    return [(m.__dict__, key, value) for root in (module, loss) if hasattr(root, "modules") for m in root.modules()
-            for key, value in m.__dict__.items() if isinstance(value, (bool, int, float, str))]
+PLAIN = (bool, int, float, str)
+
+
+class Cell:
+    """A variable of a function's closure, looked at as a dict is."""
+
+    def __init__(self, cell: Any) -> None:
+        self.cell = cell
+
+    def get(self, name: str) -> Any:
+        try:
+            return self.cell.cell_contents
+        except ValueError:  # not set any more
+            return None
+
+
+def plain(value: Any, depth: int = 0) -> bool:
+    """A number, text or flag, or a short list, tuple or dict of them."""
+    if isinstance(value, (list, tuple, dict)) and depth < 3 and len(value) <= 64:
+        return all(plain(v, depth + 1) for v in (value.values() if isinstance(value, dict) else value))
+    return isinstance(value, PLAIN)
+
+
+def variables(function: Any) -> list[tuple[Any, str, Any]]:
+    """Where a function's numbers from elsewhere are: variables of its closure and of its module."""
+    function = getattr(function, "__func__", function)
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return []
+    cells = [(Cell(c), n) for n, c in zip(code.co_freevars, function.__closure__ or ())]
+    names = [(function.__globals__, n) for n in code.co_names if n in function.__globals__]
+    return [(where, name, where.get(name)) for where, name in (*cells, *names)]
+
+
+def burned_in(module: Any, loss: Any) -> list[tuple[Any, str, Any]]:
+    """What a program burns in: where each number, text, flag or short list of them is, its name and value. Looked at are attributes
+    of all modules, and the variables that their forwards and the loss have from elsewhere."""
+    modules = [m for root in (module, loss) if hasattr(root, "modules") for m in root.modules()]
+    found: list[tuple[Any, str, Any]] = [(m.__dict__, k, v) for m in modules for k, v in m.__dict__.items()
+                                         if not k.startswith("_") or isinstance(v, PLAIN)]
+    for function in {id(f): f for f in [type(m).forward for m in modules if not type(m).__module__.startswith("torch.")] + [loss]}.values():
+        found += variables(function)
+    return [(where, name, copy.deepcopy(v)) for where, name, v in found if plain(v)]

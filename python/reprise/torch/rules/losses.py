@@ -143,9 +143,10 @@ def distance(g: Lowering, node: Node, x: Any, target: Any, reduction: int = 1, b
 
 @lowers("aten.binary_cross_entropy.default")
 def binary_cross_entropy(g: Lowering, node: Node, x: Any, target: Any, weight: Any = None, reduction: int = 1) -> Any:
-    """Logarithms are at least -100, as in PyTorch; below there is no gradient by them, where PyTorch divides by 1e-12."""
-    target = number(g, target, x.dtype)
-    one = g.fill(1, x.dtype)
+    """Logarithms are at least -100, and the gradient by x is (x - t) / max(x (1 - x), 1e-12), as in PyTorch also where x is 0 or
+    1: the value is taken of an x without gradient, and x less itself brings it."""
+    target, one, whole = number(g, target, x.dtype), g.fill(1, x.dtype), x
+    x = elementwise(g, "stop_gradient", whole)
 
     def log(v: Value) -> Value:
         y = elementwise(g, "log", v)
@@ -153,6 +154,8 @@ def binary_cross_entropy(g: Lowering, node: Node, x: Any, target: Any, weight: A
 
     rest = elementwise(g, "sub", one, x)
     y = elementwise(g, "sub", elementwise(g, "mul", elementwise(g, "sub", target, one), log(rest)), elementwise(g, "mul", target, log(x)))
+    slope = elementwise(g, "div", elementwise(g, "sub", x, target), op(g, "maximum", elementwise(g, "mul", x, rest), 1e-12))
+    y = elementwise(g, "add", y, elementwise(g, "mul", elementwise(g, "sub", whole, x), elementwise(g, "stop_gradient", slope)))
     return finished(g, y if weight is None else elementwise(g, "mul", y, number(g, weight, x.dtype)), reduction)
 
 

@@ -148,7 +148,8 @@ def var(g: Lowering, node: Node, x: Any, dim: Any = None, unbiased: Any = None, 
 
 
 def root(g: Lowering, y: Value) -> Value:
-    return elementwise(g, "sqrt", y)
+    """A deviation of 0 passes a gradient of 0, as in PyTorch."""
+    return rooted(g, y, lambda t: elementwise(g, "sqrt", t))
 
 
 @lowers("aten.logsumexp.default", "aten.special_logsumexp.default")
