@@ -305,6 +305,19 @@ class Models(Case):
         shapes = {t.name: tuple(t.dims) for t in proto.graph.initializer}
         self.assertEqual(shapes["conv1.weight"], (8, 3, 3, 3))
 
+    def test_an_imported_network_goes_out_as_it_came(self):
+        from test_onnx import picture as network
+        x = np.random.default_rng(2).normal(size=(2, 3, 8, 8)).astype(np.float32)
+        found = door.load(network(), shapes={"batch": 2})
+        report = door.save(found, os.path.join(self.folder, "m.onnx"))
+        proto = onnx.load(report.path)
+        self.assertEqual([n.op_type for n in proto.graph.node], ["Conv", "BatchNormalization", "Relu", "MaxPool", "Reshape", "Transpose",
+                                                                 "MatMul", "Add", "Softmax", "Identity"])
+        kept = {t.name: onnx.numpy_helper.to_array(t) for t in proto.graph.initializer}
+        for t in network().graph.initializer[:8]:
+            np.testing.assert_array_equal(kept[t.name], onnx.numpy_helper.to_array(t))
+        self.near(answers(report.path, {"x": x})["y"], found.compile(threads=1)(x=x)["y"])
+
     def test_a_convolution_that_others_read_keeps_its_bias_apart(self):
         def twice(b, x):
             h = b.append("conv2d", {**PLAIN, "groups": 1}, [x, b.state("w", (3, 3, 3, 4))])
