@@ -262,6 +262,7 @@ class Importer:
             raise Unsupported(f"more than {MOST_NODES} operators, functions and iterations written out", kind)
         if node.domain not in DOMAINS:
             raise Unsupported(f"operators of the domain {node.domain}", kind)
+        forms.words(node)
         folded = self.fold(node, inputs)
         if folded is not None:
             return folded
