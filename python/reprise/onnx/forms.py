@@ -20,9 +20,16 @@ WORDS: dict[str, dict[str, tuple[str, ...]]] = {
     "BitShift": {"direction": ("LEFT", "RIGHT")}, "DepthToSpace": {"mode": ("DCR", "CRD")}, "Gelu": {"approximate": ("none", "tanh")},
     "TensorScatter": {"mode": ("linear", "circular")}}
 
+FLAGS = frozenset("""allowzero antialias ceil_mode count_include_pad exclude_outside exclusive fmod input_forget is_causal keepdims
+largest layout linear_before_reset noop_with_empty_axes reverse saturate select_last_index sorted training_mode transA transB
+upper""".split())  # 0 or 1
+
 
 def words(node: Any) -> None:
-    """Raises Unsupported where an operator's attribute is a text that the standard does not have."""
+    """Raises Unsupported where an operator's attribute is a text or a flag that the standard does not have."""
+    for a in node.attribute:
+        if a.name in FLAGS and a.type == a.INT and a.i not in (0, 1) and not a.ref_attr_name:
+            raise Unsupported(f"{a.name} {a.i}", node.op_type)
     allowed = WORDS.get(node.op_type)
     for a in node.attribute if allowed else ():
         if allowed and a.name in allowed and a.s.decode("utf-8", "replace") not in allowed[a.name] and not a.ref_attr_name:
