@@ -207,8 +207,8 @@ class Importer:
             raise Unsupported(f"the tensor {proto.name or 'of an attribute'}: {e}") from None
 
     def input(self, info: Any) -> Value:
-        if not info.type.HasField("tensor_type"):
-            raise Unsupported(f"input {info.name}, which is no tensor")
+        if not info.type.HasField("tensor_type") or isinstance(info.name, bytes):
+            raise Unsupported(f"input {info.name}, which is no tensor, or whose name is no UTF-8")
         name = self.onnx.TensorProto.DataType.Name(info.type.tensor_type.elem_type)
         if name not in ONNX:
             raise Unsupported(f"elements of type {name}")
@@ -262,6 +262,7 @@ class Importer:
             raise Unsupported(f"more than {MOST_NODES} operators, functions and iterations written out", kind)
         if node.domain not in DOMAINS:
             raise Unsupported(f"operators of the domain {node.domain}", kind)
+        forms.words(node)
         folded = self.fold(node, inputs)
         if folded is not None:
             return folded

@@ -98,7 +98,12 @@ def write(proto: Any, path: str, external: int) -> None:
         if os.path.exists(f"{path}.data"):
             os.unlink(f"{path}.data")  # onnx appends to what is there
         onnx.save(proto, path, save_as_external_data=True, all_tensors_to_one_file=True, location=own, size_threshold=1024)
-        checker.check_model(path, full_check=True)
+        try:
+            checker.check_model(path, full_check=True)
+        except BaseException:
+            for name in (path, f"{path}.data"):
+                os.unlink(name)
+            raise
         return
     checker.check_model(proto, full_check=True)
     beside = f"{path}.part"

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from .writer import FIRST, Call, Value, Writer, composed, numpy_type, one
+from .writer import FIRST, LAST, Call, Value, Writer, composed, numpy_type, one
 
 LARGEST = 1 << 16  # elements of a constant that is written out
 
@@ -27,8 +27,16 @@ def reshape(w: Writer, call: Call) -> list[Value]:
 @one(transpose="Transpose")
 def transpose(w: Writer, call: Call) -> list[Value]:
     v, order = call.ins[0], call.ints("permutation")
-    if order == FIRST and v.first is not None and v.last is None:  # it lies so already
-        return [w.value(call, v.first)]
+    found = w.value(call, "")
+    if order == FIRST and v.first is not None:  # it lies so already
+        found.last = v.first
+        return [found]
+    if v.weight is not None and v.last is None:  # a convolution may want it as it was
+        found.last, found.turned, found.weight = None, (v, order), (v.weight[0], np.transpose(v.weight[1], order))
+        return [found]
+    if order == LAST:
+        found.last, found.first = None, w.last(v)
+        return [found]
     return [w.value(call, w.node("Transpose", w.last(v), perm=order))]
 
 
