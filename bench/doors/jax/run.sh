@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # The doors for JAX and Keras beside jax, flax, optax, equinox and Keras: installs them as packages.txt pins them into
-# build/peers-jax, and the package, then runs the tests that need them, twelve models and jax's samples of its primitives.
+# build/peers-jax, and the package, then runs the tests that need them, twelve models and jax's samples of its
+# primitives.
 # Usage: bench/doors/jax/run.sh [REPRISE], the command, build/release/cli/reprise unless given. Some 15 minutes.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
