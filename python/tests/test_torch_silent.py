@@ -86,5 +86,72 @@ class States(unittest.TestCase):
         self.assertAlmostEqual(found, float((trained(x) * x).sum()), delta=1e-3)
 
 
+class Weight(nn.Module):
+    def __init__(self, w, f):
+        super().__init__()
+        self.w, self.f = nn.Parameter(torch.tensor(w)), f
+
+    def forward(self, x):
+        return self.f(self.w, x)
+
+
+def weighted(y):
+    return (y * torch.arange(1, y.numel() + 1).reshape(y.shape)).sum()
+
+
+def small(*shape):
+    """Few values, so that many are equal."""
+    return torch.randint(0, 3, shape, generator=torch.Generator().manual_seed(0)).float().tolist()
+
+
+class Gradients(unittest.TestCase):
+    """At the places where a formula has no derivative: PyTorch's choice. Compiled without the comparison."""
+
+    def same(self, w, f, x=X):
+        m = Weight(w, f)
+        step = rt.compile(m, example=(x,), optimizer=sgd(m, 1.0), check=False)
+        value = m(x)
+        self.assertAlmostEqual(float(step(x)), float(value.detach()), places=4)
+        expected = torch.autograd.grad(value, m.w)[0].numpy()
+        np.testing.assert_allclose(m.w.detach().numpy() - np.array(step.state["w"]), expected, rtol=1e-4, atol=1e-5)
+
+    def test_log_sigmoid_at_0(self):
+        self.same([0.0, 1.0, -1.0], lambda w, x: F.logsigmoid(w).sum())
+
+    def test_cross_entropies_of_saturated_probabilities(self):
+        t = torch.tensor([0.0, 1.0, 1.0])
+        self.same([0.0, 1.0, 0.5], lambda w, x: F.binary_cross_entropy(w, t))
+        self.same([100.0, -110.0, 1.0], lambda w, x: F.binary_cross_entropy(torch.sigmoid(w), t))
+        self.same([0.0, 95.0, -95.0], lambda w, x: F.binary_cross_entropy_with_logits(w, t, pos_weight=torch.tensor(2.0)))
+        self.same([0.0, 95.0, -95.0], lambda w, x: F.soft_margin_loss(w, torch.tensor([1.0, -1.0, 1.0])))
+
+    def test_clamps_at_their_bounds(self):
+        self.same([0.0, 1.0, 0.5, -1.0, 2.0], lambda w, x: w.clamp(0, 1).sum() + w.clamp(min=0).sum() + 2 * w.clamp_max(1).sum())
+        self.same([[1.0, 2.0, 1.5]], lambda w, x: F.multi_margin_loss(w, torch.tensor([1])))
+        self.same([0.0, 1.0], lambda w, x: F.margin_ranking_loss(w, torch.zeros(2), torch.ones(2)))
+
+    def test_deviations_of_equal_elements(self):
+        self.same([[1.0, 1.0], [1.0, 2.0]], lambda w, x: w.std(1).sum() + torch.std_mean(w, 1)[1].sum())
+
+    def test_pools_of_equal_elements(self):
+        self.same(small(1, 1, 4, 4, 4), lambda w, x: weighted(F.max_pool3d(w, 3, 1, 1)))
+        for size in (1, 2, 4, (1, 2)):
+            self.same(small(1, 2, 6, 6), lambda w, x: weighted(F.adaptive_max_pool2d(w, size)))
+        self.same(small(1, 1, 4, 4, 4), lambda w, x: weighted(F.adaptive_max_pool3d(w, 3)))
+        self.same(small(2, 2, 8), lambda w, x: weighted(F.adaptive_max_pool1d(w, 1)))
+
+    def test_strides_of_views_are_refused(self):
+        for f in (lambda w, x: w.t().as_strided((2, 2), (1, 2)).sum(), lambda w, x: w[1].as_strided((2, 2), (1, 1), 0).sum()):
+            with self.assertRaisesRegex(rt.Unsupported, "as_strided.*of a view"):
+                rt.compile(m := Weight([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], f), example=(X,), optimizer=sgd(m), check=False)
+        self.same([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], lambda w, x: w.t().contiguous().clone().as_strided((2, 2), (1, 2)).sum())
+
+    def test_dropout_of_everything_leaves_decay(self):
+        model = Weight([1.0, 2.0], lambda w, x: F.dropout(w, 1.0).sum())
+        step = rt.compile(model, example=(X,), optimizer=torch.optim.SGD(model.parameters(), 0.1, weight_decay=0.5))
+        step(X)
+        np.testing.assert_allclose(np.array(step.state["w"]), [0.95, 1.9], rtol=1e-6)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -233,6 +233,7 @@ class Reader:
     def __init__(self) -> None:
         self.torch = framework()
         self.fx_node = framework("torch.fx").Node
+        self._bounds_pass: bool | None = None
 
     def operand(self, x: Any, gm: Any, graph: Graph, several: Mapping[Any, Any], node: Node) -> Any:
         torch = self.torch
@@ -274,7 +275,18 @@ class Reader:
         made.args = self.operand(list(n.args), gm, graph, several, made)
         made.kwargs = {k: self.operand(v, gm, graph, several, made) for k, v in n.kwargs.items()}
         made.meta = self.meta(n.meta.get("val"), made)
+        if made.op.startswith(("aten.clamp", "aten.clip")) and not self.bounds_pass():
+            made.kwargs["at_bounds"] = False
         return made
+
+    def bounds_pass(self) -> bool:
+        """Whether this PyTorch's clamp passes a gradient at a bound: older versions do."""
+        if self._bounds_pass is None:
+            torch = self.torch
+            with torch.enable_grad():
+                x = torch.zeros(1, requires_grad=True)
+                self._bounds_pass = bool(torch.autograd.grad(x.clamp(min=0.0).sum(), x)[0].item())
+        return self._bounds_pass
 
     def body(self, gm: Any) -> Graph:
         """The graph of a branch or of a loop's body: its inputs are "user" ones."""
@@ -301,10 +313,21 @@ class Reader:
         if n.target is operator.getitem:
             several[n] = Ref(n.args[0].name, n.args[1])
             return
+        if "as_strided" in str(n.target) and "scatter" not in str(n.target):
+            self.plain_memory(n)
         graph.nodes.append(self.node(n, gm, graph, several))
         trace = n.meta.get("stack_trace") or ""
         if NO_GRAD in trace:
             graph.nodes[-1].module += "!"  # taken off by stop_at_borders
+
+
+    def plain_memory(self, n: Any) -> None:
+        """as_strided sees a tensor's memory: the program has that of one whose elements lie there in order, and nothing else."""
+        t = n.args[0].meta["val"]
+        if not t.is_contiguous() or t.storage_offset() or t.untyped_storage().nbytes() != t.numel() * t.element_size():
+            raise Unsupported("of a view: PyTorch takes the elements from the memory that the view is of",
+                              Node(n.name, str(n.target), where=source_line(n.meta.get("stack_trace"))),
+                              "Write it with slices, transposes, unfold; or clone() first what is to be seen")
 
 
 def module_of(n: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .arithmetic import computable, dtype_of, xlogy_of
+from .arithmetic import computable, dtype_of, stopped, xlogy_of
 from .forms import elementwise, number, op, pair
 from ..graph import Node
 from ..lower import Lowering, Value, lowers
@@ -141,9 +141,14 @@ def distance(g: Lowering, node: Node, x: Any, target: Any, reduction: int = 1, b
 
 @lowers("aten.binary_cross_entropy.default")
 def binary_cross_entropy(g: Lowering, node: Node, x: Any, target: Any, weight: Any = None, reduction: int = 1) -> Any:
-    """Logarithms are at least -100, as in PyTorch; below there is no gradient by them, where PyTorch divides by 1e-12."""
+    """Logarithms are at least -100. The gradient by x is PyTorch's own, (x - t) / max(x (1 - x), 1e-12), which is finite at 0 and 1."""
     target = number(g, target, x.dtype)
     one = g.fill(1, x.dtype)
+    live, x, t = x, stopped(g, x), stopped(g, target)
+    room = elementwise(g, "mul", elementwise(g, "sub", one, x), x)
+    room = elementwise(g, "where", op(g, "lt", room, 1e-12), g.fill(1e-12, x.dtype), room)
+    slope = stopped(g, elementwise(g, "div", elementwise(g, "sub", x, t), room))
+    passed = elementwise(g, "mul", elementwise(g, "sub", live, x), slope)  # 0, with that gradient
 
     def log(v: Value) -> Value:
         y = elementwise(g, "log", v)
@@ -151,6 +156,7 @@ def binary_cross_entropy(g: Lowering, node: Node, x: Any, target: Any, weight: A
 
     rest = elementwise(g, "sub", one, x)
     y = elementwise(g, "sub", elementwise(g, "mul", elementwise(g, "sub", target, one), log(rest)), elementwise(g, "mul", target, log(x)))
+    y = elementwise(g, "add", y, passed)
     return finished(g, y if weight is None else elementwise(g, "mul", y, number(g, weight, x.dtype)), reduction)
 
 
@@ -162,7 +168,7 @@ def bce_with_logits(g: Lowering, node: Node, x: Any, target: Any, weight: Any = 
         y = elementwise(g, "bce_logits", x, target)
     else:  # (1 - t) x + (1 + (w - 1) t) log(1 + e^-x)
         scale = op(g, "add", elementwise(g, "mul", op(g, "sub", pos_weight, 1), target), 1)
-        soft = elementwise(g, "softplus", op(g, "neg", x), beta=1.0, threshold=100.0)
+        soft = elementwise(g, "softplus", op(g, "neg", x), beta=1.0, threshold=40.0)
         y = elementwise(g, "add", elementwise(g, "mul", elementwise(g, "sub", g.fill(1, dtype), target), x), elementwise(g, "mul", scale, soft))
     return finished(g, y if weight is None else elementwise(g, "mul", y, number(g, weight, dtype)), reduction)
 
@@ -195,7 +201,7 @@ def poisson(g: Lowering, node: Node, x: Any, target: Any, log_input: bool, full:
 @lowers("aten.soft_margin_loss.default")
 def soft_margin(g: Lowering, node: Node, x: Any, target: Any, reduction: int = 1) -> Any:
     z = op(g, "neg", elementwise(g, "mul", target, x))
-    return finished(g, elementwise(g, "softplus", z, beta=1.0, threshold=100.0), reduction)
+    return finished(g, elementwise(g, "softplus", z, beta=1.0, threshold=40.0), reduction)
 
 
 @lowers("aten.hinge_embedding_loss.default")

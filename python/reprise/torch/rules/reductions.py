@@ -148,7 +148,8 @@ def var(g: Lowering, node: Node, x: Any, dim: Any = None, unbiased: Any = None, 
 
 
 def root(g: Lowering, y: Value) -> Value:
-    return elementwise(g, "sqrt", y)
+    """Of a variance of 0 the gradient is 0, as in PyTorch; a NaN stays."""
+    return rooted(g, y, lambda t: elementwise(g, "sqrt", t))
 
 
 @lowers("aten.logsumexp.default", "aten.special_logsumexp.default")
