@@ -31,11 +31,13 @@ def framework(name: str = "torch") -> Any:
 
 @dataclass
 class Captured:
-    """`graph`; `tensors`: the module's tensor of each state; `names`: all names of the module that a state has."""
+    """`graph`; `tensors`: the module's tensor of each state; `names`: all names of the module that a state has; `constants`: buffers and
+    tensors whose values the graph has taken."""
 
     graph: Graph
     tensors: dict[str, Any] = field(default_factory=dict)
     names: dict[str, list[str]] = field(default_factory=dict)
+    constants: dict[str, Any] = field(default_factory=dict)
 
 
 # ---- traps ----
@@ -103,9 +105,39 @@ def own_file(path: str) -> bool:
 
 
 def numbers_of(module: Any) -> dict[tuple[str, str], Any]:
-    """The plain numbers, texts and flags of all modules: what a graph burns in."""
-    return {(path, k): v for path, m in module.named_modules() for k, v in m.__dict__.items()
-            if isinstance(v, (bool, int, float, str)) and not k.startswith("__")}
+    """The plain numbers, texts and flags of all modules: what a graph burns in, and where generators of numbers stand."""
+    found: dict[tuple[str, str], Any] = {}
+    for path, m in module.named_modules():
+        for k, v in m.__dict__.items():
+            if isinstance(v, np.random.Generator):
+                found[path, k] = repr(v.bit_generator.state)
+            elif isinstance(v, random.Random):
+                found[path, k] = repr(v.getstate())
+            elif not k.startswith("__") and (s := snapshot(k, v)) is not NOTHING:
+                found[path, k] = s
+    return found
+
+
+NOTHING = object()
+OWN = frozenset(("_parameters", "_buffers", "_modules"))  # PyTorch's own, which are looked at elsewhere
+MOST_NUMBERS = 4096
+
+
+def snapshot(name: str, v: Any) -> Any:
+    """A number, text or flag, or a copy of a list, tuple or dict of such; NOTHING of what else there is."""
+    if isinstance(v, (bool, int, float, str)):
+        return v
+    if not isinstance(v, (list, tuple, dict)) or len(v) > MOST_NUMBERS or name in OWN or "hooks" in name:
+        return NOTHING
+    parts = [snapshot("", e) if e is not None else None for e in (v.values() if isinstance(v, dict) else v)]
+    if any(p is NOTHING for p in parts):
+        return NOTHING
+    return dict(zip(v, parts)) if isinstance(v, dict) else type(v)(parts) if type(v) in (list, tuple) else tuple(parts)
+
+
+def settings(v: Any) -> bool:
+    """Whether an attribute is an object whose own attributes may be numbers that a forward reads, as a configuration is."""
+    return hasattr(v, "__dict__") and not isinstance(v, (type, framework().nn.Module, framework().Tensor)) and not callable(v)
 
 
 @contextlib.contextmanager
@@ -189,6 +221,9 @@ def flatten_regions(gm: Any) -> None:
                 user.replace_all_uses_with(outputs[user.args[1]])
                 gm.graph.erase_node(user)
         gm.graph.erase_node(n)
+    for n in gm.graph.nodes:  # branches and bodies have regions of their own
+        if n.op == "get_attr" and isinstance(getattr(gm, str(n.target), None), framework("torch.fx").GraphModule):
+            flatten_regions(getattr(gm, n.target))
     gm.graph.lint()
     gm.recompile()
 
@@ -425,7 +460,7 @@ def read(program: Any, prefix: str = "", reserved: Sequence[str] = ("rng",), sta
             m = Meta(dtype_of(t.dtype), tuple(t.shape))
             graph.inputs.append(Input(n.name, kind.lower(), m, state, kind == "PARAMETER" and bool(t.requires_grad)))
         else:
-            known[n.name] = t
+            known[n.name] = captured.constants[spec.target.removeprefix(prefix)] = t
     folded = fold(program, known)
     several: dict[Any, Any] = {}
     for n in program.graph.nodes:
@@ -440,6 +475,7 @@ def read(program: Any, prefix: str = "", reserved: Sequence[str] = ("rng",), sta
                 else:
                     count = sum(1 for e in graph.outputs if e.kind == "result")
                     graph.outputs.append(Output("result", str(count), value))
+    refuse_shared(captured, {i.state for i in graph.inputs if i.trained or i.kind == "buffer"})
     stop_at_borders(graph)
     used = set(refs([[n.args, n.kwargs] for n in graph.nodes] + [o.value for o in graph.outputs]))
     graph.constants.update({k: array_of(v) for k, v in {**known, **folded}.items() if k in used})
@@ -451,6 +487,24 @@ def storage_key(t: Any, target: str) -> Any:
     return (t.untyped_storage().data_ptr(), t.storage_offset(), tuple(t.shape), tuple(t.stride())) if t.numel() else target
 
 
+def extent(t: Any) -> tuple[int, int]:
+    """From where to where a tensor's elements lie in memory."""
+    last = sum((n - 1) * s for n, s in zip(t.shape, t.stride()))
+    return t.data_ptr(), t.data_ptr() + (last + 1) * t.element_size()
+
+
+def refuse_shared(captured: Captured, changing: Collection[str]) -> None:
+    """What a step changes must not lie in the memory of another value, which would change with it in PyTorch and not in a program."""
+    whole = sorted([(*extent(t), n) for n, t in [*captured.tensors.items(), *captured.constants.items()] if t.numel()])
+    last, most = "", 0
+    for begin, end, name in whole:
+        if begin < most and name != last and (name in changing or last in changing):
+            raise Unsupported(f"{name} and {last} share memory, and a step changes one of them: a program would keep the other as it was",
+                              remedy="Tie weights by one parameter, transposed in the forward; clone() what is to stay")
+        if end > most:
+            last, most = name, end
+
+
 def state_of(t: Any, target: str, prefix: str, by_storage: dict[Any, str], captured: Captured, reserved: Sequence[str]) -> str:
     key = storage_key(t, target)
     name = target.removeprefix(prefix)
@@ -460,6 +514,9 @@ def state_of(t: Any, target: str, prefix: str, by_storage: dict[Any, str], captu
         by_storage[key] = name
         captured.tensors[name] = t
         captured.names[name] = []
+    elif captured.tensors[by_storage[key]] is not t and t.requires_grad:
+        raise Unsupported(f"{name} and {by_storage[key]} are two parameters in one memory, each with a gradient and moments of its own",
+                          remedy="Make them one parameter: b.weight = a.weight")
     captured.names[by_storage[key]].append(target.removeprefix(prefix))
     return by_storage[key]
 

@@ -23,6 +23,8 @@ MOMENTS = {"SGD": ("m",), "Adam": ("m", "v"), "AdamW": ("m", "v"), "RMSprop": ("
 KEPT = {"SGD": {"m": "momentum_buffer"}, "Adam": {"m": "exp_avg", "v": "exp_avg_sq"}, "AdamW": {"m": "exp_avg", "v": "exp_avg_sq"},
         "RMSprop": {"v": "square_avg", "m": "momentum_buffer"}, "Adagrad": {"s": "sum"}}
 
+COUNTING = ("Adam", "AdamW", "Adagrad")  # whose updates depend on the number of steps
+
 
 @dataclass
 class Optimizer:
@@ -32,6 +34,9 @@ class Optimizer:
     kind: str = ""
     steps: int = 0
     places: dict[Any, tuple[int, Any]] = field(default_factory=dict)
+    first: dict[str, int] = field(default_factory=dict)  # steps that a state had made before
+    made: dict[frozenset[str], int] = field(default_factory=dict)  # steps since, by the states that they updated
+    groups: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         optim = framework("torch.optim")
@@ -42,13 +47,51 @@ class Optimizer:
         self.kind = kinds[type(self.torch)]
         if self.torch._optimizer_step_pre_hooks or self.torch._optimizer_step_post_hooks:
             raise Unsupported("the optimizer has hooks on its steps, which the program would not have", remedy="Remove them")
-        self.places = {storage_key(p, ""): (g, p) for g, group in enumerate(self.torch.param_groups) for p in group["params"]}
+        self.place()
         self.constants()
+        self.own = (self.torch.state, [bool(g.get("momentum")) for g in self.torch.param_groups])
         known = [s["step"] for s in self.torch.state.values() if "step" in s]
         steps = {int(s) for s in known}
         if len(steps) > 1:
             raise Unsupported(f"the optimizer's parameters have made different numbers of steps: {sorted(steps)}")
         self.steps = steps.pop() if steps else 0
+
+    def place(self) -> None:
+        """Where the parameters are now."""
+        self.places = {storage_key(p, ""): (g, p) for g, group in enumerate(self.torch.param_groups) for p in group["params"]}
+
+    def members(self) -> tuple[Any, ...]:
+        """Which parameters there are, and which of them are trained: others are another program."""
+        return tuple(tuple((id(p), p.requires_grad) for p in g["params"]) for g in self.torch.param_groups)
+
+    def still(self) -> None:
+        """Raises Unsupported where what the run goes on from is no longer the optimizer's."""
+        state, momenta = self.own
+        if self.torch.state is not state:
+            raise Unsupported("the optimizer was loaded after compile: the step has moments of its own", remedy="Compile again")
+        if [bool(g.get("momentum")) for g in self.torch.param_groups][:len(momenta)] != momenta:
+            raise Unsupported("a momentum that becomes 0, or is 0 no longer: PyTorch keeps the moment as it was meanwhile",
+                              remedy="Begin with another momentum than 0 and stay above it")
+
+    def count(self, states: frozenset[str]) -> None:
+        """A step of these states was made."""
+        self.steps += 1
+        self.made[states] = self.made.get(states, 0) + 1
+
+    def counts(self, states: frozenset[str]) -> dict[int, int]:
+        """Steps made, by group: PyTorch counts those of each parameter, and leaves out what has no gradient."""
+        if self.kind not in COUNTING:
+            return {}
+        found: dict[int, int] = {}
+        which: dict[int, str] = {}
+        for s in sorted(states):
+            t = self.first[s] + sum(n for made, n in self.made.items() if s in made)
+            k = self.groups[s]
+            if found.setdefault(k, t) != t:
+                raise Unsupported(f"{which[k]} and {s}, of one group of the optimizer, have made {found[k]} and {t} steps with a gradient: "
+                                  "one rate for the group is none for both", remedy="Give them groups of their own")
+            which[k] = s
+        return found
 
     def constants(self) -> tuple[Any, ...]:
         """What programs burn in of each group: another value is another program."""
@@ -69,7 +112,8 @@ class Optimizer:
 
     def guards(self) -> list[tuple[dict[str, Any], str, Any]]:
         """Where the constants are."""
-        return [(group, key, group.get(key)) for group in self.torch.param_groups for key in (*CONSTANTS[self.kind], *MUST) if key in group]
+        return [(group, key, group.get(key)) for group in self.torch.param_groups
+                for key in (*CONSTANTS[self.kind], *MUST, "decoupled_weight_decay") if key in group]
 
     def parameter(self, tensor: Any) -> tuple[int, Any] | None:
         """Group and the optimizer's own object of a parameter."""
@@ -88,11 +132,12 @@ class Optimizer:
         first = self.torch.param_groups[group].get("initial_accumulator_value", 0) if name == "s" else 0
         return np.full(tuple(tensor.shape), first, np.float64 if str(tensor.dtype) == "torch.float64" else np.float32)
 
-    def feeds(self) -> dict[str, float]:
-        """What is fed to the next step, by name."""
+    def feeds(self, states: frozenset[str]) -> dict[str, float]:
+        """What is fed to the next step of these states, by name."""
         found: dict[str, float] = {}
-        t = self.steps + 1
+        counts = self.counts(states)
         for k, group in enumerate(self.torch.param_groups):
+            t = counts.get(k, 0) + 1
             lr = float(group["lr"])
             if self.kind in ("Adam", "AdamW"):
                 b1, b2 = group["betas"]
@@ -104,7 +149,9 @@ class Optimizer:
 
     def append(self, g: Lowering, state: str, tensor: Any, gradient: Any) -> list[str]:
         """Appends the update of a state; gives the names of its moments."""
-        k = self.places[storage_key(tensor, "")][0]
+        k, own = self.places[storage_key(tensor, "")]
+        self.groups[state] = k
+        self.first.setdefault(state, int(self.torch.state.get(own, {}).get("step", 0)))
         group = self.torch.param_groups[k]
         p, dtype = g.states[state], g.states[state].dtype
         if dtype not in ("f32", "f64"):

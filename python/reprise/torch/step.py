@@ -32,6 +32,7 @@ class Ready:
     hyper: frozenset[str]
     fed: dict[str, float]
     built: Built
+    states: frozenset[str]
 
 
 def plain_array(t: Any) -> Any:
@@ -63,6 +64,8 @@ class Step:
         self._guards: list[tuple[dict[str, Any], str, Any]] = []
         self._generations: dict[Any, int] = {}
         self._generation = 0
+        self._versions: dict[str, tuple[Any, int]] = {}
+        self._members: Any = None
         self._states: set[str] = set()  # all names of the states that the run has
         self._keys: list[Any] | None = list(example) if isinstance(example, dict) else None
         self._moved()
@@ -71,6 +74,7 @@ class Step:
         first = self._build(batch, None)
         self._states = {name for names in first.captured.names.values() for name in names}
         self.origin = self._origin(first, batch, check_gradients, bound)
+        self._seen()  # the comparison put buffers back
         self._values: dict[str, Any] = {s: as_array(t).copy() for s, t in first.captured.tensors.items()}
         for state, names in first.moments.items():
             for kind, name in zip(MOMENTS[self.optimizer.kind], names):
@@ -92,6 +96,9 @@ class Step:
             if where.get(name) is not value and where.get(name) != value:
                 self._moved()
                 break
+        if self.optimizer.members() != self._members:
+            self._moved()
+        self._unchanged()
         batch: Batch | None = None
         leaves: Any = args
         try:  # tensors alone, by position: as Batch.of has it, without its cost
@@ -109,20 +116,39 @@ class Step:
         if found is None or self._recording is not wanted:
             found = self._prepare(batch or self.batch(args), key, wanted)
         feeds = {name: array_of(leaves[k]) for name, k, array_of in found.places}
-        for name, value in self.optimizer.feeds().items():
+        for name, value in self.optimizer.feeds(found.states).items():
             if name in found.hyper and found.fed.get(name) != value:
                 feeds[name] = found.fed[name] = value
         loss = found.compiled(**feeds)["loss"]
         self._last = found.built
-        self.optimizer.steps += 1
+        self.optimizer.count(found.states)
         self.optimizer.torch._opt_called = True  # schedulers ask whether a step came before theirs
         return loss
 
     def _moved(self) -> None:
         """A number of Python that programs burn in has changed: the programs of the new ones are others."""
         self._guards = burned_in(self.module, self.loss) + self.optimizer.guards()
-        values = (tuple(v for _, _, v in self._guards), self.optimizer.constants())
+        self.optimizer.place()
+        self._members = self.optimizer.members()
+        values = (repr([(k, v) for _, k, v in self._guards]), self.optimizer.constants(), self._members)
         self._generation = self._generations.setdefault(values, len(self._generations))
+
+    def _unchanged(self) -> None:
+        """The step has values of its own: what is written into the module's tensors meanwhile would be lost."""
+        self.optimizer.still()
+        for t, version in self._versions.values():
+            if t._version != version:
+                names = [n for n, (o, _) in self._versions.items() if o is t]
+                raise Unsupported(f"{names[0]} was changed in place after compile: the step has values of its own, and would not see it",
+                                  remedy="Compile again; or make what changes an input of the batch")
+
+    def _seen(self) -> None:
+        self._versions = {n: (t, t._version) for n, (t, _) in self._versions.items()}
+
+    def _watch(self, captured: Any) -> None:
+        """The tensors that programs have taken values of."""
+        for name, t in [*captured.tensors.items(), *captured.constants.items()]:
+            self._versions.setdefault(name, (t, t._version))
 
     # ---- programs ----
 
@@ -132,6 +158,7 @@ class Step:
             raise Unsupported(f"{MOST_PROGRAMS} programs were made already: each batch has another shape, or a number of Python "
                               "changes at each step", remedy="Pad batches to few shapes; make what changes a tensor of the batch or a buffer")
         built = build(captured_step(self.module, self.loss, batch, self._states), self.optimizer, known)
+        self._watch(built.captured)
         self.built[key] = built
         self._last = built
         return built
@@ -162,7 +189,7 @@ class Step:
         places: list[tuple[str, int, Callable[[Any], Any]]] = [
             (n, k, as_array if batch.leaves[k].dtype is torch.bfloat16 else plain_array)
             for n, k in zip(built.feeds, at) if n is not None]
-        self._ready[key] = Ready(compiled, places, frozenset(built.hyper), {}, built)
+        self._ready[key] = Ready(compiled, places, frozenset(built.hyper), {}, built, frozenset(built.moments))
 
     def _begin(self, wanted: record | None) -> None:
         """A run with the values there are now, recorded where wanted."""
@@ -232,6 +259,7 @@ class Step:
                     if tuple(t.shape) != tuple(v.shape) or t.dtype != captured.tensors[state].dtype:
                         raise ValueError(f"{name} is {t.dtype}{list(t.shape)}, the state {v.dtype}{list(v.shape)}")
                     t.copy_(torch.utils.dlpack.from_dlpack(v) if v.dtype == "bf16" else torch.from_numpy(np.array(v)))
+        self._seen()
 
 
 class record:

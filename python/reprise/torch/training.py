@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import rules
-from .capture import Captured, capture, framework, unchanged
+from .capture import NOTHING, Captured, capture, framework, settings, snapshot, unchanged
 from .graph import Graph, Node
 from .lower import Lowering, Unsupported
 from .optim import Optimizer
@@ -235,6 +235,14 @@ def build(captured: Captured, optimizer: Optimizer | None, known: Mapping[str, A
 
 
 def burned_in(module: Any, loss: Any) -> list[tuple[dict[str, Any], str, Any]]:
-    """The plain numbers of modules that a program burns in: where each is, its name and value."""
-    return [(m.__dict__, key, value) for root in (module, loss) if hasattr(root, "modules") for m in root.modules()
-            for key, value in m.__dict__.items() if isinstance(value, (bool, int, float, str))]
+    """The plain numbers of modules that a program burns in, also in lists and in objects that are attributes: where each is, its name
+    and value."""
+    found: list[tuple[dict[str, Any], str, Any]] = []
+    seen: set[int] = set()
+    for root in (module, loss):
+        for m in root.modules() if hasattr(root, "modules") else ():
+            for space in (m.__dict__, *(vars(v) for v in m.__dict__.values() if settings(v))):
+                if id(space) not in seen:
+                    seen.add(id(space))
+                    found += [(space, k, s) for k, v in space.items() if (s := snapshot(k, v)) is not NOTHING]
+    return found
