@@ -155,6 +155,16 @@ class States(unittest.TestCase):
             rt.compile(m, example=(X, X), optimizer=sgd(m), check=False)
 
 
+class Forwards(unittest.TestCase):
+    def test_numbers_are_looked_at_and_each_call_draws_anew(self):
+        m = Two()
+        forward = rt.compile_inference(m, (X, X))
+        m.k[0] = 3.0
+        self.assertAlmostEqual(float(forward(X, X)), float(m(X, X)), places=4)
+        drops = rt.compile_inference(nn.Dropout(0.5), torch.ones(64))
+        self.assertFalse(torch.equal(drops(torch.ones(64)), drops(torch.ones(64))))
+
+
 class Optimizers(unittest.TestCase):
     def test_steps_are_counted_by_parameter(self):
         for groups in (False, True):
@@ -182,6 +192,16 @@ class Optimizers(unittest.TestCase):
         step(X, X)
         self.assertEqual(np.array(step.state["w"]).tolist(), [2.0] * 3)
         self.assertNotEqual(np.array(step.state["v"]).tolist(), [1.0] * 3)
+
+    def test_a_gradient_of_0_is_not_none(self):
+        class Floor(Two):
+            def forward(self, a, b):
+                return (self.v * a).sum() + (self.w.floor() * b).sum()
+        m = Floor()
+        with self.assertRaisesRegex(rt.Unsupported, "gradient of w: PyTorch has a gradient of 0 there, the program none"):
+            rt.compile(m, example=(X, X), optimizer=torch.optim.SGD(m.parameters(), 0.1, weight_decay=0.1))
+        m.w.requires_grad_(False)
+        rt.compile(m, example=(X, X), optimizer=sgd(m))
 
     def test_other_parameters_moments_and_momenta_are_refused(self):
         def added(m, o):

@@ -15,7 +15,7 @@ from .capture import Captured, capture, framework
 from .check import as_array
 from .graph import Graph
 from .lower import REMEDIES, RULES, Lowering, Unsupported
-from .training import Batch, flatten, name_feeds, names_of, unflatten
+from .training import Batch, burned_in, flatten, name_feeds, names_of, unflatten
 from . import rules
 
 __all__ = ["Inference", "ModelProgram", "Report", "compile_inference", "program", "report", "rules"]
@@ -64,7 +64,11 @@ class Inference:
         self.program: Any = None
         self._run: Any = None
         batch = self._batch(example)
-        self.built[batch.key] = self._build(batch)
+        self.built[self._key(batch)] = self._build(batch)
+
+    def _key(self, batch: Batch) -> Any:
+        """What a program burns in: the batch's form, and the module's numbers as they are now."""
+        return batch.key, repr([(k, v) for _, k, v in burned_in(self.module, None)])
 
     def _batch(self, example: Any) -> Batch:
         return Batch.of(example if isinstance(example, (dict, tuple)) else (example,), self.names)
@@ -77,6 +81,8 @@ class Inference:
         found = g.run()
         for k in range(len(found)):
             g.builder.result(f"out.{k}", found[f"result {k}"].tensor)
+        if g.rng_tensor is not None:
+            g.builder.update("rng", g.op("add", g.rng_tensor, g.op("iota", n=2, dtype="i64")))
         program = self.program = g.builder.finish()
         run = importlib.import_module("reprise").Run(**self.options)
         for i in program.inputs:
@@ -96,9 +102,10 @@ class Inference:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         batch = self._batch(args if args else kwargs)
-        if batch.key not in self.built:
-            self.built[batch.key] = self._build(batch)
-        compiled, places, outputs, count = self.built[batch.key]
+        key = self._key(batch)
+        if key not in self.built:
+            self.built[key] = self._build(batch)
+        compiled, places, outputs, count = self.built[key]
         found = compiled(**{n: as_array(batch.leaves[k]) for n, k in places})
         torch = framework()
         walk = iter(torch.from_dlpack(found[f"out.{k}"]) for k in range(count))
