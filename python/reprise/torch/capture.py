@@ -7,16 +7,14 @@ from __future__ import annotations
 import contextlib
 import importlib
 import operator
-import random
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from .graph import DType, Graph, Input, Meta, Node, Output, Ref, Sub, map_refs, refs
 from .lower import Unsupported
+from .outside import refuse_shared, unchanged
 
 DTYPES = {"float32": "f32", "float64": "f64", "bfloat16": "bf16", "float16": "f16", "int64": "i64", "int32": "i32", "int16": "i16",
           "int8": "i8", "uint8": "u8", "uint16": "u16", "uint32": "u32", "bool": "bool"}
@@ -102,58 +100,6 @@ def line_here() -> str:
 def own_file(path: str) -> bool:
     p = path.replace("\\", "/")
     return "/torch/" in p or "/reprise/torch/" in p or p.startswith("<") or p.endswith("/contextlib.py")
-
-
-def numbers_of(module: Any) -> dict[tuple[str, str], Any]:
-    """The plain numbers, texts and flags of all modules: what a graph burns in, and where generators of numbers stand."""
-    found: dict[tuple[str, str], Any] = {}
-    for path, m in module.named_modules():
-        for k, v in m.__dict__.items():
-            if isinstance(v, np.random.Generator):
-                found[path, k] = repr(v.bit_generator.state)
-            elif isinstance(v, random.Random):
-                found[path, k] = repr(v.getstate())
-            elif not k.startswith("__") and (s := snapshot(k, v)) is not NOTHING:
-                found[path, k] = s
-    return found
-
-
-NOTHING = object()
-OWN = frozenset(("_parameters", "_buffers", "_modules"))  # PyTorch's own, which are looked at elsewhere
-MOST_NUMBERS = 4096
-
-
-def snapshot(name: str, v: Any) -> Any:
-    """A number, text or flag, or a copy of a list, tuple or dict of such; NOTHING of what else there is."""
-    if isinstance(v, (bool, int, float, str)):
-        return v
-    if not isinstance(v, (list, tuple, dict)) or len(v) > MOST_NUMBERS or name in OWN or "hooks" in name:
-        return NOTHING
-    parts = [snapshot("", e) if e is not None else None for e in (v.values() if isinstance(v, dict) else v)]
-    if any(p is NOTHING for p in parts):
-        return NOTHING
-    return dict(zip(v, parts)) if isinstance(v, dict) else type(v)(parts) if type(v) in (list, tuple) else tuple(parts)
-
-
-def settings(v: Any) -> bool:
-    """Whether an attribute is an object whose own attributes may be numbers that a forward reads, as a configuration is."""
-    return hasattr(v, "__dict__") and not isinstance(v, (type, framework().nn.Module, framework().Tensor)) and not callable(v)
-
-
-@contextlib.contextmanager
-def unchanged(module: Any) -> Iterator[None]:
-    """The forward must not change numbers of Python, nor draw from generators that the program does not have."""
-    numbers, python, legacy = numbers_of(module), random.getstate(), np.random.get_state()
-    yield
-    for (path, name), v in numbers_of(module).items():
-        was = numbers.get((path, name), v)
-        if was is not v and was != v and not (was != was and v != v):
-            raise Unsupported(f"the forward changes {path + '.' if path else ''}{name} from {was!r} to {v!r}: a number of Python, which "
-                              "the program would keep as it was", remedy="Make it a buffer: self.register_buffer(name, torch.tensor(..))")
-    after = np.random.get_state()
-    if random.getstate() != python or any(np.any(a != b) for a, b in zip(legacy, after)):
-        raise Unsupported("the forward draws from random or numpy.random, whose numbers the program would keep as they were",
-                          remedy="Draw with torch (torch.rand, dropout): the program then draws anew at each step")
 
 
 # ---- export ----
@@ -475,7 +421,7 @@ def read(program: Any, prefix: str = "", reserved: Sequence[str] = ("rng",), sta
                 else:
                     count = sum(1 for e in graph.outputs if e.kind == "result")
                     graph.outputs.append(Output("result", str(count), value))
-    refuse_shared(captured, {i.state for i in graph.inputs if i.trained or i.kind == "buffer"})
+    refuse_shared({**captured.tensors, **captured.constants}, {i.state for i in graph.inputs if i.trained or i.kind == "buffer"})
     stop_at_borders(graph)
     used = set(refs([[n.args, n.kwargs] for n in graph.nodes] + [o.value for o in graph.outputs]))
     graph.constants.update({k: array_of(v) for k, v in {**known, **folded}.items() if k in used})
@@ -485,24 +431,6 @@ def read(program: Any, prefix: str = "", reserved: Sequence[str] = ("rng",), sta
 
 def storage_key(t: Any, target: str) -> Any:
     return (t.untyped_storage().data_ptr(), t.storage_offset(), tuple(t.shape), tuple(t.stride())) if t.numel() else target
-
-
-def extent(t: Any) -> tuple[int, int]:
-    """From where to where a tensor's elements lie in memory."""
-    last = sum((n - 1) * s for n, s in zip(t.shape, t.stride()))
-    return t.data_ptr(), t.data_ptr() + (last + 1) * t.element_size()
-
-
-def refuse_shared(captured: Captured, changing: Collection[str]) -> None:
-    """What a step changes must not lie in the memory of another value, which would change with it in PyTorch and not in a program."""
-    whole = sorted([(*extent(t), n) for n, t in [*captured.tensors.items(), *captured.constants.items()] if t.numel()])
-    last, most = "", 0
-    for begin, end, name in whole:
-        if begin < most and name != last and (name in changing or last in changing):
-            raise Unsupported(f"{name} and {last} share memory, and a step changes one of them: a program would keep the other as it was",
-                              remedy="Tie weights by one parameter, transposed in the forward; clone() what is to stay")
-        if end > most:
-            last, most = name, end
 
 
 def state_of(t: Any, target: str, prefix: str, by_storage: dict[Any, str], captured: Captured, reserved: Sequence[str]) -> str:

@@ -161,7 +161,7 @@ def presence(state: str, theirs: bool) -> Exception:
     """A gradient of 0 is another one than none: an optimizer decays what has the former, and goes on with its moments."""
     why = ("PyTorch has a gradient of 0 there, the program none" if theirs else "PyTorch has none there, the program one")
     return Unsupported(f"the gradient of {state}: {why}, and optimizers leave out what has none",
-                       remedy="Leave the parameter out of the optimizer and freeze it (requires_grad_(False)), or use it where it has a gradient")
+                       remedy="Freeze the parameter (requires_grad_(False)), or use it where it has a gradient")
 
 
 def relative(a: float, b: float, scale: float) -> float:

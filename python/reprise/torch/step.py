@@ -139,7 +139,7 @@ class Step:
         for t, version in self._versions.values():
             if t._version != version:
                 names = [n for n, (o, _) in self._versions.items() if o is t]
-                raise Unsupported(f"{names[0]} was changed in place after compile: the step has values of its own, and would not see it",
+                raise Unsupported(f"{names[0]} was changed in place after compile: the step has its own values, and would not see it",
                                   remedy="Compile again; or make what changes an input of the batch")
 
     def _seen(self) -> None:

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import rules
-from .capture import NOTHING, Captured, capture, framework, settings, snapshot, unchanged
+from .capture import Captured, capture, framework
 from .graph import Graph, Node
 from .lower import Lowering, Unsupported
 from .optim import Optimizer
+from .outside import NOTHING, settings, snapshot, unchanged
 
 __all__ = ["Batch", "Built", "build", "wrapped", "rules"]
 DROPOUTS = {"aten.native_dropout.default": 1, "aten.dropout.default": 1, "aten.scaled_dot_product_attention.default": 4,

@@ -300,7 +300,8 @@ def clamp(g: Lowering, node: Node, x: Any, low: Any = None, high: Any = None, **
     """The gradient passes at a bound, but not where at_bounds is False and the bound a number; and to a bound that is a tensor where x is
     beyond it. A NaN stays."""
     below, above = [name if named.get("at_bounds", True) or isinstance(b, Value) else other
-                    for name, other, b in (("lt", "le", named.get("min", low)), ("gt", "ge", named.get("max", low if "clamp_max" in node.op else high)))]
+                    for name, other, b in (("lt", "le", named.get("min", low)),
+                                           ("gt", "ge", named.get("max", low if "clamp_max" in node.op else high)))]
     low, high = named.get("min", low), named.get("max", high)
     if "clamp_max" in node.op:
         low, high = None, low
