@@ -193,6 +193,11 @@ class Optimizers(unittest.TestCase):
         self.assertEqual(np.array(step.state["w"]).tolist(), [2.0] * 3)
         self.assertNotEqual(np.array(step.state["v"]).tolist(), [1.0] * 3)
 
+    def test_parameters_of_what_a_loss_closes_over_are_refused(self):
+        m, other = nn.Linear(3, 3), nn.Linear(3, 1)
+        with self.assertRaisesRegex(rt.Unsupported, "neither the module's nor the loss's"):
+            rt.compile(m, lambda y, k: other(y).sum(), (X, X), torch.optim.SGD([*m.parameters(), *other.parameters()], 0.1))
+
     def test_a_gradient_of_0_is_not_none(self):
         class Floor(Two):
             def forward(self, a, b):

@@ -54,6 +54,10 @@ class Step:
                  bound: float, seed: int, options: Mapping[str, Any]) -> None:
         self.module, self.loss = module, loss
         self.optimizer = Optimizer(optimizer)
+        own = {id(p) for r in (module, loss) if hasattr(r, "parameters") for p in r.parameters()}
+        if any(id(p) not in own for g in optimizer.param_groups for p in g["params"]):
+            raise Unsupported("the optimizer has parameters that are neither the module's nor the loss's: they would be constants",
+                              remedy="Make what has them a part of the module, or a loss that is a module")
         self.names = names_of(module, loss)
         self.seed, self.options = seed, dict(options)
         self.built: dict[Any, Built] = {}
