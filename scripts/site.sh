@@ -28,7 +28,8 @@ mkdir "$work/package"
 cp -r "$source/python/reprise" "$work/package/"
 core() { # the package's extension, where a build or `pip install .` of this tree left it; the newest
     ls -t "$source"/build/release/python/_core.abi3.so "$source"/python/reprise/_core.abi3.so \
-        "$source"/build/release/python-venv/lib/python3.*/site-packages/reprise/_core.abi3.so 2>/dev/null | head -n 1 || true
+        "$source"/build/release/python-venv/lib/python3.*/site-packages/reprise/_core.abi3.so 2>/dev/null |
+        head -n 1 || true
 }
 if [ -z "$(core)" ]; then
     (cd "$source" && cmake --preset release -DRP_PYTHON=ON >/dev/null &&

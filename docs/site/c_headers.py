@@ -9,6 +9,8 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from references import References
+
 SITES = re.compile(r"#define rp_\w+\(\.\.\.\) RP_SITED?\(rp_\w+, __VA_ARGS__\)$")
 SECTION = re.compile(r"^-+ (.*?) -+$")
 DECLARED = re.compile(r"^RP_API [^;{]*?\b(rp_\w+)\(|^(?:typedef [^;{(]*|} )\b(rp_\w+);|^typedef [\w *]+?\b(rp_\w+)\(|"
@@ -75,7 +77,7 @@ def read_header(text: str) -> tuple[list[str], list[str], list[Group]]:
     return strip_comment(head), includes, [g for g in groups if g.comment or g.code]
 
 
-def prose(lines: list[str], known: dict[str, str]) -> str:
+def prose(lines: list[str], known: dict[str, str], refer: References) -> str:
     """Markdown of a comment: paragraphs, what is indented as it stands, names of the interface as links."""
     out: list[str] = []
     literal = False
@@ -89,7 +91,7 @@ def prose(lines: list[str], known: dict[str, str]) -> str:
         elif SECTION.match(line):
             continue
         else:
-            text = SPECIAL.sub(r"\\\1", line)
+            text = refer.linked(SPECIAL.sub(r"\\\1", line))
             out.append(re.sub(r"rp(?:\\_\w+)+", lambda m: link(m[0].replace("\\_", "_"), known), text))
     return "\n".join([*out, "```"] if literal else out).strip("\n")
 
@@ -103,10 +105,10 @@ def anchor(name: str) -> str:
     return f"c-{name}" if name.islower() else f"macro-{name.lower()}"
 
 
-def page(header: str, text: str, known: dict[str, str]) -> str:
+def page(header: str, text: str, known: dict[str, str], refer: References) -> str:
     """The page of a header, as Markdown."""
     head, includes, groups = read_header(text)
-    out = [f"# {header}", "", prose(head, known), ""]
+    out = [f"# {header}", "", prose(head, known, refer), ""]
     if includes:
         own = [f"[{i}]({Path(i).stem}.md)" if i.startswith("rp/") else f"`{i}`" for i in includes]
         out += ["Includes " + ", ".join(own) + ".", ""]
@@ -125,7 +127,7 @@ def page(header: str, text: str, known: dict[str, str]) -> str:
             more = f" and {len(names) - 3} more" if len(names) > 4 else ""
             out += [level + " " + ", ".join(f"`{n}`" for n in (names[:3] if more else names)) + more, ""]
         if group.comment:
-            out += [prose(group.comment, known), ""]
+            out += [prose(group.comment, known, refer), ""]
         if group.code:
             out += ["```c", *group.code, "```", ""]
     return "\n".join(out)
@@ -143,8 +145,9 @@ def write(root: Path, out: Path) -> list[str]:
         if lost := sorted(n for n in declared if n not in known):
             raise ValueError(f"{header}: {', '.join(lost)} would not be in the reference")
     out.mkdir(parents=True)
-    listing = ["# C reference", "", "Made from the headers: comments and declarations as they stand there. `#include <rp/rp.h>` takes all of "
-               "them. The guides are [the C API](../api.md) and [layers and training](../nn.md).", "",
+    refer = References(root)
+    listing = ["# C reference", "", "Made from the headers: comments and declarations as they stand there. "
+               "`#include <rp/rp.h>` takes all of them. The guides are [the C API](../api.md) and [layers and training](../nn.md).", "",
                "| header | what | declares |", "|---|---|---|"]
     for header, text in headers.items():
         first = re.split(r"(?<=[.:])\s", " ".join(read_header(text)[0]).strip())[0].rstrip(":.")
@@ -152,7 +155,7 @@ def write(root: Path, out: Path) -> list[str]:
         listing.append(f"| [{header}]({Path(header).stem}.md) | {SPECIAL.sub(chr(92) + chr(92) + '1', first)} | " +
                        ", ".join(link(n, known) for n in names) + " |")
     for header, text in headers.items():
-        (out / f"{Path(header).stem}.md").write_text(page(header, text, dict(known)), encoding="utf-8")
+        (out / f"{Path(header).stem}.md").write_text(page(header, text, dict(known), refer), encoding="utf-8")
     stems = [Path(h).stem for h in headers]
     listing += ["", "```{toctree}", ":hidden:", *stems, "```", ""]
     (out / "index.md").write_text("\n".join(listing), encoding="utf-8")

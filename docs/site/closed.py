@@ -61,7 +61,8 @@ def main() -> None:
             elif parts.fragment and to in pages and unquote(parts.fragment) not in pages[to].anchors and parts.fragment != "top":
                 failures.append(f"{path.relative_to(root)} leads to {at}, which has no such anchor")
     if failures or not pages:
-        sys.exit("\n".join(failures) or f"{root} has no pages")
+        more = [f"and {len(failures) - 40} more"] if len(failures) > 40 else []
+        sys.exit("\n".join(failures[:40] + more) or f"{root} has no pages")
     print(f"{len(pages)} pages; nothing is fetched from elsewhere; every link inside leads somewhere")
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python reference: signatures from stubs and sources, texts from docstrings.
 
-Modules in Python are read, not imported, so that a door's framework need not be there. What the extension has (tensors, programs,
-the operations, layers) says its docstrings itself: the package must have been built."""
+Public is what a guide in docs/ names. Modules in Python are read, not imported, so that a door's framework need not be there.
+What the extension has (tensors, programs, the operations, layers) says its docstrings itself: the package must have been
+built."""
 from __future__ import annotations
 
 import ast
@@ -12,11 +13,12 @@ import re
 import textwrap
 from pathlib import Path
 
+from references import References
+
 SPECIAL = re.compile(r"([\\*_<>\[\]|#])")
 TITLES = {"reprise": "Tensors, programs, runs", "reprise.command_calls": "Commands as functions"}
 FIRST = ["reprise", "command_calls", "archive", "nn", "ops", "functions"]
-LEFT_OUT = {"__init__", "__main__", "core", "command", "command_results", "program_text", "report_html", "gradient", "recording",
-            "tables", "weights"}  # parts of `reprise` or their insides
+LEFT_OUT = {"__init__", "core", "command", "gradient", "recording"}  # their names are in `reprise`
 
 
 def markdown(doc: str | None) -> str:
@@ -133,6 +135,11 @@ def module_page(name: str, path: Path) -> str:
     return "\n".join(out)
 
 
+def is_error(node: ast.FunctionDef | ast.ClassDef) -> bool:
+    """Errors come behind what raises them."""
+    return isinstance(node, ast.ClassDef) and any(ast.unparse(b) in ("Exception", "Error", "ValueError") for b in node.bases)
+
+
 def inherit(nodes: list[ast.FunctionDef | ast.ClassDef], core: dict[str, ast.FunctionDef | ast.ClassDef]) -> None:
     """A class has what its base in the extension has, where users see no base (`ModelBase`)."""
     for node in nodes:
@@ -154,8 +161,8 @@ def stub_page(name: str, stub: Path, extra: list[Path]) -> str:
     for path in extra:
         nodes += definitions(path).values()
     if name == "reprise":
-        names = set(live.__all__)
-        nodes = [n for n in nodes if n.name in names]
+        names = {n for n in live.__all__ if not inspect.ismodule(getattr(live, n))}
+        nodes = sorted((n for n in nodes if n.name in names), key=is_error)
     for node in nodes:
         there = getattr(live, node.name, None)
         out += class_entry(node, there) if isinstance(node, ast.ClassDef) else function_entry(node, there)
@@ -167,13 +174,23 @@ def stub_page(name: str, stub: Path, extra: list[Path]) -> str:
     return "\n".join(out)
 
 
+def outside_code(text: str, refer: References) -> str:
+    """The page with links for what its prose refers to."""
+    parts = re.split(r"(^```.*?^```$|`[^`\n]*`)", text, flags=re.M | re.S)
+    return "".join(p if i % 2 else refer.linked(p) for i, p in enumerate(parts))
+
+
 def write(root: Path, out: Path) -> list[str]:
     """Writes a page for each public module and index.md into out; gives the pages' names."""
     package = root / "python/reprise"
-    modules = {p.stem: p for p in package.glob("*.py") if p.stem not in LEFT_OUT and p.stem[0] != "_"}
+    modules = {p.stem: p for p in package.glob("*.py") if p.stem not in LEFT_OUT}
     modules.update({p.parent.name: p for p in package.glob("*/__init__.py")})
+    guides = "".join(p.read_text(encoding="utf-8") for p in sorted((root / "docs").glob("*.md")))
+    named = set(re.findall(r"reprise\.(\w+)", guides))
+    modules = {name: path for name, path in modules.items() if name in named}  # others are insides
     order = FIRST + sorted(m for m in modules if m not in FIRST)
     out.mkdir(parents=True)
+    refer = References(root)
     for name in order:
         stub = package / f"{name}.pyi"
         if name == "reprise":
@@ -182,8 +199,8 @@ def write(root: Path, out: Path) -> list[str]:
             text = stub_page(f"reprise.{name}", stub, [])
         else:
             text = module_page(f"reprise.{name}", modules[name])
-        (out / f"{name}.md").write_text(text, encoding="utf-8")
-    listing = ["# Python reference", "", "Made from the package's docstrings and type stubs. The guides are [Reprise in Python](../python.md) and "
-               "[commands and archives](../python-command.md).", "", "```{toctree}", *order, "```", ""]
+        (out / f"{name}.md").write_text(outside_code(text, refer), encoding="utf-8")
+    listing = ["# Python reference", "", "Made from the package's docstrings and type stubs. The guides are "
+               "[Reprise in Python](../python.md) and [commands and archives](../python-command.md).", "", "```{toctree}", *order, "```", ""]
     (out / "index.md").write_text("\n".join(listing), encoding="utf-8")
     return order

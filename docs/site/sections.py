@@ -13,8 +13,9 @@ C_REFERENCE = "c/"  # made from include/rp/*.h by c_headers.py
 PYTHON_REFERENCE = "py/"  # made from python/reprise by python_package.py
 DECISIONS = "decisions/"  # a list of docs/decisions
 MADE = (C_REFERENCE, PYTHON_REFERENCE, DECISIONS)
-TITLES = {"README.md": "Tour of the command", "docs/start/command.md": "The command", "docs/start/python.md": "Python", "docs/start/c.md": "C",
-          "docs/start/onnx.md": "ONNX", "docs/start/scikit-learn.md": "scikit-learn", "docs/auditors.md": "Checking without trusting us"}
+TITLES = {"README.md": "Tour of the command", "docs/start/command.md": "The command", "docs/start/python.md": "Python",
+          "docs/start/c.md": "C", "docs/start/onnx.md": "ONNX", "docs/start/scikit-learn.md": "scikit-learn",
+          "docs/python-torch.md": "PyTorch", "docs/python-jax.md": "JAX", "docs/python-keras.md": "Keras", "docs/auditors.md": "Checking without trusting us"}
 SECTIONS: list[tuple[str, list[str]]] = [
     ("Five minutes", ["docs/start/command.md", "docs/start/python.md", "docs/start/c.md", "docs/start/onnx.md",
                       "docs/start/scikit-learn.md", "docs/python-torch.md", "docs/python-jax.md", "docs/python-keras.md",

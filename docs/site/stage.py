@@ -108,6 +108,7 @@ class Stage:
         name = sections.name_of(path)
         text = self.links(path, name, (self.root / path).read_text(encoding="utf-8"))
         text = re.sub(r"^```(csv|hex|pem)$", "```text", text, flags=re.M)  # languages that only forges know
+        text = re.sub(r"^```console needs .*$", "```sh", text, flags=re.M)  # without a prompt all of it would be output
         if path == sections.HOME:
             text += "".join(f"\n```{{toctree}}\n:hidden:\n:caption: {title}\n\n" +
                             "".join(f"{self.entry(p)}\n" for p in ps) + "```\n" for title, ps in self.sections)
@@ -139,7 +140,8 @@ class Stage:
             for name in names:
                 inner = self.place(f"{path}/{name}".rstrip("/")) if name.endswith((".c", ".h", ".md", ".yaml")) else None
                 lines.append(f"- [{name}]({back}{inner})" if inner else f"- {name}")
-            to.write_text(f"---\norphan: true\n---\n# {path}/\n\nA folder of the repository.\n\n" + "\n".join(lines) + "\n", encoding="utf-8")
+            head = f"---\norphan: true\n---\n# {path}/\n\nA folder of the repository.\n\n"
+            to.write_text(head + "\n".join(lines) + "\n", encoding="utf-8")
             return
         language = LANGUAGES.get(there.suffix, "text")
         data = there.read_bytes()

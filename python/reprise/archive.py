@@ -296,6 +296,11 @@ class Tensors(Mapping[str, "np.ndarray[Any, Any]"]):
     def __len__(self) -> int:
         return len(self._arrays)
 
+    @property
+    def bf16(self) -> frozenset[str]:
+        """The names of those whose 16 bits are bf16."""
+        return self._bf16
+
     def float32(self, name: str) -> np.ndarray[Any, Any]:
         """A tensor as binary32; of bf16 exactly its values."""
         a = self._arrays[name]
@@ -317,10 +322,10 @@ def summary(a: np.ndarray[Any, Any]) -> tuple[str, str, str]:
                                                  f"{finite.mean(dtype=np.float64):.6g}")
 
 
-def tensor_html(name: str, a: np.ndarray[Any, Any]) -> str:
+def tensor_html(name: str, a: np.ndarray[Any, Any], dtype: str | None = None) -> str:
     """One tensor: type, shape, range and its first elements."""
     least, most, mean = summary(np.asarray(a, dtype=np.float64))
-    return rows_html(name, [("type", a.dtype), ("shape", str(list(a.shape))), ("least", least), ("most", most),
+    return rows_html(name, [("type", dtype or a.dtype), ("shape", str(list(a.shape))), ("least", least), ("most", most),
                                      ("mean", mean), ("first", np.array2string(a.reshape(-1)[:16]))])
 
 

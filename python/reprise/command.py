@@ -203,8 +203,9 @@ def keep_types(recipe: dict[str, Any], table: Written) -> None:
         card = dict(recipe.get("card") or {})
         said = "\n".join(t for t in (card.get("data_source"), f"{table.origin}, written as CSV") if t)
         if len(said.encode()) > CARD_MOST:
-            raise ValueError(f"card.data_source: {len(said.encode())} bytes with what is said of the table's origin, where {CARD_MOST} are "
-                             f"the most: give a cursor instead of a query, and say yourself where the rows come from: {table.origin[:200]} ...")
+            raise ValueError(f"card.data_source: {len(said.encode())} bytes with what is said of the table's origin, where "
+                             f"{CARD_MOST} are the most: give a cursor instead of a query, and say yourself where the rows come "
+                             f"from: {table.origin[:200]} ...")
         recipe["card"] = {**card, "data_source": said}
 
 

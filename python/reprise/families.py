@@ -141,7 +141,8 @@ def vit(m: Model, images: Tensor, *, num_hidden_layers: int = 12, hidden_size: i
             h = m.linear("up", norm(m, "layernorm_after", x, layer_norm_eps), intermediate_size)
             x = x + m.linear("down", ops.gelu(h), d)
     x = ops.reshape(ops.slice(x, begin=[0, 0, 0], end=[n, 1, d]), shape=[n, d])
-    return m.linear("classifier", norm(m, "vit.layernorm", x, layer_norm_eps), num_labels)
+    found: Tensor = m.linear("classifier", norm(m, "vit.layernorm", x, layer_norm_eps), num_labels)
+    return found
 
 
 def resnet(m: Model, images: Tensor, *, layers: Sequence[int] = (3, 4, 6, 3), bottleneck: bool = True, num_classes: int = 1000,
@@ -150,7 +151,8 @@ def resnet(m: Model, images: Tensor, *, layers: Sequence[int] = (3, 4, 6, 3), bo
     bottlenecks is ResNet-18."""
     def conv(name: str, x: Tensor, filters: int, kernel: int, stride: int) -> Tensor:
         pad = kernel // 2
-        return m.conv2d(name, x, filters, (kernel, kernel), (stride, stride), pad, bias=False)
+        y: Tensor = m.conv2d(name, x, filters, (kernel, kernel), (stride, stride), pad, bias=False)
+        return y
 
     def block(x: Tensor, k: int, stride: int) -> Tensor:
         out = 4 * k if bottleneck else k
@@ -170,4 +172,5 @@ def resnet(m: Model, images: Tensor, *, layers: Sequence[int] = (3, 4, 6, 3), bo
             with m.scope(f"layer{stage + 1}.{i}"):
                 x = block(x, width << stage, 2 if stage and not i else 1)
     x = ops.reshape(ops.mean(x, axes=[1, 2]), shape=[x.shape[0], x.shape[3]])
-    return m.linear("fc", x, num_classes)
+    found: Tensor = m.linear("fc", x, num_classes)
+    return found

@@ -3,6 +3,7 @@
 from typing import Any
 
 from ._core import Tensor
+from .functions_more import *
 
 def acosh(x: Any) -> Tensor: ...
 def all(x: Any, axes: Any = None, keep: Any = False) -> Tensor: ...

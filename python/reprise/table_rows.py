@@ -103,6 +103,8 @@ def parquet(path: str) -> Opened:
 
 def header_and_rows(table: Any) -> tuple[list[str], Iterable[Sequence[Any]]]:
     if isinstance(table, Mapping):
+        if len({str(k) for k in table}) != len(table):
+            raise ValueError(f"two columns have one name: {[str(k) for k in table]}")
         return columns_rows({str(k): v for k, v in table.items()})
     if isinstance(table, np.ndarray):
         return array_rows(table)
@@ -163,7 +165,8 @@ def narrow(column: Any, kind: str) -> Iterable[Any]:
     if kind.lower() in ("float32", "float16", "float32[pyarrow]", "float[pyarrow]"):
         wide = np.float16 if kind == "float16" else np.float32
         return (v if v is None or type(v).__name__ == "NAType" else wide(v) for v in column)
-    return iter(column)
+    values: Iterable[Any] = column
+    return values
 
 
 def arrow_rows(table: Any) -> tuple[list[str], Iterable[Sequence[Any]]]:

@@ -43,6 +43,7 @@ class Column:
     numbers: bool = True  # all texts look like numbers
     days: int = 0   # datetimes of midnight, written as days
     times: int = 0  # and others
+    zones: set[bool] = field(default_factory=set)  # whether a datetime has a time zone
     texts: set[str] = field(default_factory=set)  # short ones, which may be words for a missing value
 
     def see(self, value: Any, text: str) -> None:
@@ -57,6 +58,8 @@ class Column:
             self.numbers = self.numbers and NUMBER.fullmatch(text) is not None
             if len(text) <= 8 and len(self.texts) < 4096:
                 self.texts.add(text)
+        if isinstance(value, datetime.datetime):
+            self.zones.add(value.tzinfo is not None)
         if kind == "datetime":
             self.days, self.times = self.days + (len(text) == 10), self.times + (len(text) != 10)
 
@@ -67,6 +70,8 @@ class Column:
                              "make it one of them")
         if "date" in self.kinds and self.times:
             raise ValueError(f"column {self.name}: days and times of a day in one column: make it one of them")
+        if len(self.zones) > 1:
+            raise ValueError(f"column {self.name}: times with a time zone and without in one column: make it one of them")
         if self.missing == {"NaN", "None"} and self.kinds <= {"number"}:
             raise ValueError(f"column {self.name}: both missing values and NaN, and a CSV has one empty cell: make it one of them")
 
@@ -131,6 +136,10 @@ def spell_out(path: str, columns: set[int]) -> None:
 def write_rows(names: list[str], rows: Any, path: str) -> Written:
     if len(set(names)) != len(names) or not names:
         raise ValueError(f"a table's columns need names, each its own: {names}")
+    odd = [n for n in names if "\r" in n or n.startswith("\ufeff")]
+    if odd:
+        raise ValueError(f"a column is named {odd[0]!r}: a CSV's reader takes a carriage return for the end of a line, and a mark of "
+                         "the byte order for no part of the text")
     columns, count = [Column(n) for n in names], 0
     with open(path, "w", encoding="utf-8", newline="") as f:
         out = csv.writer(f, lineterminator="\n")
@@ -149,6 +158,8 @@ def write_rows(names: list[str], rows: Any, path: str) -> Written:
             count += 1
             if len(cells) == 1 and cells[0] == "":
                 f.write('""\n')  # a line without anything would be no row
+            elif any("\r" in c for c in cells):  # which csv quotes only where it ends a line itself
+                f.write(",".join('"' + c.replace('"', '""') + '"' if c else "" for c in cells) + "\n")
             else:
                 out.writerow(cells)
     for column in columns:
@@ -213,7 +224,8 @@ def date_cell(value: datetime.date) -> str:
 
 def read_csv(data: bytes, delimiter: str = ",", header: bool = True, encoding: str = "utf-8",
              skip_lines: int = 0) -> dict[str, np.ndarray[Any, Any]]:
-    """An archive's CSV as columns: integers or binary64 where every cell is a number or empty, else texts. Without a header
+    """An archive's CSV as columns: integers or binary64 where every cell is a number or empty, else texts, as
+    where binary64 does not hold an integer or an end. Without a header
     the columns' names are their numbers from 0."""
     text = io.StringIO(data.decode(encoding).removeprefix("\ufeff"), newline="")  # ends lines at CR and LF alone
     for _ in range(skip_lines):
@@ -231,6 +243,7 @@ def read_csv(data: bytes, delimiter: str = ",", header: bool = True, encoding: s
     return {n: typed([row[i] for row in rows]) for i, n in enumerate(names)}
 
 
+WHOLE = re.compile(r"-?[0-9]{1,40}")
 NO_NUMBER = re.compile(r"-?0\d|.*[^\x00-\x7f]|.*_", re.S)  # a code such as 01234, and what float() alone takes for a number
 
 
@@ -239,8 +252,13 @@ def typed(texts: list[str]) -> np.ndarray[Any, Any]:
         if any(NO_NUMBER.match(t) or t.strip() and t.strip()[-1] not in "0123456789." and t not in ("inf", "-inf", "nan")
                for t in texts):
             return np.array(texts, dtype=object)
-        if all(t and t.lstrip("-").isdigit() and len(t) < 18 for t in texts):
-            return np.array([int(t) for t in texts], dtype=np.int64)
-        return np.array([float(t) if t else math.nan for t in texts], dtype=np.float64)
+        whole = [int(t) if WHOLE.fullmatch(t) else None for t in texts]
+        if all(n is not None and -2 ** 63 <= n < 2 ** 63 for n in whole):
+            return np.array(whole, dtype=np.int64)
+        found = np.array([float(t) if t else math.nan for t in texts], dtype=np.float64)
+        if any(n is not None and n != x for n, x in zip(whole, found.tolist())) or \
+                any(math.isinf(x) and t.strip() not in ("inf", "-inf") for t, x in zip(texts, found.tolist())):
+            return np.array(texts, dtype=object)  # numbers that binary64 does not hold
+        return found
     except ValueError:
         return np.array(texts, dtype=object)

@@ -27,6 +27,8 @@ INDEX_MOST, SHARDS_MOST, MOST_TOLD = 64 << 20, 4096, 12
 def write_safetensors(path: str | os.PathLike[str], tensors: Mapping[str, np.ndarray[Any, Any]]) -> None:
     """Writes tensors; the same tensors give the same bytes."""
     header, at = {}, 0
+    if "__metadata__" in tensors:
+        raise ValueError("a tensor of the name __metadata__, which the format has for something else")
     order = sorted(tensors, key=lambda n: (-tensors[n].itemsize, n.encode()))
     for name in order:
         a = tensors[name]
@@ -78,7 +80,9 @@ class WeightsFile(Mapping[str, "np.ndarray[Any, Any]"]):
             places = dict(json.loads(text)["weight_map"])
         except (KeyError, TypeError, ValueError, RecursionError) as e:
             raise ArchiveError(f"no index of safetensors: {e!r}", index) from None
-        shards = sorted({str(s) for s in places.values()})
+        if any(not isinstance(s, str) for s in places.values()):
+            raise ArchiveError("no index of safetensors: a shard's name is a text", index)
+        shards = sorted(set(places.values()))
         if len(shards) > SHARDS_MOST or any(os.path.basename(s) != s or s in ("", ".", "..") for s in shards):
             raise ArchiveError(f"more than {SHARDS_MOST} shards, or one outside of its folder", index)
         have = {s: self._map(os.path.join(os.path.dirname(index), s)) for s in shards}
@@ -101,12 +105,17 @@ class WeightsFile(Mapping[str, "np.ndarray[Any, Any]"]):
 
     def float32(self, name: str) -> np.ndarray[Any, Any]:
         """A tensor as binary32, exactly: f32 itself, bf16 and f16 widened. Wider ones are refused."""
+        self.check32(name)
         a = self._arrays[name]
         if name in self._bf16:
             return (a.astype(np.uint32) << 16).view(np.float32)
-        if a.dtype not in (np.float32, np.float16):
-            raise ValueError(f"tensor {name} of {self.path} is {a.dtype}, which binary32 does not hold")
         return a.astype(np.float32, copy=False)
+
+    def check32(self, name: str) -> None:
+        """Raises ValueError for a tensor whose type binary32 does not hold."""
+        kind = self._arrays[name].dtype
+        if name not in self._bf16 and kind not in (np.float32, np.float16):
+            raise ValueError(f"tensor {name} of {self.path} is {kind}, which binary32 does not hold")
 
 
 # ---- names ----
@@ -115,11 +124,13 @@ class WeightsFile(Mapping[str, "np.ndarray[Any, Any]"]):
 class Rule:
     """Tensors whose whole name the pattern (a regular expression) matches, and no rule before it: their name in the model,
     as `re.sub` writes it, or None where the model needs them not; and how they lie: "same"; "turned", [out, in] as PyTorch
-    has linear layers, for [in, out] here; "image", [out, in, h, w] for [h, w, in, out]."""
+    has linear layers, for [in, out] here; "image", [out, in, h, w] for [h, w, in, out]. `twin`: the model's parameter that a
+    tensor without a name is a copy of; `load` refuses one that is none."""
 
     pattern: str
     name: str | None
     how: str = "same"
+    twin: str | None = None
 
 
 TURNED = {"same": None, "turned": (1, 0), "image": (2, 3, 1, 0)}
@@ -131,7 +142,7 @@ FAMILIES: dict[str, tuple[Rule, ...]] = {
         Rule(r"(?:transformer\.)?(wte|wpe)\.weight", r"transformer.\1.weight"),
         Rule(r"(?:transformer\.)?(h\.\d+\.(?:ln_1|ln_2|attn\.c_attn|attn\.c_proj|mlp\.c_fc|mlp\.c_proj)|ln_f)\.(weight|bias)",
              r"transformer.\1.\2"),  # its Conv1D lies as our linear layers do
-        Rule(r"lm_head\.weight", None)),  # it is wte
+        Rule(r"lm_head\.weight", None, twin="transformer.wte.weight")),
     "llama": (
         Rule(r".*rotary_emb\.inv_freq", None),
         Rule(r"(?:model\.)?embed_tokens\.weight", "model.embed_tokens.weight"),
@@ -234,12 +245,14 @@ def load(model: Any, path: str | os.PathLike[str] | WeightsFile, map: str | Mapp
     wrong = [("the model's", "missing", n) for n in lost if not allowed(n, missing)] + \
         [("the file's", "unused", n) for n in left if not allowed(n, unused)]
     if wrong:
-        sides = [(whose, by, [n for w, _, n in wrong if w == whose]) for whose, by in (("the model's", "missing"), ("the file's", "unused"))]
+        sides = [(whose, by, [n for w, _, n in wrong if w == whose])
+                 for whose, by in (("the model's", "missing"), ("the file's", "unused"))]
         words = "; ".join(f"{whose} {', '.join(names[:MOST_TOLD])}{f' and {len(names) - MOST_TOLD} more' * (len(names) > MOST_TOLD)} "
                           f"(allow by {by}=)" for whose, by, names in sides if names)
         raise ValueError(f"{file.path}: names without a partner: {words}")
     taken = {name: pair for name, pair in found.items() if name in own}
     for name, (theirs, how) in taken.items():
+        file.check32(theirs)
         shape, order = file[theirs].shape, TURNED[how]
         if order is not None and len(shape) != len(order):
             raise ValueError(f"{theirs} of {file.path} is {list(shape)}, which cannot be {how}")
@@ -247,10 +260,21 @@ def load(model: Any, path: str | os.PathLike[str] | WeightsFile, map: str | Mapp
         if shape != tuple(own[name]):
             raise ValueError(f"{theirs} of {file.path} is {list(shape)}{' when turned' * (order is not None)}, "
                              f"the model's {name} {list(own[name])}")
+    refuse_other_twins(file, map, ignored, taken)
     for name, (theirs, how) in taken.items():  # one at a time, so that one is copied
         array = file.float32(theirs)
         model.write(name, np.ascontiguousarray(np.transpose(array, TURNED[how]) if TURNED[how] else array))
     return Loaded({name: theirs for name, (theirs, _) in taken.items()}, tuple(lost), tuple(left), tuple(ignored))
+
+
+def refuse_other_twins(file: WeightsFile, map: Any, ignored: Sequence[str], taken: Mapping[str, tuple[str, str]]) -> None:
+    """Raises ValueError where a tensor that is left out as a copy of another is none."""
+    for name in ignored:
+        twin = next(r.twin for r in rules_of(map) if re.fullmatch(r.pattern, name))
+        if twin in taken:
+            a, b = file[name], file[taken[twin][0]]
+            if a.shape != b.shape or a.dtype != b.dtype or a.tobytes() != b.tobytes():
+                raise ValueError(f"{name} of {file.path} is no copy of {taken[twin][0]}, and the model has one for both")
 
 
 def allowed(name: str, patterns: Sequence[str]) -> bool:

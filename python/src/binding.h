@@ -212,6 +212,7 @@ PyObject *append_operation(home *h, const char *op, PyObject *attributes, PyObje
 PyObject *operations_make(PyObject *module, PyObject *ignored);
 PyObject *operations_list(PyObject *module, PyObject *ignored);
 PyObject *functions_make(PyObject *module, PyObject *ignored);
+PyObject *several_call(PyObject *module, PyObject *args);
 /* Notes where the caller's Python stands, for errors of a program that runs later. */
 void note_site(const char *call);
 

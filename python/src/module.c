@@ -48,6 +48,9 @@ static PyMethodDef methods[] = {
      "operation_table()\n--\n\n(name, operands, results, attributes, dtypes, inputs, outputs, elementwise, broadcasts, "
      "view, differentiable, index_operand) of each operation."},
     {"functions", functions_make, METH_NOARGS, "functions()\n--\n\nThe library's other calls, by their names."},
+    {"several", several_call, METH_VARARGS,
+     "several(name, tensors, integers, real, real, text, /)\n--\n\nA call with lists or several results: see "
+     "reprise.functions."},
     {"set_show", tensor_set_show, METH_O, NULL},
     {"set_threads", set_threads, METH_VARARGS,
      "set_threads(threads, /)\n--\n\nHow many threads compute what is eager, in threads of Python that have "

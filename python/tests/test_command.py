@@ -244,6 +244,22 @@ class Tables(Folder):
             with self.assertRaises(ValueError):
                 tables.read_csv(bad)
 
+    def test_carriage_returns_zones_and_names_that_would_be_something_else(self):
+        tables.write_csv({"a": ["x\ry", 'q"\r', "z"], "b": [1, None, 3]}, "w.csv")
+        found = tables.read_csv(Path("w.csv").read_bytes())
+        self.assertEqual((list(found["a"]), found["b"][2]), (["x\ry", 'q"\r', "z"], 3))
+        noon = datetime.datetime(2024, 1, 1, 12)
+        for bad, said in (({1: [5], "1": [6]}, "one name"), ({"\ufeffa": ["x"]}, "byte order"), ({"a\rb": ["x"]}, "carriage return"),
+                          ({"a": [noon, noon.replace(tzinfo=datetime.timezone.utc)]}, "time zone and without")):
+            with self.assertRaisesRegex(ValueError, said):
+                self.written(bad)
+
+    def test_integers_that_binary64_does_not_hold_stay_what_they_are(self):
+        for text, values in ((b"a,b\n9007199254740993,1\n,2\n", ["9007199254740993", ""]), (b"a\n1e400\n1\n", ["1e400", "1"]),
+                             (b"a\n123456789012345678\n-1\n", [123456789012345678, -1]), (b"a,b\n4,1\n,2\n", None)):
+            found = tables.read_csv(text)["a"]
+            self.assertEqual(list(found), values) if values else self.assertEqual((found[0], found.dtype), (4, np.float64))
+
     def test_arrays_records_and_cursors(self):
         self.assertEqual(self.written(np.array([[1, 2], [3, 4]])), "x0,x1\n1,2\n3,4\n")
         records = np.array([(1, 0.5)], dtype=[("a", "i4"), ("b", "f4")])

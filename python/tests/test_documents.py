@@ -10,6 +10,10 @@ import unittest
 SOURCE = os.environ.get("REPRISE_SOURCE") or os.path.join(os.path.dirname(__file__), "..", "..")
 
 
+def have(*packages):
+    return all(importlib.util.find_spec(p) is not None for p in packages)
+
+
 def blocks(name):
     with open(os.path.join(SOURCE, name), encoding="utf-8") as f:
         return re.findall(r"^```python\n(.*?)^```", f.read(), re.S | re.M)
@@ -34,12 +38,32 @@ class Documents(unittest.TestCase):
     def test_readme(self):
         self.run_blocks("README.md")
 
+    @unittest.skipUnless(have("jax", "flax", "optax"), "jax, flax and optax are not installed")
+    def test_python_jax(self):
+        self.run_blocks("docs/python-jax.md")
+
+    @unittest.skipUnless(have("jax", "keras"), "jax and keras are not installed")
+    def test_python_keras(self):
+        os.environ["KERAS_BACKEND"] = "jax"
+        self.run_blocks("docs/python-keras.md")
+
     def test_python(self):
         self.run_blocks("docs/python.md")
 
     @unittest.skipUnless(importlib.util.find_spec("torch"), "torch is not installed")
     def test_python_torch(self):
         self.run_blocks("docs/python-torch.md")
+
+    @unittest.skipUnless(importlib.util.find_spec("onnx"), "onnx is not installed")
+    def test_python_onnx(self):
+        self.run_blocks("docs/python-onnx.md")
+
+    def test_python_weights(self):
+        self.run_blocks("docs/python-weights.md")
+
+    @unittest.skipUnless(importlib.util.find_spec("torch"), "torch is not installed")
+    def test_python_torch_operations(self):
+        self.run_blocks("docs/python-torch-operations.md")
 
 
 if __name__ == "__main__":

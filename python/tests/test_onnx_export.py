@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs and archives as ONNX models: every operation, whole models, archives, and what comes back by an import, beside
-our own values; by onnxruntime where it is installed, else by the official reference."""
+"""Programs as ONNX models: every operation, whole models, and what comes back by an import, beside our own values;
+by onnxruntime where it is installed, else by the official reference."""
 import contextlib
 import importlib.util
-import io
 import json
 import os
 import re
@@ -19,17 +18,17 @@ if importlib.util.find_spec("onnx") is None:
         sys.exit(print("Ran 0 tests: onnx is not installed"))
     raise unittest.SkipTest("onnx is not installed")
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
 import onnx
 from onnx.reference import ReferenceEvaluator
 
 import reprise as rp
-from reprise import nn, ops
+from reprise import ops
 from reprise import onnx as door
-from reprise.__main__ import main
 from reprise.onnx.export import operations
 
 SOURCE = os.environ.get("REPRISE_SOURCE") or os.path.join(os.path.dirname(__file__), "..", "..")
-COMMAND = os.environ.get("REPRISE_COMMAND") or shutil.which("reprise")
 RUNTIME = importlib.util.find_spec("onnxruntime") is not None
 BAR = 1e-5  # of the largest value of the tensor
 NO_KERNEL = set()  # what onnxruntime has no kernel for, so that the reference was asked
@@ -113,7 +112,7 @@ def drawn(rng, dtype, shape=(3, 9)):
         return rng.normal(size=shape).astype(dtype.replace("f32", "float32").replace("f64", "float64"))
     if dtype == "bool":
         return rng.integers(0, 2, shape).astype(bool)
-    return rng.integers(0 if dtype == "u32" else -9, 9, shape).astype(dtype.replace("u", "uint").replace("i", "int") if dtype != "u32" else "uint32")
+    return rng.integers(0 if dtype == "u32" else -9, 9, shape).astype({"i32": np.int32, "i64": np.int64, "u32": np.uint32}[dtype])
 
 
 def elementwise(op, dtypes, operands):
@@ -149,7 +148,8 @@ def specimens():
         "reshape": [({"shape": [4, 6]}, [x])], "transpose": [({"permutation": [2, 0, 1]}, [x])],
         "broadcast_to": [({"shape": [5, 2, 3, 4]}, [x]), ({"shape": [3, 4]}, [f(1)])],
         "slice": [({"begin": [0, 1, 0], "end": [2, 3, 0]}, [x]), ({"begin": [0, 1, 2], "end": [1, 3, 4]}, [x])],
-        "slice_step": [({"begin": [0, 2, 3], "size": [2, 3, 2], "step": [1, -1, -2]}, [x]), ({"begin": [0, 0, 1], "size": [1, 0, 3], "step": [1, 1, 1]}, [x])],
+        "slice_step": [({"begin": [0, 2, 3], "size": [2, 3, 2], "step": [1, -1, -2]}, [x]),
+                       ({"begin": [0, 0, 1], "size": [1, 0, 3], "step": [1, 1, 1]}, [x])],
         "stop_gradient": [({}, [x])], "fill": [({"value": v, "shape": [2, 3], "dtype": d}, [])
                                                for v, d in ((0.1, "f32"), (-3, "i64"), (1, "bool"), (np.inf, "f64"), (7, "u8"))],
         "iota": [({"n": 7, "dtype": "i32"}, []), ({"n": 70000, "dtype": "f32"}, [])],
@@ -165,13 +165,16 @@ def specimens():
         **{op: [({"axes": a}, [x]) for a in ([0], [1, 2], [])] for op in ("sum", "mean", "max", "min", "prod", "logsumexp")},
         "var": [({"axes": [0, 2], "correction": c}, [x]) for c in (0, 1)],
         "argmax": [({"axis": 1}, [n(3, 4, 9).astype(np.float32)])], "argmin": [({"axis": 0}, [n(3, 4, 9)])],
-        "cumsum": [({"axis": 1, "reverse": r}, [x]) for r in (True, False)], "cumprod": [({"axis": 2, "reverse": r}, [x]) for r in (True, False)],
-        "softmax": [({}, [x])], "log_softmax": [({}, [x])], "softmax_grad": [({}, [x, f(2, 3, 4)])], "log_softmax_grad": [({}, [x, -np.abs(f(2, 3, 4))])],
+        **{op: [({"axis": 1, "reverse": r}, [x]) for r in (True, False)] for op in ("cumsum", "cumprod")},
+        "softmax": [({}, [x])], "log_softmax": [({}, [x])], "softmax_grad": [({}, [x, f(2, 3, 4)])],
+        "log_softmax_grad": [({}, [x, -np.abs(f(2, 3, 4))])],
         "layer_norm": [({"eps": 1e-5}, [x, f(4), f(4)])], "rms_norm": [({"eps": 1e-5}, [x, f(4)])],
         "cross_entropy": [({}, [f(6, 5), n(5, 6)])], "cross_entropy_grad": [({}, [f(6), f(6, 5), n(5, 6)])],
         "matmul": [({}, [f(2, 3, 4), f(4, 5)]), ({}, [f(1, 3, 4), f(7, 4, 2)])],
-        "attention": [({"scale": 0.5, "causal": c, "window": w, "rate": 0.0, "stream": 0}, [f(2, 4, 5, 6), f(2, h, 5, 6), f(2, h, 5, 3), *m])
-                      for c, w, h, m in ((True, 0, 4, []), (False, 2, 2, []), (False, 0, 4, [f(5, 5)]), (True, 0, 1, [drawn(rng, "bool", (4, 5, 5)) | np.eye(5, dtype=bool)]))],
+        "attention": [({"scale": 0.5, "causal": c, "window": w, "rate": 0.0, "stream": 0},
+                       [f(2, 4, 5, 6), f(2, h, 5, 6), f(2, h, 5, 3), *m])
+                      for c, w, h, m in ((True, 0, 4, []), (False, 2, 2, []), (False, 0, 4, [f(5, 5)]),
+                                         (True, 0, 1, [drawn(rng, "bool", (4, 5, 5)) | np.eye(5, dtype=bool)]))],
         "conv2d": [({**IMAGE, "groups": 2}, [image, f(3, 2, 2, 6)]), ({**PLAIN, "groups": 1}, [image, f(3, 3, 4, 5)])],
         "conv2d_winograd": [({**PLAIN, "groups": 1}, [image, f(3, 3, 4, 5)])],
         "conv2d_grad_input": [({**PLAIN, "stride": [2, 2], "groups": 1, "size": [6, 8]}, [f(2, 3, 4, 5), f(3, 3, 2, 5)])],
@@ -206,6 +209,30 @@ class Operations(Case):
                     self.exported(b.finish(), {}, {f"x{i}": a for i, a in enumerate(arrays)}, op)
                     tried += 1
         print(f"{tried} programs of one operation; no kernel in onnxruntime: {', '.join(sorted(NO_KERNEL)) or 'none'}", file=sys.stderr)
+
+    def test_ends_of_the_range_and_what_is_no_number(self):
+        """log1p of what is large, and where a NaN is sorted in."""
+        nan, f = np.nan, lambda *values: np.array(values, np.float32)
+        for op, how, arrays in (("log1p", {}, [f(3e38, 1e30, np.inf, 0, 1e-9)]),
+                                ("searchsorted", {"right": False}, [f(1, 2, 3), f(nan, 2, 5, 0)]),
+                                ("searchsorted", {"right": True}, [f(1, 2, nan), f(nan, 2, 5, 0)]),
+                                ("searchsorted", {"right": False}, [f(1, nan, nan), f(nan, 2, 5, 0)])):
+            b = rp.Builder()
+            b.result("y", b.append(op, how, [b.feed(f"x{i}", a.shape, "f32") for i, a in enumerate(arrays)]))
+            self.exported(b.finish(), {}, {f"x{i}": a for i, a in enumerate(arrays)}, op, rows="fixed")
+
+    def test_a_norms_weights_that_are_given_are_no_rows(self):
+        b = rp.Builder()
+        x, gamma = b.feed("x", (4, 4)), b.feed("gamma", (4,))
+        b.result("y", b.append("rms_norm", {"eps": 1e-5}, [x, gamma]))
+        with self.assertRaisesRegex(door.Unsupported, "the number of rows is fixed"):
+            door.save(b.finish(), os.path.join(self.folder, "m.onnx"), rows="any")
+
+    def test_a_mean_of_nothing_is_refused(self):
+        b = rp.Builder()
+        b.result("y", b.append("mean", {"axes": [0]}, [b.feed("x", (0, 2), "f32")]))
+        with self.assertRaisesRegex(door.Unsupported, "of no elements"):
+            door.save(b.finish(), os.path.join(self.folder, "m.onnx"), rows="fixed")
 
     def test_what_is_refused_is_refused_by_name_and_place(self):
         b = rp.Builder()
@@ -299,6 +326,26 @@ class Models(Case):
         shapes = {t.name: tuple(t.dims) for t in proto.graph.initializer}
         self.assertEqual(shapes["conv1.weight"], (8, 3, 3, 3))
 
+    def test_an_imported_network_goes_out_as_it_came(self):
+        from test_onnx import picture as network
+        x = np.random.default_rng(2).normal(size=(2, 3, 8, 8)).astype(np.float32)
+        found = door.load(network(), shapes={"batch": 2})
+        report = door.save(found, os.path.join(self.folder, "m.onnx"))
+        proto = onnx.load(report.path)
+        self.assertEqual([n.op_type for n in proto.graph.node], ["Conv", "BatchNormalization", "Relu", "MaxPool", "Reshape", "Transpose",
+                                                                 "MatMul", "Add", "Softmax", "Identity"])
+        kept = {t.name: onnx.numpy_helper.to_array(t) for t in proto.graph.initializer}
+        for t in network().graph.initializer[:8]:
+            np.testing.assert_array_equal(kept[t.name], onnx.numpy_helper.to_array(t))
+        self.near(answers(report.path, {"x": x})["y"], found.compile(threads=1)(x=x)["y"])
+
+    def test_a_convolution_that_others_read_keeps_its_bias_apart(self):
+        def twice(b, x):
+            h = b.append("conv2d", {**PLAIN, "groups": 1}, [x, b.state("w", (3, 3, 3, 4))])
+            return (h + b.state("bias", (4,))) * h
+        _, proto = self.both(twice, (6, 5, 3), True)
+        self.assertEqual([len(n.input) for n in proto.graph.node if n.op_type == "Conv"], [2])
+
     def test_a_block_of_a_transformer_over_tokens(self):
         def tokens(b, x):
             h = b.append("gather", {"axis": 0}, [b.state("table", (50, 16)), x]) + b.state("places", (5, 16))
@@ -313,7 +360,8 @@ class Models(Case):
         self.both(patches, (5, 16), False)
 
     def test_rows_that_see_each_other_stay_as_many(self):
-        for make in (lambda b, x: x - x.mean(), lambda b, x: x * b.state("each", (4, 1)), lambda b, x: x @ b.state("w", (3, 3)) @ x.T):
+        for make in (lambda b, x: x - x.mean(), lambda b, x: x - b.append("mean", {"axes": [0]}, [x]),
+                     lambda b, x: x * b.state("each", (4, 1)), lambda b, x: x @ b.state("w", (3, 3)) @ x.T):
             program = program_of(make, (4, 3))
             x = np.random.default_rng(1).normal(size=(4, 3)).astype(np.float32)
             report = self.exported(program, weights_of(program), {"x": x})
@@ -379,7 +427,34 @@ class Models(Case):
         weights, x = weights_of(program), np.ones((4, 8), np.float32)
         for _ in range(2):
             self.exported(program, weights, {"x": x}, external=300)
-        self.assertEqual(os.path.getsize(os.path.join(self.folder, "m.onnx.data")), sum(a.nbytes for a in weights.values()))
+        beside = os.path.join(self.folder, "m.onnx.data")
+        self.assertEqual(os.path.getsize(beside), sum(a.nbytes for a in weights.values()))
+        path = os.path.join(self.folder, "m.onnx")
+        found = door.load(path, shapes={"batch": 4})  # mapped, from this folder alone
+        np.testing.assert_array_equal(found.weights["w"], weights["w"])
+        self.assertEqual(found.compile(threads=1)(x=x)["y"].tobytes(), ours(program, weights, {"x": x})["y"].tobytes())
+        with open(path, "rb") as f:
+            text = f.read()
+        with self.assertRaisesRegex(door.Unsupported, "outside the file|should be stored"):
+            door.load(text, shapes={"batch": 4})
+        for place, more in (("../m.onnx.data", {}), ("/etc/passwd", {}), ("none", {}), ("link", {}), ("m.onnx.data", {"offset": "16000"}),
+                            ("m.onnx.data", {"length": "4"}), ("m.onnx.data", {"offset": "-1"}), ("m.onnx.data", {"offset": "x"}),
+                            (".", {})):
+            proto = onnx.load_model_from_string(text)
+            tensor = next(t for t in proto.graph.initializer if t.name == "w")
+            kept = {e.key: e.value for e in tensor.external_data}
+            del tensor.external_data[:]
+            for key, value in {**kept, "location": place, **more}.items():
+                tensor.external_data.add(key=key, value=value)
+            os.makedirs(os.path.join(self.folder, "in"), exist_ok=True)
+            inner = os.path.join(self.folder, "in", "h.onnx")
+            with open(inner, "wb") as f:
+                f.write(proto.SerializeToString())
+            shutil.copy(beside, os.path.join(self.folder, "in"))
+            with contextlib.suppress(FileExistsError):
+                os.symlink(beside, os.path.join(self.folder, "in", "link"))
+            with self.subTest(place=place, **more), self.assertRaises(door.Unsupported):
+                door.load(inner, shapes={"batch": 4})
 
     def test_the_same_program_gives_the_same_bytes_in_every_opset(self):
         program = program_of(picture, (2, 8, 8, 3))
@@ -391,91 +466,6 @@ class Models(Case):
             door.save(program, os.path.join(self.folder, "m.onnx"), weights=weights, opset=opset, force=True)
             with open(os.path.join(self.folder, "m.onnx"), "rb") as f:
                 self.assertEqual(f.read(), text)
-
-
-LOANS = """reprise: 1
-seed: 1
-data: {csv: t.csv, target: y, positive: "1"}
-"""
-
-
-@unittest.skipUnless(COMMAND, "the command is not there")
-class Archives(Case):
-    def recipe(self, text, files):
-        for name, content in files.items():
-            with open(os.path.join(self.folder, name), "w") as f:
-                f.write(content)
-        with open(os.path.join(self.folder, "r.yaml"), "w") as f:
-            f.write(text)
-        path = os.path.join(self.folder, "r.reprise")
-        rp.run(os.path.join(self.folder, "r.yaml"), out=path, force=True)
-        return path
-
-    def table(self):
-        rng = np.random.default_rng(2)
-        rows = [f"{a:.3f},{b:.3f},{'uvw'[k]},{int(a * b + k > 1)}" for a, b, k in zip(*rng.normal(size=(2, 80)), rng.integers(0, 3, 80))]
-        return {"t.csv": "\n".join(["a,b,c,y", *rows, ""])}
-
-    def held(self, path, **more):
-        """The file beside the archive's own program on rows of its own."""
-        out = os.path.join(self.folder, "m.onnx")
-        report = door.save(path, out, force=True, **more)
-        archive = rp.open(path)
-        text = archive.read(report.metadata["reprise.member"])
-        program, weights = rp.Program.read(text), dict(archive.weights)
-        rng, feeds, given = np.random.default_rng(3), {}, {}
-        for kind, name, shape, dtype, _ in program.inputs:
-            if kind != "state":
-                a = rng.integers(0, 9, shape).astype("i4" if dtype == "i32" else "i8") if dtype[0] == "i" else rng.normal(size=shape).astype(
-                    np.float32 if dtype == "f32" else np.float64)
-                (feeds if kind == "feed" else weights)[name] = a
-                given[name if kind == "feed" else name.split("_", 1)[-1]] = a
-        wanted = ours(program, weights, feeds)
-        found = answers(out, {n: given[n] for n in report.inputs})
-        for name in report.outputs:
-            if name in wanted:
-                self.near(found[name], wanted[name], name)
-        self.assertEqual(report.metadata["reprise.archive"], archive.id)
-        self.assertEqual(report.fixed, "")
-        return report, found
-
-    def test_exact_models_and_networks_of_a_table(self):
-        for model in ("", "model: {hidden: [6]}\ntrain: {epochs: 2}\n"):
-            report, _ = self.held(self.recipe(LOANS + model, self.table()))
-            self.assertEqual((list(report.inputs), list(report.outputs)), (["x"], ["scores"]))
-            self.assertIn("reprise predict", report.metadata["reprise.prepared"])
-
-    def test_a_text(self):
-        path = self.recipe("reprise: 1\nseed: 1\ndata: {text: t.txt, length: 8}\nmodel: {gpt: {layers: 1, width: 8, heads: 2}}\n"
-                           "train: {steps: 2, batch: 4, optimizer: {lr: 0.01}}\n", {"t.txt": "to be or not to be that is the question " * 40})
-        report, found = self.held(path)
-        self.assertEqual((list(report.inputs), list(report.outputs)), (["tokens"], ["logits"]))
-        self.assertTrue(np.isfinite(found["logits"]).all())
-
-    def test_a_model_of_layers_and_the_command_line(self):
-        def logits(m, x):
-            return m.linear("last", m.dropout(m.linear("first", x, 16).relu(), 0.1), 2)
-
-        x = np.random.default_rng(1).normal(size=(32, 8)).astype(np.float32)
-        m = nn.Model(lambda m, x, k: ops.cross_entropy(logits(m, x), k).mean(), nn.adamw(0.01), {"batch": 16}, seed=3)
-        m.array("x", x)
-        m.array("k", (x[:, 0] > 0).astype(np.int32))
-        m.record()
-        m.train_epoch()
-        wanted = np.array(m.predict(lambda m, x, k: logits(m, x), (2,), 0, 32))
-        out, path = os.path.join(self.folder, "m.onnx"), os.path.join(self.folder, "m.reprise")
-        report = door.save(m, out)
-        self.assertEqual(report.inputs, {"x": ("f32", (None, 8))})  # rows of the data, not their numbers
-        self.near(answers(out, {"x": x})["output"], wanted)
-        m.archive(path)
-        with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(io.StringIO()) as errors:
-            self.assertEqual(main(["export", path, "-o", out]), 2)
-            self.assertEqual(main(["export", path, "-o", out, "--force"]), 0)
-            self.assertEqual(main(["export", path, "-o", out, "--force", "--program", "1"]), 5)
-            self.assertEqual(main(["export", path, "-o", out, "--force", "--output", "none"]), 1)
-        self.assertIn("input x: f32[rows, 8]\noutput output: f32[rows, 2]\nopset 28, any number of rows", said.getvalue())
-        self.assertIn("dropout: instruction", errors.getvalue())
-        self.near(answers(out, {"x": x[:3]})["output"], wanted[:3])
 
 
 def table():

@@ -99,6 +99,18 @@ class Programs(unittest.TestCase):
         with self.assertRaises(ValueError):
             a.feed("x") + (rp.Tensor(1.0) * 2)
 
+    def test_notebooks_see_tensors_and_programs(self):
+        b = rp.Builder()
+        x = b.feed("x", (2,))
+        self.assertIn("of a program", x._repr_html_())
+        b.result("y", x * 2)
+        p = b.finish()
+        self.assertEqual(p.to_dot().count("shape=box"), 2)  # the number and the product
+        self.assertIn("in0 -> ", p.to_dot())
+        self.assertIn("feed x", p._repr_html_())
+        self.assertIn("bf16", rp.Tensor([1.0, 2.0]).cast("bf16")._repr_html_())
+        self.assertIn(">2<", rp.Tensor([1.0, 2.0])._repr_html_())
+
     def test_regions(self):
         f = rp.Builder()
         f.parameter((), "i64")

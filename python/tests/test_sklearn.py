@@ -215,8 +215,34 @@ class GeneralisedLinear(unittest.TestCase):
                 (GLM("poisson"), y, {"offset": y[:3]}, "each of the 20 rows")):
             with self.assertRaisesRegex(ValueError, said):
                 estimator.fit(x, target, **how)
+        apart = (x[:, 0] > 0) * 1.0
         with self.assertWarnsRegex(UserWarning, "did not end"):
-            GLM("binomial").fit(x, (x[:, 0] > 0) * 1.0)
+            GLM("binomial").fit(x, apart)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            GLM("binomial", alpha=1e-9).fit(x * 100, apart)  # a penalty keeps them finite, however near 1 a probability is
+
+    def test_infinite_estimates_are_told_where_the_weights_run_out_first(self):
+        side = np.arange(60) >= 30
+        for family, y in (("poisson", np.where(side, 3.0, 0.0)), ("binomial", np.where(side, np.arange(60) % 2, 0.0))):
+            with self.assertWarnsRegex(UserWarning, "estimates are infinite"):
+                GLM(family).fit(side[:, None] * 1.0, y)
+
+    def test_columns_of_no_squares_offsets_left_out_and_links_set_later(self):
+        x, eta, random = self.rows(20)
+        y = random.poisson(np.exp(eta)).astype(float)
+        for unit in (1e-200, 1e200):
+            with self.assertRaisesRegex(ValueError, "column 1 has"):
+                GLM("poisson").fit(np.c_[x[:, 0], x[:, 1] * unit], y)
+        fit = GLM("poisson").fit(x, y, exposure=y + 1)
+        with self.assertRaisesRegex(ValueError, "fitted with an offset"):
+            fit.predict(x)
+        plain = GLM("poisson").fit(x, y)
+        means, share = plain.predict(x), plain.score(x, y)
+        plain.set_params(link="identity", family="normal")
+        self.assertEqual((plain.predict(x).tolist(), plain.score(x, y)), (means.tolist(), share))
+        with self.assertRaisesRegex(ValueError, "not negative"):
+            plain.score(x, y, sample_weight=-np.ones(20))
 
     def test_the_archive_has_the_loop_and_a_warm_start(self):
         x, eta, random = self.rows(40)

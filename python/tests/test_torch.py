@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch models as programs: steps beside PyTorch's own, optimizers, records that the command replays, and each trap of export,
-with what would go wrong without its guard."""
-import copy
+"""PyTorch models as programs: steps beside PyTorch's own, optimizers, records that the command replays, forwards, layers."""
 import importlib.util
+import json
 import os
-import random
 import sys
 import tempfile
 import unittest
-import warnings
 
 import numpy as np
 
@@ -21,54 +18,11 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
 import reprise
 import reprise.torch as rt
-from reprise.torch.capture import capture
-
-torch.set_num_threads(1)
-warnings.simplefilter("ignore")
-
-
-def mlp(drop=0.0):
-    torch.manual_seed(0)
-    return nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Dropout(drop), nn.Linear(8, 3))
-
-
-def batch(rows=5):
-    torch.manual_seed(1)
-    return torch.randn(rows, 4), torch.randint(0, 3, (rows,))
-
-
-def sgd(m, lr=0.1):
-    return torch.optim.SGD(m.parameters(), lr)
-
-
-class Line(nn.Module):
-    """A weight of three elements; forward(x) is what `f` says."""
-
-    def __init__(self, f):
-        super().__init__()
-        self.w = nn.Parameter(torch.tensor([0.5, -1.0, 2.0]))
-        self.register_buffer("seen", torch.zeros(3))
-        self.f, self.k = f, 1
-
-    def forward(self, x):
-        return self.f(self, x)
-
-
-def gradient(module, x):
-    """Of w by the program, without the comparison with PyTorch: one step of SGD with a rate of 1."""
-    step = rt.compile(module, example=(x,), optimizer=sgd(module, 1.0), check=False)
-    step(x)
-    return module.w.detach().numpy() - np.array(step.state["w"])
-
-
-def eager_gradient(module, x):
-    own = copy.deepcopy(module)
-    return torch.autograd.grad(own(x), own.w)[0].numpy()
-
-
-X = torch.tensor([1.0, 2.0, 3.0])
+from torch_small import X, Line, batch, eager_gradient, gradient, mlp, sgd
 
 
 class Steps(unittest.TestCase):
@@ -143,6 +97,22 @@ class Steps(unittest.TestCase):
         with self.assertRaisesRegex(rt.Unsupported, "hooks"):
             rt.compile(m, F.cross_entropy, batch(), o)
 
+    def test_an_error_of_a_step_names_the_models_line_and_leaves_the_states(self):
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.e = nn.Embedding(3, 4)
+
+            def forward(self, i):
+                return self.e(i)
+        m = Net()
+        step = rt.compile(m, lambda v, y: (v * y).sum(), (torch.tensor([0, 2]), torch.ones(2, 4)), sgd(m))
+        with self.assertRaises(reprise.DataError) as caught:
+            step(torch.tensor([0, 7]), torch.ones(2, 4))
+        self.assertRegex("".join(caught.exception.__notes__), r"test_torch.py:\d+")
+        self.assertEqual(np.array(step.state["e.weight"]).tolist(), m.e.weight.tolist())
+        step(torch.tensor([0, 1]), torch.ones(2, 4))
+
     def test_another_shape_is_another_program_of_the_same_states(self):
         m = mlp()
         step = rt.compile(m, F.cross_entropy, batch(), sgd(m))
@@ -205,8 +175,9 @@ class Records(unittest.TestCase):
             origin = step.origin
             self.assertEqual(origin["version"], torch.__version__)
             self.assertLess(origin["gradients"]["difference"], 1e-5)
-            names = reprise.open(path).members if hasattr(reprise.open(path), "members") else ()
-            self.assertTrue(names)
+            with reprise.open(path) as archive:
+                self.assertEqual(json.loads(bytes(archive.tensors("weights/init")["origin.json"])), origin)
+                self.assertEqual(json.loads(bytes(archive.tensors("weights/final")["origin.json"])), origin)
             again = os.path.join(folder, "again.reprise")
             with self.assertRaises(ZeroDivisionError), rt.record(again):
                 step(x, y)
@@ -222,7 +193,7 @@ class Records(unittest.TestCase):
             for k in range(2):
                 m = mlp(drop=0.5)
                 step = rt.compile(m, F.cross_entropy, (x, y), sgd(m), threads=k + 1)
-                with rt.record(os.path.join(folder, f"{k}.reprise"), seed=3, threads=k + 1) as r:
+                with rt.record(os.path.join(folder, f"{k}.reprise"), seed=3, threads=k + 1, origin=k == 2) as r:
                     step(x, y)
                     step(x, y)
                 ids.append(r.id)
@@ -234,215 +205,103 @@ class Records(unittest.TestCase):
                 pass
 
 
-class Traps(unittest.TestCase):
-    """Without its guard each of these would give another gradient, or another value, without an error."""
+class Forwards(unittest.TestCase):
+    def test_a_module_is_a_recipes_model_that_the_command_trains_and_replays(self):
+        rng = np.random.default_rng(1)
+        rows = rng.standard_normal((200, 4)).astype(np.float32)
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "table.csv"), "w", encoding="ascii") as f:
+                f.write("a,b,c,d,y\n")
+                f.writelines(",".join(f"{v:.4f}" for v in r) + (",yes\n" if r[0] > r[1] else ",no\n") for r in rows)
+            torch.manual_seed(0)
+            m = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Dropout(0.1), nn.Linear(8, 1))
+            made = rt.program(m, torch.zeros(20, 4))
+            self.assertEqual([i[0] for i in made.program.instructions].count("dropout"), 1)
+            self.assertEqual([i[0] for i in made.evaluate.instructions].count("dropout"), 0)
+            self.assertTrue(all(q.training for q in m.modules()))
+            made.save(os.path.join(folder, "net"))
+            recipe = os.path.join(folder, "recipe.yaml")
+            with open(recipe, "w", encoding="ascii") as f:
+                f.write('reprise: 1\nseed: 1\ndata: {csv: table.csv, target: y, positive: "yes"}\n' + made.recipe("net") +
+                        "train: {epochs: 2, batch: 20, optimizer: {lr: 0.01}}\n")
+            archive = os.path.join(folder, "run.reprise")
+            reprise.run(recipe, out=archive)
+            self.assertTrue(reprise.replay(archive))
 
-    def same_gradient(self, f):
-        m = Line(f)
-        expected = eager_gradient(m, X)
-        np.testing.assert_allclose(gradient(m, X), expected, rtol=1e-5, atol=1e-6)
-        return expected
+    def test_recipes_models_without_batch_norm_alone(self):
+        with self.assertRaisesRegex(rt.Unsupported, "running_mean"):
+            rt.program(nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Linear(4, 1)), torch.randn(20, 4))
 
-    def test_no_grad_regions_are_kept(self):
-        def f(m, x):
-            with torch.no_grad():
-                k = (m.w * x).exp()
-                m.seen.mul_(0.5).add_(k)
-            return (m.w * k).sum() + (m.seen * m.w).sum()
-        expected = self.same_gradient(f)
-        everything = torch.autograd.grad((lambda w: (w * (w * X).exp()).sum())(w := Line(f).w), w)[0]
-        self.assertGreater(float((everything - torch.from_numpy(expected)).abs().max()), 0.1)
-
-    def test_grad_enabled_again_inside_no_grad_is_kept(self):
-        def f(m, x):
-            with torch.no_grad():
-                a = m.w.exp()
-                with torch.enable_grad():
-                    b = m.w.sin()
-                c = m.w.cos()
-            return (a * b * c).sum()
-        self.same_gradient(f)
-
-    def test_detach_is_kept(self):
-        self.same_gradient(lambda m, x: (m.w * m.w.detach() * x).sum())
-
-    def test_functions_with_a_backward_of_their_own_are_refused(self):
-        class Straight(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                return x.round()
-
-            @staticmethod
-            def backward(ctx, g):
-                return g
-        with self.assertRaisesRegex(rt.Unsupported, r"test_torch.py:\d+.*Function.apply of Straight"):
-            rt.compile(m := Line(lambda m, x: Straight.apply(m.w * x).sum()), example=(X,), optimizer=sgd(m), check=False)
-        self.assertEqual(float(Straight.apply(torch.tensor(1.2))), 1.0)  # as it was
-        self.same_gradient(lambda m, x: ((m.w * x) + ((m.w * x).round() - m.w * x).detach()).sum())  # the remedy
-
-    def test_changes_in_place_without_gradient_are_refused(self):
-        def f(m, x):
-            y = m.w * x
-            with torch.no_grad():
-                y.clamp_(max=0.1)
-            return (y * y + m.w).sum()
-        with self.assertRaisesRegex(rt.Unsupported, r"test_torch.py:\d+: aten.clamp_.default: changes in place"):
-            rt.compile(m := Line(f), example=(X,), optimizer=sgd(m), check=False)
-
-        def g(m, x):
-            with torch.no_grad():
-                m.w.clamp_(max=0.1)
-            return (m.w * x).sum()
-        with self.assertRaisesRegex(rt.Unsupported, "the forward changes module.w in place"):
-            rt.compile(m := Line(g), example=(X,), optimizer=sgd(m), check=False)
-
-    def test_autocast_is_refused(self):
-        def f(m, x):
-            with torch.autocast("cpu", dtype=torch.bfloat16):
-                return (m.w * x).sum()
-        with self.assertRaisesRegex(rt.Unsupported, "autocast"):
-            rt.compile(m := Line(f), example=(X,), optimizer=sgd(m), check=False)
-
-    def test_embeddings_that_are_padding_have_no_gradient(self):
-        m = nn.Embedding(4, 3, padding_idx=0)
-        step = rt.compile(m, lambda y, k: (y * y).sum(), (torch.tensor([0, 1, 0]), X), sgd(m, 1.0))
-        before = m.weight.detach().numpy().copy()
-        step(torch.tensor([0, 1, 0]), X)
-        self.assertEqual(np.array(step.state["weight"])[0].tolist(), before[0].tolist())
-
-    def test_hooks_are_refused(self):
-        def f(m, x):
-            y = m.w * x
-            y.register_hook(lambda g: 2 * g)
-            return y.sum()
-        with self.assertRaisesRegex(rt.Unsupported, r"test_torch.py:\d+.*register_hook"):
-            rt.compile(m := Line(f), example=(X,), optimizer=sgd(m), check=False)
-        plain = lambda m, x: (m.w * x).sum()
-        m = Line(plain)
-        handle = m.w.register_hook(lambda g: 2 * g)
-        with self.assertRaisesRegex(rt.Unsupported, "the parameter .*w has a hook"):
-            rt.compile(m, example=(X,), optimizer=sgd(m), check=False)
-        handle.remove()
-        m.register_full_backward_hook(lambda m, i, o: None)
-        with self.assertRaisesRegex(rt.Unsupported, "backward hook"):
-            rt.compile(m, example=(X,), optimizer=sgd(m), check=False)
-
-    def test_gradients_are_compared_with_pytorch(self):
-        from reprise.torch import check
-        m = Line(lambda m, x: (m.w * m.w.detach() * x).sum())
-        rule = rt.lower.RULES["aten.detach.default"]
-        rt.lower.RULES["aten.detach.default"] = lambda g, node, x: x  # a door that forgets where gradients end
-        try:
-            with self.assertRaisesRegex(check.GradientMismatch, "gradient of w .*PyTorch has .*, the program"):
-                rt.compile(m, example=(X,), optimizer=sgd(m))
-        finally:
-            rt.lower.RULES["aten.detach.default"] = rule
-        step = rt.compile(m, example=(X,), optimizer=sgd(m))
-        self.assertLess(step.origin["gradients"]["difference"], 1e-6)
-
-    def test_dropout_is_left_out_of_the_comparison_on_both_sides(self):
-        m = nn.Sequential(nn.Linear(4, 6), nn.Dropout(0.5), nn.Linear(6, 3))
-        one = batch()
-        before = torch.random.get_rng_state()
-        step = rt.compile(m, F.cross_entropy, one, sgd(m))
-        self.assertLess(step.origin["gradients"]["difference"], 1e-5)
-        self.assertTrue(torch.equal(before, torch.random.get_rng_state()))
-        m = nn.TransformerEncoderLayer(4, 2, 8, dropout=0.5, batch_first=True)
-        step = rt.compile(m, lambda y, k: (y ** 3).sum(), (torch.randn(2, 3, 4), X), sgd(m))
-        self.assertLess(step.origin["gradients"]["difference"], 1e-4)
-        m = nn.Sequential(nn.Linear(4, 6), nn.Dropout(0.5), nn.Linear(6, 3))
-        step = rt.compile(m, F.cross_entropy, one, sgd(m))
-        self.assertNotEqual(float(step(*batch())), float(step(*batch())))
-
-    def test_numbers_of_python_are_guarded(self):
-        m = Line(lambda m, x: (m.w * x).sum() * m.k)
-        step = rt.compile(m, example=(X,), optimizer=sgd(m, 0.0))
-        one = float(step(X))
-        m.k = 3
-        self.assertEqual(float(step(X)), 3 * one)
-        m.k = 1
-        self.assertEqual(float(step(X)), one)
-        with_number = nn.Linear(3, 1)
-
-        class Scaled(nn.Module):
+    def test_inference_gives_the_modules_form(self):
+        class Net(nn.Module):
             def __init__(self):
                 super().__init__()
-                self.l = with_number
+                self.l = nn.Linear(4, 3)
 
-            def forward(self, x, factor):
-                return self.l(x).sum() * factor
-        m = Scaled()
-        step = rt.compile(m, example=(X, 2.0), optimizer=sgd(m, 0.0))
-        self.assertAlmostEqual(float(step(X, 4.0)), 2 * float(step(X, 2.0)), places=5)
-        m = mlp(drop=0.9)
-        step = rt.compile(m, F.cross_entropy, batch(), sgd(m, 0.0))
-        m.eval()
-        self.assertEqual(float(step(*batch())), float(step(*batch())))  # without dropout, by another program
+            def forward(self, x, scale=1.0):
+                y = self.l(x) * scale
+                return {"y": y, "parts": (y.exp(), 2)}
+        m = Net().eval()
+        x = torch.randn(5, 4)
+        found, expected = rt.compile_inference(m, x)(x), m(x)
+        self.assertEqual(list(found), ["y", "parts"])
+        self.assertEqual(found["parts"][1], 2)
+        torch.testing.assert_close(found["parts"][0], expected["parts"][0].detach())
+        with self.assertRaisesRegex(rt.Unsupported, "changes buffers"):
+            rt.compile_inference(nn.BatchNorm1d(4), x)
 
-    def test_a_forward_that_changes_its_own_numbers_is_refused(self):
-        def f(m, x):
-            m.k += 1
-            return (m.w * x).sum() * m.k
-        with self.assertRaisesRegex(rt.Unsupported, "changes k from 1 to 2"):
-            rt.compile(m := Line(f), example=(X,), optimizer=sgd(m))
+    def test_the_report_names_what_is_refused(self):
+        class Odd(nn.Module):
+            def forward(self, x):
+                return torch.geqrf(x)[0]
+        self.assertTrue(rt.report(nn.Linear(3, 3), torch.randn(3, 3)))
+        found = rt.report(Odd(), torch.randn(3, 3))
+        self.assertFalse(found)
+        self.assertIn("test_torch.py:", str(found))
+        self.assertIn("geqrf", str(found))
 
-    def test_random_numbers_that_are_not_pytorchs_are_refused(self):
-        for draw in (random.random, np.random.rand):
-            with self.subTest(draw), self.assertRaisesRegex(rt.Unsupported, "draws from random"):
-                rt.compile(m := Line(lambda m, x: (m.w * x).sum() * float(draw())), example=(X,), optimizer=sgd(m))
 
-    def test_buffers_that_the_forward_changes_are_states(self):
-        def f(m, x):
-            m.seen += x
-            return (m.w * m.seen).sum()
-        m = Line(f)
-        step = rt.compile(m, example=(X,), optimizer=sgd(m, 0.0))
-        self.assertEqual(float(m.seen.sum()), 0)  # compiling left the module as it was
-        step(X)
-        step(X)
-        self.assertEqual(np.array(step.state["seen"]).tolist(), [2.0, 4.0, 6.0])
+class Doors(unittest.TestCase):
+    """One model by several doors is one program, and has one result, bit for bit."""
 
-    def test_masks_that_no_input_comes_into_are_data(self):
-        def f(m, x):
-            mask = torch.arange(3)[None, :] <= torch.arange(3)[:, None]
-            return torch.where(mask, m.w * x, 0.0).sum()
-        captured = capture(Line(f), (X,))
-        self.assertFalse([n.op for n in captured.graph.nodes if "arange" in n.op or "le." in n.op])
-        self.assertEqual([a.tolist() for a in captured.graph.constants.values() if a.dtype == bool],
-                         [[[True, False, False], [True, True, False], [True, True, True]]])
-        self.same_gradient(f)
+    def test_a_step_has_the_bytes_of_the_same_step_written_by_hand(self):
+        torch.manual_seed(0)
+        m = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+        loss = lambda p, y: ((p - y) * (p - y)).mean()
+        step = rt.compile(m, loss, (torch.randn(5, 4), torch.randn(5, 3)), torch.optim.SGD(m.parameters(), 0.1, momentum=0.9))
+        b = reprise.Builder()
+        names = ("0.weight", "0.bias", "2.weight", "2.bias")
+        w, c, v, d = (b.state(n, s) for n, s in zip(names, ((8, 4), (8,), (3, 8), (3,))))
+        x, y = (b.feed(i[1], i[2], i[3]) for i in step.program.inputs if i[0] == "feed" and not i[1].startswith("optim."))
+        h = (x @ w.transpose(1, 0) + c).relu()
+        p = h @ v.transpose(1, 0) + d
+        left, right = p - y, p - y
+        loss = (left * right).mean()
+        gradients = b.gradients(loss, [w, c, v, d])
+        b.result("loss", loss)
+        for name, p, g in zip(names, (w, c, v, d), gradients):
+            moment, lr = b.state(f"optim.m.{name}", p.shape), b.feed("optim.lr.0")
+            new = b.append("sgd", {"momentum": 0.9, "nesterov": False, "weight_decay": 0.0}, [p, moment, g, lr])
+            b.update(name, new[0])
+            b.update(f"optim.m.{name}", new[1])
+        self.assertEqual(b.finish().text, step.program.text)
 
-    def test_each_place_that_draws_has_a_stream_of_its_own(self):
-        m = nn.Sequential(nn.Dropout(0.5), nn.Linear(4, 4), nn.Dropout(0.5), nn.Linear(4, 3))
-        step = rt.compile(m, F.cross_entropy, batch(), sgd(m))
-        streams = [i[1]["stream"] for i in step.program.instructions if i[0] == "dropout"]
-        self.assertEqual(len(set(streams)), 2)
-
-    def test_control_flow_by_values_is_refused_and_cond_is_a_region(self):
-        with self.assertRaisesRegex(rt.Unsupported, "export"):
-            rt.compile(m := Line(lambda m, x: (m.w * x).sum() if x.sum() > 0 else m.w.sum()), example=(X,), optimizer=sgd(m))
-        f = lambda m, x: torch.cond(x.sum() > 0, lambda a: a * m.w, lambda a: a * a * m.w, (x,)).sum()
-        for x in (X, -X):
-            m = Line(f)
-            np.testing.assert_allclose(gradient(m, x), eager_gradient(m, x), rtol=1e-5)
-
-    def test_an_operation_without_a_rule_is_named_with_its_line(self):
-        with self.assertRaisesRegex(rt.Unsupported, r"test_torch.py:\d+: aten.\w*geqrf\w*"):
-            rt.compile(m := Line(lambda m, x: torch.geqrf(torch.outer(m.w, x))[0].sum()), example=(X,), optimizer=sgd(m))
-
-    def test_programs_without_end_are_refused(self):
-        from reprise.torch import step as steps
-        m = Line(lambda m, x: (m.w * x).sum() * m.k)
-        step = rt.compile(m, example=(X,), optimizer=sgd(m, 0.0))
-        most, steps.MOST_PROGRAMS = steps.MOST_PROGRAMS, 2
-        try:
-            m.k = 2
-            step(X)
-            m.k = 3
-            with self.assertRaisesRegex(rt.Unsupported, "2 programs"):
-                step(X)
-        finally:
-            steps.MOST_PROGRAMS = most
+    @unittest.skipUnless(importlib.util.find_spec("onnx"), "onnx is not installed")
+    def test_onnx_has_the_same_instructions_and_bits(self):
+        from onnx import helper, numpy_helper
+        import reprise.onnx
+        torch.manual_seed(0)
+        m = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3)).eval()
+        x = batch()[0]
+        ours = rt.compile_inference(m, x)
+        nodes = [helper.make_node("Gemm", ["x", "0.weight", "0.bias"], ["a"], transB=1), helper.make_node("Relu", ["a"], ["b"]),
+                 helper.make_node("Gemm", ["b", "2.weight", "2.bias"], ["y"], transB=1)]
+        info = lambda n, s: [helper.make_tensor_value_info(n, 1, s)]
+        weights = [numpy_helper.from_array(v.numpy(), k) for k, v in m.state_dict().items()]
+        graph = helper.make_graph(nodes, "g", info("x", [5, 4]), info("y", [5, 3]), weights)
+        other = reprise.onnx.load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10))
+        self.assertEqual(other.compile()(x=x.numpy())["y"].tobytes(), ours(x).numpy().tobytes())
+        self.assertEqual([i[:2] for i in other.program.instructions], [i[:2] for i in ours.program.instructions])
 
 
 class Layers(unittest.TestCase):

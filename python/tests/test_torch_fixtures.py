@@ -12,7 +12,7 @@ import numpy as np
 import reprise
 from reprise.torch import Graph, Lowering, Unsupported
 from reprise.torch.capture import Captured
-from reprise.torch.graph import Meta, Node, Ref, array_of
+from reprise.torch.graph import Meta, Node, Output, Ref, array_of
 from reprise.torch.inference import report_of
 from reprise.torch.training import build
 
@@ -80,6 +80,8 @@ class Refusals(unittest.TestCase):
     def test_an_operation_without_a_rule_is_named_with_line_and_remedy(self):
         _, captured = fixture("mlp")
         captured.graph.nodes.append(Node("odd", "aten.odd.default", [Ref("linear")], {}, Meta("f32", (8, 16)), "model.py:7"))
+        Lowering(captured.graph).run()  # nothing needs it
+        captured.graph.outputs.append(Output("result", "1", Ref("odd")))
         with self.assertRaisesRegex(Unsupported, "model.py:7: aten.odd.default: no rule"):
             Lowering(captured.graph).run()
         found = report_of(captured.graph)

@@ -53,7 +53,8 @@ def theirs(case):
     if family == "resnet":
         from torchvision.models import resnet
         block = resnet.Bottleneck if config.get("bottleneck", True) else resnet.BasicBlock
-        return resnet.ResNet(block, config["layers"], num_classes=config["num_classes"]), lambda m, x: m(torch.tensor(x.transpose(0, 3, 1, 2)))
+        model = resnet.ResNet(block, config["layers"], num_classes=config["num_classes"])
+        return model, lambda m, x: m(torch.tensor(x.transpose(0, 3, 1, 2)))
     import transformers as t
     kind = {"gpt2": (t.GPT2Config, t.GPT2LMHeadModel), "llama": (t.LlamaConfig, t.LlamaForCausalLM), "bert": (t.BertConfig, t.BertModel),
             "vit": (t.ViTConfig, t.ViTForImageClassification)}[family]
@@ -159,7 +160,8 @@ class Names(unittest.TestCase):
         first = np.arange(16, dtype=np.float32).reshape(4, 4)
         path = self.file(**{"x.first": first, "x.second": first + 1, "bias": np.float32([1, 2, 3, 4]), "left": first})
         m = self.model()
-        report = weights.load(m, path, {"x.first": ("a.weight", "turned"), "x.second": "b.weight", "bias": "a.bias", "left": None}, missing=["b.bias"])
+        names = {"x.first": ("a.weight", "turned"), "x.second": "b.weight", "bias": "a.bias", "left": None}
+        report = weights.load(m, path, names, missing=["b.bias"])
         np.testing.assert_array_equal(np.asarray(m.read("a.weight")), first.T)
         np.testing.assert_array_equal(np.asarray(m.read("b.weight")), first + 1)
         self.assertEqual((report.missing, report.ignored, report.taken["a.bias"]), (("b.bias",), ("left",), "bias"))
@@ -167,17 +169,40 @@ class Names(unittest.TestCase):
     def test_names_without_a_partner_are_listed_and_nothing_is_written(self):
         m, untouched = self.model(), self.model()
         untouched.build()
-        path = self.file(**{"a.weight": np.zeros((4, 4), np.float32), "a.bias": np.zeros(4, np.float32), "more": np.zeros(1, np.float32)})
-        with self.assertRaisesRegex(ValueError, r"the model's b.weight, b.bias \(allow by missing=\); the file's more \(allow by unused=\)"):
+        zeros = {"a.weight": np.zeros((4, 4), np.float32), "a.bias": np.zeros(4, np.float32), "more": np.zeros(1, np.float32)}
+        path = self.file(**zeros)
+        words = r"the model's b.weight, b.bias \(allow by missing=\); the file's more \(allow by unused=\)"
+        with self.assertRaisesRegex(ValueError, words):
             weights.load(m, path)
         with self.assertRaisesRegex(ValueError, "a.weight of .* is .4, 3., the model's a.weight .4, 4."):
             weights.load(m, self.file(**{"a.weight": np.zeros((4, 3), np.float32)}), missing="*")
         with self.assertRaisesRegex(ValueError, "is float64, which binary32"):
             weights.load(m, self.file(**{"a.weight": np.zeros((4, 4))}), missing="*")
-        zeros = {"a.weight": np.zeros((4, 4), np.float32), "a.bias": np.zeros(4, np.float32), "more": np.zeros(1, np.float32)}
         weights.load(m, self.file(**zeros), missing="b.*", unused="more")
         self.assertEqual(float(np.abs(np.asarray(m.read("a.weight"))).max()), 0)
         np.testing.assert_array_equal(np.asarray(m.read("b.weight")), np.asarray(untouched.read("b.weight")))
+
+    def test_nothing_is_written_where_one_tensor_is_too_wide(self):
+        m = self.model()
+        m.build()
+        before = np.asarray(m.read("a.weight")).copy()
+        with self.assertRaisesRegex(ValueError, "b.weight of .* is float64"):
+            weights.load(m, self.file(**{"a.weight": np.ones((4, 4), np.float32), "b.weight": np.ones((4, 4))}), missing="*.bias")
+        np.testing.assert_array_equal(np.asarray(m.read("a.weight")), before)
+
+    def test_a_twin_that_is_none_is_refused(self):
+        table = np.arange(16, dtype=np.float32).reshape(4, 4)
+        rules = [weights.Rule("head", None, twin="a.weight"), weights.Rule("(.*)", r"\1")]
+        for head, fits in ((table, True), (table + 1, False), (table[:3], False), (table.astype(np.float16), False)):
+            path = self.file(**{"a.weight": table, "head": head})
+            if fits:
+                self.assertEqual(weights.load(self.model(), path, rules, missing="*").ignored, ("head",))
+                continue
+            with self.assertRaisesRegex(ValueError, "head of .* is no copy of a.weight"):
+                weights.load(self.model(), path, rules, missing="*")
+        self.assertEqual([r.twin for r in weights.FAMILIES["gpt2"] if r.pattern.startswith("lm_head")], ["transformer.wte.weight"])
+        with self.assertRaisesRegex(ValueError, "__metadata__"):
+            self.file(__metadata__=table)
 
     def test_two_names_for_one_and_families_that_are_none(self):
         with self.assertRaisesRegex(ValueError, "both be wte|both be transformer.wte.weight"):
@@ -199,9 +224,11 @@ class Names(unittest.TestCase):
     def test_indices_that_lie_are_refused(self):
         self.file(a=np.zeros(2, np.float32), b=np.zeros(2, np.float32))
         index = os.path.join(self.folder, "i.index.json")
-        for text, words in (({"weight_map": {"a": "../w.safetensors"}}, "outside"), ({"weight_map": {"a": "w.safetensors"}}, "not in the index"),
+        for text, words in (({"weight_map": {"a": "../w.safetensors"}}, "outside"),
+                            ({"weight_map": {"a": "w.safetensors"}}, "not in the index"),
                             ({"weight_map": {"c": "w.safetensors"}}, "no tensor c"), ({"weights": 1}, "no index"), ([], "no index"),
-                            ({"weight_map": {"a": "/etc/passwd"}}, "outside"), ({"weight_map": {"a": ""}}, "outside")):
+                            ({"weight_map": {"a": "/etc/passwd"}}, "outside"), ({"weight_map": {"a": ""}}, "outside"),
+                            ({"weight_map": {"a": 5}}, "is a text"), ({"weight_map": {"a": ["w"]}}, "is a text")):
             with open(index, "w", encoding="utf-8") as f:
                 json.dump(text, f)
             with self.assertRaisesRegex(rp.ArchiveError, words):
@@ -221,7 +248,8 @@ def write():
         names, output = computed(case)
         cases[case] = {"names": {n: list(s) for n, s in names.items()}, "shape": list(output.shape),
                        "output": [float(f"{v:.9g}") for v in output.reshape(-1)]}
-    made = {"of": f"torch {torch.__version__}, transformers {transformers.__version__}, torchvision {torchvision.__version__}", "cases": cases}
+    made = {"of": f"torch {torch.__version__}, transformers {transformers.__version__}, torchvision {torchvision.__version__}",
+            "cases": cases}
     with open(FIXTURE, "w", encoding="utf-8") as f:
         f.write(json.dumps(made, separators=(",", ":")).replace('},"', '},\n"') + "\n")
 

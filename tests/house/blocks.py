@@ -35,7 +35,8 @@ for file in [root / "README.md", *sorted((root / "docs").rglob("*.md"))]:
             by = f"transcript, {needs}" if language == "console" and needs.startswith("needs ") else tested(path, language)
             counts[path, language, by] = counts.get((path, language, by), 0) + 1
             if not by:
-                failures.append(f"{path}:{number}: no test runs a block of {language or 'no language'}; a transcript is `console needs ...`")
+                failures.append(f"{path}:{number}: no test runs a block of {language or 'no language'}; "
+                                "a transcript is `console needs ...`")
         inside = inside != bool(fence)
 if sys.argv[2:] == ["list"]:
     print("\n".join(f"{n:3} {path} {language}: {by}" for (path, language, by), n in counts.items()))

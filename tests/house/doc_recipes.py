@@ -28,7 +28,6 @@ RECIPES = {
                   (HEAD, SHORT, (("data:\n", "data:\n  csv: loans.csv\n  target: default\n"),)),
                   "cli_programs runs such a recipe: it needs saved programs",
                   (HEAD, SHORT, ())],
-    "scorecard.md": [("", SHORT, ())],
     "text.md": [("", "", (("steps: 300", "steps: 2"), ("width: 128", "width: 8"), ("warmup_steps: 30", "warmup_steps: 1"),
                           ("length: 64", "length: 8"), ("batch: 16", "batch: 2")))],
     "validation.md": [(HEAD + LOANS + SHORT, "", ())],

@@ -20,7 +20,8 @@ grep -q 'reprise golden check' "$work/tour.sh"
 
 cd "$work"
 # the blocks of C that are whole programs; the others are fragments of one
-awk '/^```c$/ { file = "block" ++n ".c"; next } /^```/ { file = "" } file { print > file }' "$source"/docs/*.md "$source"/docs/start/*.md
+awk '/^```c$/ { file = "block" ++n ".c"; next } /^```/ { file = "" } file { print > file }' \
+    "$source"/docs/*.md "$source"/docs/start/*.md
 programs=$(grep -l '^int main' block*.c)
 [ "$(echo "$programs" | wc -l)" -ge 6 ] # eager, images, symbolic, layers, recurrent layers, the first five minutes
 cat >around.h <<'C'
@@ -42,8 +43,13 @@ size_t n, size;
 C
 parts=0
 for part in $(grep -L '^int main' block*.c); do
-    { echo '#include "around.h"'; echo 'void part(void);'; echo 'void part(void) {'; cat "$part"; echo '}'; } >"part-$part"
-    "$cc" -std=c11 -Wall -Wextra -Werror -Wno-unused -Wno-unused-but-set-variable -fsyntax-only -I"$source/include" -I. "part-$part"
+    {
+        printf '#include "around.h"\nvoid part(void);\nvoid part(void) {\n'
+        cat "$part"
+        echo '}'
+    } >"part-$part"
+    "$cc" -std=c11 -Wall -Wextra -Werror -Wno-unused -Wno-unused-but-set-variable -fsyntax-only \
+        -I"$source/include" -I. "part-$part"
     parts=$((parts + 1))
 done
 [ "$parts" -ge 7 ]

@@ -15,13 +15,14 @@ python=$(command -v python3) || skip "no python3"
 "$python" -c 'import sys, sysconfig, os
 sys.exit(sys.version_info < (3, 11) or not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' ||
     skip "python3 is older than 3.11 or has no headers (python3-dev)"
-if [ ! -e "$venv/complete" ]; then
+if [ ! -e "$venv/complete-2" ]; then
     rm -rf "$venv"
     "$python" -m venv "$venv" >"$venv.log" 2>&1 || skip "python3 makes no environments (see $venv.log)"
-    "$venv/bin/pip" install -q --disable-pip-version-check numpy 'scikit-build-core>=0.10' mypy onnx scikit-learn \
+    "$venv/bin/pip" install -q --disable-pip-version-check numpy 'scikit-build-core>=0.10' mypy onnx onnxruntime \
+        scikit-learn \
         >>"$venv.log" 2>&1 ||
-        skip "numpy, scikit-build-core, mypy, onnx and scikit-learn cannot be installed: no network? (see $venv.log)"
-    touch "$venv/complete"
+        skip "numpy, mypy, onnx, onnxruntime and others cannot be installed: no network? (see $venv.log)"
+    touch "$venv/complete-2"
 fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -31,7 +32,8 @@ trap 'rm -rf "$work"' EXIT
     -C "build-dir=$build/python-wheel" >"$work/log" 2>&1 ||
     { cat "$work/log"; fail "pip install"; }
 cd "$work"
-export PYTHONDONTWRITEBYTECODE=1 REPRISE_COMMAND=$reprise REPRISE_SOURCE=$source MYPY_CACHE_DIR=$build/python-mypy
+export PYTHONDONTWRITEBYTECODE=1 REPRISE_COMMAND=$reprise REPRISE_SOURCE=$source MYPY_CACHE_DIR=$build/python-mypy \
+    REPRISE_CACHE=$build/python-cache
 for test in "$source"/python/tests/test_*.py; do
     timeout 120 "$venv/bin/python" -X faulthandler "$test" >log 2>&1 || { cat log; fail "$(basename "$test")"; }
     tail -n 3 log | head -n 1

@@ -24,6 +24,8 @@ try:
     failures += [f"the C reference lacks: {line}" for line in sorted(lines) if line not in text]
 except ValueError as error:
     failures.append(str(error))
+guide = (root / "docs/api.md").read_text(encoding="utf-8")
+failures += [f"docs/api.md does not name {h}" for h in sorted(f"rp/{p.name}" for p in (root / "include/rp").glob("*.h")) if h not in guide]
 gallery = (root / "docs/gallery.md").read_text(encoding="utf-8")
 for model in sorted(p.stem for p in (root / "examples/zoo").glob("*.c")):
     if f"(gallery/{model}.png)" not in gallery or not (root / f"docs/gallery/{model}.png").is_file():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import enum
 import importlib
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -183,12 +184,30 @@ class Capture:
             return j.linear_transpose(lambda *c: back(list(c)), *out)(tuple(dots))
         found: dict[str, Any] = {"name": function_name(eqn), "function": graph(primal(eqn), True), "reals": real}
         try:
+            if name != "custom_jvp_call" and not vanishes(lambda v: j.vjp(lambda *r: of_reals(v, r), *[v[i] for i in real]), given):
+                raise ValueError("it adds to the cotangent what does not come from it")
             found["derivative"] = graph(j.make_jaxpr(tangents)(given, [given[i] for i in real]), True)
         except Unsupported:
             raise
         except Exception as e:  # whatever the user's rule or its transposition raises: refused where its gradient is needed
-            found["refused"] = f"its own derivative is no linear map that can be transposed ({type(e).__name__})"
+            why = f": {e}" if type(e) is ValueError and str(e).startswith("it adds") else ""
+            found["refused"] = f"its own derivative is no linear map that can be transposed ({type(e).__name__}{why})"
         return found
+
+
+def vanishes(vjp: Callable[[list[Any]], Any], given: Sequence[Any]) -> bool:
+    """Whether a way back gives 0 for a cotangent of 0, tried at random operands: jax's transposition takes `ct + x` or
+    `where(mask, ct, 1)` for linear, and leaves out what is added."""
+    numpy, random = jax().numpy, np.random.default_rng(0)
+    for _ in range(3):
+        values = [numpy.asarray(random.standard_normal(a.shape) if numpy.issubdtype(a.dtype, numpy.floating) else
+                                random.integers(0, 2, a.shape), a.dtype) for a in given]
+        out, back = vjp(values)
+        slopes = back(jax().tree_util.tree_map(
+            lambda y: numpy.zeros_like(y) if numpy.issubdtype(y.dtype, numpy.floating) else np.zeros(y.shape, jax().dtypes.float0), out))
+        if any(bool(numpy.any((s != 0) & (s == s))) for s in slopes):
+            return False
+    return True
 
 
 def is_jaxpr(v: Any) -> bool:
@@ -214,7 +233,9 @@ def one_equation(eqn: Any) -> Any:
     core = importlib.import_module("jax.extend.core")
     ins, outs = ([core.Var(v.aval) for v in vs] for vs in (eqn.invars, eqn.outvars))
     alone = eqn.replace(invars=ins, outvars=outs)
-    return core.ClosedJaxpr(core.Jaxpr([], ins, outs, [alone], eqn.effects), [])
+    with warnings.catch_warnings():  # of a jaxpr without names for errors to print
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return core.ClosedJaxpr(core.Jaxpr([], ins, outs, [alone], eqn.effects), [])
 
 
 def with_words(eqn: Any, name: str, at: str, params: dict[str, Any]) -> None:

@@ -25,9 +25,10 @@ def dot_general(n: Node) -> Value:
     rows, cols = size([ls[i] for i in own[0]]), size([rs[i] for i in own[1]])
     head = [size(batch)] if batch else []
     a, b = g.reshape(a, [*head, rows, k]), g.reshape(b, [*head, k, cols])
-    if n.inputs[0].dtype in FLOATS:
-        wide = "f64" if "f64" in (n.inputs[0].dtype, n.inputs[1].dtype) else "f32"
-        if n.inputs[0].dtype != n.inputs[1].dtype or n.inputs[0].dtype in COMPUTED:
+    both = {n.inputs[0].dtype, n.inputs[1].dtype}
+    if both & set(FLOATS):
+        wide = "f64" if "f64" in both | {n.dtype} else "f32"
+        if len(both) > 1 or both & set(COMPUTED) or n.dtype == "f64":
             a, b = g.cast(a, wide), g.cast(b, wide)
         found = g.op("matmul", a, b)
     else:
@@ -49,8 +50,9 @@ def convolution(n: Node) -> Value:
         raise n.refuse("with batch_group_count, of a gradient that jax made: give the loss itself")
     if not 1 <= rank <= 3 or n.dtype not in FLOATS:
         raise n.refuse(f"of {rank} dimensions" if n.dtype in FLOATS else f"of {n.dtype}")
-    x = g.transpose(n.computed(0), [left[0], *left[2:], left[1]])
-    w = g.transpose(n.computed(1), [*right[2:], right[1], right[0]])
+    wide = "f64" if n.dtype == "f64" else "f32"  # asked for by preferred_element_type, or the operands' own
+    x = g.transpose(g.cast(n.computed(0), wide), [left[0], *left[2:], left[1]])
+    w = g.transpose(g.cast(n.computed(1), wide), [*right[2:], right[1], right[0]])
     pads = [tuple(p) for p in n.need("padding")]
     inner = [d - 1 for d in n.get("lhs_dilation", [1] * rank)]
     moved = [(min(lo, 0), min(hi, 0), i) if not i else (lo, hi, i) for (lo, hi), i in zip(pads, inner)]
@@ -87,7 +89,7 @@ def by_depth(n: Node, x: Any, w: Any, stride: list[int], pads: list[tuple[int, i
     deep = (x.shape[1] - (taps - 1) * dilation[0] - 1) // stride[0] + 1
     if deep < 1:
         raise n.refuse("a window larger than what it lies on")
-    total = None
+    total: Any = None
     for k in range(taps):
         s = [x.shape[0], deep, *x.shape[2:]]
         part = g.op("slice_step", x, begin=[0, k * dilation[0], 0, 0, 0], size=s, step=[1, stride[0], 1, 1, 1])
@@ -112,9 +114,12 @@ def window(n: Node) -> Value:
     if sum(lengths) > MOST_TAPS:
         raise n.refuse(f"windows of {sum(lengths)} elements along their axes")
     neutral = None
+    turned = least and x.dtype in FLOATS  # the least integer has no negative
     if extreme:
-        x = g.op("neg", x) if least else x
-        neutral = g.fill(float("-inf") if x.dtype in FLOATS else -2.0 ** (31 if x.dtype == "i32" else 63), x.dtype)
+        x = g.op("neg", x) if turned else x
+        whole = g.number(2 ** 31 - 1 if x.dtype == "i32" else 2 ** 63 - 1, x.dtype) if least and not turned else None
+        neutral = whole if whole is not None else \
+            g.fill(float("-inf") if x.dtype in FLOATS else -2.0 ** (31 if x.dtype == "i32" else 63), x.dtype)
     for a in reversed(range(rank)):
         config = [(0, 0, 0)] * rank
         config[a] = (pads[a][0], pads[a][1], base[a] - 1)
@@ -123,8 +128,9 @@ def window(n: Node) -> Value:
         x = padded(n, x, config, neutral) if any(config[a]) else x
         if not plain:
             x = pooled(n, x, a, lengths[a], strides[a], dilation[a]) if pool else \
-                folded(n, x, a, lengths[a], strides[a], dilation[a], "maximum" if extreme else "add")
-    return n.made(g.op("neg", x) if least else x)
+                folded(n, x, a, lengths[a], strides[a], dilation[a],
+                       "minimum" if extreme and least and not turned else "maximum" if extreme else "add")
+    return n.made(g.op("neg", x) if turned else x)
 
 
 def pooled(n: Node, x: Any, axis: int, length: int, stride: int, dilation: int) -> Any:
@@ -156,6 +162,12 @@ def at(rank: int, axis: int, value: int, other: int) -> Sequence[int]:
 def cholesky(n: Node) -> Value:
     if n.active or len(n.shape) != 2:
         raise n.refuse("a gradient through it, or several matrices")
-    g, x = n.g, n.computed(0)
-    half = g.op("mul", g.op("add", x, g.transpose(x, [1, 0])), g.fill(0.5, x.dtype))
-    return n.made(g.op("cholesky", half, tolerance=0.0))
+    g, x, k = n.g, n.computed(0), n.shape[0]
+    below = g.op("ge", g.iota(k, "i64", 0, 2), g.iota(k, "i64", 1, 2))
+    factor = g.op("cholesky", g.where(below, x, g.transpose(x, [1, 0])), tolerance=0.0)  # jax reads the lower triangle alone
+    if not k:
+        return n.made(factor)
+    on = g.op("eq", g.iota(k, "i64", 0, 2), g.iota(k, "i64", 1, 2))
+    fine = g.op("lt", g.reduce("max", g.where(on, factor, g.fill(0, x.dtype)), [0, 1]), g.fill(float("inf"), x.dtype))
+    return n.made(g.where(g.op("logical_or", fine, g.op("lt", g.iota(k, "i64", 0, 2), g.iota(k, "i64", 1, 2))),
+                          factor, g.fill(float("nan"), x.dtype)))

@@ -45,6 +45,10 @@ def numbers(n: Node) -> Value:
     if n.dtype == "u32" or n.dtype == "u8":
         one = n.g.where(n.g.op("ne", n.tensor(0), n.g.fill(0, n.dtype)), n.g.fill(1, n.dtype), n.g.fill(0, n.dtype))
         return n.made(n.tensor(0) if n.primitive == "abs" else one)
+    if n.primitive == "abs" and n.active:  # jax's derivative is 1 at 0
+        x = n.computed(0)
+        zero = n.g.fill(0, x.dtype)
+        return n.made(n.g.where(n.g.op("ge", x, zero), n.g.op("add", x, zero), n.g.op("neg", x)))
     return n.made(n.g.op(n.primitive, n.computed(0)))
 
 
@@ -127,17 +131,24 @@ def nextafter(n: Node) -> Value:
 
 @handles("integer_pow")
 def integer_power(n: Node) -> Value:
+    """By squaring and multiplying, as XLA has it; the operation pow_int rounds a power once, which costs more."""
     g, y, x = n.g, int(n.need("y")), n.computed(0)
-    if n.dtype in FLOATS:
+    real = n.dtype in FLOATS
+    if abs(y) > 64 and real:
         return n.made(g.op("pow_int", x, exponent=y))
-    if y < 0:
+    if y < 0 and not real:
         raise n.refuse("a negative power of integers")
-    found, square_ = g.broadcast(g.fill(1, x.dtype), x.shape), x
-    while y:
-        found = g.op("mul", found, square_) if y & 1 else found
-        y >>= 1
-        square_ = g.op("mul", square_, square_) if y else square_
-    return n.made(found)
+    one = g.fill(1, x.dtype)
+    found: Any = None
+    left, square_ = abs(y), x
+    while left:
+        if left & 1:
+            found = square_ if found is None else g.op("mul", found, square_)
+        left >>= 1
+        square_ = g.op("mul", square_, square_) if left else square_
+    if found is None:
+        return Value(n.dtype, n.shape, g.broadcast(g.cast(one, n.dtype), n.shape))
+    return n.made(g.op("div", one, found) if y < 0 else found)
 
 
 @handles("max", "min")
@@ -207,7 +218,7 @@ def stop(n: Node) -> Value:
     return Value(n.dtype, n.shape, n.g.op("stop_gradient", t) if n.active else t)
 
 
-@handles("copy", "copy_p", "optimization_barrier", "pvary", "sharding_constraint", "mesh_cast", "reshard")
+@handles("copy", "copy_p", "optimization_barrier", "pvary", "sharding_constraint", "mesh_cast", "reshard", "device_put")
 def same_value(n: Node) -> list[Value]:
     return n.inputs
 
@@ -307,7 +318,13 @@ def reduce_precision(n: Node) -> Value:
     narrow = {(8, 7): "bf16", (5, 10): "f16", (8, 23): "f32", (11, 52): n.dtype}.get(kind)
     if narrow is None or n.dtype not in ("f32", "f64") and narrow != n.dtype:
         raise n.refuse(f"to {kind[0]} bits of exponent and {kind[1]} of fraction")
-    return n.made(n.g.cast(n.g.cast(n.tensor(0), narrow), n.dtype))
+    g, x = n.g, n.tensor(0)
+    found = g.cast(g.cast(x, narrow), n.dtype)
+    own = {"f64": 11, "f32": 8, "bf16": 8, "f16": 5}[n.dtype]
+    if kind[0] < own:  # what would be below the narrow type's normal numbers is a zero of its sign
+        least = g.fill(2.0 ** (2 - 2 ** (kind[0] - 1)) * (1 - 2.0 ** -(kind[1] + 2)), x.dtype)
+        found = g.where(g.op("lt", g.op("abs", x), least), g.op("mul", x, g.fill(0, x.dtype)), found)
+    return n.made(found)
 
 
 @handles("constant")

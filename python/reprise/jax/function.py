@@ -22,10 +22,9 @@ class Function:
         self.form: Any = None
 
         def flat(*leaves: Any) -> list[Any]:
-            out = f(*self.inputs.build(list(leaves)))
-            leaves_out, self.form = jax().tree_util.tree_flatten(out)
-            self.outputs = leaves_out
-            return leaves_out
+            found, self.form = jax().tree_util.tree_flatten(f(*self.inputs.build(list(leaves))))
+            self.outputs: list[Any] = list(found)
+            return self.outputs
         self.graph = capture(flat, *self.inputs.leaves)
         builder = rp.Builder()
         feeds = [builder.feed(n, s, d) for n, (d, s) in zip(self.inputs.names, self.inputs.types)]
@@ -46,9 +45,14 @@ class Function:
         for (d, s), known, name in zip(own.types, self.inputs.types, own.names):
             if (d, s) != known:
                 raise ValueError(f"{name} is {d}{list(s)}, captured was {known[0]}{list(known[1])}: capture the function for it")
+        if own.key != self.inputs.key:
+            raise ValueError("arguments of another form, or other values of what is no array, than captured: capture the function for them")
         found = self.compiled(**{n: given(x) for n, x in zip(own.names, own.leaves)})
-        return jax().tree_util.tree_unflatten(self.form, like(self.outputs, [taken(found[f"out.{i}"]) for i in
-                                                                             range(len(self.outputs))]))
+        return jax().tree_util.tree_unflatten(self.form, like(self.outputs, [self.taken(found, i) for i in range(len(self.outputs))]))
+
+    def taken(self, found: Any, i: int) -> Any:
+        array = taken(found[f"out.{i}"])
+        return array.view("uint64") if str(getattr(self.outputs[i], "dtype", "")) == "uint64" else array
 
 
 def function(f: Any, *args: Any, while_limit: int = MOST_ITERATIONS, **options: Any) -> Function:

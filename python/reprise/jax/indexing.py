@@ -156,7 +156,11 @@ def scatter(n: Node) -> Value:
     if p.inside is not None:  # what is dropped goes to a place of its own behind all others
         where = g.where(g.reshape(p.inside, [size(u.shape)]), where, g.fill(total, "i64"))
         flat = g.op("pad", flat, before=[0], after=[1])
-    found = g.op("scatter_along", flat, where, source, axis=0, mode=mode)
+    if n.active and mode == 2:  # places are unique: a product with the factors, whose gradient divides by nothing
+        ones = g.broadcast(g.fill(1, own), flat.shape)
+        found = g.op("mul", flat, g.op("scatter_along", ones, where, source, axis=0, mode=0))
+    else:
+        found = g.op("scatter_along", flat, where, source, axis=0, mode=mode)
     return n.made(g.reshape(g.slice(found, 0, 0, total), n.shape))
 
 

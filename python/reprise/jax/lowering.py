@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from typing import Any, Optional, Union
 
@@ -88,8 +88,10 @@ class Lowering:
     """Appends graphs to a builder. data: name -> array, of constants that became data of the program; a function of a
     region has none, and takes them as operands from `given`."""
 
-    def __init__(self, builder: Any, data: dict[str, np.ndarray[Any, Any]] | None = None, iterations: int = MOST_ITERATIONS) -> None:
-        self.builder, self.data, self.iterations = builder, data, iterations
+    def __init__(self, builder: Any, data: dict[str, np.ndarray[Any, Any]] | None = None, iterations: int = MOST_ITERATIONS,
+                 bound: Container[str] | None = None) -> None:
+        """bound: the only data that the run can have, as it has begun; other constants become feeds."""
+        self.builder, self.data, self.iterations, self.bound = builder, data, iterations, bound
         self.given: dict[str, Any] = {}
         self.error: Any = importlib.import_module("reprise").Error
 
@@ -147,11 +149,8 @@ class Lowering:
             return v.tensor
         array = np.asarray(v.known)
         array = array.view(np.int64) if array.dtype == np.uint64 else array
-        if array.size and (array == array.flat[0]).all() and (np.signbit(array) == np.signbit(array.flat[0])).all() \
-                if array.dtype.kind == "f" else array.size and (array == array.flat[0]).all():
+        if array.size and array.tobytes() == array.flat[0].tobytes() * array.size:
             return self.broadcast(self.number(array.flat[0].item(), v.dtype), v.shape)
-        if array.size == 1:  # a NaN
-            return self.broadcast(self.fill(array.flat[0].item(), v.dtype), v.shape)
         return self.cast(self.array(array), v.dtype)
 
     def number(self, value: Any, dtype: str) -> Any:
@@ -173,7 +172,8 @@ class Lowering:
         name = f"constant.{key}"
         self.data[name] = np.ascontiguousarray(array)
         own = next(k for k, t in NUMPY.items() if np.dtype(t) == array.dtype)
-        self.given[key] = self.builder.data(name, array.shape, own)
+        declare = self.builder.data if self.bound is None or name in self.bound else self.builder.feed
+        self.given[key] = declare(name, array.shape, own)
         return self.given[key]
 
     def literal(self, o: Literal) -> Value:

@@ -205,7 +205,7 @@ def cumulative_logsumexp(n: Node) -> Value:
     while step < length:
         a, b = g.slice(x, axis, 0, length - step), g.slice(x, axis, step, length)
         top = g.op("stop_gradient", g.op("maximum", a, b))
-        top = g.where(g.op("eq", top, g.fill(float("-inf"), x.dtype)), g.fill(0, x.dtype), top)
+        top = g.where(g.op("eq", g.op("abs", top), g.fill(float("inf"), x.dtype)), g.fill(0, x.dtype), top)
         both = g.op("add", g.op("log", g.op("add", g.op("exp", g.op("sub", a, top)), g.op("exp", g.op("sub", b, top)))), top)
         rest = g.slice(x, axis, length - step, length) if back else g.slice(x, axis, 0, step)
         x = g.op("concat", *((both, rest) if back else (rest, both)), axis=axis)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
@@ -17,9 +17,10 @@ Named = Sequence[tuple[str, Type]]
 
 
 def lower(graph: Graph, builder: Any, inputs: Sequence[Any], active: Sequence[bool] | None = None,
-          iterations: int = MOST_ITERATIONS) -> tuple[list[Any], dict[str, np.ndarray[Any, Any]]]:
-    """Appends a graph whose inputs are tensors of the builder; gives its outputs' tensors and the program's data."""
-    g = Lowering(builder, {}, iterations)
+          iterations: int = MOST_ITERATIONS,
+          bound: Container[str] | None = None) -> tuple[list[Any], dict[str, np.ndarray[Any, Any]]]:
+    """Appends a graph whose inputs are tensors of the builder; gives its outputs' tensors and the program's constants."""
+    g = Lowering(builder, {}, iterations, bound)
     flags = active or [False] * len(inputs)
     values = [Value(d, s, t, active=a) for (d, s), t, a in zip(graph.inputs, inputs, flags)]
     made = [g.tensor(v) for v in g.run(graph, values)]
@@ -41,15 +42,16 @@ class Parts:
     auxiliary: Sequence[str] = field(default_factory=list)
 
 
-def training(parts: Parts, *, gradients: bool = False, iterations: int = MOST_ITERATIONS) -> tuple[Any, dict[str, Any]]:
-    """The program and its data by name. Its results are `loss` and the auxiliary values; with gradients it updates nothing
-    and has the results `grad.NAME`."""
+def training(parts: Parts, *, gradients: bool = False, iterations: int = MOST_ITERATIONS,
+             bound: Container[str] | None = None) -> tuple[Any, dict[str, Any]]:
+    """The program and its constants by name: data, but where `bound` names the data that there is the others are feeds. Its
+    results are `loss` and the auxiliary values; with gradients it updates nothing and has the results `grad.NAME`."""
     builder = importlib.import_module("reprise").Builder()
     params = [builder.state(n, s, d) for n, (d, s) in parts.params]
     state = [builder.state(n, s, d) for n, (d, s) in parts.state]
     feeds = [builder.feed(n, s, d) for n, (d, s) in parts.batch]
     flags = [True] * len(params) + [False] * (len(state) + len(feeds))
-    made, data = lower(parts.loss, builder, [*params, *state, *feeds], flags, iterations)
+    made, data = lower(parts.loss, builder, [*params, *state, *feeds], flags, iterations, bound)
     loss = made[0] if made[0].dtype in ("f32", "f64") else builder.append("cast", {"dtype": "f32"}, [made[0]])
     grads = builder.gradients(loss, params, zeros=True)
     if gradients:
@@ -58,7 +60,7 @@ def training(parts: Parts, *, gradients: bool = False, iterations: int = MOST_IT
     else:
         assign(builder, parts.state, made[1:1 + len(state)], "the loss")
         if parts.update is not None:
-            data |= updated(builder, parts, parts.update, params, grads, iterations)
+            data |= updated(builder, parts, parts.update, params, grads, iterations, bound)
         for name, tensor in zip(parts.auxiliary, made[1 + len(state):]):
             builder.result(name, tensor)
     builder.result("loss", loss)
@@ -66,11 +68,11 @@ def training(parts: Parts, *, gradients: bool = False, iterations: int = MOST_IT
 
 
 def updated(builder: Any, parts: Parts, update: Graph, params: Sequence[Any], grads: Sequence[Any],
-            iterations: int) -> dict[str, Any]:
+            iterations: int, bound: Container[str] | None) -> dict[str, Any]:
     """The optimizer's instructions. Gradients have the parameters' types, as jax has them."""
     opt = [builder.state(n, s, d) for n, (d, s) in parts.opt]
     narrow = [g if g.dtype == d else builder.append("cast", {"dtype": d}, [g]) for g, (_, (d, _)) in zip(grads, parts.params)]
-    made, data = lower(update, builder, [*params, *narrow, *opt], iterations=iterations)
+    made, data = lower(update, builder, [*params, *narrow, *opt], iterations=iterations, bound=bound)
     assign(builder, [*parts.params, *parts.opt], made, "the optimizer")
     return data
 

@@ -8,8 +8,10 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from .graph import FLOATS, Graph, Type, to_json
-from .lowering import Lowering, Node, Value, handles
+from .lowering import COMPUTED, Lowering, Node, Value, handles, size
 
 
 @handles("jit")
@@ -63,7 +65,7 @@ def while_(n: Node) -> list[Value]:
         raise n.refuse("a gradient through it, which jax does not give either; a loop of known length is a scan")
     count, *made = g.builder.while_(frame, predicate, g.iterations, carried=start, shared=operands)
     (more,) = g.builder.call(predicate, [count, *made, *operands])
-    g.op("gather", g.op("iota", n=1, dtype="i64"), g.cast(more, "i64"), axis=0)  # an error of the step unless it is false
+    fail_if(n, g.cast(more, "i64"))
     return [Value(d, s, t) for (d, s), t in zip(n.e.outputs, made)]
 
 
@@ -78,8 +80,10 @@ def cond(n: Node) -> list[Value]:
         return g.run(branches[0], args)
     constants = g.constants(branches)
     keys = list(constants)
-    functions = [g.function(types(args), keys, n.active, False, lambda inner, v, body=body: inner.run(body, v[:len(args)]))
-                 for body in branches]
+
+    def chosen(body: Graph) -> Any:
+        return g.function(types(args), keys, n.active, False, lambda inner, v: inner.run(body, v[:len(args)]))
+    functions = [chosen(body) for body in branches]
     selector = g.clamp_index(g.cast(g.tensor(index), "i64"), last)
     if not n.e.outputs:
         return []
@@ -88,7 +92,11 @@ def cond(n: Node) -> list[Value]:
 
 @handles("platform_index")
 def platform_index(n: Node) -> Value:
-    raise n.refuse("code that depends on the platform")
+    """The branch for processors, or the one for all others: what jax on the CPU takes."""
+    for i, names in enumerate(n.need("platforms")):
+        if names is None or "cpu" in names:
+            return Value("i32", (), known=np.asarray(i, np.int32))
+    raise n.refuse("code that has no branch for processors")
 
 
 # ---- derivatives of one's own ----
@@ -122,8 +130,25 @@ def custom_derivative(n: Node) -> list[Value]:
     made = []
     for i, v in enumerate(values):
         dot = next(dots)
-        made.append(n.made(g.op("add", g.tensor(v), g.tensor(dot)), i) if v.dtype in FLOATS else v)
+        made.append(n.made(joined(n, g.tensor(v), g.tensor(dot)), i) if v.dtype in FLOATS else v)
     return made
+
+
+def joined(n: Node, value: Any, dot: Any) -> Any:
+    """value + dot, where dot is 0 and has the gradient: as value - (0 - dot), which keeps a value of -0. An infinite derivative
+    makes dot a NaN: that is an error of the step, in place of a value that is another than the function's."""
+    g, kind = n.g, value.dtype
+    wide = COMPUTED.get(kind, kind)
+    value, dot = g.cast(value, wide), g.cast(dot, wide)
+    spoilt = g.op("logical_and", g.op("ne", dot, dot), g.op("eq", value, value))
+    if size(tuple(spoilt.shape)):
+        fail_if(n, g.reduce("max", g.cast(spoilt, "i64"), list(range(len(spoilt.shape)))))
+    return g.op("sub", value, g.op("sub", g.fill(0, dot.dtype), dot))
+
+
+def fail_if(n: Node, bad: Any) -> None:
+    """An error of the step unless bad, i64 [], is 0: there is one element to gather."""
+    n.g.op("gather", n.g.op("iota", n=1, dtype="i64"), bad, axis=0)
 
 
 RELU = [["gt", {}, [0, ["f32", {"real": "0x0.0p+0"}]]], ["broadcast_in_dim", None, [["f32", {"real": "0x0.0p+0"}]]],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,18 +15,19 @@ from .capture import capture
 from .graph import Graph, Unsupported
 from .lowering import MOST_ITERATIONS
 from .program import Parts, training
-from .trees import Tree, alone, given, is_real, jax, like, taken, tree
+from .trees import Tree, alone, given, host, is_real, jax, like, taken, tree
 
 TOLERANCE = {"f64": 1e-9, "f32": 2e-3, "bf16": 0.1, "f16": 0.05}
 _recordings: list[record] = []
 
 
 class GradientsDiffer(ArithmeticError):
-    """The first step's gradients are not jax's within the tolerance. difference, leaf, loss: as of Step.check."""
+    """The first step's gradients, or its loss, are not jax's within the tolerance. check: as of Step.check."""
 
     def __init__(self, check: dict[str, Any], tolerance: float) -> None:
-        super().__init__(f"the gradient of {check['leaf']} differs from jax.grad by {check['share']:.3g} of its own largest, "
-                         f"the tolerance is {tolerance:g}. If the loss is ill conditioned, compare in binary64 "
+        what = (f"the gradient of {check['leaf']} differs from jax.grad by {check['share']:.3g} of its own largest"
+                if not check["share"] <= tolerance else f"the loss is {check['loss']!r}, jax has {check['loss_jax']!r}")
+        super().__init__(f"{what}, the tolerance is {tolerance:g}. If the loss is ill conditioned, compare in binary64 "
                          "(jax.config.update('jax_enable_x64', True)) or give a tolerance; else please report it")
         self.check = check
 
@@ -39,6 +40,7 @@ class Compiled:
     parts: Parts
     data: dict[str, np.ndarray[Any, Any]]
     auxiliary: Callable[[dict[str, Any]], Any]
+    late: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict)  # constants that are fed, as the run had begun
     compiled: Any = None
 
 
@@ -49,7 +51,20 @@ class record(recording):
             for batch in batches:
                 loss = step(*batch)
 
-    What a step began with is what it has when it is first called inside."""
+    What a step began with is what it has when it is first called inside. origin: the archive also holds `origin.json`, the
+    versions of jax and its libraries, the digest of the captured loss and the comparison of gradients, as a state that no
+    step changes; without it an archive's id depends on the program and what goes through it alone."""
+
+    def __init__(self, path: Any, *, origin: bool = True, **options: Any) -> None:
+        super().__init__(path, **options)
+        self.origin, self.step = origin, None
+
+    step: Any
+
+    def take(self, step: Any) -> None:
+        if self.step is not None and self.step is not step:
+            raise Unsupported("a record has one compiled step: open a record for each, or make one loss of both")
+        self.step = step
 
     def __enter__(self) -> Any:
         _recordings.append(self)
@@ -81,6 +96,8 @@ class Step:
         self._opt: Tree = tree("opt", first)
         self._values = {n: given(x) for t in (self._params, self._opt, self._state) for n, x in zip(t.names, t.leaves)}
         self._compiled: dict[Any, Compiled] = {}
+        self._plain: dict[Any, Compiled] = {}
+        self._names: dict[int, list[str]] = {}
         self.check: dict[str, Any] | None = None
         self._last = self._for(self._batch(batch))
         if check:
@@ -103,12 +120,12 @@ class Step:
             value, new, aux = self._parts(out)
             if getattr(value, "shape", None) != () or not is_real(value):
                 raise TypeError(f"the loss is one float, found {value}")
-            left = tree("state", new).leaves
-            if len(left) != s:
-                raise TypeError(f"the loss returns a state of {len(left)} arrays, and gets one of {s}")
+            left = tree("state", new)
+            if left.names != self._state.names:
+                raise TypeError(f"the loss returns a state of {left.names}, and gets one of {self._state.names}")
             more = tree("aux", aux)
             form["names"], form["build"] = more.names, more.build
-            return [value, *left, *more.leaves]
+            return [value, *left.leaves, *more.leaves]
         return flat
 
     def _parts(self, out: Any) -> tuple[Any, Any, Any]:
@@ -120,8 +137,8 @@ class Step:
         return (out[0], None, out[1]) if self._has_aux else (out, None, None)
 
     def _for(self, batch: Tree) -> Compiled:
-        """The program for a batch's shapes, made where it is a new one."""
-        key = tuple(zip(batch.names, batch.types))
+        """The program for a batch's shapes and what in it is no array, made where they are new."""
+        key = batch.key
         if key not in self._compiled:
             self._compiled[key] = self._build(batch)
         return self._compiled[key]
@@ -130,11 +147,14 @@ class Step:
         form: dict[str, Any] = {}
         graph = capture(self._flat(batch, form), *self._params.leaves, *self._state.leaves, *batch.leaves)
         parts = Parts(graph, self._params.named, self._state.named, batch.named, self._update(), self._opt.named, form["names"])
-        program, data = training(parts, iterations=self._iterations)
+        has = self._has(self._run) if self._bound else None
+        program, data = training(parts, iterations=self._iterations, bound=has)
+        late = {n: a for n, a in data.items() if has is not None and n not in has}
+        data = {n: a for n, a in data.items() if n not in late}
 
         def auxiliary(found: dict[str, Any]) -> Any:
             return form["build"]([jax().numpy.asarray(taken(found[n])) for n in form["names"]])
-        return Compiled(program, parts, data, auxiliary)
+        return Compiled(program, parts, data, auxiliary, late)
 
     def _update(self) -> Graph | None:
         """The optimizer's own code, captured as the loss is."""
@@ -144,13 +164,19 @@ class Step:
 
         def flat(*leaves: Any) -> list[Any]:
             own, slopes = self._trained(list(leaves[:p])), self._trained(list(leaves[p:2 * p]))
-            moves, new = optimizer.update(slopes, self._opt.build(list(leaves[2 * p:])), own)
-            tree_map = jax().tree_util.tree_map
-            moved = jax().tree_util.tree_leaves(tree_map(lambda a, u: jax().numpy.asarray(a + u, a.dtype), own, moves))
+            state = self._opt.build(list(leaves[2 * p:]))
+            if hasattr(optimizer, "apply"):  # which gives the parameters, not what is added to them
+                moved, new = optimizer.apply(slopes, state, own)
+            else:
+                try:
+                    moves, new = optimizer.update(slopes, state, own)
+                except TypeError as e:
+                    raise Unsupported(f"an optimizer whose update needs more than gradients, state and params: {e}") from e
+                moved = jax().tree_util.tree_map(lambda a, u: jax().numpy.asarray(a + u, a.dtype), own, moves)
             left = tree("opt", new)
             if left.names != self._opt.names:
                 raise Unsupported("an optimizer whose state changes its form")
-            return [*moved, *left.leaves]
+            return [*jax().tree_util.tree_leaves(moved), *left.leaves]
         return capture(flat, *self._params.leaves, *self._params.leaves, *self._opt.leaves)
 
     def _compare(self, batch: Tree, tolerance: float | None) -> None:
@@ -170,17 +196,25 @@ class Step:
         if tolerance is None:
             tolerance = max((TOLERANCE[d] for d in dtypes), default=0.0)
         self.check = compared(self._params.names, ours, theirs) | {"loss": float(found["loss"]), "loss_jax": float(value)}
-        if not self.check["share"] <= tolerance:
+        a, b = self.check["loss"], self.check["loss_jax"]
+        same = a == b or np.isnan(a) and np.isnan(b) or abs(a - b) <= tolerance * max(abs(a), abs(b), 1.0)
+        if not (self.check["share"] <= tolerance and same):
             raise GradientsDiffer(self.check, tolerance)
 
     # ---- running ----
+
+    def _has(self, run: Any) -> set[str]:
+        """Names of the data that steps have added to a run."""
+        if run is not self._data[0]:
+            self._data = run, set()
+        return self._data[1]
 
     def _bind(self, run: Any, made: Compiled, values: dict[str, Any]) -> None:
         have = set(run.states)
         for name in (n for kind, n, *_ in made.program.inputs if kind == "state"):
             if name not in have:
                 run.add_state(name, values[name])
-        known: set[str] = run.__dict__.setdefault("_data", set()) if hasattr(run, "__dict__") else set()
+        known = self._has(run)
         for name, array in made.data.items():
             if name not in known:
                 run.add_data(name, array)
@@ -199,14 +233,17 @@ class Step:
             for c in self._compiled.values():
                 c.compiled = None
             if _recordings and not self._own:
-                self._note(wanted, made)
+                _recordings[-1].take(self)
+                if _recordings[-1].origin:
+                    self._note(wanted, made)
         if made.compiled is None:
             self._bind(self._run, made, self._values)
 
     _bound = False
+    _data: tuple[Any, set[str]] = (None, set())
 
     def _note(self, run: Any, made: Compiled) -> None:
-        """What the archive says of where its program comes from: data that no program reads."""
+        """What the archive says of where its program comes from: a state, as data that no program reads is in no archive."""
         names = ("jax", "jaxlib", "flax", "optax", "equinox", "keras")
         versions = {}
         metadata = importlib.import_module("importlib.metadata")
@@ -215,15 +252,26 @@ class Step:
                 versions[n] = metadata.version(n)
             except metadata.PackageNotFoundError:
                 continue
-        text = json.dumps({"door": "reprise.jax", "graph": made.parts.loss.digest(), "versions": versions, "gradients": self.check},
+        text = json.dumps({"framework": "jax", "graph": made.parts.loss.digest(), "versions": versions, "gradients": self.check},
                           sort_keys=True, separators=(",", ":"))
-        run.add_data("reprise.jax", np.frombuffer(text.encode(), np.uint8))
+        run.add_state("origin.json", np.frombuffer(text.encode(), np.uint8))
 
     def __call__(self, *batch: Any) -> Any:
-        own = self._batch(batch)
-        made = self._last = self._for(own)
+        plain = all(type(x) is np.ndarray for x in batch)  # as in most loops: names and types are looked up, not made again
+        key = tuple((x.shape, x.dtype) for x in batch) if plain else None
+        made = self._plain.get(key) if key is not None else None
+        if made is None:
+            own = self._batch(batch)
+            made = self._for(own)
+            feeds = {n: given(x) for n, x in zip(own.names, own.leaves)}
+            if key is not None and all(host(x) is x and x.dtype.name != "bfloat16" for x in batch):
+                self._plain[key] = made
+                self._names[len(batch)] = own.names
+        else:
+            feeds = dict(zip(self._names[len(batch)], batch))
+        self._last = made
         self._ready(made)
-        found = made.compiled(**{n: given(x) for n, x in zip(own.names, own.leaves)})
+        found = made.compiled(**feeds, **made.late)
         loss = float(found["loss"])
         return (loss, made.auxiliary(found)) if self._has_aux else loss
 

@@ -31,9 +31,16 @@ def is_real(x: Any) -> bool:
 
 
 def host(x: Any) -> np.ndarray[Any, Any]:
-    """The leaf as an array of numpy, a key as its words, bf16 as jax's own type of numpy; numbers have jax's default types."""
+    """The leaf as an array of numpy, a key as its words, bf16 as jax's own type of numpy; numbers have jax's default types, and
+    without jax_enable_x64 arrays of 64 bits have 32. Raises OverflowError for integers that do not fit."""
     x = words(x)
-    return np.asarray(x) if hasattr(x, "dtype") else np.asarray(jax().numpy.asarray(x))
+    a = np.asarray(x) if hasattr(x, "dtype") else np.asarray(jax().numpy.asarray(x))
+    if a.dtype.itemsize != 8 or a.dtype.kind not in "iuf":
+        return a
+    kind = np.dtype(jax().dtypes.canonicalize_dtype(a.dtype))
+    if kind != a.dtype and kind.kind != "f" and a.size and not (a.min() >= np.iinfo(kind).min and a.max() <= np.iinfo(kind).max):
+        raise OverflowError(f"integers up to {a.max()}, which {kind} does not hold: jax_enable_x64 keeps 64 bits")
+    return a.astype(kind, copy=False)
 
 
 def given(x: Any) -> Any:
@@ -62,6 +69,20 @@ class Tree:
     names: list[str]
     leaves: list[Any]
     build: Callable[[list[Any]], Any]
+    form: Any = None
+    others: tuple[Any, ...] = ()
+
+    @property
+    def key(self) -> Any:
+        """What a captured function depends on but values of arrays: names, types, numbers of Python (which jax promotes in
+        another way), the form, and what is no array. Raises TypeError where that cannot be told apart."""
+        weak = tuple(isinstance(x, (bool, int, float)) or bool(getattr(x, "weak_type", False)) for x in self.leaves)
+        found = (tuple(zip(self.names, self.types)), weak, self.form, self.others)
+        try:
+            hash(found)
+        except TypeError:
+            raise TypeError(f"what is no array has to be hashable, as a static argument of jax.jit: {self.others}") from None
+        return found
 
     @property
     def types(self) -> list[Type]:
@@ -77,7 +98,7 @@ def name_of(prefix: str, path: Any, own: set[str]) -> str:
     parts = []
     for k in path:
         part = next((str(getattr(k, a)) for a in ("key", "name", "idx") if hasattr(k, a)), str(k))
-        parts.append("".join(c if c.isalnum() or c in "_-" else "_" for c in part))
+        parts.append("".join(c if c.isalnum() or c in "_-." else "." if c == "/" else "_" for c in part))
     name = base = ".".join([prefix, *parts])
     count = 1
     while name in own:
@@ -99,7 +120,9 @@ def tree(prefix: str, value: Any, wanted: Callable[[Any], bool] = is_array) -> T
         for (i, _), x in zip(chosen, leaves):
             full[i] = x
         return jax().tree_util.tree_unflatten(form, full)
-    return Tree([n for _, n in chosen], [everything[i] for i, _ in chosen], build)
+    own_places = {i for i, _ in chosen}
+    others = tuple(x for i, x in enumerate(everything) if i not in own_places)
+    return Tree([n for _, n in chosen], [everything[i] for i, _ in chosen], build, form, others)
 
 
 def alone(value: Any, wanted: Callable[[Any], bool]) -> Callable[[list[Any]], Any]:

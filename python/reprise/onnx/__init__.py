@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from . import arithmetic, images, layers, shapes
+from . import arithmetic, external, forms, images, layers, shapes
 from .graph import (HANDLERS, CARRIERS, MOST_KNOWN, NUMPY, ONNX, Graph, NeedsConstant, Node, Unsupported, Value, carried,
                          returned, type_of)
 from .export import Exported, save
@@ -89,6 +89,7 @@ def load(model: Any, *, shapes: Mapping[str, int] | None = None,
     proto = read(model)
     builder = importlib.import_module("reprise").Builder()
     importer = Importer(proto, Graph(builder), dict(shapes or {}), dict(constants or {}))
+    importer.folder = folder_of(model)
     return importer.imported()
 
 
@@ -108,12 +109,17 @@ def into(builder: Any, model: Any, inputs: Mapping[str, Any], *,
     """Appends a model to a program that is being built, its inputs being tensors of that program: to train it, append a loss
     of the outputs and ask `builder.gradients` for those of the weights. Arguments as of `load`."""
     importer = Importer(read(model), Graph(builder), {}, dict(constants or {}))
-    importer.given = dict(inputs)
+    importer.given, importer.folder = dict(inputs), folder_of(model)
     values = importer.run()
     kept = importer.g.inputs
     return Appended({n: importer.g.tensor(v) for n, v in values.items()}, importer.g.states,
                     {n: a for n, (k, a) in kept.items() if k == "state"},
                     {n: a for n, (k, a) in kept.items() if k == "data"})
+
+
+def folder_of(model: Any) -> str | None:
+    """The folder of a model that was given as a path."""
+    return os.path.dirname(os.path.abspath(os.fspath(model))) if isinstance(model, (str, os.PathLike)) else None
 
 
 def read(model: Any) -> Any:
@@ -126,14 +132,17 @@ def read(model: Any) -> Any:
             proto = onnx.load(os.fspath(model), load_external_data=False)
         else:
             proto = onnx.load_model_from_string(bytes(model)) if isinstance(model, (bytes, bytearray)) else model
-        checker.check_model(proto)
+        checker.check_model(os.fspath(model) if isinstance(model, (str, os.PathLike)) else proto)
     except (checker.ValidationError, decode, RecursionError, UnicodeDecodeError) as e:
         raise Unsupported(f"the model is not valid: {(str(e) or type(e).__name__).splitlines()[0]}") from None
+    newest = importlib.import_module("onnx.defs").onnx_opset_version()
     for opset in proto.opset_import:
         if opset.domain not in DOMAINS:
             raise Unsupported(f"operators of the domain {opset.domain}")
         if opset.version < OLDEST and opset.domain in DOMAINS[:2]:
             raise Unsupported(f"opset {opset.version}: {OLDEST} is the oldest")
+        if opset.domain in DOMAINS[:2] and opset.version > newest:
+            raise Unsupported(f"opset {opset.version}: {newest} is the newest that the package onnx has, a newer one of it is needed")
     if len(proto.graph.node) > MOST_NODES:
         raise Unsupported(f"{len(proto.graph.node)} operators, {MOST_NODES} are the most")
     return importlib.import_module("onnx.inliner").inline_local_functions(proto) if proto.functions else proto
@@ -149,6 +158,7 @@ class Importer:
         self.numpy = importlib.import_module("onnx.numpy_helper")
         self.feeds: dict[str, tuple[str, str, tuple[int, ...]]] = {}
         self.given: dict[str, Any] = {}
+        self.folder: str | None = None  # where weights outside the file may lie
 
     def run(self) -> dict[str, Value]:
         """The values of the model's outputs."""
@@ -190,15 +200,15 @@ class Importer:
         if name not in ONNX:
             raise Unsupported(f"elements of type {name}")
         if proto.HasField("data_location") and proto.data_location == self.onnx.TensorProto.EXTERNAL:
-            raise Unsupported(f"weights outside the file: {proto.name}")
+            return external.mapped(proto, name, self.folder)
         try:
             return self.numpy.to_array(proto)
         except (ValueError, TypeError) as e:
             raise Unsupported(f"the tensor {proto.name or 'of an attribute'}: {e}") from None
 
     def input(self, info: Any) -> Value:
-        if not info.type.HasField("tensor_type"):
-            raise Unsupported(f"input {info.name}, which is no tensor")
+        if not info.type.HasField("tensor_type") or isinstance(info.name, bytes):
+            raise Unsupported(f"input {info.name}, which is no tensor, or whose name is no UTF-8")
         name = self.onnx.TensorProto.DataType.Name(info.type.tensor_type.elem_type)
         if name not in ONNX:
             raise Unsupported(f"elements of type {name}")
@@ -252,14 +262,13 @@ class Importer:
             raise Unsupported(f"more than {MOST_NODES} operators, functions and iterations written out", kind)
         if node.domain not in DOMAINS:
             raise Unsupported(f"operators of the domain {node.domain}", kind)
+        forms.words(node)
         folded = self.fold(node, inputs)
         if folded is not None:
             return folded
         self.g.operator = kind
-        if kind == "If":
-            return self.branch(node, inputs, scope, depth)
-        if kind == "Scan":
-            return self.scan(node, inputs, scope, depth)
+        if kind in ("If", "Scan") and node.domain in DOMAINS[:2]:
+            return (self.branch if kind == "If" else self.scan)(node, inputs, scope, depth)
         if kind not in HANDLERS or node.domain not in DOMAINS[:2]:
             return self.expand(node, inputs, depth)
         n = Node(self.g, kind, self.version, inputs, self.attributes(node), len(node.output))
@@ -330,7 +339,7 @@ class Importer:
         """A condition that is known decides at import; one that is not would need both branches."""
         assert inputs[0] is not None
         taken = bool(np.asarray(self.g.known(inputs[0])).reshape(-1)[0])
-        body = next(a.g for a in node.attribute if a.name == ("then_branch" if taken else "else_branch"))
+        body = self.graph(node, "then_branch" if taken else "else_branch")
         inner = dict(scope)
         inner.update({t.name: self.g.constant(self.array(t)) for t in body.initializer})
         if depth >= DEEPEST:
@@ -343,7 +352,7 @@ class Importer:
     def scan(self, node: Any, inputs: list[Value | None], scope: dict[str, Value], depth: int) -> Sequence[Value | None]:
         """Written out, iteration by iteration."""
         found = self.attributes(node)
-        body = next(a.g for a in node.attribute if a.name == "body")
+        body = self.graph(node, "body")
         count = int(found["num_scan_inputs"])
         if self.version < 9 or depth >= DEEPEST or any(v is None for v in inputs):
             raise Unsupported(f"the form of opset {self.version}, or deeper than {DEEPEST}", "Scan")
@@ -385,9 +394,16 @@ class Importer:
         return [*states, *stacked]
 
     @staticmethod
-    def axis(axis: int, rank: int, operator: str = "Scan") -> int:
+    def graph(node: Any, name: str) -> Any:
+        found = next((a.g for a in node.attribute if a.name == name), None)
+        if found is None:
+            raise Unsupported(f"no {name}", node.op_type)
+        return found
+
+    @staticmethod
+    def axis(axis: int, rank: int) -> int:
         if not -rank <= axis < rank:
-            raise Unsupported(f"axis {axis} of {rank}", operator)
+            raise Unsupported(f"axis {axis} of {rank}", "Scan")
         return axis % rank
 
     # ---- operators that the standard defines by others ----
@@ -424,8 +440,7 @@ class Importer:
         if depth >= DEEPEST:
             raise Unsupported(f"functions deeper than {DEEPEST}", node.op_type)
         given = {a.name: a for a in node.attribute}
-        if node.op_type in ("LayerNormalization", "RMSNormalization") and "axis" in given and inputs and inputs[0] is not None:
-            self.axis(given["axis"].i, inputs[0].rank, node.op_type)  # the definition takes any
+        forms.check(node.op_type, given, inputs)
         defaults = {a.name: a for a in body.attribute_proto}
         scope = {name: v for name, v in zip(body.input, inputs) if v is not None}
         for inner in body.node:

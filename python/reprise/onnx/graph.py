@@ -136,6 +136,8 @@ class Graph:
 
     def name(self, wanted: str) -> str:
         """A name that programs may have, each its own."""
+        if isinstance(wanted, bytes):  # what protobuf gives where a text is none
+            raise Unsupported(f"a name that is no UTF-8: {wanted[:40]!r}")
         base = re.sub(r"[^A-Za-z0-9._-]", "_", wanted)[:80] or "value"
         found, n = base, 1
         while found in self.taken:

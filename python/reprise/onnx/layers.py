@@ -9,9 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from .graph import CARRIERS, NARROW, ONNX, Graph, Node, Value, handles
+from .graph import CARRIERS, MOST_MASK, NARROW, ONNX, Graph, Node, Unsupported, Value, handles
 from .arithmetic import centred
 from .shapes import cut
+
+
+MOST_COUNTED = 1 << 22
 
 
 def channels_last(g: Graph, t: Any) -> Any:
@@ -226,6 +229,8 @@ def counted(lengths: Sequence[int], window: Window, pads: bool) -> Any:
         low = 0 if pads else window.before[i]
         high = length + window.before[i] + (window.after[i] if pads else 0)
         end, at, places = length + window.before[i] + window.after[i] + window.extra[i], 0, []
+        if end // window.stride[i] * window.kernel[i] > MOST_COUNTED or grid.size * (end // window.stride[i] + 1) > MOST_MASK:
+            raise Unsupported(f"windows of {window.kernel[i]} along {end} places are too many to count here", "AveragePool")
         while at + window.span[i] <= end:
             places.append(sum(low <= at + k * window.dilation[i] < high for k in range(window.kernel[i])))
             at += window.stride[i]
@@ -275,12 +280,16 @@ def instance_norm(n: Node) -> Value:
 def local_norm(n: Node) -> Value:
     g, v, x = n.g, n.value(0), n.tensor(0)
     size, c = int(n.get("size")), v.shape[1]
+    if size < 1 or v.rank < 2:
+        raise n.refuse(f"size {size} of {v.rank} axes")
+    if not all(math.isfinite(float(n.get(k, 1.0))) for k in ("alpha", "beta", "bias")):
+        raise n.refuse("alpha, beta or bias that is no finite number")
     square = g.op("mul", x, x)
-    before, after = (size - 1) // 2, size - 1 - (size - 1) // 2
+    before, after = min((size - 1) // 2, c), min(size - 1 - (size - 1) // 2, c)  # beyond the channels there is nothing
     padded = g.op("pad", square, before=[before if i == 1 else 0 for i in range(v.rank)],
                   after=[after if i == 1 else 0 for i in range(v.rank)])
     total = cut(g, padded, 1, 0, c)
-    for k in range(1, size):
+    for k in range(1, before + after + 1):
         total = g.op("add", total, cut(g, padded, 1, k, c))
     scale = g.op("mul", total, g.fill(float(n.get("alpha", 1e-4)) / size, v.dtype))
     base = g.op("add", scale, g.fill(n.get("bias", 1.0), v.dtype))

@@ -285,7 +285,7 @@ def gather_nd(n: Node) -> Value:
     flat = g.reshape(n.tensor(0), [lead * math.prod(rows), math.prod(rest)])
     if batch:
         i = g.reshape(i, [lead, math.prod(i.shape) // lead])
-        first: Any = np.arange(lead, dtype=NUMPY[i.dtype])[:, None] * math.prod(rows)
+        first: Any = np.arange(g.room(lead)[0], dtype=NUMPY[i.dtype])[:, None] * math.prod(rows)
         i = g.op("add", i, g.tensor(g.constant(first)))
     taken = g.op("gather", flat, g.reshape(i, [math.prod(i.shape)]), axis=0)
     return moved(n, g.reshape(taken, [*index.shape[:-1], *rest]), 0, 1)
@@ -392,6 +392,9 @@ def tensor_scatter(n: Node) -> Value:
     g, v, update = n.g, n.value(0), n.value(1)
     axis, b = n.axis(-2, v.rank), v.shape[0]
     start = n.tensor(2) if n.has(2) else g.fill(0, "i64", [b])
+    if update.rank != v.rank or update.shape[axis] > v.shape[axis]:
+        raise n.refuse(f"an update {list(update.shape)} of {list(v.shape)}")
+    g.room(update.shape[axis])
     steps = np.arange(update.shape[axis], dtype=np.int64).reshape([-1 if i == axis else 1 for i in range(v.rank)])
     index = g.op("add", g.reshape(start, [b, *[1] * (v.rank - 1)]), g.tensor(g.constant(steps)))
     if n.get("mode", "linear") == "circular":

@@ -18,6 +18,7 @@ from .base import SINGULAR, Array, Recorded, append, eye, reprise, solve, total
 from .glm_families import Family, Link, family_of, less, link_of
 
 EXTREME = 1e-13  # probabilities and counts below are those of infinite estimates
+SMALLEST, LARGEST = 1e-140, 1e140  # of a column's elements, whose squares have to be numbers
 CONSTANT = 1e-13  # a deviation of less than this share of a column's greatest element is none
 
 
@@ -182,6 +183,7 @@ class GLM(RegressorMixin, Recorded):  # type: ignore[misc]
             raise ValueError("no row has a weight above 0")
         x, w, shift, target = x[kept], w[kept], shift[kept], np.asarray(y, dtype=np.float64)[kept]
         family.check(target)
+        self.sizes(x)
         feeds = {"x": x, "y": target[:, None], "w": w, "offset": shift}
         if self.warm_start and hasattr(self, "coef_"):
             feeds["start"] = np.r_[self.coef_, [self.intercept_] if self.fit_intercept else []][:, None]
@@ -194,7 +196,16 @@ class GLM(RegressorMixin, Recorded):  # type: ignore[misc]
                 self.say(run)
                 found = run.compile(program)(**feeds)
         self.keep({k: np.array(v.numpy()) for k, v in found.items()}, len(x), x.shape[1], family)
+        self.fitted_ = (self.family, self.power, link.name, offset is not None or exposure is not None)
         return self
+
+    def sizes(self, x: Array) -> None:
+        """Errors: ValueError for a column whose squares would be infinite, or 0 where the column is not."""
+        most = np.max(np.abs(x), axis=0, initial=0.0)
+        bad = np.flatnonzero((most > LARGEST) | (most < SMALLEST) & (most > 0))
+        if bad.size:
+            raise ValueError(f"column {bad[0]} has a greatest element of {most[bad[0]]:g}: give it in a unit in which that lies between "
+                             f"{SMALLEST:g} and {LARGEST:g}")
 
     def program(self, family: Family, link: Link, n: int, p: int, shifted: bool, warm: bool) -> Any:
         """The whole fit as one program."""
@@ -253,26 +264,41 @@ class GLM(RegressorMixin, Recorded):  # type: ignore[misc]
             warnings.warn(f"the steps did not end in {self.max_iter}: the last moved a linear predictor by "
                           f"{float(found['change']):.3g} of the largest. Estimates may be infinite (groups told apart without error), "
                           "or max_iter or tol too small", ConvergenceWarning, stacklevel=3)
-        elif not family.dispersed and float(found["least"]) < EXTREME:
+        elif (~there & (b != 0)).any():  # a column that others explain from the start has the estimate 0
+            warnings.warn("the steps ended where the rows' weights leave nothing of a column: groups are told apart without error, and "
+                          "estimates are infinite (those whose standard error is NaN)", ConvergenceWarning, stacklevel=3)
+        elif self.alpha == 0 and not family.dispersed and float(found["least"]) < EXTREME:
             warnings.warn(f"the steps did not end, but where means are {'0 or 1' if family.most < math.inf else '0'} to the last digit: "
                           "groups are told apart without error, and estimates are infinite", ConvergenceWarning, stacklevel=3)
 
     # ---- what it says ----
 
     def predict(self, X: Any, offset: Any = None, exposure: Any = None) -> Array:
-        """Means of rows [n]; a model that was fitted with an offset or exposures is given each row's own."""
+        """Means of rows [n], by the family and link of the fit; a model that was fitted with an offset or exposures is given
+        each row's own. Errors: ValueError where it is not."""
         check_is_fitted(self)
-        _, link = self.parts()
+        _, link, shifted = self.as_fitted()
+        if shifted and offset is None and exposure is None:
+            raise ValueError("the model was fitted with an offset or exposures: give each row's own (exposure=np.ones(n) for rates, "
+                             "offset=np.zeros(n) for none)")
         scores = self.scores(X, self.coef_[None], np.array([self.intercept_]))
         eta = reprise().Tensor(scores) + reprise().Tensor(self.shift(len(scores), offset, exposure, link))
         return np.array(link.inverse(eta)[0].numpy())[:, 0]
 
+    def as_fitted(self) -> tuple[Family, Link, bool]:
+        """Family and link of the fit, whatever the parameters are now, and whether it had an offset."""
+        name, power, link, shifted = self.fitted_
+        family = family_of(name, power)
+        return family, link_of(link, family), shifted
+
     def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, exposure: Any = None) -> float:
         """The share of the deviance that is explained: 1 - D(y, mu) / D(y, mean of y), R squared of the normal family."""
         mu = self.predict(X, offset, exposure)
-        family, _ = self.parts()
+        family, _, _ = self.as_fitted()
         y = np.asarray(y, dtype=np.float64)
         w = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        if not (w >= 0).all():
+            raise ValueError("sample_weight: numbers that are not negative")
         family.check(y[w > 0])
         t = reprise().Tensor
 

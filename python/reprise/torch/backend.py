@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from .capture import Reader, framework
+from .capture import Reader
+from .traps import framework
 from .lower import Lowering, Unsupported, Value
 
 
@@ -29,6 +30,7 @@ class Report:
 
 
 _report = Report()
+_within = 0  # calls of programs that are going on
 
 
 def report(clear: bool = False) -> Report:
@@ -98,6 +100,14 @@ class Program:
         self.step = self.run.compile(g.builder.finish()) if any(self.results) else None
 
     def __call__(self, *tensors: Any) -> list[Any]:
+        global _within
+        _within += 1
+        try:
+            return self.results_of(tensors)
+        finally:
+            _within -= 1
+
+    def results_of(self, tensors: Sequence[Any]) -> list[Any]:
         feeds = {n: tensors[k].detach().contiguous().numpy() for n, k in zip(self.names, self.places)}
         found = self.step(**feeds) if self.step is not None else {}
         return [None if name is None else self.torch.from_numpy(np.array(found[name])) for name in self.results]
@@ -112,7 +122,7 @@ def outside() -> Iterator[list[str]]:
     mode = importlib.import_module("torch.utils._python_dispatch").TorchDispatchMode
     found: list[str] = []
 
-    class Watch(mode):  # type: ignore[misc]
+    class Watch(mode):  # type: ignore[misc, valid-type]
         supports_higher_order_operators = True
 
         @classmethod
@@ -120,7 +130,8 @@ def outside() -> Iterator[list[str]]:
             return True
 
         def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            found.append(str(function))
+            if not _within:  # views of arrays, which a program's call makes, compute nothing
+                found.append(str(function))
             return function(*args, **(kwargs or {}))
 
     with Watch():

@@ -4,27 +4,21 @@ refused here: regions without gradient, backward functions of one's own, hooks, 
 numbers that are not PyTorch's. States are told apart by their storage, so that tied weights are one."""
 from __future__ import annotations
 
-import contextlib
-import importlib
 import operator
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from .graph import DType, Graph, Input, Meta, Node, Output, Ref, Sub, map_refs, refs
 from .lower import Unsupported
-from .outside import refuse_shared, unchanged
+from .traps import framework, refuse_changed, refuse_hooks, refuse_shared, source_line, trapped, unchanged
 
 DTYPES = {"float32": "f32", "float64": "f64", "bfloat16": "bf16", "float16": "f16", "int64": "i64", "int32": "i32", "int16": "i16",
           "int8": "i8", "uint8": "u8", "uint16": "u16", "uint32": "u32", "bool": "bool"}
 NO_GRAD = 'File "reprise.no_grad", line 0, in region'  # in a node's stack trace, which is what every exporter carries along
 DRAWS = ("rand", "randn", "randint", "bernoulli", "dropout", "normal", "uniform", "multinomial", "randperm", "exponential")
 MOST_FOLDED = 1 << 26
-
-
-def framework(name: str = "torch") -> Any:
-    return importlib.import_module(name)
 
 
 @dataclass
@@ -36,70 +30,6 @@ class Captured:
     tensors: dict[str, Any] = field(default_factory=dict)
     names: dict[str, list[str]] = field(default_factory=dict)
     constants: dict[str, Any] = field(default_factory=dict)
-
-
-# ---- traps ----
-
-def refuse_hooks(module: Any) -> None:
-    """Hooks on gradients are no part of an exported graph."""
-    everywhere = framework("torch.nn.modules.module")
-    for name in ("_global_backward_hooks", "_global_backward_pre_hooks"):
-        if getattr(everywhere, name, None):
-            raise Unsupported("a backward hook is registered on all modules, which the program would not have",
-                              remedy="Remove it, or write what it does into the forward or the loss")
-    for path, m in module.named_modules():
-        if getattr(m, "_backward_hooks", None) or getattr(m, "_backward_pre_hooks", None):
-            raise Unsupported(f"module {path or 'itself'} has a backward hook, which the program would not have",
-                              remedy="Remove it, or write what it does into the forward or the loss")
-    for path, p in module.named_parameters():
-        if getattr(p, "_backward_hooks", None) or getattr(p, "_post_accumulate_grad_hooks", None):
-            raise Unsupported(f"the parameter {path} has a hook on its gradient, which the program would not have",
-                              remedy="Remove it, or write what it does into the forward or the loss")
-
-
-@contextlib.contextmanager
-def trapped() -> Iterator[None]:
-    """While a module is exported: what changes gradients and leaves no trace in the graph raises."""
-    torch = framework()
-    kept: list[tuple[Any, str, Any]] = []
-
-    def forbid(owner: Any, name: str, what: str, remedy: str) -> None:
-        was = owner.__dict__[name]
-
-        def refuse(*args: Any, **kwargs: Any) -> Any:
-            if args and isinstance(args[0], type) and args[0].__module__.startswith("torch._higher_order_ops."):
-                return was.__get__(None, args[0])(*args[1:], **kwargs)  # how PyTorch traces cond and scan, whose gradients are ours
-            of = getattr(args[0], "__name__", "") if args and isinstance(args[0], type) else ""
-            raise Unsupported(f"{what}{' of ' + of if of else ''}, whose gradient is not in the graph", Node("", what, where=line_here()),
-                              remedy)
-        kept.append((owner, name, was))
-        setattr(owner, name, classmethod(refuse) if name == "apply" else refuse)
-
-    hook = "Write what it does into the forward or the loss"
-    forbid(torch.autograd.Function, "apply", "autograd.Function.apply", "Write it in operations whose gradient is the one meant; x + "
-           "(f(x) - x).detach() passes a gradient straight through f")
-    for name in ("register_hook", "register_post_accumulate_grad_hook"):
-        if name in torch.Tensor.__dict__:
-            forbid(torch.Tensor, name, f"Tensor.{name}", hook)
-    try:
-        yield
-    finally:
-        for owner, name, was in kept:
-            setattr(owner, name, was)
-
-
-def line_here() -> str:
-    """The line of the model that is executed now: the innermost one outside of PyTorch and of this package."""
-    import sys
-    f: Any = sys._getframe(1)
-    while f is not None and own_file(f.f_code.co_filename):
-        f = f.f_back
-    return f"{f.f_code.co_filename}:{f.f_lineno}" if f is not None else ""
-
-
-def own_file(path: str) -> bool:
-    p = path.replace("\\", "/")
-    return "/torch/" in p or "/reprise/torch/" in p or p.startswith("<") or p.endswith("/contextlib.py")
 
 
 # ---- export ----
@@ -174,19 +104,6 @@ def flatten_regions(gm: Any) -> None:
     gm.recompile()
 
 
-def refuse_changed(inner: Any, env: Mapping[Any, Any]) -> None:
-    """In a region without gradient a tensor from outside may not be changed in place, but for a buffer: PyTorch keeps the gradient
-    that it had before."""
-    schema = getattr(inner.target, "_schema", None)
-    if schema is None or not schema.is_mutable or not inner.args:
-        return
-    changed = env.get(inner.args[0])
-    if inner.args[0].op == "placeholder" and changed is not None and changed.op not in ("placeholder", "get_attr"):
-        raise Unsupported("changes in place, without gradient, what has one: PyTorch keeps the gradient from before the change",
-                          Node(inner.name, str(inner.target), where=source_line(inner.meta.get("stack_trace"))),
-                          "Write y = y + (f(y) - y).detach()")
-
-
 # ---- the graph ----
 
 def dtype_of(d: Any, node: Node | None = None) -> str:
@@ -194,18 +111,6 @@ def dtype_of(d: Any, node: Node | None = None) -> str:
     if name not in DTYPES:
         raise Unsupported(f"elements of {d}", node, "Programs have " + ", ".join(DTYPES))
     return DTYPES[name]
-
-
-def source_line(trace: str | None) -> str:
-    """"file:line" of the innermost line that is the model's own."""
-    found = ""
-    for line in (trace or "").splitlines():
-        text = line.strip()
-        if text.startswith('File "') and '", line ' in text:
-            path, rest = text[6:].split('", line ', 1)
-            if not own_file(path) and not path.startswith("reprise."):
-                found = f"{path}:{rest.split(',')[0]}"
-    return found
 
 
 class Reader:

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from .capture import DRAWS, framework
+from .capture import DRAWS
+from .traps import framework
 from .lower import Unsupported
 from .training import Batch, build, captured_step, loss_of, unflatten
 
@@ -24,8 +25,8 @@ class GradientMismatch(ArithmeticError):
 
     def __init__(self, parameter: str, difference: float, bound: float, expected: Any, found: Any) -> None:
         what = "the loss" if parameter == "loss" else f"the gradient of {parameter}"
-        super().__init__(f"{what} is not PyTorch's: relative difference {difference:.3g}, bound {bound:.3g}; where they differ most PyTorch "
-                         f"has {expected:.9g}, the program {found:.9g}. What the forward computes has a gradient of its own that the "
+        super().__init__(f"{what} is not PyTorch's: relative difference {difference:.3g}, bound {bound:.3g}; where they differ most "
+                         f"PyTorch has {expected:.9g}, the program {found:.9g}. What the forward computes has a gradient of its own that the "
                          "exported graph does not show; report() lists the operations")
         self.parameter, self.difference, self.expected, self.found = parameter, difference, expected, found
 
@@ -65,7 +66,7 @@ def dropout_off() -> Iterator[None]:
     kept.update({was: new for (_, _, was), (_, _, new) in zip(before, places)})
     kept[torch.dropout] = input_kept
 
-    class Off(framework("torch.overrides").TorchFunctionMode):  # type: ignore[name-defined, misc]
+    class Off(framework("torch.overrides").TorchFunctionMode):  # type: ignore[misc]
         def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             return kept.get(function, function)(*args, **(kwargs or {}))
 

@@ -147,6 +147,13 @@ def refs(x: Any) -> list[str]:
     return found
 
 
+def places(x: Any) -> list[tuple[str, int | None]]:
+    """As refs, with the index of each."""
+    found: list[tuple[str, int | None]] = []
+    map_refs(lambda e: found.append((e.name, e.index)) if isinstance(e, Ref) else None, x)
+    return found
+
+
 # ---- JSON ----
 
 def operand_json(x: Any) -> Any:

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from .capture import Captured, capture, framework
+from .capture import Captured, capture
+from .traps import framework, unchanged
 from .check import as_array
 from .graph import Graph
-from .lower import REMEDIES, RULES, Lowering, Unsupported
-from .training import Batch, burned_in, flatten, name_feeds, names_of, unflatten
+from .lower import REMEDIES, RULES, Lowering, Unsupported, live
+from .training import Batch, Guards, burned_in, flatten, name_feeds, names_of, unflatten
 from . import rules
 
 __all__ = ["Inference", "ModelProgram", "Report", "compile_inference", "program", "report", "rules"]
@@ -35,7 +36,8 @@ def forward_of(module: Any, batch: Batch, outputs: dict[str, Any]) -> Any:
         def forward(self, *tensors: Any) -> Any:
             walk = iter(tensors)
             whole = unflatten(batch.form, iter([next(walk) if f is None else f[0] for f in fixed]))
-            out = self.module(**whole) if isinstance(whole, dict) else self.module(*whole)
+            with unchanged(self.module):  # here: export itself sets numbers back afterwards
+                out = self.module(**whole) if isinstance(whole, dict) else self.module(*whole)
             leaves: list[Any] = []
             outputs["form"] = flatten(out, "", leaves, [])
             outputs["fixed"] = [None if isinstance(x, torch.Tensor) else (x,) for x in leaves]
@@ -62,13 +64,16 @@ class Inference:
         self.module, self.options, self.names = module, options, names_of(module, None)
         self.built: dict[Any, tuple[Any, list[tuple[str, int]], dict[str, Any], Any]] = {}
         self.program: Any = None
+        self._guards: Guards | None = None
         self._run: Any = None
         batch = self._batch(example)
         self.built[self._key(batch)] = self._build(batch)
 
     def _key(self, batch: Batch) -> Any:
         """What a program burns in: the batch's form, and the module's numbers as they are now."""
-        return batch.key, repr([(k, v) for _, k, v in burned_in(self.module, None)])
+        if self._guards is None or self._guards.changed():
+            self._guards = Guards(burned_in(self.module, None))
+        return batch.key, self._guards.key
 
     def _batch(self, example: Any) -> Batch:
         return Batch.of(example if isinstance(example, (dict, tuple)) else (example,), self.names)
@@ -243,7 +248,7 @@ def report(module: Any, example: Any, loss: Any = None) -> Report:
 def report_of(graph: Graph) -> Report:
     taken: dict[str, int] = {}
     refused: dict[str, list[str]] = {}
-    for n in graph.walk():
+    for n in [*live(graph), *(n for g in graph.graphs for n in g.walk())]:
         if n.op in RULES:
             taken[n.op] = taken.get(n.op, 0) + 1
         else:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .graph import FLOATS, NUMPY, DType, Graph, Input, Meta, Node, Ref, Sub, map_refs, refs
+from .graph import FLOATS, NUMPY, DType, Graph, Input, Meta, Node, Ref, Sub, map_refs, places, refs
 
 Array = Any
 Tensor = Any
@@ -110,6 +110,8 @@ class Lowering:
         self.feeds: list[str] = []
         self.node: Node | None = None
         self.env: dict[str, Any] = {}
+        self.lines: dict[int, str] = {}  # the line of the model by the number of the instruction
+        self.used: set[tuple[str, int | None]] = set()
         self.stream = self.appended = 0
         self.rng_tensor: Tensor = None
         self._fills: dict[Any, Tensor] = {}
@@ -122,6 +124,8 @@ class Lowering:
         self.appended += 1
         if self.appended > MOST_APPENDED:
             raise self.refuse(f"more than {MOST_APPENDED} operations in all")
+        if self.node is not None and self.node.where:
+            self.lines[self.builder.length] = self.node.where
         return self.builder.append(name, attributes, list(operands))
 
     def refuse(self, what: str, remedy: str = "") -> Unsupported:
@@ -166,7 +170,8 @@ class Lowering:
         if kind is None:
             raise self.refuse(f"a constant of {array.dtype}")
         small = array.size and (kind[0] in "fb" or abs(int(array.flat[0])) <= 1 << 53)  # what a fill has exactly
-        if small and kind not in ("f16", "u16") and array.tobytes() == array.flat[0].tobytes() * array.size and array.flat[0] == array.flat[0]:
+        if small and kind not in ("f16", "u16") and array.flat[0] == array.flat[0] and \
+                array.tobytes() == array.flat[0].tobytes() * array.size:
             return self.fill(array.flat[0].item(), kind, array.shape)
         key = self.identity(array)
         if key not in self._constants:
@@ -235,9 +240,7 @@ class Lowering:
 
     def run(self) -> dict[str, Any]:
         """Lowers the graph; gives each output's Value by "kind name"."""
-        used = set(refs([o.value for o in self.graph.outputs]))
-        for n in self.graph.nodes:
-            used.update(refs([n.args, n.kwargs]))
+        used = set(refs([o.value for o in self.graph.outputs] + [[n.args, n.kwargs] for n in live(self.graph)]))
         for i in self.graph.inputs:
             self.env[i.name] = self.input(i, i.name in used)
         self.nodes(self.graph, self.env)
@@ -256,7 +259,9 @@ class Lowering:
         return self.value(self.states[i.state])
 
     def nodes(self, graph: Graph, env: dict[str, Any]) -> None:
-        for n in graph.nodes:
+        needed = live(graph)
+        self.used = set(places([[n.args, n.kwargs] for n in needed] + [o.value for o in graph.outputs]))
+        for n in needed:
             self.node = n
             rule = RULES.get(n.op)
             if rule is None:
@@ -276,11 +281,16 @@ class Lowering:
                 raise self.refuse(f"{type(e).__name__}: {e}") from e
             env[n.name] = self.checked(n, found)
 
+    def wants(self, node: Node, i: int) -> bool:
+        """Whether anything uses the i-th value of a node that has several."""
+        return (node.name, i) in self.used or (node.name, None) in self.used
+
     def checked(self, n: Node, found: Any) -> Any:
-        """The rule's values, each of the type that the graph says it has."""
+        """The rule's values, each of the type that the graph says it has; of one that nothing uses that is not asked (older exporters
+        have wrong ones of the last states of recurrent layers)."""
         if isinstance(found, (list, tuple)):
             metas = n.meta if isinstance(n.meta, list) else [n.meta] * len(found)
-            return [None if v is None else self.one(v, m) for v, m in zip(found, metas)]
+            return [None if v is None else self.one(v, m if self.wants(n, k) else None) for k, (v, m) in enumerate(zip(found, metas))]
         return None if found is None else self.one(found, n.meta[0] if isinstance(n.meta, list) else n.meta)
 
     def one(self, v: Any, m: Meta | None) -> Value:
@@ -306,6 +316,17 @@ class Lowering:
                 return graph.graphs[e.index]
             return e.name if isinstance(e, DType) else e
         return map_refs(of, x)
+
+
+def live(graph: Graph) -> list[Node]:
+    """The nodes that the outputs need, in order: the others, of what a model computes and drops, are none of the program's."""
+    wanted = set(refs([o.value for o in graph.outputs]))
+    kept: list[Node] = []
+    for n in reversed(graph.nodes):
+        if n.name in wanted:
+            wanted.update(refs([n.args, n.kwargs]))
+            kept.append(n)
+    return kept[::-1]
 
 
 def metas_of(n: Node) -> list[Meta | None]:

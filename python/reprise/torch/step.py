@@ -5,41 +5,38 @@ from __future__ import annotations
 
 import importlib
 import json
+import operator
 import os
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .capture import framework
+from .traps import framework
 from .check import as_array, check
 from .lower import Unsupported
 from .optim import MOMENTS, Optimizer
-from .training import Batch, Built, build, burned_in, captured_step, names_of
+from .training import Batch, Built, Guards, build, burned_in, captured_step, names_of, tensors_of
 
 MOST_PROGRAMS = 64
+VERSION = operator.attrgetter("_version")  # PyTorch counts a tensor's changes in place
+TRAINED = operator.attrgetter("requires_grad")
 _recordings: list[record] = []
 
 
 @dataclass
 class Ready:
     """A program that is bound to the run: `places`: feed, which leaf of the batch, how its elements are got; `hyper`: the feeds of
-    the optimizer, of which `fed` are the last values."""
+    the optimizer with their types, of which `fed` are the last values."""
 
     compiled: Any
     places: list[tuple[str, int, Callable[[Any], Any]]]
-    hyper: frozenset[str]
+    hyper: dict[str, Callable[[float], Any]]
     fed: dict[str, float]
     built: Built
     states: frozenset[str]
-
-
-def plain_array(t: Any) -> Any:
-    """As as_array, of types that NumPy has."""
-    if t.requires_grad or t.device.type != "cpu" or not t.is_contiguous():
-        return as_array(t)
-    return t.numpy()
 
 
 class Step:
@@ -54,10 +51,6 @@ class Step:
                  bound: float, seed: int, options: Mapping[str, Any]) -> None:
         self.module, self.loss = module, loss
         self.optimizer = Optimizer(optimizer)
-        own = {id(p) for r in (module, loss) if hasattr(r, "parameters") for p in r.parameters()}
-        if any(id(p) not in own for g in optimizer.param_groups for p in g["params"]):
-            raise Unsupported("the optimizer has parameters that are neither the module's nor the loss's: they would be constants",
-                              remedy="Make what has them a part of the module, or a loss that is a module")
         self.names = names_of(module, loss)
         self.seed, self.options = seed, dict(options)
         self.built: dict[Any, Built] = {}
@@ -65,11 +58,15 @@ class Step:
         self._run: Any = None
         self._recording: record | None = None
         self._last: Built | None = None
-        self._guards: list[tuple[dict[str, Any], str, Any]] = []
+        self._own: list[Any] = [p for r in self._roots() for p in r.parameters()]
+        self._trained: list[bool] = []
+        self._guards, self._held = Guards([]), Guards([])
+        self._members: list[int] = []
         self._generations: dict[Any, int] = {}
         self._generation = 0
-        self._versions: dict[str, tuple[Any, int]] = {}
-        self._members: Any = None
+        self._seen: list[tuple[str, Any]] = []
+        self._tensors: list[Any] = []
+        self._versions: list[int] = []
         self._states: set[str] = set()  # all names of the states that the run has
         self._keys: list[Any] | None = list(example) if isinstance(example, dict) else None
         self._moved()
@@ -78,13 +75,15 @@ class Step:
         first = self._build(batch, None)
         self._states = {name for names in first.captured.names.values() for name in names}
         self.origin = self._origin(first, batch, check_gradients, bound)
-        self._seen()  # the comparison put buffers back
         self._values: dict[str, Any] = {s: as_array(t).copy() for s, t in first.captured.tensors.items()}
         for state, names in first.moments.items():
             for kind, name in zip(MOMENTS[self.optimizer.kind], names):
                 self._values[name] = self.optimizer.moment(kind, state, first.captured.tensors[state])
         if first.draws:
             self._values["rng"] = np.array([seed, 0], np.int64)
+        self._first = first.captured
+        self._names, self._kinds = first.captured.names, {s: t.dtype for s, t in first.captured.tensors.items()}
+        self._look()
 
     # ---- a step ----
 
@@ -96,13 +95,10 @@ class Step:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """One step: forward, gradients and the optimizer's update. A batch of another shape is another program, built when it
         first comes. Returns the loss as a tensor of one element; float(loss) is its value."""
-        for where, name, value in self._guards:
-            if where.get(name) is not value and where.get(name) != value:
-                self._moved()
-                break
-        if self.optimizer.members() != self._members:
+        if self._guards.changed() or list(map(TRAINED, self._own)) != self._trained or self.optimizer.members() != self._members:
             self._moved()
-        self._unchanged()
+        if list(map(VERSION, self._tensors)) != self._versions or not self._held.stand():
+            self._changed()
         batch: Batch | None = None
         leaves: Any = args
         try:  # tensors alone, by position: as Batch.of has it, without its cost
@@ -119,40 +115,82 @@ class Step:
         wanted = _recordings[-1] if _recordings else None
         if found is None or self._recording is not wanted:
             found = self._prepare(batch or self.batch(args), key, wanted)
-        feeds = {name: array_of(leaves[k]) for name, k, array_of in found.places}
-        for name, value in self.optimizer.feeds(found.states).items():
-            if name in found.hyper and found.fed.get(name) != value:
-                feeds[name] = found.fed[name] = value
-        loss = found.compiled(**feeds)["loss"]
+        try:
+            feeds = {name: array_of(leaves[k]) for name, k, array_of in found.places}
+        except (RuntimeError, TypeError):  # of another device, or with a gradient of its own
+            feeds = {name: as_array(leaves[k]) for name, k, _ in found.places}
+        hyper, fed = found.hyper, found.fed
+        for name, value in self.optimizer.feeds(found.states):
+            if fed.get(name) != value and name in hyper:
+                fed[name] = value
+                feeds[name] = hyper[name](value)
+        try:
+            loss = found.compiled(**feeds)["loss"]
+        except importlib.import_module("reprise").Error as e:
+            at = re.match(r"instruction (\d+)", str(e))
+            if at and int(at[1]) in found.built.lines:
+                e.add_note(f"in the model at {found.built.lines[int(at[1])]}")
+            raise
         self._last = found.built
         self.optimizer.count(found.states)
         self.optimizer.torch._opt_called = True  # schedulers ask whether a step came before theirs
         return loss
 
+    def _changed(self) -> None:
+        names = {id(t): n for n, t in self._seen}
+        changed = [t for t, v in zip(self._tensors, self._versions) if t._version != v]
+        found = [*(names[id(t)] for t in changed), *self._held.moved()]
+        raise Unsupported(f"{', '.join(found[:4])} of the module changed since it was compiled, which the step would not see: its states "
+                          "are its own", remedy="step.load() takes the module's values; "
+                                                 "step.copy_to(module) writes the step's into it")
+
+    def _look(self) -> None:
+        """Remembers the tensors of the module, and those that programs have taken values of, as they are now."""
+        self._seen, self._tensors, self._versions = [], [], []
+        self._watch(self._named().items())
+        for b in self.built.values():
+            self._watch(b.captured.constants.items())
+        taken = set(map(id, self._tensors))
+        self._held = Guards([place for r in self._roots() for place in tensors_of(r) if id(place[2]) in taken])
+
+    def _watch(self, found: Iterable[tuple[str, Any]]) -> None:
+        for name, t in found:
+            if not any(t is o for o in self._tensors):
+                self._seen.append((name, t))
+                self._tensors.append(t)
+                self._versions.append(t._version)
+
+    def _named(self) -> dict[str, Any]:
+        """The parameters and buffers by name, as programs call them."""
+        return {("loss." if r is self.loss else "") + n: t for r in reversed(self._roots())
+                for n, t in (*r.named_parameters(remove_duplicate=False), *r.named_buffers(remove_duplicate=False))}
+
+    def _roots(self) -> list[Any]:
+        return [r for r in (self.module, self.loss) if hasattr(r, "named_parameters")]
+
+    def load(self) -> None:
+        """Takes the parameters and buffers that the module has now; moments and the number of steps stay. What was a constant is
+        captured anew. Not inside a record."""
+        if self._recording is not None:
+            raise Unsupported("loading inside a record", remedy="Load before it: the record then begins with what was loaded")
+        if self._run is not None:
+            self._leave()
+        now = self._named()
+        self._values.update({s: as_array(now.get(self._names[s][0], t)).copy() for s, t in self._first.tensors.items()})
+        self.built.clear()
+        self._own = [p for r in self._roots() for p in r.parameters()]
+        self._moved()
+        self._look()
+
     def _moved(self) -> None:
         """A number of Python that programs burn in has changed: the programs of the new ones are others."""
-        self._guards = burned_in(self.module, self.loss) + self.optimizer.guards()
-        self.optimizer.place()
+        self.optimizer.place(self._own)
         self._members = self.optimizer.members()
-        values = (repr([(k, v) for _, k, v in self._guards]), self.optimizer.constants(), self._members)
+        self._guards = Guards(burned_in(self.module, self.loss) + self.optimizer.guards())
+        self._trained = list(map(TRAINED, self._own))
+        self.optimizer.constants()  # refuses what programs would not do
+        values = (self._guards.key, tuple(self._trained), tuple(self._members))
         self._generation = self._generations.setdefault(values, len(self._generations))
-
-    def _unchanged(self) -> None:
-        """The step has values of its own: what is written into the module's tensors meanwhile would be lost."""
-        self.optimizer.still()
-        for t, version in self._versions.values():
-            if t._version != version:
-                names = [n for n, (o, _) in self._versions.items() if o is t]
-                raise Unsupported(f"{names[0]} was changed in place after compile: the step has its own values, and would not see it",
-                                  remedy="Compile again; or make what changes an input of the batch")
-
-    def _seen(self) -> None:
-        self._versions = {n: (t, t._version) for n, (t, _) in self._versions.items()}
-
-    def _watch(self, captured: Any) -> None:
-        """The tensors that programs have taken values of."""
-        for name, t in [*captured.tensors.items(), *captured.constants.items()]:
-            self._versions.setdefault(name, (t, t._version))
 
     # ---- programs ----
 
@@ -160,15 +198,18 @@ class Step:
         key = (batch.key, self._generation)
         if len(self.built) >= MOST_PROGRAMS:
             raise Unsupported(f"{MOST_PROGRAMS} programs were made already: each batch has another shape, or a number of Python "
-                              "changes at each step", remedy="Pad batches to few shapes; make what changes a tensor of the batch or a buffer")
+                              "changes at each step", remedy="Pad batches to few shapes; make what changes a tensor of the batch; "
+                              "OneCycleLR with cycle_momentum=False")
         built = build(captured_step(self.module, self.loss, batch, self._states), self.optimizer, known)
-        self._watch(built.captured)
+        self._watch(built.captured.constants.items())
         self.built[key] = built
         self._last = built
         return built
 
     def _prepare(self, batch: Batch, key: Any, wanted: record | None) -> Any:
         if self._run is None or self._recording is not wanted:
+            if key not in self.built:  # before the run has begun: so its constants are data
+                self._build(batch, None)
             self._begin(wanted)
         if key not in self.built:
             self._build(batch, self._run_data)
@@ -191,9 +232,11 @@ class Step:
         torch = framework()
         at = [k for k, x in enumerate(batch.leaves) if isinstance(x, torch.Tensor)]
         places: list[tuple[str, int, Callable[[Any], Any]]] = [
-            (n, k, as_array if batch.leaves[k].dtype is torch.bfloat16 else plain_array)
+            (n, k, as_array if batch.leaves[k].dtype is torch.bfloat16 else torch.Tensor.numpy)
             for n, k in zip(built.feeds, at) if n is not None]
-        self._ready[key] = Ready(compiled, places, frozenset(built.hyper), {}, built, frozenset(built.moments))
+        real: dict[str, Callable[[float], Any]] = {"f32": np.float32, "f64": np.float64}
+        hyper = {i[1]: real[i[3]] for i in built.program.inputs if i[0] == "feed" and i[1] in built.hyper}
+        self._ready[key] = Ready(compiled, places, hyper, {}, built, frozenset(built.moments))
 
     def _begin(self, wanted: record | None) -> None:
         """A run with the values there are now, recorded where wanted."""
@@ -216,7 +259,7 @@ class Step:
             self._run.add_data(name, array)
         if wanted is not None and wanted.origin:
             text = json.dumps(self.origin, sort_keys=True, separators=(",", ":")).encode()
-            self._run.add_data("origin.json", np.frombuffer(text, np.uint8))
+            self._run.add_state("origin.json", np.frombuffer(text, np.uint8))  # data that no program reads is in no archive
         self._ready = {}
         self._recording = wanted
 
@@ -252,28 +295,28 @@ class Step:
         where a name is missing, ValueError where a shape or type is another."""
         torch = framework()
         own = {**dict(module.named_parameters(remove_duplicate=False)), **dict(module.named_buffers(remove_duplicate=False))}
-        captured = next(iter(self.built.values())).captured
         values = self.state
         with torch.no_grad():
-            for state, names in captured.names.items():
+            for state, names in self._names.items():
                 for name in names:
                     if name not in own and name.startswith("loss."):
                         continue
                     t, v = own[name], values[state]
-                    if tuple(t.shape) != tuple(v.shape) or t.dtype != captured.tensors[state].dtype:
+                    if tuple(t.shape) != tuple(v.shape) or t.dtype != self._kinds[state]:
                         raise ValueError(f"{name} is {t.dtype}{list(t.shape)}, the state {v.dtype}{list(v.shape)}")
                     t.copy_(torch.utils.dlpack.from_dlpack(v) if v.dtype == "bf16" else torch.from_numpy(np.array(v)))
-        self._seen()
+        self._look()
 
 
 class record:
     """`with reprise.torch.record("run.reprise", key="me.pem", seed=7):` the steps of one compiled step inside the block become an
     archive, which `reprise verify` and `reprise replay` take without Python. It is written when the block ends, and none after an
     exception. seed: of dropout, from this block's first step on; origin: whether the archive also holds origin.json (PyTorch's
-    version, the captured graph's digest, the check of gradients), without which an archive's id depends on the program and what
-    goes through it alone; all else as reprise.record has it. How batches were prepared in Python is outside of the archive."""
+    version, the captured graph's digest, the check of gradients) as a state that no step changes, without which an archive's id
+    depends on the program and what goes through it alone; all else as reprise.record has it. How batches were prepared in Python is outside of the archive."""
 
-    def __init__(self, path: str | os.PathLike[str], *, key: Any = None, seed: int | None = None, origin: bool = True, **options: Any) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, key: Any = None, seed: int | None = None, origin: bool = True,
+                 **options: Any) -> None:
         self.path, self.seed, self.origin = path, seed, origin
         self.options = {"key": key, **options}
         self.inner: Any = importlib.import_module("reprise").record(path, **self.options)
@@ -309,18 +352,22 @@ class record:
 
 
 def compile(module: Any, loss: Callable[..., Any] | None = None, example: Any = None, optimizer: Any = None, *, check: bool = True,
-            bound: float = 1e-3, seed: int = 0, **options: Any) -> Step:
+            strict: bool = True, bound: float = 1e-3, seed: int = 0, **options: Any) -> Step:
     """A training step of a module.
 
     loss       loss(module(x, ..), target); None: the module's own value, or its `loss`, is the loss
     example    a batch: (x, .., target), or a dict of what the module takes
     optimizer  SGD, Adam, AdamW, RMSprop or Adagrad of torch.optim, with its parameter groups; rates are read at each step
     check      the first gradients are compared with PyTorch's, at most `bound` apart relative to each tensor's largest
+    strict     always: what cannot be a program is refused. To try a model of which parts run in PyTorch, torch.compile(module,
+               backend="reprise")
     seed       of dropout and of other draws
     options    threads, level, device, memory of the run
 
     The module is captured in the mode in which it is (train or eval) and is not changed: step.copy_to(module) writes what was
     trained. Raises Unsupported, with operation, source line and remedy, and GradientMismatch."""
+    if not strict:
+        raise TypeError('compile is strict; torch.compile(module, backend="reprise") tries')
     if example is None or optimizer is None:
         raise TypeError("compile(module, loss, example, optimizer): an example batch and an optimizer of torch.optim")
     return Step(module, loss, example, optimizer, check_gradients=check, bound=bound, seed=seed, options=options)

@@ -4,17 +4,18 @@ tuples, lists and dicts of tensors and numbers) and which Python numbers a progr
 from __future__ import annotations
 
 import inspect
+import operator
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from . import rules
-from .capture import Captured, capture, framework
+from .capture import Captured, capture
+from .traps import NOTHING, framework, snapshot, spaces, unchanged
 from .graph import Graph, Node
 from .lower import Lowering, Unsupported
 from .optim import Optimizer
-from .outside import NOTHING, settings, snapshot, unchanged
 
 __all__ = ["Batch", "Built", "build", "wrapped", "rules"]
 DROPOUTS = {"aten.native_dropout.default": 1, "aten.dropout.default": 1, "aten.scaled_dot_product_attention.default": 4,
@@ -41,6 +42,11 @@ def unflatten(form: Any, leaves: Any) -> Any:
     if keys is not None:
         return dict(zip(keys, values))
     return kind(*values) if hasattr(kind, "_fields") else kind(values)
+
+
+def identity(x: Any) -> tuple[str, str]:
+    """What tells a number of Python from another: 1 is neither True nor 1.0, and 0.0 not -0.0."""
+    return type(x).__name__, repr(x)
 
 
 def frozen(form: Any) -> Any:
@@ -71,7 +77,7 @@ class Batch:
                 if not hasattr(leaf, "__array__"):
                     raise TypeError(f"{paths[k]} is a {type(leaf).__name__}: a batch has tensors and numbers")
                 leaves[k] = framework().as_tensor(leaf)
-        key: tuple[Any, ...] = tuple((x.shape, x.dtype) if isinstance(x, tensor) else (type(x), x) for x in leaves)
+        key: tuple[Any, ...] = tuple((x.shape, x.dtype) if isinstance(x, tensor) else identity(x) for x in leaves)
         if form is None or form[0] is not tuple or any(f is not None for f in form[2]):
             key = (key, frozen(form))  # two batches with leaves alike may have them under other names
         return Batch(leaves, paths, form, key)
@@ -111,7 +117,7 @@ def wrapped(module: Any, loss: Callable[..., Any] | None, batch: Batch) -> Any:
         def forward(self, *tensors: Any) -> Any:
             walk = iter(tensors)
             whole = unflatten(batch.form, iter([next(walk) if f is None else f[0] for f in fixed]))
-            with unchanged(self.module):  # here: export itself sets numbers back afterwards
+            with unchanged(self.module, self.loss):  # here: export itself sets numbers back afterwards
                 return loss_of(self.module, self.loss, whole)
 
     step = Step()
@@ -161,6 +167,7 @@ class Built:
     fed: dict[str, Any]
     draws: bool
     hyper: list[str] = field(default_factory=list)
+    lines: dict[int, str] = field(default_factory=dict)
 
 
 def name_feeds(graph: Graph, names: Sequence[str]) -> None:
@@ -232,18 +239,86 @@ def build(captured: Captured, optimizer: Optimizer | None, known: Mapping[str, A
     declared = {i[1] for i in program.inputs if i[0] == "feed"}
     users = [i.feed if i.feed in declared else None for i in captured.graph.inputs if i.kind == "user"]
     return Built(program, captured, users, list(found), moments, g.data, g.fed, g.rng_tensor is not None,
-                 sorted(n for n in declared if n.startswith("optim.")))
+                 sorted(n for n in declared if n.startswith("optim.")), g.lines)
 
 
-def burned_in(module: Any, loss: Any) -> list[tuple[dict[str, Any], str, Any]]:
-    """The plain numbers of modules that a program burns in, also in lists and in objects that are attributes: where each is, its name
-    and value."""
-    found: list[tuple[dict[str, Any], str, Any]] = []
-    seen: set[int] = set()
-    for root in (module, loss):
-        for m in root.modules() if hasattr(root, "modules") else ():
-            for space in (m.__dict__, *(vars(v) for v in m.__dict__.values() if settings(v))):
-                if id(space) not in seen:
-                    seen.add(id(space))
-                    found += [(space, k, s) for k, v in space.items() if (s := snapshot(k, v)) is not NOTHING]
-    return found
+class Cell:
+    """A variable of a function's closure, looked at as a dict is."""
+
+    def __init__(self, cell: Any) -> None:
+        self.cell = cell
+
+    def get(self, name: str) -> Any:
+        try:
+            return self.cell.cell_contents
+        except ValueError:  # not set any more
+            return None
+
+
+def variables(function: Any) -> list[tuple[Any, str, Any]]:
+    """Where a function's numbers from elsewhere are: variables of its closure and of its module."""
+    function = getattr(function, "__func__", function)
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return []
+    cells = [(Cell(c), n) for n, c in zip(code.co_freevars, function.__closure__ or ())]
+    names = [(function.__globals__, n) for n in code.co_names if n in function.__globals__]
+    return [(where, name, where.get(name)) for where, name in (*cells, *names)]
+
+
+def burned_in(module: Any, loss: Any) -> list[tuple[Any, str, Any]]:
+    """What a program burns in: where each number, text, flag or list of them is, its name and value. Looked at are attributes of all
+    modules and of objects that are attributes, and the variables that their forwards and the loss have from elsewhere."""
+    roots = [root for root in (module, loss) if hasattr(root, "named_modules")]
+    found: list[tuple[Any, str, Any]] = []
+    for space in {id(space): space for root in roots for _, space in spaces(root)}.values():
+        found += [(space, k, v) for k, v in space.items()]
+    kinds = {type(m): m for root in roots for m in root.modules() if not type(m).__module__.startswith("torch.")}
+    for function in {id(f): f for f in [kind.forward for kind in kinds] + [loss]}.values():
+        found += variables(function)
+    return [(where, name, s) for where, name, v in found if (s := snapshot(name, v)) is not NOTHING]
+
+
+def tensors_of(module: Any) -> list[tuple[Any, str, Any]]:
+    """Where a module and its parts have tensors: another one there is not what the step goes on from."""
+    spaces = [s for m in module.modules() for s in (m._parameters, m._buffers, m.__dict__)]
+    return [(space, k, v) for space in spaces for k, v in space.items() if isinstance(v, framework().Tensor)]
+
+
+class Guards:
+    """Places (a dict or Cell, a name) and what was there: looked at before each step. `key` tells numbers from others."""
+
+    def __init__(self, found: Sequence[tuple[Any, str, Any]]) -> None:
+        same = [isinstance(where, dict) and where.get(name) is v for where, name, v in found]
+        plain = [g for g, s in zip(found, same) if s]
+        self.where: list[dict[str, Any]] = [g[0] for g in plain]
+        self.names, self.values = [g[1] for g in plain], [g[2] for g in plain]
+        self.rest = [(*g, identity(g[2])) for g, s in zip(found, same) if not s]  # lists, which may change and be the same object
+        self.found = found
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return tuple((name, identity(v)) for _, name, v in self.found)
+
+    def stand(self) -> bool:
+        """Whether each place has the same object."""
+        return all(map(operator.is_, map(dict.get, self.where, self.names), self.values))
+
+    def moved(self) -> list[str]:
+        """The names of the places that have another."""
+        return [n for w, n, v in zip(self.where, self.names, self.values) if w.get(n) is not v]
+
+    def changed(self) -> bool:
+        """Whether a place has another value."""
+        if not self.stand():
+            now = list(map(dict.get, self.where, self.names))
+            if any(a is not b and identity(a) != identity(b) for a, b in zip(now, self.values)):
+                return True
+            self.values = now
+        for where, name, value, known in self.rest:
+            v = where.get(name)
+            if type(v) is list and type(value) is list and len(v) == len(value) and all(map(operator.is_, v, value)):
+                continue
+            if v is not value and identity(v) != known:
+                return True
+        return False

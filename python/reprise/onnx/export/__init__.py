@@ -76,6 +76,8 @@ def save(what: Any, path: str | os.PathLike[str], *, weights: Mapping[str, Any] 
     if os.path.exists(path) and not force:
         raise FileExistsError(f"{path} exists; force=True replaces it")
     found = source(what, program=program, outputs=outputs, weights=weights, inputs=inputs)
+    if not found.results:
+        raise Unsupported("the program gives no result, it updates states alone: choose another by program=")
     exporter = Exporter(found, opset)
     fixed = "as was asked" if rows == "fixed" else exporter.free_rows()
     if rows == "any" and fixed:
@@ -96,7 +98,12 @@ def write(proto: Any, path: str, external: int) -> None:
         if os.path.exists(f"{path}.data"):
             os.unlink(f"{path}.data")  # onnx appends to what is there
         onnx.save(proto, path, save_as_external_data=True, all_tensors_to_one_file=True, location=own, size_threshold=1024)
-        checker.check_model(path, full_check=True)
+        try:
+            checker.check_model(path, full_check=True)
+        except BaseException:
+            for name in (path, f"{path}.data"):
+                os.unlink(name)
+            raise
         return
     checker.check_model(proto, full_check=True)
     beside = f"{path}.part"

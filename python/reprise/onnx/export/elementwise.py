@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +29,7 @@ class E:
         self.x, self.first = w.alike(given)
         self.dtype = given[-1].dtype
 
-    def __call__(self, kind: str, *names: str, **attributes: object) -> str:
+    def __call__(self, kind: str, *names: str, **attributes: Any) -> str:
         return str(self.w.node(kind, *names, **attributes))
 
     def where(self, condition: str, a: str, b: str, dtype: str | None = None) -> str:
@@ -77,9 +78,9 @@ def with_bias(w: Writer, call: Call) -> list[Value] | None:
     return [w.value(call, str(a.first), True)]
 
 
-@composed(ne="Not(Equal)", silu="Mul(x, Sigmoid)", log1p="Log and a quotient that takes back what 1 + x lost", expm1="Exp and Log likewise", exp2="2 ^ x",
-          log2="Log times 1 / ln 2", log10="Log times 1 / ln 10", rsqrt="Reciprocal(Sqrt)", cbrt="Sign, Pow(abs, 1/3)",
-          trunc="Sign, Floor(Abs)", softplus="Softplus below the threshold")
+@composed(ne="Not(Equal)", silu="Mul(x, Sigmoid)", log1p="Log and a quotient that takes back what 1 + x lost",
+          expm1="Exp and Log likewise", exp2="2 ^ x", log2="Log times 1 / ln 2", log10="Log times 1 / ln 10",
+          rsqrt="Reciprocal(Sqrt)", cbrt="Sign, Pow(abs, 1/3)", trunc="Sign, Floor(Abs)", softplus="Softplus below the threshold")
 def further(w: Writer, call: Call) -> list[Value]:
     e = E(w, call)
     x = e.x[0]
@@ -113,7 +114,7 @@ def further(w: Writer, call: Call) -> list[Value]:
 
 def log1p(e: E, x: str) -> str:
     u = e("Add", x, e.c(1))
-    exact = e("Div", e("Mul", e("Log", u), x), e("Sub", u, e.c(1)))
+    exact = e("Mul", e("Log", u), e("Div", x, e("Sub", u, e.c(1))))  # the quotient is near 1: no product beyond the range
     near = e("Equal", u, e.c(1))
     far = e("Equal", e("Abs", u), e.c(math.inf))
     return e.where(near, x, e.where(far, e("Log", u), exact))
@@ -126,7 +127,7 @@ def pairs(w: Writer, call: Call) -> list[Value]:
     e = E(w, call)
     a, b = e.x[0], e.x[-1]
     if call.op == "pow_int":
-        return e.done(e("Pow", a, e.c(call.int("exponent"))))
+        return e.done(e("Pow", a, e.c(call.whole("exponent"))))
     if call.op == "hypot":
         a, b = e("Abs", a), e("Abs", b)
         most, least = e("Max", a, b), e("Min", a, b)

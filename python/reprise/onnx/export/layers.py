@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -78,7 +79,7 @@ def attention(w: Writer, call: Call) -> list[Value]:
     low = w.scalar(-math.inf, q.dtype)
     for mask in call.ins[3:4]:
         z = w.node("Where", w.last(mask), z, low) if mask.dtype == "bool" else w.node("Add", z, w.last(mask))
-    window = call.int("window")
+    window = call.whole("window")
     if call.attributes["causal"] or window:
         i, j = np.arange(m)[:, None], np.arange(n)[None, :]
         seen = (j <= i if call.attributes["causal"] else np.ones((m, n), bool)) & (abs(i - j) < window if window else True)
@@ -104,15 +105,15 @@ def weights(w: Writer, v: Value) -> str:
     return str(w.node("Transpose", w.last(v), perm=WEIGHT))
 
 
-def window(call: Call) -> dict[str, list[int]]:
+def window(call: Call) -> dict[str, Any]:
     """Strides, dilations and pads; (top, left, bottom, right) is ONNX's order too."""
-    return {"strides": call.list("stride"), "dilations": call.list("dilation"), "pads": call.list("padding")}
+    return {"strides": call.ints("stride"), "dilations": call.ints("dilation"), "pads": call.ints("padding")}
 
 
 @one(conv2d="Conv", conv2d_winograd="Conv")
 def conv2d(w: Writer, call: Call) -> list[Value]:
     x, weight = call.ins
-    y = w.node("Conv", w.channels_first(x), weights(w, weight), group=call.int("groups"), kernel_shape=list(weight.shape[:2]),
+    y = w.node("Conv", w.channels_first(x), weights(w, weight), group=call.whole("groups"), kernel_shape=list(weight.shape[:2]),
                **window(call))
     found = w.value(call, y, True)
     found.conv = w.nodes[-1]
@@ -122,13 +123,13 @@ def conv2d(w: Writer, call: Call) -> list[Value]:
 @one(conv2d_grad_input="ConvTranspose")
 def conv_transpose(w: Writer, call: Call) -> list[Value]:
     g, weight = call.ins
-    place, size = window(call), call.list("size")
+    place, size = window(call), call.ints("size")
     span = [d * (k - 1) + 1 for d, k in zip(place["dilations"], weight.shape[:2])]
     pads = [place["pads"][i] + place["pads"][i + 2] for i in (0, 1)]
     more = [size[i] - ((g.shape[1 + i] - 1) * place["strides"][i] + span[i] - pads[i]) for i in (0, 1)]
     if any(m < 0 or m >= max(place["strides"][i], place["dilations"][i]) and m for i, m in enumerate(more)):
         raise call.refuse(f"a size of {size} needs an output_padding of {more}")
-    y = w.node("ConvTranspose", w.channels_first(g), weights(w, weight), group=call.int("groups"), output_padding=more,
+    y = w.node("ConvTranspose", w.channels_first(g), weights(w, weight), group=call.whole("groups"), output_padding=more,
                kernel_shape=list(weight.shape[:2]), **place)
     return [w.value(call, y, True)]
 
@@ -136,16 +137,16 @@ def conv_transpose(w: Writer, call: Call) -> list[Value]:
 @one(max_pool="MaxPool", avg_pool="AveragePool")
 def pool(w: Writer, call: Call) -> list[Value]:
     kind = "MaxPool" if call.op == "max_pool" else "AveragePool"
-    return [w.value(call, w.node(kind, w.channels_first(call.ins[0]), kernel_shape=call.list("window"), **window(call)), True)]
+    return [w.value(call, w.node(kind, w.channels_first(call.ins[0]), kernel_shape=call.ints("window"), **window(call)), True)]
 
 
 @one(resize="Resize")
 def resize(w: Writer, call: Call) -> list[Value]:
     """Along one axis, as an image of which the others stay."""
-    v, axis, size = call.ins[0], call.int("axis"), call.int("size")
-    how = {"mode": ("nearest", "linear", "cubic")[call.int("mode")],
-           "coordinate_transformation_mode": ("half_pixel", "align_corners", "asymmetric")[call.int("coordinates")],
-           "nearest_mode": ("floor", "ceil", "round_prefer_floor", "round_prefer_ceil")[call.int("rounding")]}
+    v, axis, size = call.ins[0], call.whole("axis"), call.whole("size")
+    how: dict[str, Any] = {"mode": ("nearest", "linear", "cubic")[call.whole("mode")],
+           "coordinate_transformation_mode": ("half_pixel", "align_corners", "asymmetric")[call.whole("coordinates")],
+           "nearest_mode": ("floor", "ceil", "round_prefer_floor", "round_prefer_ceil")[call.whole("rounding")]}
     if len(v.shape) == 4 and axis in (1, 2):
         shape = [size if FIRST[i] == axis else v.shape[FIRST[i]] for i in range(4)]
         return [w.value(call, resized(w, w.channels_first(v), shape, v.row is not None, how), True)]
@@ -157,7 +158,7 @@ def resize(w: Writer, call: Call) -> list[Value]:
     return [w.value(call, w.node("Reshape", y, w.ints(wanted)))]
 
 
-def resized(w: Writer, name: str, shape: list[int], free: bool, how: dict[str, str]) -> str:
+def resized(w: Writer, name: str, shape: list[int], free: bool, how: dict[str, Any]) -> str:
     """To lengths of all four axes, of which the first may be known when the model runs."""
     sizes = w.ints(shape)
     if free:
@@ -187,7 +188,7 @@ def own_statistics(w: Writer, call: Call) -> list[Value]:
     x, shape = w.last(v), v.shape
     axes = list(range(len(shape) - 1))
     if call.op == "group_norm":
-        groups = call.int("groups")
+        groups = call.whole("groups")
         rows = -1 if v.row else shape[0]
         x = w.node("Reshape", x, w.ints([rows, math.prod(shape[1:-1]), groups, shape[-1] // groups]))
         axes = [1, 3]

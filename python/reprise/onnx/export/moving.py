@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from .writer import FIRST, Call, Value, Writer, composed, numpy_type, one
+from .writer import FIRST, LAST, Call, Value, Writer, composed, numpy_type, one
 
 LARGEST = 1 << 16  # elements of a constant that is written out
 
@@ -26,9 +26,17 @@ def reshape(w: Writer, call: Call) -> list[Value]:
 
 @one(transpose="Transpose")
 def transpose(w: Writer, call: Call) -> list[Value]:
-    v, order = call.ins[0], call.list("permutation")
-    if order == FIRST and v.first is not None and v.last is None:  # it lies so already
-        return [w.value(call, v.first)]
+    v, order = call.ins[0], call.ints("permutation")
+    found = w.value(call, "")
+    if order == FIRST and v.first is not None:  # it lies so already
+        found.last = v.first
+        return [found]
+    if v.weight is not None and v.last is None:  # a convolution may want it as it was
+        found.last, found.turned, found.weight = None, (v, order), (v.weight[0], np.transpose(v.weight[1], order))
+        return [found]
+    if order == LAST:
+        found.last, found.first = None, w.last(v)
+        return [found]
     return [w.value(call, w.node("Transpose", w.last(v), perm=order))]
 
 
@@ -48,9 +56,9 @@ def broadcast_to(w: Writer, call: Call) -> list[Value]:
 @one(slice="Slice", slice_step="Slice")
 def cut(w: Writer, call: Call) -> list[Value]:
     v, step = call.ins[0], call.op == "slice_step"
-    begin = call.list("begin")
-    steps = call.list("step") if step else [1] * len(begin)
-    sizes = call.list("size") if step else [e - b for b, e in zip(begin, call.list("end"))]
+    begin = call.ints("begin")
+    steps = call.ints("step") if step else [1] * len(begin)
+    sizes = call.ints("size") if step else [e - b for b, e in zip(begin, call.ints("end"))]
     axes = [i for i, n in enumerate(v.shape) if sizes[i] != n or (steps[i] != 1 and n > 1)]
     if not axes:
         return [w.value(call, w.node("Identity", w.last(v)))]
@@ -76,7 +84,7 @@ def fill(w: Writer, call: Call) -> list[Value]:
 
 @one(iota="a constant, Range")
 def iota(w: Writer, call: Call) -> list[Value]:
-    n, dtype = call.int("n"), call.outs[0][1]
+    n, dtype = call.whole("n"), call.outs[0][1]
     if n <= LARGEST:
         return [w.value(call, w.const(np.arange(n).astype(numpy_type(dtype))))]
     whole = w.node("Range", w.scalar(0, "i64"), w.scalar(n, "i64"), w.scalar(1, "i64"))
@@ -87,7 +95,7 @@ def iota(w: Writer, call: Call) -> list[Value]:
 def concat(w: Writer, call: Call) -> list[Value]:
     if len(call.ins) == 1:  # a copy
         return [copy.copy(call.ins[0])]
-    axis, rowed = call.int("axis"), next((v for v in call.ins if v.row is not None), None)
+    axis, rowed = call.whole("axis"), next((v for v in call.ins if v.row is not None), None)
     image = all(v.first is not None and v.last is None for v in call.ins)
     if image:
         return [w.value(call, w.node("Concat", *(str(v.first) for v in call.ins), axis=FIRST.index(axis)), True)]
@@ -107,7 +115,7 @@ def as_rows(w: Writer, v: Value, like: Value) -> str:
 @one(pad="Pad")
 def pad(w: Writer, call: Call) -> list[Value]:
     v = call.ins[0]
-    pads = w.ints(call.list("before") + call.list("after"))
+    pads = w.ints(call.ints("before") + call.ints("after"))
     if v.dtype == "bool":
         wide = w.node("Pad", w.node("Cast", w.last(v), to=w.type("i32")), pads, w.scalar(0, "i32"))
         return [w.value(call, w.node("Cast", wide, to=w.type("bool")))]
@@ -117,19 +125,19 @@ def pad(w: Writer, call: Call) -> list[Value]:
 @one(gather="Gather", take_along="GatherElements")
 def gather(w: Writer, call: Call) -> list[Value]:
     x, index = (w.last(v) for v in call.ins)
-    return [w.value(call, w.node("Gather" if call.op == "gather" else "GatherElements", x, index, axis=call.int("axis")))]
+    return [w.value(call, w.node("Gather" if call.op == "gather" else "GatherElements", x, index, axis=call.whole("axis")))]
 
 
 @one(scatter_along="ScatterElements")
 def scatter_along(w: Writer, call: Call) -> list[Value]:
-    kind = ("none", "add", "mul", "max", "min")[call.int("mode")]
-    return [w.value(call, w.node("ScatterElements", *(w.last(v) for v in call.ins), axis=call.int("axis"), reduction=kind))]
+    kind = ("none", "add", "mul", "max", "min")[call.whole("mode")]
+    return [w.value(call, w.node("ScatterElements", *(w.last(v) for v in call.ins), axis=call.whole("axis"), reduction=kind))]
 
 
 @composed(scatter_add="ScatterND that adds, of rows that were brought in front")
 def scatter_add(w: Writer, call: Call) -> list[Value]:
     g, index = call.ins
-    axis, size, count = call.int("axis"), call.int("size"), math.prod(index.shape)
+    axis, size, count = call.whole("axis"), call.whole("size"), math.prod(index.shape)
     before, behind = g.shape[:axis], g.shape[axis + len(index.shape):]
     a, b = math.prod(before), math.prod(behind)
     rows = w.node("Transpose", w.node("Reshape", w.last(g), w.ints([a, count, b])), perm=[1, 0, 2])
@@ -143,13 +151,13 @@ def scatter_add(w: Writer, call: Call) -> list[Value]:
 def one_hot(w: Writer, call: Call) -> list[Value]:
     values = w.const(np.array([0, 1]).astype(numpy_type(call.outs[0][1])))
     index = w.node("Cast", w.last(call.ins[0]), to=w.type("i64")) if call.ins[0].dtype != "i64" else w.last(call.ins[0])
-    return [w.value(call, w.node("OneHot", index, w.scalar(call.int("depth"), "i64"), values, axis=-1))]
+    return [w.value(call, w.node("OneHot", index, w.scalar(call.whole("depth"), "i64"), values, axis=-1))]
 
 
 @one(sort="TopK", topk="TopK")
 def order(w: Writer, call: Call) -> list[Value]:
     v = call.ins[0]
-    k = call.int("k") if call.op == "topk" else v.shape[-1]
+    k = call.whole("k") if call.op == "topk" else v.shape[-1]
     largest = bool(call.attributes["largest" if call.op == "topk" else "descending"])
     names = w.node("TopK", w.last(v), w.ints([k]), outputs=2, axis=-1, largest=int(largest), sorted=1)
     return [w.value(call, names[0]), w.value(call, names[1], out=1)]
@@ -161,6 +169,11 @@ def searchsorted(w: Writer, call: Call) -> list[Value]:
     wide = w.node("Unsqueeze", w.last(x), w.ints([-1]))
     table = w.node("Unsqueeze", w.last(line), w.ints([-2])) if len(line.shape) > 1 else w.last(line)
     below = w.node("LessOrEqual" if call.attributes["right"] else "Less", table, wide)
+    if line.dtype in ("f32", "f64"):  # a NaN lies behind all numbers, which no comparison says
+        nan = w.node("Not", w.node("Equal", wide, wide))
+        if not call.attributes["right"]:
+            nan = w.node("And", nan, w.node("Equal", table, table))
+        below = w.node("Or", below, nan)
     whole = w.node("Cast", below, to=w.type("i64"))
     return [w.value(call, w.node("ReduceSum", whole, w.ints([-1]), keepdims=0))]
 
@@ -171,7 +184,9 @@ REDUCE = {"sum": "ReduceSum", "mean": "ReduceMean", "max": "ReduceMax", "min": "
 
 @one(**REDUCE)
 def reduce(w: Writer, call: Call) -> list[Value]:
-    v, axes = call.ins[0], call.list("axes")
+    v, axes = call.ins[0], call.ints("axes")
+    if call.op == "mean" and not math.prod(v.shape[a] for a in axes):
+        raise call.refuse("a mean of no elements, a NaN here, has no fixed value there")
     if v.first is not None and v.last is None:
         return [w.value(call, w.node(REDUCE[call.op], v.first, w.ints(sorted(FIRST.index(a) for a in axes)), keepdims=1,
                                      noop_with_empty_axes=1), True)]
@@ -184,24 +199,24 @@ def reduced(w: Writer, kind: str, name: str, axes: list[int]) -> str:
 
 @composed(var="ReduceMean, Sub, ReduceSum, Div")
 def var(w: Writer, call: Call) -> list[Value]:
-    v, axes = call.ins[0], call.list("axes")
+    v, axes = call.ins[0], call.ints("axes")
     x = w.last(v)
     d = w.node("Sub", x, reduced(w, "ReduceMean", x, axes))
     total = reduced(w, "ReduceSum", w.node("Mul", d, d), axes)
-    n = max(0, math.prod(v.shape[a] for a in axes) - call.int("correction"))
+    n = max(0, math.prod(v.shape[a] for a in axes) - call.whole("correction"))
     return [w.value(call, w.node("Div", total, w.scalar(n, v.dtype)))]
 
 
 @one(argmax="ArgMax", argmin="ArgMin")
 def arg(w: Writer, call: Call) -> list[Value]:
     kind = "ArgMax" if call.op == "argmax" else "ArgMin"
-    return [w.value(call, w.node(kind, w.last(call.ins[0]), axis=call.int("axis"), keepdims=1))]
+    return [w.value(call, w.node(kind, w.last(call.ins[0]), axis=call.whole("axis"), keepdims=1))]
 
 
 @one(cumsum="CumSum", cumprod="CumProd")
 def cumulative(w: Writer, call: Call) -> list[Value]:
     if call.op == "cumprod" and w.opset < 26:
         raise call.refuse(f"CumProd came with opset 26, and this is {w.opset}")
-    axis = w.scalar(call.int("axis"), "i64")
+    axis = w.scalar(call.whole("axis"), "i64")
     return [w.value(call, w.node("CumSum" if call.op == "cumsum" else "CumProd", w.last(call.ins[0]), axis,
                                  reverse=int(bool(call.attributes["reverse"]))))]

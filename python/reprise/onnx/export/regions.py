@@ -136,8 +136,10 @@ def cond(w: Writer, call: Call, ins: list[Value], body: Body) -> list[Value]:
     functions = [int(k) for k in call.attributes["functions"]]
     if ins[0].dtype != "bool":
         raise call.refuse("a selector that is a number: one that no function has is an error, which If has not")
-    sides = [graph(w, f"{word} {call.place}", [], lambda k=k: body(k, [copy.copy(v) for v in ins[1:]], call.place))
-             for word, k in zip(("else", "then"), functions)]
+    def side(word: str, k: int) -> Any:
+        return graph(w, f"{word} {call.place}", [], lambda: body(k, [copy.copy(v) for v in ins[1:]], call.place))
+
+    sides = [side(word, k) for word, k in zip(("else", "then"), functions)]
     names = w.node("If", w.last(ins[0]), outputs=len(call.outs), else_branch=sides[0], then_branch=sides[1])
     names = [names] if len(call.outs) == 1 else names
     return [w.value(call, name, out=k) for k, name in enumerate(names)]

@@ -87,7 +87,7 @@ class Rows:
         if row is None or any(r is not None and r != row for r in rows):
             return None
         if op in ALONG_LAST:
-            both = len(rows) < 2 or op.endswith("norm") or rows[1] == row
+            both = len(rows) < 2 or rows[1] == (None if op.endswith("norm") else row)  # a norm's weights are one for all rows
             return row if both and (row[0] < len(shapes[0]) - 1 or op == "one_hot") and all(r is None for r in rows[2:]) else None
         if op in ON_AXIS:
             return row if int(attributes["axis"]) != row[0] and (op != "take_along" or rows[1] == row) else None

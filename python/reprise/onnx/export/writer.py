@@ -40,6 +40,7 @@ class Value:
     thin: tuple[str, tuple[int, ...]] | None = None
     row: tuple[int, int] | None = None
     weight: tuple[str, Any] | None = None  # a state or data: its name and elements
+    turned: tuple[Value, list[int]] | None = None  # a value whose axes it has in another order, where that is not written yet
     conv: Any = None  # the node of a convolution that may take an addend of channels
 
 
@@ -57,10 +58,10 @@ class Call:
     def real(self, name: str) -> float:
         return float(self.attributes[name])
 
-    def int(self, name: str) -> int:
+    def whole(self, name: str) -> int:
         return int(self.attributes[name])
 
-    def list(self, name: str) -> list[int]:
+    def ints(self, name: str) -> list[int]:
         return [int(n) for n in self.attributes[name]]
 
     def refuse(self, why: str) -> Unsupported:
@@ -103,7 +104,7 @@ class Writer:
         self.constants: dict[Any, str] = {}
         self.taken: set[str] = set()
         self.renamed: dict[str, str] = {}
-        self.weights: dict[tuple[str, bool], str] = {}
+        self.weights: dict[Any, str] = {}
 
     # ---- names, nodes, constants ----
 
@@ -152,6 +153,8 @@ class Writer:
 
     def last(self, v: Value) -> str:
         """The name of a value in the program's own layout."""
+        if v.last is None and v.turned is not None:
+            v.last = self.node("Transpose", self.last(v.turned[0]), perm=v.turned[1])
         if v.last is None and v.weight is not None:
             v.last = self.initializer(v, None)
         if v.last is None and v.thin is not None:
@@ -171,12 +174,13 @@ class Writer:
         """A weight as an initializer under its own name, its axes in this order."""
         assert v.weight is not None
         name, array = v.weight
-        key = name, permutation is not None
+        array = array if permutation is None else np.transpose(array, permutation)
+        key = name, array.shape, array.strides
         if key not in self.weights:
             self.weights[key] = own = self.unique(name)
             if own != name:
                 self.renamed[own] = name
-            self.initializers[own] = array if permutation is None else np.ascontiguousarray(np.transpose(array, permutation))
+            self.initializers[own] = np.ascontiguousarray(array).reshape(array.shape)
         return self.weights[key]
 
     def thinnest(self, v: Value) -> tuple[str, tuple[int, ...]]:
@@ -200,7 +204,7 @@ class Writer:
             return name
         if len(shape) == 4 and v.thin is None:
             return self.channels_first(v)
-        return self.node("Reshape", name, self.ints([shape[-1], 1, 1]))
+        return str(self.node("Reshape", name, self.ints([shape[-1], 1, 1])))
 
     def count(self, v: Value) -> str:
         """How many rows' places a value has, known when the model runs: [1]."""

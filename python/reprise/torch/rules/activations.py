@@ -37,7 +37,7 @@ def silu(g: Lowering, node: Node, x: Any) -> Any:
 def gelu(g: Lowering, node: Node, x: Any, *, approximate: str = "none") -> Any:
     if approximate == "none":
         return elementwise(g, "gelu", x)
-    cube = elementwise(g, "mul", x, elementwise(g, "mul", x, x))
+    cube = elementwise(g, "mul", elementwise(g, "mul", x, x), x)
     inner = op(g, "mul", elementwise(g, "add", x, op(g, "mul", cube, 0.044715)), math.sqrt(2 / math.pi))
     return elementwise(g, "mul", op(g, "mul", x, 0.5), op(g, "add", elementwise(g, "tanh", inner), 1))
 
@@ -93,7 +93,7 @@ def mish(g: Lowering, node: Node, x: Any) -> Any:
 
 @lowers("aten.hardsigmoid.default", "aten.hardswish.default")
 def hardsigmoid(g: Lowering, node: Node, x: Any) -> Any:
-    y = op(g, "div", elementwise(g, "hardtanh", op(g, "add", x, 3), min_val=0.0, max_val=6.0), 6)
+    y = op(g, "mul", elementwise(g, "hardtanh", op(g, "add", x, 3), min_val=0.0, max_val=6.0), 1 / 6)
     return elementwise(g, "mul", x, y) if "swish" in node.op else y
 
 

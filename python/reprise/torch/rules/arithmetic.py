@@ -43,7 +43,8 @@ def signed(g: Lowering, node: Node, x: Any) -> Any:
 
 
 @lowers("aten.positive.default", "aten.clone.default", "aten.contiguous.default", "aten.alias.default", "aten.lift_fresh_copy.default",
-        "aten.lift_fresh.default", "aten.resolve_conj.default", "aten.resolve_neg.default", "aten.real.default", "aten.conj.default",
+        "aten.lift_fresh.default", "aten.alias_copy.default", "aten.resolve_conj.default", "aten.resolve_neg.default",
+        "aten.real.default", "aten.conj.default",
         "aten._conj.default", "aten.view_as.default", "aten.clone_preserve_strides.default", "aten.lift.default")
 def same(g: Lowering, node: Node, x: Any, *_: Any, **__: Any) -> Any:
     return x
@@ -294,8 +295,8 @@ def integer_power(g: Lowering, x: Value, e: Any, dtype: str) -> Any:
 
 # ---- bounds and choices ----
 
-@lowers("aten.clamp.default", "aten.clip.default", "aten.clamp.Tensor", "aten.clip.Tensor", "aten.clamp_min.default", "aten.clamp_max.default",
-        "aten.clamp_min.Tensor", "aten.clamp_max.Tensor")
+@lowers("aten.clamp.default", "aten.clip.default", "aten.clamp.Tensor", "aten.clip.Tensor", "aten.clamp_min.default",
+        "aten.clamp_max.default", "aten.clamp_min.Tensor", "aten.clamp_max.Tensor")
 def clamp(g: Lowering, node: Node, x: Any, low: Any = None, high: Any = None, **named: Any) -> Any:
     """The gradient passes at a bound, but not where at_bounds is False and the bound a number; and to a bound that is a tensor where x is
     beyond it. A NaN stays."""
@@ -387,7 +388,8 @@ def lerp(g: Lowering, node: Node, a: Any, b: Any, weight: Any) -> Any:
     return elementwise(g, "where", op(g, "lt", elementwise(g, "abs", w), 0.5), low, high)
 
 
-@lowers("aten.xlogy.Tensor", "aten.xlogy.Scalar_Self", "aten.xlogy.Scalar_Other", "aten.special_xlogy.default", "aten.special_xlog1py.default")
+@lowers("aten.xlogy.Tensor", "aten.xlogy.Scalar_Self", "aten.xlogy.Scalar_Other", "aten.special_xlogy.default",
+        "aten.special_xlog1py.default")
 def xlogy(g: Lowering, node: Node, a: Any, b: Any) -> Any:
     dtype = computable(g, dtype_of(g, node))
     a, b = pair(g, a, b, dtype)

@@ -34,8 +34,8 @@ def forward(node: Node, shape: Any, dtype: str, op_name: str) -> Node:
 def convolution_backward(g: Lowering, node: Node, grad: Any, x: Any, weight: Any, bias_sizes: Any, stride: Any, padding: Any, dilation: Any,
                          transposed: bool, output_padding: Any, groups: int, output_mask: Any) -> Any:
     x, weight = leaf(g, x), leaf(g, weight)
-    y = convolution(g, forward(node, grad.shape, x.dtype, "aten.convolution.default"), x, weight, None, stride, padding, dilation, transposed,
-                    output_padding, groups)
+    y = convolution(g, forward(node, grad.shape, x.dtype, "aten.convolution.default"), x, weight, None, stride, padding, dilation,
+                    transposed, output_padding, groups)
     dx, dw = pulled(g, y, grad, [x, weight])
     axes = [i for i in range(grad.rank) if i != 1]
     db = g.reshape(g.op("sum", grad.tensor, axes=axes), [grad.shape[1]]) if output_mask[2] else None

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..graph import Graph, Meta, Node, Ref, map_refs, refs
+from ..graph import Graph, Node, Ref, map_refs
 from ..lower import Lowering, Value
 
 Tensor = Any
@@ -207,28 +207,3 @@ def wanted(g: Lowering, node: Node, i: int) -> bool:
 
 def graphs(graph: Graph) -> list[Graph]:
     return [graph, *(e for s in graph.graphs for e in graphs(s))]
-
-
-def trained(g: Lowering, node: Node, operand: Any) -> bool:
-    """Whether a gradient may pass to an operand of the node: something that is trained comes into it."""
-    known = g.__dict__.setdefault("_trained", {})
-    sources = {n.name: n for n in g.graph.nodes}
-    inputs = {i.name: i for i in g.graph.inputs}
-    stack, seen = list(refs(operand)), set()
-    while stack:
-        name = stack.pop()
-        if name in seen or known.get(name) is False:
-            continue
-        seen.add(name)
-        if name in inputs and (inputs[name].trained or inputs[name].kind == "user" and inputs[name].meta.real):
-            return True
-        if name in sources and sources[name].op not in ("reprise.stop_gradient", "aten.detach.default"):
-            n = sources[name]
-            if isinstance(n.meta, Meta) and not n.meta.real:
-                continue
-            stack += refs([n.args, list(n.kwargs.values())])
-        elif name not in sources and name not in inputs and name not in g.graph.constants:
-            return True  # of a branch or a body, whose surroundings are not known here
-    for name in seen:
-        known[name] = False
-    return False

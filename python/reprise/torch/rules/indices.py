@@ -32,21 +32,39 @@ def embedding(g: Lowering, node: Node, weight: Any, index: Any, padding_idx: int
     return g.reshape(y, [*index.shape, *weight.shape[1:]])
 
 
-@lowers("aten._embedding_bag.default", "aten.embedding_bag.padding_idx", "aten.embedding_bag.default", "aten._embedding_bag_forward_only.default")
+@lowers("aten._embedding_bag.default", "aten.embedding_bag.padding_idx", "aten.embedding_bag.default",
+        "aten._embedding_bag_forward_only.default")
 def embedding_bag(g: Lowering, node: Node, weight: Any, index: Any, offsets: Any, scale_grad_by_freq: bool = False, mode: int = 0,
                   sparse: bool = False, weights: Any = None, include_last_offset: bool = False, padding_idx: Any = -1) -> Any:
-    """Of bags whose offsets are known."""
-    if offsets.known is None or scale_grad_by_freq or mode == 2 or padding_idx not in (-1, None):
-        raise g.refuse("offsets that are computed, scale_grad_by_freq, the mode max or padding_idx",
-                       "Use an embedding of [bags, length] and a sum along the second axis")
-    ends = [*[int(o) for o in offsets.known], index.size][:len(offsets.known) + (not include_last_offset)]
-    rows = g.op("gather", weight.tensor, g.reshape(index.tensor, [index.size]), axis=0)
+    """Sums (mode 0), means (1) or maxima (2) of the rows of each bag; bag b begins at offsets[b]. One without rows is 0."""
+    if scale_grad_by_freq:
+        raise g.refuse("scale_grad_by_freq", "Leave it off")
+    n, bags = index.size, offsets.size - int(include_last_offset)
+    width, dtype = weight.shape[1], weight.dtype
+    if not n or not bags:
+        return [g.fill(0, dtype, [bags, width]), None, None, None]
+    starts = g.slice(g.cast(offsets.tensor, "i64"), 0, 0, bags)
+    bag = g.op("searchsorted", starts, g.op("iota", n=n, dtype="i64"), right=True)
+    bag = g.op("sub", g.cast(bag, "i64"), g.fill(1, "i64"))
+    i = g.reshape(index.tensor, [n])
+    rows = g.op("gather", weight.tensor, i, axis=0)
     if weights is not None:
-        rows = g.op("mul", rows, g.reshape(weights.tensor, [index.size, 1]))
-    parts = []
-    for a, b in zip(ends, ends[1:]):
-        parts.append(g.op("sum" if mode == 0 or a == b else "mean", g.slice(rows, 0, a, b), axes=[0]))
-    return [concat(g, parts, 0), None, None, None]
+        rows = g.op("mul", rows, g.reshape(weights.tensor, [n, 1]))
+    counts = g.fill(1, dtype, [n, 1])
+    if padding_idx is not None and padding_idx >= 0:
+        plain = g.op("eq", g.reshape(i, [n, 1]), g.fill(padding_idx, i.dtype))
+        rows = g.op("where", plain, g.fill(-math.inf if mode == 2 else 0, dtype), rows)
+        counts = g.op("where", plain, g.fill(0, dtype), counts)
+    count = g.op("scatter_add", counts, bag, axis=0, size=bags)
+    if mode == 2:
+        places = g.broadcast(g.reshape(bag, [n, 1]), [n, width])
+        y = g.op("scatter_along", g.fill(-math.inf, dtype, [bags, width]), places, rows, axis=0, mode=MODES["amax"])
+        y = g.op("where", g.op("gt", count, g.fill(0, dtype)), y, g.fill(0, dtype))
+    else:
+        y = g.op("scatter_add", rows, bag, axis=0, size=bags)
+    if mode == 1:
+        y = g.op("div", y, g.op("maximum", count, g.fill(1, dtype)))
+    return [y, None, None, None] if isinstance(node.meta, list) else y
 
 
 @lowers("aten.embedding_dense_backward.default")

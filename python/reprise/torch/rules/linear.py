@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from .arithmetic import computable, dtype_of
-from .forms import INTEGER, elementwise, number, op, room, trained
+from .forms import INTEGER, elementwise, number, op, room, wanted
 from .reductions import norm_of
 from .shapes import repeat_heads
-from ..graph import Node
+from ..graph import Meta, Node
 from ..lower import Lowering, Value, lowers
 
 Tensor = Any
@@ -45,9 +45,15 @@ def matmul(g: Lowering, node: Node, a: Any, b: Any) -> Any:
 
 @lowers("aten.linear.default")
 def linear(g: Lowering, node: Node, x: Any, weight: Any, bias: Any = None) -> Any:
-    """x [.., in], weight [out, in], bias [out]: [.., out]."""
+    """x [.., in], weight [out, in], bias [out]: [.., out]. Rows of several axes are one matrix, as in rp_linear: the gradient of
+    the weight is one product."""
     computable(g, x.dtype)
-    y = product(g, x.tensor, g.swap(weight.tensor) if weight.rank > 1 else weight.tensor)
+    w = g.swap(weight.tensor) if weight.rank > 1 else weight.tensor
+    if x.rank > 2 and weight.rank == 2:
+        rows = math.prod(x.shape[:-1])
+        y = g.reshape(product(g, g.reshape(x.tensor, [rows, x.shape[-1]]), w), [*x.shape[:-1], weight.shape[0]])
+    else:
+        y = product(g, x.tensor, w)
     return y if bias is None else g.op("add", y, bias.tensor)
 
 
@@ -152,24 +158,20 @@ def contracted(g: Lowering, a: Tensor, an: str, b: Tensor, bn: str, wanted: set[
 
 # ---- attention ----
 
-@lowers("aten.scaled_dot_product_attention.default", "aten._scaled_dot_product_flash_attention_for_cpu.default",
-        "aten._scaled_dot_product_attention_math.default")
+@lowers("aten.scaled_dot_product_attention.default")
 def attention(g: Lowering, node: Node, q: Any, k: Any, v: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False,
               *, scale: Any = None, enable_gqa: bool = False) -> Any:
     """q [.., h, m, d], k [.., h', n, d], v [.., h', n, e]: [.., h, m, e]. A row of which nothing may be seen is 0, as in
     PyTorch."""
-    if "flash" in node.op or "_math" in node.op:
-        raise g.refuse("a kernel of one device", "Export with torch.export, which keeps scaled_dot_product_attention")
     computable(g, q.dtype)
     factor = 1 / math.sqrt(q.shape[-1]) if scale is None else float(scale)
-    m = g.meta(node)
+    m = g.meta(node, 0)
     lead = list(np.broadcast_shapes(q.shape[:-3], k.shape[:-3], v.shape[:-3])) if q.rank > 3 else []
     plain = factor > 0 and q.rank >= 3 and 0 not in (*q.shape, *k.shape, *v.shape) and (not is_causal or q.shape[-2] <= k.shape[-2]) \
         and (q.shape[-3] == k.shape[-3] == v.shape[-3] or enable_gqa) and [*q.shape[:-3]] == [*k.shape[:-3]] == [*v.shape[:-3]] == lead
     if attn_mask is not None and attn_mask.dtype == "bool" and not full_rows(attn_mask):
         return masked(g, m, q, k, v, attn_mask, dropout_p, factor, enable_gqa)
-    # the operation has no gradient by its mask
-    if not plain or attn_mask is not None and attn_mask.real and trained(g, node, [*node.args[3:4], node.kwargs.get("attn_mask")]):
+    if not plain:
         return written(g, m, q, k, v, attn_mask, dropout_p, is_causal, factor, enable_gqa)
     operands = [q.tensor, k.tensor, v.tensor]
     if attn_mask is not None:
@@ -180,6 +182,32 @@ def attention(g: Lowering, node: Node, q: Any, k: Any, v: Any, attn_mask: Any = 
         operands.append(g.rng())
         stream = g.next_stream()
     return g.op("attention", *operands, scale=factor, causal=bool(is_causal), window=0, rate=float(dropout_p), stream=stream)
+
+
+@lowers("aten._scaled_dot_product_flash_attention_for_cpu.default", "aten._scaled_dot_product_attention_math.default")
+def attention_kernel(g: Lowering, node: Node, q: Any, k: Any, v: Any, *args: Any, attn_mask: Any = None, scale: Any = None) -> Any:
+    """What autograd takes attention apart to: the same, and for its backward the logarithm of each row's sum."""
+    if "_math" in node.op:
+        raise g.refuse("attention in single steps", "Export with torch.export, which keeps scaled_dot_product_attention")
+    dropout, causal = [*args, *[0.0, False][len(args):]][:2]
+    y = attention(g, node, q, k, v, attn_mask, dropout, causal, scale=scale)
+    if not wanted(g, node, 1):
+        return [y, None]
+    factor = 1 / math.sqrt(q.shape[-1]) if scale is None else float(scale)
+    s = scores(g, q, q.tensor, k.tensor, attn_mask, causal, factor)
+    m = g.meta(node, 1)
+    return [y, g.cast(g.reshape(g.op("logsumexp", s.tensor, axes=[s.rank - 1]), m.shape), m.dtype)]
+
+
+@lowers("aten._scaled_dot_product_flash_attention_for_cpu_backward.default")
+def attention_kernel_backward(g: Lowering, node: Node, grad: Any, q: Any, k: Any, v: Any, out: Any, logs: Any, dropout: float, causal: bool,
+                              *, attn_mask: Any = None, scale: Any = None) -> Any:
+    if dropout:
+        raise g.refuse("a dropout whose draws the forward made")
+    leaves = [g.value(g.op("stop_gradient", x.tensor)) for x in (q, k, v)]
+    y = attention(g, Node(node.name, node.op, meta=Meta(grad.dtype, grad.shape), where=node.where), *leaves, attn_mask, 0.0, causal,
+                  scale=scale)
+    return list(g.builder.gradients([y], [x.tensor for x in leaves], seeds=[grad.tensor], zeros=True))
 
 
 def full_rows(mask: Value) -> bool:
@@ -206,24 +234,28 @@ def written(g: Lowering, m: Any, q: Value, k: Value, v: Value, mask: Any, rate: 
     kt, vt = k.tensor, v.tensor
     if gqa and q.shape[-3] != k.shape[-3]:
         kt, vt = repeat_heads(g, kt, q.shape[-3]), repeat_heads(g, vt, q.shape[-3])
-    s = op(g, "mul", g.value(product(g, q.tensor, g.swap(kt))), factor)
-    if causal:
-        rows, columns = q.shape[-2], k.shape[-2]
-        room(g, rows, columns)
-        mask = g.value(g.constant(np.tril(np.ones((rows, columns), np.bool_))))
-    if mask is not None and mask.dtype == "bool":
-        s = elementwise(g, "where", mask, s, g.fill(-math.inf, q.dtype))
-    elif mask is not None:
-        s = elementwise(g, "add", s, number(g, mask, q.dtype))
-    w = g.op("softmax", s.tensor)
+    w = g.op("softmax", scores(g, q, q.tensor, kt, mask, causal, factor).tensor)
     if rate:
         w = g.op("dropout", w, g.rng(), rate=float(rate), stream=g.next_stream())
     return product(g, w, vt)
 
 
+def scores(g: Lowering, q: Value, qt: Tensor, kt: Tensor, mask: Any, causal: bool, factor: float) -> Value:
+    """factor q k' with the mask."""
+    s = op(g, "mul", g.value(product(g, qt, g.swap(kt))), factor)
+    if causal:
+        rows, columns = qt.shape[-2], kt.shape[-2]
+        room(g, rows, columns)
+        mask = g.value(g.constant(np.tril(np.ones((rows, columns), np.bool_))))
+    if mask is not None and mask.dtype == "bool":
+        return elementwise(g, "where", mask, s, g.fill(-math.inf, q.dtype))
+    return s if mask is None else elementwise(g, "add", s, number(g, mask, q.dtype))
+
+
 # ---- distances ----
 
-@lowers("aten._cdist_forward.default", "aten.cdist.default", "aten._pdist_forward.default", "aten.pdist.default", "aten.pairwise_distance.default")
+@lowers("aten._cdist_forward.default", "aten.cdist.default", "aten._pdist_forward.default", "aten.pdist.default",
+        "aten.pairwise_distance.default")
 def distance(g: Lowering, node: Node, a: Any, *args: Any) -> Any:
     """The norms of differences. Where a norm is 0 so is its gradient."""
     name = node.op.split(".")[1]
@@ -236,7 +268,8 @@ def distance(g: Lowering, node: Node, a: Any, *args: Any) -> Any:
         return norm_of(g, g.value(g.op("sub", *t)), p, [1], False)
     b = args[0]
     if name == "pairwise_distance":
-        p, eps, keep = (*args[1:], *(2.0, 1e-6, False)[len(args) - 1:])
+        given = [*args[1:], *[2.0, 1e-6, False][len(args) - 1:]]
+        p, eps, keep = given[0], given[1], given[2]
         d = op(g, "add", elementwise(g, "sub", a, b), eps)
         return norm_of(g, d, float(p), [d.rank - 1], bool(keep))
     p = float(args[1]) if len(args) > 1 else 2.0

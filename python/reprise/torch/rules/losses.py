@@ -41,7 +41,8 @@ def cross_entropy(g: Lowering, node: Node, x: Any, target: Any, weight: Any = No
         logs = g.op("log_softmax", t)
         logs = logs if weight is None else g.op("mul", logs, weight.tensor)
         smooth = g.op("neg", g.reduce("sum", logs, [len(logs.shape) - 1], False))
-        y = g.op("add", g.op("mul", y, g.fill(1 - label_smoothing, x.dtype)), g.op("mul", smooth, g.fill(label_smoothing / classes, x.dtype)))
+        smooth = g.op("mul", smooth, g.fill(label_smoothing / classes, x.dtype))
+        y = g.op("add", g.op("mul", y, g.fill(1 - label_smoothing, x.dtype)), smooth)
     return averaged(g, y, valid, scale, reduction)
 
 
@@ -103,7 +104,8 @@ def nll_loss(g: Lowering, node: Node, x: Any, target: Any, weight: Any = None, r
 
 
 @lowers("aten.multi_margin_loss.default")
-def multi_margin(g: Lowering, node: Node, x: Any, target: Any, p: float = 1, margin: float = 1, weight: Any = None, reduction: int = 1) -> Any:
+def multi_margin(g: Lowering, node: Node, x: Any, target: Any, p: float = 1, margin: float = 1, weight: Any = None,
+                 reduction: int = 1) -> Any:
     t = x.tensor if x.rank == 2 else g.reshape(x.tensor, [1, x.size])
     n, c = t.shape
     labels = g.reshape(target.tensor, [n, 1])
@@ -141,14 +143,10 @@ def distance(g: Lowering, node: Node, x: Any, target: Any, reduction: int = 1, b
 
 @lowers("aten.binary_cross_entropy.default")
 def binary_cross_entropy(g: Lowering, node: Node, x: Any, target: Any, weight: Any = None, reduction: int = 1) -> Any:
-    """Logarithms are at least -100. The gradient by x is PyTorch's own, (x - t) / max(x (1 - x), 1e-12), which is finite at 0 and 1."""
-    target = number(g, target, x.dtype)
-    one = g.fill(1, x.dtype)
-    live, x, t = x, stopped(g, x), stopped(g, target)
-    room = elementwise(g, "mul", elementwise(g, "sub", one, x), x)
-    room = elementwise(g, "where", op(g, "lt", room, 1e-12), g.fill(1e-12, x.dtype), room)
-    slope = stopped(g, elementwise(g, "div", elementwise(g, "sub", x, t), room))
-    passed = elementwise(g, "mul", elementwise(g, "sub", live, x), slope)  # 0, with that gradient
+    """Logarithms are at least -100, and the gradient by x is (x - t) / max(x (1 - x), 1e-12), as in PyTorch also where x is 0 or
+    1: the value is taken of an x without gradient, and x less itself brings it."""
+    target, one, whole = number(g, target, x.dtype), g.fill(1, x.dtype), x
+    x = elementwise(g, "stop_gradient", whole)
 
     def log(v: Value) -> Value:
         y = elementwise(g, "log", v)
@@ -156,7 +154,8 @@ def binary_cross_entropy(g: Lowering, node: Node, x: Any, target: Any, weight: A
 
     rest = elementwise(g, "sub", one, x)
     y = elementwise(g, "sub", elementwise(g, "mul", elementwise(g, "sub", target, one), log(rest)), elementwise(g, "mul", target, log(x)))
-    y = elementwise(g, "add", y, passed)
+    slope = elementwise(g, "div", elementwise(g, "sub", x, target), op(g, "maximum", elementwise(g, "mul", x, rest), 1e-12))
+    y = elementwise(g, "add", y, elementwise(g, "mul", elementwise(g, "sub", whole, x), elementwise(g, "stop_gradient", slope)))
     return finished(g, y if weight is None else elementwise(g, "mul", y, number(g, weight, x.dtype)), reduction)
 
 
@@ -169,7 +168,8 @@ def bce_with_logits(g: Lowering, node: Node, x: Any, target: Any, weight: Any = 
     else:  # (1 - t) x + (1 + (w - 1) t) log(1 + e^-x)
         scale = op(g, "add", elementwise(g, "mul", op(g, "sub", pos_weight, 1), target), 1)
         soft = elementwise(g, "softplus", op(g, "neg", x), beta=1.0, threshold=40.0)
-        y = elementwise(g, "add", elementwise(g, "mul", elementwise(g, "sub", g.fill(1, dtype), target), x), elementwise(g, "mul", scale, soft))
+        rest = elementwise(g, "mul", elementwise(g, "sub", g.fill(1, dtype), target), x)
+        y = elementwise(g, "add", rest, elementwise(g, "mul", scale, soft))
     return finished(g, y if weight is None else elementwise(g, "mul", y, number(g, weight, dtype)), reduction)
 
 

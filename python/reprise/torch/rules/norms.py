@@ -26,8 +26,13 @@ def layer_norm(g: Lowering, node: Node, x: Any, normalized: Any, weight: Any = N
     n = math.prod(normalized)
     lead = list(x.shape[:x.rank - len(normalized)])
     t = g.reshape(x.tensor, [*lead, n])
-    y: Any = g.reshape(t, x.shape) if x.size == 0 else \
-        g.reshape(g.op("layer_norm", t, vector(g, weight, n, x.dtype, 1), vector(g, bias, n, x.dtype, 0), eps=float(eps)), x.shape)
+    gamma, beta = vector(g, weight, n, x.dtype, 1), vector(g, bias, n, x.dtype, 0)
+    if x.size == 0:
+        y: Any = x
+    elif 0 <= eps < 1e30:
+        y = g.reshape(g.op("layer_norm", t, gamma, beta, eps=float(eps)), x.shape)
+    else:
+        y = g.reshape(g.op("add", g.op("mul", normalised(g, t, [len(lead)], eps), gamma), beta), x.shape)
     if "native" not in node.op:
         return y
     shape = [*lead, *[1] * len(normalized)]
@@ -37,6 +42,12 @@ def layer_norm(g: Lowering, node: Node, x: Any, normalized: Any, weight: Any = N
     mean = g.reshape(g.op("mean", t, axes=axis), shape)
     dev = g.op("rsqrt", g.op("add", g.op("var", t, axes=axis, correction=0), g.fill(eps, x.dtype)))
     return [y, mean, g.reshape(dev, shape)]
+
+
+def normalised(g: Lowering, t: Tensor, axes: list[int], eps: float) -> Tensor:
+    """(t - mean) / sqrt(var + eps) in single operations, where the norms do not take an eps that is below 0."""
+    centred = g.op("sub", t, g.op("mean", t, axes=axes))
+    return g.op("mul", centred, g.op("rsqrt", g.op("add", g.op("var", t, axes=axes, correction=0), g.fill(eps, t.dtype))))
 
 
 @lowers("aten.rms_norm.default", "aten._fused_rms_norm.default")
@@ -59,9 +70,16 @@ def group_norm(g: Lowering, node: Node, x: Any, *args: Any) -> Any:
     c = x.shape[1]
     if x.size == 0:
         return [x, None, None] if "native" in node.op else x
-    y, mean, var = g.op("group_norm", spread(g, x), vector(g, weight, c, x.dtype, 1), vector(g, bias, c, x.dtype, 0), eps=float(eps),
-                        groups=int(groups))
-    out = gathered(g, y, x)
+    gamma, beta = vector(g, weight, c, x.dtype, 1), vector(g, bias, c, x.dtype, 0)
+    if 0 <= eps < 1e30:
+        y, mean, var = g.op("group_norm", spread(g, x), gamma, beta, eps=float(eps), groups=int(groups))
+        out = gathered(g, y, x)
+    else:
+        t = g.reshape(x.tensor, [x.shape[0], int(groups), x.size // (x.shape[0] * int(groups))])
+        mean, var = g.op("mean", t, axes=[2]), g.op("var", t, axes=[2], correction=0)
+        hat = g.reshape(normalised(g, t, [2], eps), [*x.shape[:2], math.prod(x.shape[2:])])
+        y = g.op("add", g.op("mul", hat, g.reshape(gamma, [c, 1])), g.reshape(beta, [c, 1]))
+        out = g.value(g.reshape(y, x.shape))
     if "native" not in node.op:
         return out
     dev = g.op("rsqrt", g.op("add", var, g.fill(eps, x.dtype)))
@@ -107,21 +125,19 @@ def batch_norm(g: Lowering, node: Node, x: Any, weight: Any, bias: Any, *args: A
     variance that is kept has a correction of one."""
     name = node.op.split(".")[1]
     computable(g, x.dtype)
-    if name == "_native_batch_norm_legit" and node.op.endswith("no_stats"):
-        mean, var, training, momentum, eps = None, None, *args[:3]
-    elif "no_training" in name or "no_update" in name:
-        mean, var, training, momentum, eps = *args[:2], False, *args[2:4]
-    elif "with_update" in name:
-        mean, var, training, momentum, eps = *args[:2], True, *args[2:4]
-    else:
-        mean, var, training, momentum, eps = args[:5]
+    given: list[Any] = list(args)
+    if node.op.endswith("no_stats"):
+        given = [None, None, *given]
+    elif "no_training" in name or "no_update" in name or "with_update" in name:
+        given.insert(2, "with_update" in name)
+    mean, var, training, momentum, eps = given[:5]
     functional, single = name.endswith("functional"), name == "batch_norm"
     if not training:
         y: Any = scaled(g, x, mean, var, weight, bias, eps)
         if single:
             return y
-        kept_ = [mean, var] if functional else [None]
-        return [y, None, None, *kept_][:len_of(node)]
+        saved = [g.fill(0, x.dtype, g.meta(node, i).shape) if len_of(node) > i and g.meta(node, i).size == 0 else None for i in (1, 2)]
+        return [y, *saved, *([mean, var] if functional else [None])][:len_of(node)]
     c, t = x.shape[1], x.last if x.rank > 2 else x.tensor
     y, m, v = g.op("batch_norm_train", t, vector(g, weight, c, x.dtype, 1), vector(g, bias, c, x.dtype, 0), eps=float(eps))
     out = g.value_last(y) if x.rank > 2 else g.value(y)

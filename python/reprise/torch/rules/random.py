@@ -18,13 +18,15 @@ def dropout(g: Lowering, node: Node, x: Any, p: float, train: Any = True) -> Any
     """native_dropout's second value, what was kept, is a draw of its own of ones by the same stream."""
     native = "native" in node.op
     if p == 0 or train is False:
-        return [x, g.fill(1, "bool", x.shape)] if native else x
+        return [x, g.fill(1, "bool", x.shape) if g.wants(node, 1) else None] if native else x
     if p == 1:
         zero = op(g, "mul", x, 0)  # its gradient is 0, where a constant has none: an optimizer tells these apart
         return [zero, g.fill(0, "bool", x.shape)] if native else zero
     y, stream = dropped(g, x, p)
     if not native:
         return y
+    if not g.wants(node, 1):
+        return [y, None]
     kept = g.op("dropout", g.fill(1, x.dtype, x.shape), g.rng(), rate=float(p), stream=stream)
     return [y, g.cast(kept, "bool")]
 

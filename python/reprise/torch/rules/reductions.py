@@ -148,7 +148,7 @@ def var(g: Lowering, node: Node, x: Any, dim: Any = None, unbiased: Any = None, 
 
 
 def root(g: Lowering, y: Value) -> Value:
-    """Of a variance of 0 the gradient is 0, as in PyTorch; a NaN stays."""
+    """A deviation of 0 passes a gradient of 0, as in PyTorch; a NaN stays."""
     return rooted(g, y, lambda t: elementwise(g, "sqrt", t))
 
 
@@ -272,5 +272,6 @@ def searchsorted(g: Lowering, node: Node, a: Any, b: Any, *, out_int32: bool = F
     ordered, x = (a, b) if "searchsorted" in node.op else (b, a)
     if ordered.rank != 1:
         raise g.refuse(f"sorted numbers of {ordered.rank} axes", "Call it row by row")
-    flat = g.op("searchsorted", ordered.tensor, g.reshape(number(g, x, ordered.dtype).tensor, [x.size]), right=bool(right or side == "right"))
+    places = g.reshape(number(g, x, ordered.dtype).tensor, [x.size])
+    flat = g.op("searchsorted", ordered.tensor, places, right=bool(right or side == "right"))
     return g.cast(g.reshape(flat, x.shape), dtype_of(g, node))

@@ -107,7 +107,8 @@ def scan(g: Lowering, node: Node, body: Graph, carried: Sequence[Value], rows: S
 
 
 @lowers("while_loop")
-def while_loop(g: Lowering, node: Node, predicate: Graph, body: Graph, carried: Sequence[Value], more: Sequence[Value] = ()) -> list[Tensor]:
+def while_loop(g: Lowering, node: Node, predicate: Graph, body: Graph, carried: Sequence[Value],
+               more: Sequence[Value] = ()) -> list[Tensor]:
     operands = [*carried, *more]
     index = [((), "i64")]
     given = joined([constants_of(g, predicate, operands, index), constants_of(g, body, operands, index)])

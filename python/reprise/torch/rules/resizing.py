@@ -58,7 +58,7 @@ def nearest(g: Lowering, t: Tensor, axis: int, size: int, kind: str, scale: floa
     """PyTorch computes the places in binary32, so they are here."""
     n = t.shape[axis]
     ratio = np.float32(1 / scale) if scale is not None and scale > 0 else np.float32(n) / np.float32(size)
-    at = np.arange(size, dtype=np.float32)
+    at: Any = np.arange(size, dtype=np.float32)
     at = (at + np.float32(0.5)) * ratio if kind == "nearest_exact" else at * ratio
     if kind == "nearest" and size == n:
         return t

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .arithmetic import dtype_of
 from .forms import axes_of, axis_of, concat, cut, elementwise, filled_pad, move, number, numbers, pick, room, stack, taken
-from ..graph import NUMPY, Node
+from ..graph import Node
 from ..lower import Lowering, Value, lowers
 
 Tensor = Any
@@ -18,9 +17,9 @@ Tensor = Any
 
 @lowers("aten.view.default", "aten.reshape.default", "aten._unsafe_view.default", "aten.unsqueeze.default", "aten.squeeze.default",
         "aten.squeeze.dim", "aten.squeeze.dims", "aten.flatten.using_ints", "aten.unflatten.int", "aten.view_copy.default",
-        "aten.ravel.default", "aten.atleast_1d.default", "aten.atleast_2d.default", "aten.atleast_3d.default", "aten._reshape_alias.default",
-        "aten.reshape_as.default", "aten.unsqueeze_copy.default", "aten.squeeze_copy.default", "aten.squeeze_copy.dim",
-        "aten._reshape_copy.default")
+        "aten.ravel.default", "aten.atleast_1d.default", "aten.atleast_2d.default", "aten.atleast_3d.default",
+        "aten._reshape_alias.default", "aten.reshape_as.default", "aten.unsqueeze_copy.default", "aten.squeeze_copy.default",
+        "aten.squeeze_copy.dim", "aten.squeeze_copy.dims", "aten._reshape_copy.default")
 def view(g: Lowering, node: Node, x: Any, *_: Any, **__: Any) -> Any:
     shape = g.meta(node).shape
     if shape == x.shape:
@@ -112,7 +111,8 @@ def split(g: Lowering, node: Node, x: Any, sizes: Any, dim: int = 0) -> Any:
     name = node.op.split(".")[1]
     axis = {"hsplit": min(1, x.rank - 1), "vsplit": 0, "dsplit": 2}.get(name, axis_of(dim, x.rank))
     parts = node.meta if isinstance(node.meta, list) else [node.meta]
-    found, at = [], 0
+    found: list[Value] = []
+    at = 0
     for m in parts:
         assert m is not None
         size = m.shape[axis]
@@ -273,6 +273,9 @@ def mirrored(g: Lowering, x: Value, pads: Any, mode: str) -> Tensor:
     before, after = sides(pads, x.rank)
     t = x.tensor
     for axis in range(x.rank):
+        if mode == "wrap" and (before[axis] < 0 or after[axis] < 0):  # what is cut off is not repeated
+            t = g.slice(t, axis, max(0, -before[axis]), t.shape[axis] - max(0, -after[axis]))
+            before[axis], after[axis] = max(0, before[axis]), max(0, after[axis])
         if before[axis] or after[axis]:
             n = t.shape[axis]
             places = np.arange(-before[axis], n + after[axis])
@@ -351,94 +354,11 @@ def channel_shuffle(g: Lowering, node: Node, x: Any, groups: int) -> Any:
 def as_strided(g: Lowering, node: Node, x: Any, size: Any, stride: Any, storage_offset: Any = None) -> Any:
     """Of what lies in the memory one after the other; the graph has no other strides."""
     room(g, *size)
-    places = np.full((), int(storage_offset or 0), np.int64)
+    places: Any = np.full((), int(storage_offset or 0), np.int64)
     for n, s in zip(size, stride):
         places = places[..., None] + np.arange(n) * s
     flat = g.reshape(x.tensor, [x.size])
     return g.reshape(taken(g, flat, [int(p) for p in places.reshape(-1)], 0), size)
-
-
-# ---- tensors that are made ----
-
-@lowers("aten.full.default", "aten.full_like.default", "aten.new_full.default", "aten.fill.Scalar", "aten.fill.Tensor")
-def full(g: Lowering, node: Node, _: Any, value: Any, *__: Any, **___: Any) -> Any:
-    m = g.meta(node)
-    if isinstance(value, Value):
-        return g.broadcast(number(g, value, m.dtype).tensor, m.shape)
-    return filled(g, node, value)
-
-
-def filled(g: Lowering, node: Node, value: Any) -> Tensor:
-    m = g.meta(node)
-    if m.dtype == "bool":
-        value = bool(value)
-    elif m.dtype[0] in "iu":
-        value = int(value)
-    return g.fill(value, m.dtype, m.shape)
-
-
-@lowers("aten.zeros.default", "aten.zeros_like.default", "aten.new_zeros.default", "aten.empty.memory_format", "aten.empty_like.default",
-        "aten.new_empty.default", "aten.empty_strided.default", "aten.empty_permuted.default", "aten.new_empty_strided.default",
-        "aten.zero.default")
-def zeros(g: Lowering, node: Node, *_: Any, **__: Any) -> Any:
-    """What PyTorch leaves uninitialised is 0."""
-    return filled(g, node, 0)
-
-
-@lowers("aten.ones.default", "aten.ones_like.default", "aten.new_ones.default")
-def ones(g: Lowering, node: Node, *_: Any, **__: Any) -> Any:
-    return filled(g, node, 1)
-
-
-@lowers("aten.scalar_tensor.default")
-def scalar_tensor(g: Lowering, node: Node, value: Any, **_: Any) -> Any:
-    return filled(g, node, value)
-
-
-@lowers("aten.arange.default", "aten.arange.start", "aten.arange.start_step")
-def arange(g: Lowering, node: Node, *ends: Any, **_: Any) -> Any:
-    m = g.meta(node)
-    start, step = (ends[0] if len(ends) > 1 else 0), (ends[2] if len(ends) > 2 else 1)
-    if start == 0 and step == 1 and m.dtype in ("i32", "i64", "f32", "f64"):
-        return g.op("iota", n=m.shape[0], dtype=m.dtype)
-    room(g, *m.shape)
-    wide = np.int64 if isinstance(start, int) and isinstance(step, int) else np.float64
-    return g.constant((np.asarray(start, wide) + np.arange(m.shape[0], dtype=wide) * np.asarray(step, wide)).astype(NUMPY[m.dtype]))
-
-
-@lowers("aten.linspace.default")
-def linspace(g: Lowering, node: Node, start: Any, end: Any, steps: int, **_: Any) -> Any:
-    """From the nearer end, as PyTorch computes it."""
-    m = g.meta(node)
-    room(g, steps)
-    kind = NUMPY[m.dtype]
-    step = (kind(end) - kind(start)) / kind(max(steps - 1, 1))
-    at = np.arange(steps).astype(kind)
-    low, high = kind(start) + step * at, kind(end) - step * (kind(steps - 1) - at)
-    return g.constant(np.where(np.arange(steps) < steps // 2, low, high).astype(kind) if steps > 1 else np.full(steps, start, kind))
-
-
-@lowers("aten.eye.default", "aten.eye.m")
-def eye(g: Lowering, node: Node, *_: Any, **__: Any) -> Any:
-    m = g.meta(node)
-    room(g, *m.shape)
-    return g.constant(np.eye(*m.shape, dtype=NUMPY[m.dtype]))
-
-
-@lowers("aten.tril_indices.default", "aten.triu_indices.default")
-def triangle_indices(g: Lowering, node: Node, row: int, col: int, offset: int = 0, **_: Any) -> Any:
-    places: Any = np.nonzero(corner(g, row, col, offset, "triu" in node.op))
-    return g.constant(np.stack(places).astype(np.int64))
-
-
-@lowers("aten.meshgrid.default", "aten.meshgrid.indexing")
-def meshgrid(g: Lowering, node: Node, xs: Any, *, indexing: str = "ij") -> Any:
-    found = []
-    for i, x in enumerate(xs):
-        at = {0: 1, 1: 0}.get(i, i) if indexing == "xy" else i
-        shape = g.meta(node, i).shape
-        found.append(g.broadcast(g.reshape(x.tensor, [x.size if k == at else 1 for k in range(len(shape))]), shape))
-    return found
 
 
 @lowers("aten.im2col.default")

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """torchvision's models with random weights, in binary64: inference and the gradients of one training step against torch.
 
-    PYTHONPATH=python python bench/peers/torch_models.py [--only resnet18,..] [--results FILE]
+    PYTHONPATH=python python bench/doors/torch_models.py [--only resnet18,..] [--results FILE]
 
-Each model is exported in evaluation and in training, lowered to a program, and executed. `inference` is the greatest distance
+Each model is traced in evaluation, as torch.compile's back end has it, and exported in training, as `reprise.torch.compile` has
+it, lowered to a program, and executed. `inference` is the greatest distance
 of its results over the greatest result; `gradient` the greatest over all parameters of the greatest distance over the greatest
 element of torch's gradient, of parameters whose gradient is above 1e-6 of the model's greatest (what lies below is the
 rounding error of a sum that is 0, such as that of a bias before a batch norm). Dropout and stochastic depth are off, as each
@@ -22,15 +23,16 @@ from typing import Any
 import numpy as np
 import torch
 import torchvision
+from torch.fx.experimental.proxy_tensor import make_fx
 
 import reprise as rp
-from reprise.torch.capture import capture
+from reprise.torch.capture import Captured, Reader, capture
 from reprise.torch.lower import Lowering
 
 warnings.filterwarnings("ignore")
 BOUND, SIZE = 1e-4, 64
 SIZES = {"inception_v3": 96, "googlenet": 64, "alexnet": 80, "maxvit_t": 224}
-OPTIONS: dict[str, dict[str, Any]] = {"inception_v3": {"init_weights": False}, "googlenet": {"init_weights": False}}
+OPTIONS: dict[str, dict[str, Any]] = {"inception_v3": {"init_weights": False, "aux_logits": False}, "googlenet": {"init_weights": False}}
 
 
 def made(name: str) -> Any:
@@ -91,7 +93,8 @@ class Program:
     """A captured module, its program and its states."""
 
     def __init__(self, module: Any, x: torch.Tensor, gradients: bool) -> None:
-        self.captured = capture(module, (x,))
+        self.given: dict[str, torch.Tensor] = {}
+        self.captured = capture(module, (x,)) if gradients else self.traced(module, x)
         self.g = Lowering(self.captured.graph)
         out = self.g.run()
         self.results = [out[k] for k in out if k.startswith("result")]
@@ -104,6 +107,21 @@ class Program:
             for k, s in enumerate(slopes):
                 self.g.builder.result(f"g{k}", s)
 
+    def traced(self, module: Any, x: torch.Tensor) -> Captured:
+        """As torch.compile's back end has it: parameters and buffers are operands, and nothing is kept that autograd takes apart."""
+        tensors = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+        names = list(tensors)
+
+        def f(*values: torch.Tensor) -> Any:
+            return torch.func.functional_call(module, dict(zip(names, values[:-1])), (values[-1],))
+
+        operands = [*(t.detach() for t in tensors.values()), x]
+        with torch.no_grad():
+            gm = make_fx(torch.func.functionalize(f, remove="mutations_and_views"), tracing_mode="fake")(*operands)
+        graph = Reader().body(gm)
+        self.given = dict(zip([i.name for i in graph.inputs], operands))
+        return Captured(graph)
+
     def run(self, x: torch.Tensor) -> dict[str, Any]:
         run = rp.Run(threads=1)
         for name in self.g.states:
@@ -115,7 +133,7 @@ class Program:
         program = self.g.builder.finish()
         step = run.compile(program)
         self.length = len(program)
-        return step(**{n: x.numpy() for n in self.g.feeds})
+        return step(**{n: self.given.get(n, x).contiguous().numpy() for n in self.g.feeds})
 
 
 def distance(a: Any, b: torch.Tensor) -> float:
@@ -170,6 +188,15 @@ def size(name: str) -> int:
     return min(int(w.meta["num_params"]) for w in torchvision.models.get_model_weights(name))
 
 
+def ordered(names: list[str]) -> list[str]:
+    """One of each family, the small ones first, then the others."""
+    names = sorted(names, key=size)
+    families: dict[str, str] = {}
+    for n in names:
+        families.setdefault(torchvision.models.get_model_builder(n).__module__, n)
+    return [n for n in names if n in families.values()] + [n for n in names if n not in families.values()]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="")
@@ -178,7 +205,7 @@ def main() -> int:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     names = [n for m in (torchvision.models, torchvision.models.segmentation) for n in torchvision.models.list_models(module=m)]
-    names = [n for n in names if n in arguments.only.split(",")] if arguments.only else sorted(names, key=size)
+    names = [n for n in names if n in arguments.only.split(",")] if arguments.only else ordered(names)
     part, parts = map(int, arguments.part.split("/"))
     names = names[part::parts]
     known: dict[str, str] = {}

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """jax's own samples of its primitives (jax._src.internal_test_util.test_harnesses) through reprise.jax beside jax on the CPU.
 
-    python bench/peers/jax_primitives.py [--every N] [--part K/N] [--show]
+<<<<<<<< HEAD:bench/doors/jax_primitives.py
+    python bench/doors/jax_primitives.py [--every N] [--part K/N] [--show]
+========
+    python bench/doors/jax/primitives.py [--every N] [--part K/N] [--show]
+>>>>>>>> jax:bench/doors/jax/primitives.py
 
 Counts samples whose values agree (floats: 1e-5 relative to the largest element of binary32, 1e-12 of binary64, 0.02 of
 narrower ones; all else exactly), that are refused by name, and that differ. --every N takes each N-th sample."""
@@ -25,7 +29,9 @@ import reprise.jax as rj  # noqa: E402
 from jax._src.internal_test_util import test_harnesses  # noqa: E402
 
 BOUND = {"float32": 1e-5, "float64": 1e-12, "bfloat16": 2e-2, "float16": 2e-3}
-RANDOM_IN_THE_SAMPLE = ("random_", "rng_")
+# What jax leaves open, so that two right answers differ: the order of equal keys; the triangle that is not asked for; and
+# which NaN is the greatest, as a program has one NaN.
+OPEN = {"sort_multiple_arrays": "isstable_False", "cholesky": "", "top_k_sort_inf_nan": ""}
 
 
 def words(x: Any) -> np.ndarray[Any, Any]:
@@ -62,6 +68,8 @@ def outcome(h: Any) -> tuple[str, str]:
         return "error", f"{type(e).__name__}: {e}"
     pairs = list(zip(jax.tree_util.tree_leaves(found), jax.tree_util.tree_leaves(expected)))
     good = all(agrees(a, b) for a, b in pairs)
+    if not good and any(h.fullname.startswith(k) and v in h.fullname for k, v in OPEN.items()):
+        return "open", ""
     return ("pass", "") if good else ("differs", "; ".join(f"{words(a).ravel()[:6]} jax {words(b).ravel()[:6]}" for a, b in pairs)[:200])
 
 

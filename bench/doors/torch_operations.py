@@ -3,7 +3,7 @@
 """PyTorch's core operations by PyTorch's own sample inputs (torch.testing._internal): each sample is captured, lowered to a
 program, executed and compared with torch on binary64.
 
-    PYTHONPATH=python python bench/peers/torch_operations.py [--only NAME,..] [--most 40] [--gradients] [--table FILE]
+    PYTHONPATH=python python bench/doors/torch_operations.py [--only NAME,..] [--most 40] [--gradients] [--table FILE]
 
 A value is right where it differs from torch's by at most 1e-5 of the largest finite number of that result (or by 1e-11: what
 rounding leaves of a sum that is 0), and by nothing
@@ -214,7 +214,7 @@ def sample_outcome(f: Any, args: Any, kwargs: Any, form: str, gradients: bool) -
         DONE.add(key)
         e = Execution(module, tensors, captured)
     except Unsupported as error:
-        return Outcome("refused", (error.operation + ": " if error.operation and error.operation not in error.what else "") + error.what), ops
+        return Outcome("refused", f"{error.operation}: {error.what}" if error.operation else error.what), ops
     except (rp.Error, NotImplementedError) as error:
         return Outcome("refused", str(error)), ops
     except Exception as error:
@@ -294,6 +294,8 @@ def core_names() -> dict[str, list[str]]:
     return found
 
 
+SAME = {"_embedding_bag_forward_only": "_embedding_bag", "native_batch_norm": "_native_batch_norm_legit",
+        "_native_batch_norm_legit_functional": "_native_batch_norm_legit"}
 ALSO = {"_adaptive_avg_pool2d": "nn.functional.adaptive_avg_pool2d", "_adaptive_avg_pool3d": "nn.functional.adaptive_avg_pool3d",
         "adaptive_avg_pool1d": "nn.functional.adaptive_avg_pool1d", "_softmax": "softmax", "_log_softmax": "log_softmax",
         "_cdist_forward": "cdist", "_pdist_forward": "nn.functional.pdist", "_embedding_bag": "nn.functional.embedding_bag",
@@ -326,7 +328,39 @@ def entries(only: set[str]) -> list[Any]:
     return [o for o in op_db if (o.name in only if only else is_core(o)) and not o.name.startswith(("_refs", "special", "linalg.lu"))]
 
 
+class Own:
+    """Operations that the database has no samples of, or that need others around them."""
+
+    variant_test_name = ""
+
+    def __init__(self, name: str, f: Any, *arguments: Any) -> None:
+        self.name, self.op, self.arguments = name, f, arguments
+
+
+def own_entries() -> list[Own]:
+    aten, x = torch.ops.aten, torch.arange(12.0).reshape(3, 4)
+    return [Own("rand", lambda t: t + torch.rand(3, 4, dtype=t.dtype), x), Own("randperm", lambda t: (t, torch.randperm(5)), x),
+            Own("native_dropout", lambda t: aten.native_dropout(t, 0.5, True)[0], x), Own("fill", lambda t: aten.fill.Scalar(t, 2.5), x),
+            Own("copy", lambda a, b: aten.copy(a, b), x, x[0]), Own("alias", lambda t: aten.alias(t) * 2, x),
+            Own("_native_batch_norm_legit_no_training", lambda t, m, v: aten._native_batch_norm_legit_no_training(
+                t, None, None, m, v, 0.1, 1e-5)[0], x[None], x[:, 0], x[:, 1]),
+            Own("col2im", lambda t: aten.col2im(t, [4, 5], [2, 3], [1, 1], [1, 0], [2, 1]), torch.arange(54.0).reshape(1, 6, 9)),
+            Own("_fft_r2c", lambda t: torch.view_as_real(torch.fft.rfft(t)), x),
+            Own("_fft_c2r", lambda t: torch.fft.irfft(torch.view_as_complex(t)), x.reshape(3, 2, 2)),
+            Own("_local_scalar_dense", lambda t: t * t.sum().item(), x), Own("nonzero", lambda t: torch.nonzero(t), x),
+            Own("empty", lambda t: torch.empty(3, 4, dtype=t.dtype).fill_(1) + t, x),
+            Own("scalar_tensor", lambda t: t + torch.scalar_tensor(2.5, dtype=t.dtype), x)]
+
+
+class Sample:
+    def __init__(self, arguments: Any) -> None:
+        self.input, self.args, self.kwargs = arguments[0], arguments[1:], dict[str, Any]()
+
+
 def samples(o: Any, most: int) -> Any:
+    if isinstance(o, Own):
+        yield torch.float32, Sample(o.arguments)
+        return
     for dtype in (torch.float32, torch.int64, torch.bool):
         if dtype in o.supported_dtypes("cpu"):
             for k, s in enumerate(o.sample_inputs("cpu", dtype, requires_grad=False)):
@@ -349,21 +383,26 @@ def main() -> int:
     counts: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
     reasons: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
     began, total = time.time(), collections.Counter[str]()
-    core = {n for v in core_names().values() for n in v}
-    for o in entries(set(filter(None, arguments.only.split(",")))):
+    core = set(core_names())
+    only = set(filter(None, arguments.only.split(",")))
+    for o in [*entries(only), *(e for e in own_entries() if not only or e.name in only)]:
         own = collections.Counter[str]()
         for dtype, s in samples(o, arguments.most):
             DONE.clear()
             for form in arguments.forms.split(","):
                 if form == "backward" and (o.name not in BACKWARD or dtype != torch.float32):
                     continue
-                outcome, ops = sample_outcome(o.op, (s.input, *s.args), s.kwargs, form, arguments.gradients and form != "backward")
+                try:
+                    outcome, ops = sample_outcome(o.op, (s.input, *s.args), s.kwargs, form, arguments.gradients and form != "backward")
+                except RuntimeError as e:  # of torch itself, at what is only asked of it
+                    outcome, ops = Outcome("skipped", str(e)), set()
                 if outcome.state == "known":
                     continue
                 own[outcome.state] += 1
                 total[outcome.state + (" float32" if dtype == torch.float32 else " others")] += 1
                 tag = outcome.state if dtype == torch.float32 or outcome.state not in ("passed", "refused") else outcome.state + " others"
-                for name in (ops & core) or {f"({o.name})"}:
+                found = {SAME.get(n.split(".")[1], n.split(".")[1]) for n in ops if n.count(".") > 1}
+                for name in (found & core) or {o.name if o.name in core else f"({o.name})"}:
                     counts[name][tag] += 1
                     if outcome.why and outcome.state != "skipped" and "others" not in tag:
                         reasons[name][f"{outcome.state}: {outcome.why[:160]}"] += 1
@@ -378,13 +417,16 @@ def main() -> int:
 
 
 def report(counts: Any, reasons: Any, total: Any, core: set[str], arguments: Any, seconds: float) -> None:
-    names = sorted({n.split(".")[1] for n in core})
+    names = sorted(core)
     of = {n: collections.Counter[str]() for n in names}
     why = {n: collections.Counter[str]() for n in names}
-    for n, c in counts.items():
-        if n in core:
-            of[n.split(".")[1]] += c
-            why[n.split(".")[1]] += reasons[n]
+    for n in names:
+        of[n] += counts[n]
+        why[n] += reasons[n]
+        if not of[n]["passed"] and not of[n]["refused"]:  # of integers alone
+            of[n]["passed"], of[n]["refused"] = of[n]["passed others"], of[n]["refused others"]
+        if n.startswith("sym_"):
+            why[n]["never: stands in no program: shapes are fixed, and what is asked of them is a number"] += 1
     bad = ("wrong", "broken", "gradient")
     clean = [n for n in names if of[n]["passed"] and not (of[n]["refused"] or any(of[n][k] for k in bad))]
     part = [n for n in names if of[n]["passed"] and n not in clean]

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small random models of transformers: five training steps, an archive, and its replay by the command.
 
-    PYTHONPATH=python REPRISE_COMMAND=build/release/reprise python bench/peers/torch_transformers.py [--only gpt2,..]
+    PYTHONPATH=python REPRISE_COMMAND=build/release/reprise python bench/doors/torch_transformers.py [--only gpt2,..]
 
 Each is compiled with its first gradients compared with PyTorch's, trained for five steps of AdamW and recorded; then
 `reprise verify` and `reprise replay` run on the archive, without Python. The exit status is 1 where one does not hold."""
@@ -25,7 +25,8 @@ import reprise.torch as rt
 warnings.filterwarnings("ignore")
 tf.logging.set_verbosity_error()
 WIDTH, HEADS, LAYERS, WORDS, BATCH, LENGTH = 32, 4, 2, 97, 2, 12
-SMALL = {"hidden_size": WIDTH, "intermediate_size": 2 * WIDTH, "num_hidden_layers": LAYERS, "num_attention_heads": HEADS, "vocab_size": WORDS}
+SMALL = {"hidden_size": WIDTH, "intermediate_size": 2 * WIDTH, "num_hidden_layers": LAYERS, "num_attention_heads": HEADS,
+         "vocab_size": WORDS}
 
 
 class Loss(torch.nn.Module):
@@ -87,9 +88,10 @@ def vit() -> tuple[Any, Any]:
 
 def whisper() -> tuple[Any, Any]:
     model = tf.WhisperForConditionalGeneration(tf.WhisperConfig(
-        vocab_size=WORDS, d_model=WIDTH, encoder_layers=LAYERS, decoder_layers=LAYERS, encoder_attention_heads=HEADS, decoder_attention_heads=HEADS,
-        encoder_ffn_dim=2 * WIDTH, decoder_ffn_dim=2 * WIDTH, num_mel_bins=8, max_source_positions=12, max_target_positions=16, pad_token_id=0,
-        bos_token_id=1, eos_token_id=2, decoder_start_token_id=3, suppress_tokens=None, begin_suppress_tokens=None))
+        vocab_size=WORDS, d_model=WIDTH, encoder_layers=LAYERS, decoder_layers=LAYERS, encoder_attention_heads=HEADS,
+        decoder_attention_heads=HEADS, encoder_ffn_dim=2 * WIDTH, decoder_ffn_dim=2 * WIDTH, num_mel_bins=8, max_source_positions=12,
+        max_target_positions=16, pad_token_id=0, bos_token_id=1, eos_token_id=2, decoder_start_token_id=3,
+        suppress_tokens=None, begin_suppress_tokens=None))
     return Loss(model, use_cache=False), lambda: {"input_features": torch.randn(BATCH, 8, 24), "labels": tokens(7)}
 
 

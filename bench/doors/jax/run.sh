@@ -1,0 +1,26 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The doors for JAX and Keras beside jax, flax, optax, equinox and Keras: installs them as packages.txt pins them into
+# build/peers-jax, and the package, then runs the tests that need them, twelve models and jax's samples of its primitives.
+# Usage: bench/doors/jax/run.sh [REPRISE], the command, build/release/cli/reprise unless given. Some 15 minutes.
+set -euo pipefail
+cd "$(dirname "$0")/../../.."
+REPRISE_COMMAND=$(realpath "${1:-build/release/cli/reprise}")
+REPRISE_SOURCE=$PWD
+export REPRISE_COMMAND REPRISE_SOURCE JAX_PLATFORMS=cpu PYTHONDONTWRITEBYTECODE=1
+python=build/peers-jax/bin/python
+if ! cmp -s bench/doors/jax/packages.txt build/peers-jax/installed.txt; then
+    rm -rf build/peers-jax
+    "${PYTHON:-python3}" -m venv build/peers-jax
+    "$python" -m pip install --quiet --require-hashes -r bench/doors/jax/packages.txt
+    cp bench/doors/jax/packages.txt build/peers-jax/installed.txt
+fi
+"$python" -m pip install --quiet --no-deps --force-reinstall .
+python=$(realpath -s "$python")
+cd build # so that the installed package is the one that counts
+for test in jax keras; do
+    "$python" "$REPRISE_SOURCE/python/tests/test_$test.py"
+done
+"$python" "$REPRISE_SOURCE/python/tests/test_documents.py" Documents.test_python_jax Documents.test_python_keras
+"$python" "$REPRISE_SOURCE/bench/doors/jax/models.py"
+"$python" "$REPRISE_SOURCE/bench/doors/jax/primitives.py" --every 7

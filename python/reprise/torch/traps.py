@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What export would leave out of a graph in silence: hooks, backward functions of one's own, changes in place without gradient, numbers
+of Python that the forward changes, random numbers that are not PyTorch's, memory that two values share. Each is refused with a remedy, and the line of the model where there is
+one."""
+from __future__ import annotations
+
+import contextlib
+import copy
+import importlib
+import random
+import sys
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from .graph import Node
+from .lower import Unsupported
+
+
+def framework(name: str = "torch") -> Any:
+    """PyTorch, or a module of it: imported when it is used."""
+    return importlib.import_module(name)
+
+
+def refuse_hooks(module: Any) -> None:
+    """Hooks on gradients are no part of an exported graph."""
+    everywhere = framework("torch.nn.modules.module")
+    for name in ("_global_backward_hooks", "_global_backward_pre_hooks"):
+        if getattr(everywhere, name, None):
+            raise Unsupported("a backward hook is registered on all modules, which the program would not have",
+                              remedy="Remove it, or write what it does into the forward or the loss")
+    for path, m in module.named_modules():
+        if getattr(m, "_backward_hooks", None) or getattr(m, "_backward_pre_hooks", None):
+            raise Unsupported(f"module {path or 'itself'} has a backward hook, which the program would not have",
+                              remedy="Remove it, or write what it does into the forward or the loss")
+    for path, p in module.named_parameters():
+        if getattr(p, "_backward_hooks", None) or getattr(p, "_post_accumulate_grad_hooks", None):
+            raise Unsupported(f"the parameter {path} has a hook on its gradient, which the program would not have",
+                              remedy="Remove it, or write what it does into the forward or the loss")
+
+
+@contextlib.contextmanager
+def trapped() -> Iterator[None]:
+    """While a module is exported: what changes gradients and leaves no trace in the graph raises."""
+    torch = framework()
+    kept: list[tuple[Any, str, Any]] = []
+
+    def forbid(owner: Any, name: str, what: str, remedy: str) -> None:
+        was = owner.__dict__[name]
+
+        def refuse(*args: Any, **kwargs: Any) -> Any:
+            if args and isinstance(args[0], type) and args[0].__module__.startswith("torch._higher_order_ops."):
+                return was.__get__(None, args[0])(*args[1:], **kwargs)  # how PyTorch traces cond and scan, whose gradients are ours
+            of = getattr(args[0], "__name__", "") if args and isinstance(args[0], type) else ""
+            raise Unsupported(f"{what}{' of ' + of if of else ''}, whose gradient is not in the graph", Node("", what, where=line_here()),
+                              remedy)
+        kept.append((owner, name, was))
+        setattr(owner, name, classmethod(refuse) if name == "apply" else refuse)
+
+    hook = "Write what it does into the forward or the loss"
+    forbid(torch.autograd.Function, "apply", "autograd.Function.apply", "Write it in operations whose gradient is the one meant; x + "
+           "(f(x) - x).detach() passes a gradient straight through f")
+    for name in ("register_hook", "register_post_accumulate_grad_hook"):
+        if name in torch.Tensor.__dict__:
+            forbid(torch.Tensor, name, f"Tensor.{name}", hook)
+    try:
+        yield
+    finally:
+        for owner, name, was in kept:
+            setattr(owner, name, was)
+
+
+def line_here() -> str:
+    """The line of the model that is executed now: the innermost one outside of PyTorch and of this package."""
+    f: Any = sys._getframe(1)
+    while f is not None and own_file(f.f_code.co_filename):
+        f = f.f_back
+    return f"{f.f_code.co_filename}:{f.f_lineno}" if f is not None else ""
+
+
+def own_file(path: str) -> bool:
+    p = path.replace("\\", "/")
+    return "/torch/" in p or "/reprise/torch/" in p or p.startswith("<") or p.endswith("/contextlib.py")
+
+
+NOTHING = object()
+OWN = frozenset(("_parameters", "_buffers", "_modules"))  # PyTorch's own, which are looked at elsewhere
+MOST_NUMBERS = 4096
+
+
+def snapshot(name: str, v: Any) -> Any:
+    """A number, text or flag, or a copy of a list, tuple or dict of such; NOTHING of what else there is."""
+    if isinstance(v, (bool, int, float, str)):
+        return v
+    if not isinstance(v, (list, tuple, dict)) or len(v) > MOST_NUMBERS or name in OWN or "hooks" in name:
+        return NOTHING
+    parts = [snapshot("", e) if e is not None else None for e in (v.values() if isinstance(v, dict) else v)]
+    if any(p is NOTHING for p in parts):
+        return NOTHING
+    return copy.deepcopy(v)  # a tuple of numbers is its own copy
+
+
+def spaces(module: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The attributes, with what leads to them, of all modules and of objects that are attributes, as a configuration is."""
+    torch = framework()
+    for path, m in module.named_modules():
+        yield path, m.__dict__
+        for k, v in m.__dict__.items():
+            if hasattr(v, "__dict__") and not isinstance(v, (type, torch.nn.Module, torch.Tensor)) and not callable(v):
+                yield f"{path}.{k}" if path else k, vars(v)
+
+
+def numbers_of(module: Any) -> dict[tuple[str, str], Any]:
+    """The plain numbers, texts and flags of all modules: what a graph burns in, and where generators of numbers stand."""
+    found: dict[tuple[str, str], Any] = {}
+    for path, space in spaces(module):
+        for k, v in space.items():
+            if isinstance(v, np.random.Generator):
+                found[path, k] = repr(v.bit_generator.state)
+            elif isinstance(v, random.Random):
+                found[path, k] = repr(v.getstate())
+            elif not k.startswith("__") and (s := snapshot(k, v)) is not NOTHING:
+                found[path, k] = s
+    return found
+
+
+@contextlib.contextmanager
+def unchanged(*roots: Any) -> Iterator[None]:
+    """The forward must not change numbers of Python, nor draw from generators that the program does not have."""
+    modules = [m for m in roots if hasattr(m, "named_modules")]
+    numbers, python, legacy = [numbers_of(m) for m in modules], random.getstate(), np.random.get_state()
+    yield
+    for (path, name), v, was in [(k, v, before.get(k, v)) for m, before in zip(modules, numbers) for k, v in numbers_of(m).items()]:
+        if was is not v and was != v and not (was != was and v != v):
+            raise Unsupported(f"the forward changes {path + '.' if path else ''}{name} from {was!r} to {v!r}: a number of Python, which "
+                              "the program would keep as it was", remedy="Make it a buffer: self.register_buffer(name, torch.tensor(..))")
+    after = np.random.get_state()
+    if random.getstate() != python or any(np.any(a != b) for a, b in zip(legacy, after)):
+        raise Unsupported("the forward draws from random or numpy.random, whose numbers the program would keep as they were",
+                          remedy="Draw with torch (torch.rand, dropout): the program then draws anew at each step")
+
+
+def source_line(trace: str | None) -> str:
+    """"file:line" of the innermost line that is the model's own."""
+    found = ""
+    for line in (trace or "").splitlines():
+        text = line.strip()
+        if text.startswith('File "') and '", line ' in text:
+            path, rest = text[6:].split('", line ', 1)
+            if not own_file(path) and not path.startswith("reprise."):
+                found = f"{path}:{rest.split(',')[0]}"
+    return found
+
+
+def refuse_changed(inner: Any, env: Mapping[Any, Any]) -> None:
+    """In a region without gradient a tensor from outside may not be changed in place, but for a buffer: PyTorch keeps the gradient
+    that it had before."""
+    schema = getattr(inner.target, "_schema", None)
+    if schema is None or not schema.is_mutable or not inner.args:
+        return
+    changed = env.get(inner.args[0])
+    if inner.args[0].op == "placeholder" and changed is not None and changed.op not in ("placeholder", "get_attr"):
+        raise Unsupported("changes in place, without gradient, what has one: PyTorch keeps the gradient from before the change",
+                          Node(inner.name, str(inner.target), where=source_line(inner.meta.get("stack_trace"))),
+                          "Write y = y + (f(y) - y).detach()")
+
+
+def extent(t: Any) -> tuple[int, int]:
+    """From where to where a tensor's elements lie in memory."""
+    last = sum((n - 1) * s for n, s in zip(t.shape, t.stride()))
+    return t.data_ptr(), t.data_ptr() + (last + 1) * t.element_size()
+
+
+def refuse_shared(tensors: Mapping[str, Any], changing: Collection[str]) -> None:
+    """What a step changes must not lie in the memory of another value, which would change with it in PyTorch and not in a program."""
+    whole = sorted([(*extent(t), n) for n, t in tensors.items() if t.numel()])
+    last, most = "", 0
+    for begin, end, name in whole:
+        if begin < most and name != last and (name in changing or last in changing):
+            raise Unsupported(f"{name} and {last} have elements in common, and a step changes one of them: a program would keep the other as it was",
+                              remedy="Tie weights by one parameter, transposed in the forward; clone() what is to stay")
+        if end > most:
+            last, most = name, end

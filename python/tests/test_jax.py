@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The JAX door without jax: captured losses and optimizers become the programs that they were when they were captured, byte
+for byte, and have the losses, gradients, states and parameters that jax computed. Fixtures: jax_fixtures.py.
+
+With jax, also what needs it: derivatives of one's own, records, refusals."""
+import base64
+import gzip
+import hashlib
+import importlib.util
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+
+import numpy as np
+import reprise as rp
+from reprise.jax.graph import Unsupported, from_json, to_json
+from reprise.jax.program import Parts, training
+
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fixtures", "jax")
+HAVE = all(importlib.util.find_spec(n) is not None for n in ("jax", "optax", "flax"))
+COMMAND = os.environ.get("REPRISE_COMMAND", "reprise")
+
+
+def fixture(name):
+    with gzip.open(os.path.join(FOLDER, name), "rb") as f:
+        return json.loads(f.read())
+
+
+def array(packed):
+    dtype, shape, text = packed
+    return np.frombuffer(base64.b64decode(text), dtype).reshape(shape)
+
+
+def named(value):
+    return [(n, (d, tuple(s))) for n, (d, s) in value]
+
+
+def parts_of(f):
+    return Parts(from_json(f["loss"]), named(f["params"]), named(f["state"]), named(f["batch"]), from_json(f["update"]),
+                 named(f["opt"]))
+
+
+def bound(f, program, data, run=None):
+    run = run or rp.Run(threads=1)
+    for kind, name, *_ in program.inputs:
+        if kind == "state":
+            run.add_state(name, array(f["first"][name]))
+    for name, a in data.items():
+        run.add_data(name, a)
+    return run, run.compile(program)
+
+
+class Fixtures(unittest.TestCase):
+    def near(self, a, b, bound, what):
+        top = max(float(np.abs(b).max(initial=0)), 1e-3)
+        self.assertLessEqual(float(np.abs(a.astype(float) - b).max(initial=0)) / top, bound, what)
+
+    def test_programs_are_the_same_bytes(self):
+        names = sorted(os.listdir(FOLDER))
+        self.assertEqual(len(names), 5)
+        for name in names:
+            f = fixture(name)
+            program, _ = training(parts_of(f))
+            self.assertEqual(hashlib.sha256(program.text).hexdigest(), f["program"], name)
+
+    def test_gradients_are_those_of_jax(self):
+        for name in sorted(os.listdir(FOLDER)):
+            f = fixture(name)
+            run, step = bound(f, *training(parts_of(f), gradients=True))
+            found = step(**{n: array(a) for n, a in f["feeds"].items()})
+            self.assertAlmostEqual(float(found["loss"]), float.fromhex(f["losses"][0]), 5, name)
+            top = max(float(np.abs(array(a)).max()) for a in f["gradients"].values())
+            for n, a in f["gradients"].items():
+                away = float(np.abs(found[f"grad.{n}"].numpy() - array(a)).max())
+                self.assertLessEqual(away, 3e-6 * top, f"{name} {n}")
+
+    def test_steps_are_those_of_jax_and_its_optimizers(self):
+        for name in sorted(os.listdir(FOLDER)):
+            f = fixture(name)
+            run, step = bound(f, *training(parts_of(f)))
+            feeds = {n: array(a) for n, a in f["feeds"].items()}
+            for loss in f["losses"]:
+                self.near(np.array(float(step(**feeds)["loss"])), np.array(float.fromhex(loss)), 2e-3 if "transformer" in name
+                          else 1e-4, name)
+            for n, a in f["last"].items():
+                if array(a).dtype.kind != "f":  # the random key
+                    np.testing.assert_array_equal(run.get_state(n).numpy(), array(a), n)
+                elif "transformer" not in name:  # whose optimizer steps by the sign of a gradient that may be next to nothing
+                    self.near(run.get_state(n).numpy(), array(a), 2e-4, f"{name} {n}")
+
+    def test_the_text_of_a_graph_reads_back(self):
+        f = fixture("recurrent.json.gz")
+        g = from_json(f["loss"])
+        self.assertEqual(to_json(from_json(to_json(g))), to_json(g))
+        self.assertIn("scan", g.counts())
+
+    def test_hostile_text_is_an_error(self):
+        for text in ({}, {"inputs": [["f32", [2]]], "equations": [["add", {}, [0, 5], [["f32", [2]]]]], "outputs": [1]},
+                     {"inputs": [["f99", []]], "equations": [], "outputs": []},
+                     {"inputs": [["f32", [-1]]], "equations": [], "outputs": []}):
+            with self.assertRaises(ValueError):
+                from_json(text)
+
+    def test_an_unknown_primitive_is_refused_by_name_and_line(self):
+        g = from_json({"inputs": [["f32", []]], "equations": [["lgamma", {}, [0], [["f32", []]], "model.py:7"]], "outputs": [1]})
+        with self.assertRaises(Unsupported) as caught:
+            training(Parts(g, [("p", ("f32", ()))]))
+        self.assertIn("lgamma", str(caught.exception))
+        self.assertIn("model.py:7", str(caught.exception))
+
+    def test_a_record_is_replayed_by_the_command(self):
+        f = fixture("mlp.json.gz")
+        program, data = training(parts_of(f))
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "mlp.reprise")
+            recording = rp.record(path)
+            with recording as run:
+                for kind, name, *_ in program.inputs:
+                    if kind == "state":
+                        run.add_state(name, array(f["first"][name]))
+                for name, a in data.items():
+                    run.add_data(name, a)
+                step = run.compile(program)
+                for _ in range(3):
+                    step(**{n: array(a) for n, a in f["feeds"].items()})
+            done = subprocess.run([COMMAND, "replay", path], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("identical", done.stdout)
+
+
+@unittest.skipUnless(HAVE, "jax, flax and optax are not installed")
+class WithJax(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        os.environ.setdefault("JAX_PLATFORMS", "cpu")
+        import jax
+        import jax.numpy as jnp
+        import optax
+        import reprise.jax as rj
+        cls.jax, cls.jnp, cls.optax, cls.rj = jax, jnp, optax, rj
+
+    def test_another_derivative_is_an_error_of_the_comparison(self):
+        jnp, rj = self.jnp, self.rj
+        from reprise.jax import regions
+        from reprise.jax.lowering import HANDLERS
+
+        @self.jax.custom_jvp
+        def seven(x):
+            return jnp.sin(x)
+        seven.defjvp(lambda p, t: (seven(p[0]), 7 * jnp.cos(p[0]) * t[0]))
+        w = np.ones(3, np.float32)
+        self.assertLess(rj.compile(lambda w, x: seven(w * x).sum(), w, (w,)).check["share"], 1e-6)
+        right = HANDLERS["custom_derivative"]
+        HANDLERS["custom_derivative"] = lambda n: n.g.run(n.params["function"], n.inputs)  # the fault
+        try:
+            with self.assertRaises(rj.GradientsDiffer):
+                rj.compile(lambda w, x: seven(w * x).sum(), w, (w,))
+        finally:
+            HANDLERS["custom_derivative"] = right
+        self.assertIs(regions.custom_derivative, right)
+
+    def test_a_rule_that_is_not_linear_is_refused(self):
+        rj, jnp = self.rj, self.jnp
+
+        @self.jax.custom_vjp
+        def clipped(x):
+            return x
+        clipped.defvjp(lambda x: (x, None), lambda r, g: (jnp.clip(g, -1, 1),))
+        with self.assertRaisesRegex(rj.Unsupported, "custom_derivative.*transposed"):
+            rj.compile(lambda w: (clipped(w) ** 2).sum(), np.ones(3, np.float32), ())
+
+    def test_random_numbers_are_those_of_jax(self):
+        jax, rj = self.jax, self.rj
+
+        def f(key, seed):
+            a, b = jax.random.split(key)
+            return (jax.random.bits(a, (3, 5)), jax.random.uniform(b, (7,)), jax.random.key_data(jax.random.fold_in(b, seed)),
+                    jax.random.bernoulli(a, 0.3, (4,)), jax.random.randint(a, (5,), 0, 10), jax.random.permutation(b, 9))
+        given = jax.random.key(3), np.int32(4)
+        for a, b in zip(rj.function(f, *given)(*given), f(*given)):
+            np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
+
+    def test_a_recorded_step_is_replayed_and_gives_its_parameters_back(self):
+        rj, jnp = self.rj, self.jnp
+        step = rj.compile(lambda p, x: ((x @ p["w"] + p["b"]) ** 2).mean(), {"w": np.ones((3, 2), np.float32),
+                          "b": np.zeros(2, np.float32)}, (np.ones((4, 3), np.float32),), self.optax.adam(0.1))
+        first = step(np.ones((4, 3), np.float32))
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "x.reprise")
+            with rj.record(path):
+                for _ in range(3):
+                    step(np.ones((4, 3), np.float32))
+            done = subprocess.run([COMMAND, "replay", path], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with open(path, "rb") as f:
+                self.assertIn(b'"framework":"jax"', f.read())  # origin.json
+        self.assertLess(step(np.ones((2, 3), np.float32)), first)  # another shape of batch, another program
+        self.assertEqual(int(step.opt_state()[0].count), 5)
+        self.assertEqual(step.params()["w"].shape, (3, 2))
+        self.assertEqual(jnp.asarray(step.params()["b"]).dtype, jnp.float32)
+
+    def test_a_loop_that_is_not_done_is_an_error(self):
+        jax, rj = self.jax, self.rj
+
+        def f(n):
+            return jax.lax.while_loop(lambda c: c < n, lambda c: c + 1, 0)
+        g = rj.function(f, np.int32(3), while_limit=10)
+        self.assertEqual(int(g(np.int32(7))), 7)
+        with self.assertRaises(rp.Error):
+            g(np.int32(11))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch.compile(model, backend="reprise"): values and gradients, nothing left out in silence. Runs where PyTorch is installed."""
+import importlib.util
+import unittest
+import warnings
+
+if importlib.util.find_spec("torch") is None:
+    raise unittest.SkipTest("PyTorch is not installed")
+
+import torch
+
+from reprise.torch import backend as door
+
+
+class Backend(unittest.TestCase):
+    def setUp(self):
+        torch._dynamo.reset()
+        torch.manual_seed(0)
+        door.report(clear=True)
+        self.model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.GELU(), torch.nn.LayerNorm(16), torch.nn.Linear(16, 4))
+        self.x = torch.randn(3, 8)
+
+    def test_inference_gives_the_models_values_and_pytorch_computes_none_of_it(self):
+        compiled = torch.compile(self.model, backend=door.backend, fullgraph=True)
+        with torch.no_grad():
+            torch.testing.assert_close(compiled(self.x), self.model(self.x), rtol=1e-5, atol=1e-6)
+            with door.outside() as operations:
+                compiled(self.x)
+        self.assertEqual(operations, [])
+
+    def test_a_backward_is_a_program_too(self):
+        compiled = torch.compile(self.model, backend=door.backend, fullgraph=True)
+        compiled(self.x).square().mean().backward()
+        found = [p.grad.clone() for p in self.model.parameters()]
+        self.model.zero_grad()
+        self.model(self.x).square().mean().backward()
+        for a, p in zip(found, self.model.parameters()):
+            torch.testing.assert_close(a, p.grad, rtol=1e-4, atol=1e-6)
+        self.assertEqual((len(door.report().compiled), door.report().refused), (2, []))
+
+    def test_what_programs_have_not_is_an_error(self):
+        with self.assertRaises(Exception) as caught:
+            torch.compile(lambda x: torch.linalg.inv(x) + 1, backend=door.backend, fullgraph=True)(torch.eye(3))
+        self.assertIn("Unsupported", str(caught.exception))
+
+    def test_or_goes_to_pytorch_with_a_warning_and_a_line_in_the_report(self):
+        f = torch.compile(lambda x: torch.linalg.inv(x) + 1, backend=door.backend, fullgraph=True, options={"strict": False})
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            torch.testing.assert_close(f(torch.eye(3)), torch.linalg.inv(torch.eye(3)) + 1)
+        self.assertTrue(any("leaves a graph" in str(w.message) for w in caught))
+        self.assertEqual(len(door.report().refused), 1)
+
+    def test_what_dynamo_leaves_out_is_listed(self):
+        def f(x):
+            y = (x * 2).sum()
+            return x + float(y)  # a number of Python: a break of the graph
+        torch._dynamo.config.capture_scalar_outputs = False
+        compiled = torch.compile(f, backend=door.backend)
+        compiled(self.x)
+        with door.outside() as operations:
+            compiled(self.x)
+        self.assertTrue(any("_local_scalar_dense" in o for o in operations), operations)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,325 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each trap of export, with what would go wrong without its guard."""
+import importlib.util
+import os
+import random
+import sys
+import unittest
+
+import numpy as np
+
+if importlib.util.find_spec("torch") is None:
+    if __name__ == "__main__":
+        sys.exit(print("Ran 0 tests: torch is not installed"))
+    raise unittest.SkipTest("torch is not installed")
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import reprise.torch as rt
+from reprise.torch.capture import capture
+from torch_small import X, Line, batch, eager_gradient, gradient, mlp, sgd
+
+SCALE = 1.0
+
+
+class Traps(unittest.TestCase):
+    """Without its guard each of these would give another gradient, or another value, without an error."""
+
+    def same_gradient(self, f):
+        m = Line(f)
+        expected = eager_gradient(m, X)
+        np.testing.assert_allclose(gradient(m, X), expected, rtol=1e-5, atol=1e-6)
+        return expected
+
+    def test_no_grad_regions_are_kept(self):
+        def f(m, x):
+            with torch.no_grad():
+                k = (m.w * x).exp()
+                m.seen.mul_(0.5).add_(k)
+            return (m.w * k).sum() + (m.seen * m.w).sum()
+        expected = self.same_gradient(f)
+        everything = torch.autograd.grad((lambda w: (w * (w * X).exp()).sum())(w := Line(f).w), w)[0]
+        self.assertGreater(float((everything - torch.from_numpy(expected)).abs().max()), 0.1)
+
+    def test_grad_enabled_again_inside_no_grad_is_kept(self):
+        def f(m, x):
+            with torch.no_grad():
+                a = m.w.exp()
+                with torch.enable_grad():
+                    b = m.w.sin()
+                c = m.w.cos()
+            return (a * b * c).sum()
+        self.same_gradient(f)
+
+    def test_detach_is_kept(self):
+        self.same_gradient(lambda m, x: (m.w * m.w.detach() * x).sum())
+
+    def test_functions_with_a_backward_of_their_own_are_refused(self):
+        class Straight(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x.round()
+
+            @staticmethod
+            def backward(ctx, g):
+                return g
+        with self.assertRaisesRegex(rt.Unsupported, r"(torch_small|test_torch_traps).py:\d+.*Function.apply of Straight"):
+            rt.compile(m := Line(lambda m, x: Straight.apply(m.w * x).sum()), example=(X,), optimizer=sgd(m), check=False)
+        self.assertEqual(float(Straight.apply(torch.tensor(1.2))), 1.0)  # as it was
+        self.same_gradient(lambda m, x: ((m.w * x) + ((m.w * x).round() - m.w * x).detach()).sum())  # the remedy
+
+    def test_changes_in_place_without_gradient_are_refused(self):
+        def f(m, x):
+            y = m.w * x
+            with torch.no_grad():
+                y.clamp_(max=0.1)
+            return (y * y + m.w).sum()
+        with self.assertRaisesRegex(rt.Unsupported, r"(torch_small|test_torch_traps).py:\d+: aten.clamp_.default: changes in place"):
+            rt.compile(m := Line(f), example=(X,), optimizer=sgd(m), check=False)
+
+        def g(m, x):
+            with torch.no_grad():
+                m.w.clamp_(max=0.1)
+            return (m.w * x).sum()
+        with self.assertRaisesRegex(rt.Unsupported, "the forward changes module.w in place|in-place"):
+            rt.compile(m := Line(g), example=(X,), optimizer=sgd(m), check=False)
+
+    def test_autocast_is_refused(self):
+        def f(m, x):
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                return (m.w * x).sum()
+        with self.assertRaisesRegex(rt.Unsupported, "autocast"):
+            rt.compile(m := Line(f), example=(X,), optimizer=sgd(m), check=False)
+
+    def test_embeddings_that_are_padding_have_no_gradient(self):
+        m = nn.Embedding(4, 3, padding_idx=0)
+        step = rt.compile(m, lambda y, k: (y * y).sum(), (torch.tensor([0, 1, 0]), X), sgd(m, 1.0))
+        before = m.weight.detach().numpy().copy()
+        step(torch.tensor([0, 1, 0]), X)
+        self.assertEqual(np.array(step.state["weight"])[0].tolist(), before[0].tolist())
+
+    def test_hooks_are_refused(self):
+        def f(m, x):
+            y = m.w * x
+            y.register_hook(lambda g: 2 * g)
+            return y.sum()
+        with self.assertRaisesRegex(rt.Unsupported, r"(torch_small|test_torch_traps).py:\d+.*register_hook"):
+            rt.compile(m := Line(f), example=(X,), optimizer=sgd(m), check=False)
+        plain = lambda m, x: (m.w * x).sum()
+        m = Line(plain)
+        handle = m.w.register_hook(lambda g: 2 * g)
+        with self.assertRaisesRegex(rt.Unsupported, "the parameter .*w has a hook"):
+            rt.compile(m, example=(X,), optimizer=sgd(m), check=False)
+        handle.remove()
+        m.register_full_backward_hook(lambda m, i, o: None)
+        with self.assertRaisesRegex(rt.Unsupported, "backward hook"):
+            rt.compile(m, example=(X,), optimizer=sgd(m), check=False)
+
+    def test_gradients_are_compared_with_pytorch(self):
+        from reprise.torch import check
+        m = Line(lambda m, x: (m.w * m.w.detach() * x).sum())
+        rule = rt.lower.RULES["aten.detach.default"]
+        rt.lower.RULES["aten.detach.default"] = lambda g, node, x: x  # a door that forgets where gradients end
+        try:
+            with self.assertRaisesRegex(check.GradientMismatch, "gradient of w .*PyTorch has .*, the program"):
+                rt.compile(m, example=(X,), optimizer=sgd(m))
+        finally:
+            rt.lower.RULES["aten.detach.default"] = rule
+        step = rt.compile(m, example=(X,), optimizer=sgd(m))
+        self.assertLess(step.origin["gradients"]["difference"], 1e-6)
+
+    def test_dropout_is_left_out_of_the_comparison_on_both_sides(self):
+        m = nn.Sequential(nn.Linear(4, 6), nn.Dropout(0.5), nn.Linear(6, 3))
+        one = batch()
+        before = torch.random.get_rng_state()
+        step = rt.compile(m, F.cross_entropy, one, sgd(m))
+        self.assertLess(step.origin["gradients"]["difference"], 1e-5)
+        self.assertTrue(torch.equal(before, torch.random.get_rng_state()))
+        m = nn.TransformerEncoderLayer(4, 2, 8, dropout=0.5, batch_first=True)
+        step = rt.compile(m, lambda y, k: (y ** 3).sum(), (torch.randn(2, 3, 4), X), sgd(m))
+        self.assertLess(step.origin["gradients"]["difference"], 1e-4)
+        m = nn.Sequential(nn.Linear(4, 6), nn.Dropout(0.5), nn.Linear(6, 3))
+        step = rt.compile(m, F.cross_entropy, one, sgd(m))
+        self.assertNotEqual(float(step(*batch())), float(step(*batch())))
+
+    def test_numbers_of_python_are_guarded(self):
+        m = Line(lambda m, x: (m.w * x).sum() * m.k)
+        step = rt.compile(m, example=(X,), optimizer=sgd(m, 0.0))
+        one = float(step(X))
+        m.k = 3
+        self.assertEqual(float(step(X)), 3 * one)
+        m.k = 1
+        self.assertEqual(float(step(X)), one)
+        self.assertEqual(step.programs, 2)
+        m.k = 1.0  # equal, and another number all the same: of integers it makes floats
+        self.assertEqual(float(step(X)), one)
+        self.assertEqual(step.programs, 3)
+        strided = torch.stack([X, X], 1)[:, 0]
+        self.assertFalse(strided.is_contiguous())
+        self.assertEqual(float(step(strided)), one)
+        self.assertEqual(float(step(X.clone().requires_grad_())), one)
+        with_number = nn.Linear(3, 1)
+
+        class Scaled(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.l = with_number
+
+            def forward(self, x, factor):
+                return self.l(x).sum() * factor
+        m = Scaled()
+        step = rt.compile(m, example=(X, 2.0), optimizer=sgd(m, 0.0))
+        self.assertAlmostEqual(float(step(X, 4.0)), 2 * float(step(X, 2.0)), places=5)
+        m = mlp(drop=0.9)
+        step = rt.compile(m, F.cross_entropy, batch(), sgd(m, 0.0))
+        m.eval()
+        self.assertEqual(float(step(*batch())), float(step(*batch())))  # without dropout, by another program
+
+    def test_numbers_of_functions_and_lists_are_guarded(self):
+        class Weighed(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.w = nn.Parameter(torch.ones(3))
+                self.parts = [1.0, 2.0]
+
+            def forward(self, x):
+                return (self.w * x).sum() * self.parts[0] * SCALE
+        factor = 1.0
+        m = Weighed()
+        step = rt.compile(m, lambda v, y: v * y.sum() * factor, (X, X), sgd(m, 0.0))
+        one = float(step(X, X))
+        factor = 2.0  # of the loss's closure
+        self.assertEqual(float(step(X, X)), 2 * one)
+        m.parts[0] = 4.0
+        self.assertEqual(float(step(X, X)), 8 * one)
+        try:
+            globals()["SCALE"] = 0.5
+            self.assertEqual(float(step(X, X)), 4 * one)
+        finally:
+            globals()["SCALE"] = 1.0
+        self.assertEqual(float(step(X, X)), 8 * one)
+        self.assertEqual(step.programs, 4)
+
+    def test_a_forward_that_changes_its_own_numbers_is_refused(self):
+        def f(m, x):
+            m.k += 1
+            return (m.w * x).sum() * m.k
+        with self.assertRaisesRegex(rt.Unsupported, "changes k from 1 to 2"):
+            rt.compile(m := Line(f), example=(X,), optimizer=sgd(m))
+
+    def test_random_numbers_that_are_not_pytorchs_are_refused(self):
+        for draw in (random.random, np.random.rand):
+            with self.subTest(draw), self.assertRaisesRegex(rt.Unsupported, "draws from random"):
+                rt.compile(m := Line(lambda m, x: (m.w * x).sum() * float(draw())), example=(X,), optimizer=sgd(m))
+
+    def test_buffers_that_the_forward_changes_are_states(self):
+        def f(m, x):
+            m.seen += x
+            return (m.w * m.seen).sum()
+        m = Line(f)
+        step = rt.compile(m, example=(X,), optimizer=sgd(m, 0.0))
+        self.assertEqual(float(m.seen.sum()), 0)  # compiling left the module as it was
+        step(X)
+        step(X)
+        self.assertEqual(np.array(step.state["seen"]).tolist(), [2.0, 4.0, 6.0])
+
+    def test_masks_that_no_input_comes_into_are_data(self):
+        def f(m, x):
+            mask = torch.arange(3)[None, :] <= torch.arange(3)[:, None]
+            return torch.where(mask, m.w * x, 0.0).sum()
+        captured = capture(Line(f), (X,))
+        self.assertFalse([n.op for n in captured.graph.nodes if "arange" in n.op or "le." in n.op])
+        self.assertEqual([a.tolist() for a in captured.graph.constants.values() if a.dtype == bool],
+                         [[[True, False, False], [True, True, False], [True, True, True]]])
+        self.same_gradient(f)
+
+    def test_each_place_that_draws_has_a_stream_of_its_own(self):
+        m = nn.Sequential(nn.Dropout(0.5), nn.Linear(4, 4), nn.Dropout(0.5), nn.Linear(4, 3))
+        step = rt.compile(m, F.cross_entropy, batch(), sgd(m))
+        streams = [i[1]["stream"] for i in step.program.instructions if i[0] == "dropout"]
+        self.assertEqual(len(set(streams)), 2)
+
+    def test_control_flow_by_values_is_refused_and_cond_is_a_region(self):
+        with self.assertRaisesRegex(rt.Unsupported, "export"):
+            rt.compile(m := Line(lambda m, x: (m.w * x).sum() if x.sum() > 0 else m.w.sum()), example=(X,), optimizer=sgd(m))
+        f = lambda m, x: torch.cond(x.sum() > 0, lambda a: a * m.w, lambda a: a * a * m.w, (x,)).sum()
+        for x in (X, -X):
+            m = Line(f)
+            np.testing.assert_allclose(gradient(m, x), eager_gradient(m, x), rtol=1e-5)
+
+    def test_an_operation_without_a_rule_is_named_with_its_line(self):
+        with self.assertRaisesRegex(rt.Unsupported, r"(torch_small|test_torch_traps).py:\d+: aten.\w*geqrf\w*"):
+            rt.compile(m := Line(lambda m, x: torch.geqrf(torch.outer(m.w, x))[0].sum()), example=(X,), optimizer=sgd(m))
+
+    def test_parameters_that_overlap_are_refused(self):
+        class Turned(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a = nn.Parameter(torch.randn(3, 4))
+                self.b = nn.Parameter(self.a.detach().t())  # the same memory
+
+            def forward(self, x):
+                return (x @ self.a @ self.b).sum()
+        with self.assertRaisesRegex(rt.Unsupported, "b and a have elements in common"):
+            rt.compile(m := Turned(), example=(X,), optimizer=sgd(m))
+        flat = torch.randn(8)
+        m = Line(lambda m, x: (m.w[:3] * x).sum() + m.v.sum())
+        m.w, m.v = nn.Parameter(flat[:4]), nn.Parameter(flat[4:])  # one memory, but no element in common
+        rt.compile(m, example=(X,), optimizer=sgd(m))
+
+    def test_a_module_that_changes_behind_the_step_is_an_error(self):
+        m = Line(lambda m, x: (m.w * x).sum() + m.seen.sum())
+        o = sgd(m)
+        step = rt.compile(m, example=(X,), optimizer=o)
+        one = float(step(X))
+        with torch.no_grad():
+            m.w.mul_(2)
+        with self.assertRaisesRegex(rt.Unsupported, "w of the module changed"):
+            step(X)
+        step.load()
+        self.assertEqual(float(step(X)), float(m(X).detach()))
+        m.seen.add_(1)  # a constant of the program
+        with self.assertRaisesRegex(rt.Unsupported, "seen of the module changed"):
+            step(X)
+        step.copy_to(m)
+        self.assertNotEqual(float(step(X)), one)
+
+    def test_what_is_frozen_later_is_not_trained(self):
+        m = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 3))
+        o = torch.optim.SGD(m.parameters(), 0.1, weight_decay=0.1)
+        step = rt.compile(m, F.cross_entropy, batch(), o)
+        step(*batch())
+        m[0].requires_grad_(False)
+        before = {n: np.array(v) for n, v in step.state.items()}
+        step(*batch())
+        after = {n: np.array(v) for n, v in step.state.items()}
+        self.assertEqual(before["0.weight"].tolist(), after["0.weight"].tolist())
+        self.assertNotEqual(before["1.weight"].tolist(), after["1.weight"].tolist())
+        m[0].requires_grad_(True)
+        step(*batch())
+        self.assertEqual(step.programs, 2)
+        o.add_param_group({"params": [nn.Parameter(torch.zeros(1))]})
+        with self.assertRaisesRegex(rt.Unsupported, "neither the module's nor the loss's"):
+            step(*batch())
+
+    def test_programs_without_end_are_refused(self):
+        from reprise.torch import step as steps
+        m = Line(lambda m, x: (m.w * x).sum() * m.k)
+        step = rt.compile(m, example=(X,), optimizer=sgd(m, 0.0))
+        most, steps.MOST_PROGRAMS = steps.MOST_PROGRAMS, 2
+        try:
+            m.k = 2
+            step(X)
+            m.k = 3
+            with self.assertRaisesRegex(rt.Unsupported, "2 programs"):
+                step(X)
+        finally:
+            steps.MOST_PROGRAMS = most
+
+
+if __name__ == "__main__":
+    unittest.main()
