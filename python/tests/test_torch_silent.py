@@ -288,6 +288,31 @@ class Gradients(unittest.TestCase):
             return a * w * k
         self.same([0.5, -1.0, 2.0], lambda w, x: torch.cond(x.sum() > 0, branch, lambda a, w: a * w, (x, w)).sum())
 
+    def test_changes_of_views_without_gradient_are_refused(self):
+        def part(w, x):
+            y = w * x
+            with torch.no_grad():
+                y[0].mul_(2.0)
+                y[1:].clamp_(max=0.1)
+            return (y * y).sum()
+
+        def detached(w, x):
+            y = w * x
+            y.detach()[:2].mul_(2.0)
+            return (y * y).sum()
+        for f in (part, detached):
+            with self.assertRaisesRegex(rt.Unsupported, "aten.mul_.Tensor: changes in place, without gradient"):
+                rt.compile(m := Weight([1.0, 2.0, 3.0], f), example=(X,), optimizer=sgd(m), check=False)
+
+        def own(w, x):
+            with torch.no_grad():
+                k = w.exp()
+                k[0].mul_(2.0)
+            c = w.detach().clone()
+            c[1:].add_(1.0)
+            return (w * k * c).sum()
+        self.same([1.0, 0.5, -1.0], own)
+
     def test_strides_of_views_are_refused(self):
         for f in (lambda w, x: w.t().as_strided((2, 2), (1, 2)).sum(), lambda w, x: w[1].as_strided((2, 2), (1, 1), 0).sum()):
             with self.assertRaisesRegex(rt.Unsupported, "as_strided.*of a view"):

@@ -72,6 +72,8 @@ def flatten_regions(gm: Any) -> None:
             raise Unsupported("torch.autocast", Node(n.name, str(n.target), where=source_line(n.meta.get("stack_trace"))),
                               "Leave it off: programs compute in the types that the model has")
         if n.op != "call_function" or "wrap_with_set_grad_enabled" not in str(n.target):
+            if n.op == "call_function":
+                refuse_changed(n, None)
             continue
         enabled, sub = n.args[0], getattr(gm, n.args[1].target)
         flatten_regions(sub)
@@ -205,7 +207,6 @@ class Reader:
         trace = n.meta.get("stack_trace") or ""
         if NO_GRAD in trace:
             graph.nodes[-1].module += "!"  # taken off by stop_at_borders
-
 
     def plain_memory(self, n: Any) -> None:
         """as_strided sees a tensor's memory: the program has that of one whose elements lie there in order, and nothing else."""

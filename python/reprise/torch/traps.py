@@ -153,16 +153,35 @@ def source_line(trace: str | None) -> str:
     return found
 
 
-def refuse_changed(inner: Any, env: Mapping[Any, Any]) -> None:
-    """In a region without gradient a tensor from outside may not be changed in place, but for a buffer: PyTorch keeps the gradient
-    that it had before."""
-    schema = getattr(inner.target, "_schema", None)
-    if schema is None or not schema.is_mutable or not inner.args:
+def viewed(n: Any) -> tuple[Any, bool]:
+    """The node whose memory a chain of views sees, and whether a detach is among them."""
+    detached = False
+    while n.op == "call_function" and n.args and hasattr(n.args[0], "op"):
+        schema = getattr(n.target, "_schema", None)
+        if schema is None or not schema.returns or schema.returns[0].alias_info is None or schema.is_mutable:
+            break
+        detached = detached or "aten.detach" in str(n.target)
+        n = n.args[0]
+    return n, detached
+
+
+def refuse_changed(node: Any, env: Mapping[Any, Any] | None) -> None:
+    """Without gradient a tensor that has one may not be changed in place, nor a view of it: PyTorch keeps the gradient that it had
+    before. `env`: in a region without gradient what its inputs are outside; None elsewhere, where detach() makes such views."""
+    schema = getattr(node.target, "_schema", None)
+    if schema is None or not schema.is_mutable or not node.args or not hasattr(node.args[0], "op"):
         return
-    changed = env.get(inner.args[0])
-    if inner.args[0].op == "placeholder" and changed is not None and changed.op not in ("placeholder", "get_attr"):
+    source, detached = viewed(node.args[0])
+    if env is not None:
+        if source.op != "placeholder":  # made inside
+            return
+        source = viewed(env.get(source, source))[0]
+    elif not detached:
+        return
+    value = source.meta.get("val")
+    if source.op not in ("placeholder", "get_attr") and (value is None or value.is_floating_point()):
         raise Unsupported("changes in place, without gradient, what has one: PyTorch keeps the gradient from before the change",
-                          Node(inner.name, str(inner.target), where=source_line(inner.meta.get("stack_trace"))),
+                          Node(node.name, str(node.target), where=source_line(node.meta.get("stack_trace"))),
                           "Write y = y + (f(y) - y).detach()")
 
 
