@@ -313,7 +313,8 @@ class record:
     archive, which `reprise verify` and `reprise replay` take without Python. It is written when the block ends, and none after an
     exception. seed: of dropout, from this block's first step on; origin: whether the archive also holds origin.json (PyTorch's
     version, the captured graph's digest, the check of gradients) as a state that no step changes, without which an archive's id
-    depends on the program and what goes through it alone; all else as reprise.record has it. How batches were prepared in Python is outside of the archive."""
+    depends on the program and what goes through it alone; all else as reprise.record has it. How batches were prepared in
+    Python is outside of the archive."""
 
     def __init__(self, path: str | os.PathLike[str], *, key: Any = None, seed: int | None = None, origin: bool = True,
                  **options: Any) -> None:

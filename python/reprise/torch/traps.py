@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What export would leave out of a graph in silence: hooks, backward functions of one's own, changes in place without gradient, numbers
-of Python that the forward changes, random numbers that are not PyTorch's, memory that two values share. Each is refused with a remedy, and the line of the model where there is
-one."""
+of Python that the forward changes, random numbers that are not PyTorch's, memory that two values share. Each is refused with a remedy,
+and the line of the model where there is one."""
 from __future__ import annotations
 
 import contextlib
@@ -197,7 +197,8 @@ def refuse_shared(tensors: Mapping[str, Any], changing: Collection[str]) -> None
     last, most = "", 0
     for begin, end, name in whole:
         if begin < most and name != last and (name in changing or last in changing):
-            raise Unsupported(f"{name} and {last} have elements in common, and a step changes one of them: a program would keep the other as it was",
+            raise Unsupported(f"{name} and {last} have elements in common, and a step changes one of them: a program would keep "
+                              "the other as it was",
                               remedy="Tie weights by one parameter, transposed in the forward; clone() what is to stay")
         if end > most:
             last, most = name, end
