@@ -85,6 +85,246 @@ class States(unittest.TestCase):
         step.copy_to(trained)
         self.assertAlmostEqual(found, float((trained(x) * x).sum()), delta=1e-3)
 
+    def test_what_is_written_into_the_module_later_is_not_overlooked(self):
+        for change in (lambda m: m.t.fill_(3.0), lambda m: m.v.clamp_(max=0.5), lambda m: m.load_state_dict(m.state_dict())):
+            m = Two()
+            step = rt.compile(m, example=(X, X), optimizer=sgd(m))
+            step(X, X)
+            step.copy_to(m)  # which is what the step has
+            step(X, X)
+            with torch.no_grad():
+                change(m)
+            with self.assertRaisesRegex(rt.Unsupported, "of the module changed"):
+                step(X, X)
+
+    def test_memory_that_two_values_share_is_refused(self):
+        class Shared(nn.Module):
+            def __init__(self, make):
+                super().__init__()
+                self.w = nn.Parameter(torch.ones(3, 3))
+                make(self)
+
+            def forward(self, x):
+                return (self.w @ x).sum() + (self.other @ x).sum()
+
+        def transposed(m):
+            m.other = nn.Parameter(m.w.detach().t())
+
+        def twice(m):
+            m.other = nn.Parameter(m.w.detach())
+        for make in (transposed, twice, lambda m: m.register_buffer("other", m.w.detach())):
+            m = Shared(make)
+            with self.assertRaisesRegex(rt.Unsupported, "elements in common|in one memory"):
+                rt.compile(m, example=(X,), optimizer=sgd(m), check=False)
+        m = Shared(lambda m: m.register_buffer("other", m.w.detach().clone()))
+        rt.compile(m, example=(X,), optimizer=sgd(m))
+
+    def test_numbers_in_lists_and_in_settings_are_guarded(self):
+        m = Two()
+        step = rt.compile(m, example=(X, X), optimizer=sgd(m))
+        m.k[0] = 3.0
+        self.assertAlmostEqual(float(step(X, X)), float(m(X, X)), places=4)
+
+        class Settings:
+            rate = 1.0
+
+        class Set(Two):
+            def forward(self, a, b):
+                return super().forward(a, b) * self.settings.rate
+        m = Set()
+        m.settings = Settings()
+        m.settings.rate = 2.0
+        step = rt.compile(m, example=(X, X), optimizer=sgd(m))
+        m.settings.rate = 5.0
+        self.assertAlmostEqual(float(step(X, X)), float(m(X, X)), places=3)
+
+    def test_a_forward_that_counts_in_a_list_or_draws_from_a_generator_is_refused(self):
+        class Counts(Two):
+            def forward(self, a, b):
+                self.k[0] += 1
+                return super().forward(a, b)
+
+        class Draws(Two):
+            def forward(self, a, b):
+                return super().forward(a, b) * float(self.g.random())
+        with self.assertRaisesRegex(rt.Unsupported, "changes k"):
+            rt.compile(m := Counts(), example=(X, X), optimizer=sgd(m), check=False)
+        m = Draws()
+        m.g = np.random.default_rng(0)
+        with self.assertRaisesRegex(rt.Unsupported, "changes g"):
+            rt.compile(m, example=(X, X), optimizer=sgd(m), check=False)
+
+
+class Forwards(unittest.TestCase):
+    def test_numbers_are_looked_at_and_each_call_draws_anew(self):
+        m = Two()
+        forward = rt.compile_inference(m, (X, X))
+        m.k[0] = 3.0
+        self.assertAlmostEqual(float(forward(X, X)), float(m(X, X)), places=4)
+        drops = rt.compile_inference(nn.Dropout(0.5), torch.ones(64))
+        self.assertFalse(torch.equal(drops(torch.ones(64)), drops(torch.ones(64))))
+
+
+class Optimizers(unittest.TestCase):
+    def test_steps_are_counted_by_parameter(self):
+        for groups in (False, True):
+            m = Two()
+            n = copy.deepcopy(m)
+            o, p = (torch.optim.Adam([{"params": [k.v]}, {"params": [k.w]}] if groups else k.parameters(), 0.1) for k in (m, n))
+            step = rt.compile(m, example=(X, X), optimizer=o)
+            for both in (True, False, False, True):
+                m.both = n.both = both
+                if both and o is not None and step.optimizer.steps == 3 and not groups:
+                    with self.assertRaisesRegex(rt.Unsupported, "have made 3 and 1 steps"):
+                        step(X, X)
+                    break
+                step(X, X)
+                p.zero_grad()
+                n(X, X).backward()
+                p.step()
+            else:
+                np.testing.assert_allclose(np.array(step.state["w"]), n.w.detach().numpy(), rtol=1e-5)
+
+    def test_what_is_frozen_later_is_not_trained(self):
+        m = Two()
+        step = rt.compile(m, example=(X, X), optimizer=sgd(m, 0.1))
+        m.w.requires_grad_(False)
+        step(X, X)
+        self.assertEqual(np.array(step.state["w"]).tolist(), [2.0] * 3)
+        self.assertNotEqual(np.array(step.state["v"]).tolist(), [1.0] * 3)
+
+    def test_parameters_of_what_a_loss_closes_over_are_refused(self):
+        m, other = nn.Linear(3, 3), nn.Linear(3, 1)
+        with self.assertRaisesRegex(rt.Unsupported, "neither the module's nor the loss's"):
+            rt.compile(m, lambda y, k: other(y).sum(), (X, X), torch.optim.SGD([*m.parameters(), *other.parameters()], 0.1))
+
+    def test_a_gradient_of_0_is_not_none(self):
+        class Floor(Two):
+            def forward(self, a, b):
+                return (self.v * a).sum() + (self.w.floor() * b).sum()
+        m = Floor()
+        with self.assertRaisesRegex(rt.Unsupported, "gradient of w: PyTorch has a gradient of 0 there, the program none"):
+            rt.compile(m, example=(X, X), optimizer=torch.optim.SGD(m.parameters(), 0.1, weight_decay=0.1))
+        m.w.requires_grad_(False)
+        rt.compile(m, example=(X, X), optimizer=sgd(m))
+
+    def test_other_parameters_moments_and_momenta_are_refused(self):
+        def added(m, o):
+            o.add_param_group({"params": [m.w]})
+
+        def loaded(m, o):
+            o.load_state_dict(o.state_dict())
+
+        def without(m, o):
+            o.param_groups[0]["momentum"] = 0.0
+        for change, why in ((added, "began without"), (loaded, "was loaded"), (without, "momentum that becomes 0")):
+            m = Two()
+            o = torch.optim.SGD([m.v], 0.1, momentum=0.9)
+            step = rt.compile(m, example=(X, X), optimizer=o)
+            step(X, X)
+            change(m, o)
+            with self.assertRaisesRegex(rt.Unsupported, why):
+                step(X, X)
+
+
+class Weight(nn.Module):
+    def __init__(self, w, f):
+        super().__init__()
+        self.w, self.f = nn.Parameter(torch.tensor(w)), f
+
+    def forward(self, x):
+        return self.f(self.w, x)
+
+
+def weighted(y):
+    return (y * torch.arange(1, y.numel() + 1).reshape(y.shape)).sum()
+
+
+def small(*shape):
+    """Few values, so that many are equal."""
+    return torch.randint(0, 3, shape, generator=torch.Generator().manual_seed(0)).float().tolist()
+
+
+class Gradients(unittest.TestCase):
+    """At the places where a formula has no derivative: PyTorch's choice. Compiled without the comparison."""
+
+    def same(self, w, f, x=X):
+        m = Weight(w, f)
+        step = rt.compile(m, example=(x,), optimizer=sgd(m, 1.0), check=False)
+        value = m(x)
+        self.assertAlmostEqual(float(step(x)), float(value.detach()), places=4)
+        expected = torch.autograd.grad(value, m.w)[0].numpy()
+        np.testing.assert_allclose(m.w.detach().numpy() - np.array(step.state["w"]), expected, rtol=1e-4, atol=1e-5)
+
+    def test_log_sigmoid_at_0(self):
+        self.same([0.0, 1.0, -1.0], lambda w, x: F.logsigmoid(w).sum())
+
+    def test_cross_entropies_of_saturated_probabilities(self):
+        t = torch.tensor([0.0, 1.0, 1.0])
+        self.same([0.0, 1.0, 0.5], lambda w, x: F.binary_cross_entropy(w, t))
+        self.same([100.0, -110.0, 1.0], lambda w, x: F.binary_cross_entropy(torch.sigmoid(w), t))
+        self.same([0.0, 95.0, -95.0], lambda w, x: F.binary_cross_entropy_with_logits(w, t, pos_weight=torch.tensor(2.0)))
+        self.same([0.0, 30.0, -30.0], lambda w, x: F.soft_margin_loss(w, torch.tensor([1.0, -1.0, 1.0])))
+
+    def test_clamps_at_their_bounds(self):
+        self.same([0.0, 1.0, 0.5, -1.0, 2.0], lambda w, x: w.clamp(0, 1).sum() + w.clamp(min=0).sum() + 2 * w.clamp_max(1).sum())
+        self.same([[1.0, 2.0, 1.5]], lambda w, x: F.multi_margin_loss(w, torch.tensor([1])))
+        self.same([0.0, 1.0], lambda w, x: F.margin_ranking_loss(w, torch.zeros(2), torch.ones(2)))
+
+    def test_deviations_of_equal_elements(self):
+        self.same([[1.0, 1.0], [1.0, 2.0]], lambda w, x: w.std(1).sum() + torch.std_mean(w, 1)[1].sum())
+
+    def test_pools_of_equal_elements(self):
+        self.same(small(1, 1, 4, 4, 4), lambda w, x: weighted(F.max_pool3d(w, 3, 1, 1)))
+        for size in (1, 2, 4, (1, 2)):
+            self.same(small(1, 2, 6, 6), lambda w, x: weighted(F.adaptive_max_pool2d(w, size)))
+        self.same(small(1, 1, 4, 4, 4), lambda w, x: weighted(F.adaptive_max_pool3d(w, 3)))
+        self.same(small(2, 2, 8), lambda w, x: weighted(F.adaptive_max_pool1d(w, 1)))
+
+    def test_regions_without_gradient_in_branches(self):
+        def branch(a, w):
+            with torch.no_grad():
+                k = w.exp()
+            return a * w * k
+        self.same([0.5, -1.0, 2.0], lambda w, x: torch.cond(x.sum() > 0, branch, lambda a, w: a * w, (x, w)).sum())
+
+    def test_changes_of_views_without_gradient_are_refused(self):
+        def part(w, x):
+            y = w * x
+            with torch.no_grad():
+                y[0].mul_(2.0)
+                y[1:].clamp_(max=0.1)
+            return (y * y).sum()
+
+        def detached(w, x):
+            y = w * x
+            y.detach()[:2].mul_(2.0)
+            return (y * y).sum()
+        for f in (part, detached):
+            with self.assertRaisesRegex(rt.Unsupported, "aten.mul_.Tensor: changes in place, without gradient"):
+                rt.compile(m := Weight([1.0, 2.0, 3.0], f), example=(X,), optimizer=sgd(m), check=False)
+
+        def own(w, x):
+            with torch.no_grad():
+                k = w.exp()
+                k[0].mul_(2.0)
+            c = w.detach().clone()
+            c[1:].add_(1.0)
+            return (w * k * c).sum()
+        self.same([1.0, 0.5, -1.0], own)
+
+    def test_strides_of_views_are_refused(self):
+        for f in (lambda w, x: w.t().as_strided((2, 2), (1, 2)).sum(), lambda w, x: w[1].as_strided((2, 2), (1, 1), 0).sum()):
+            with self.assertRaisesRegex(rt.Unsupported, "as_strided.*of a view"):
+                rt.compile(m := Weight([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], f), example=(X,), optimizer=sgd(m), check=False)
+        self.same([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], lambda w, x: w.t().contiguous().clone().as_strided((2, 2), (1, 2)).sum())
+
+    def test_dropout_of_everything_leaves_decay(self):
+        model = Weight([1.0, 2.0], lambda w, x: F.dropout(w, 1.0).sum())
+        step = rt.compile(model, example=(X,), optimizer=torch.optim.SGD(model.parameters(), 0.1, weight_decay=0.5))
+        step(X)
+        np.testing.assert_allclose(np.array(step.state["w"]), [0.95, 1.9], rtol=1e-6)
+
 
 if __name__ == "__main__":
     unittest.main()

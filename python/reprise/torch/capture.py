@@ -12,7 +12,7 @@ from typing import Any
 
 from .graph import DType, Graph, Input, Meta, Node, Output, Ref, Sub, map_refs, refs
 from .lower import Unsupported
-from .traps import framework, refuse_changed, refuse_hooks, source_line, trapped, unchanged
+from .traps import framework, refuse_changed, refuse_hooks, refuse_shared, source_line, trapped, unchanged
 
 DTYPES = {"float32": "f32", "float64": "f64", "bfloat16": "bf16", "float16": "f16", "int64": "i64", "int32": "i32", "int16": "i16",
           "int8": "i8", "uint8": "u8", "uint16": "u16", "uint32": "u32", "bool": "bool"}
@@ -23,11 +23,13 @@ MOST_FOLDED = 1 << 26
 
 @dataclass
 class Captured:
-    """`graph`; `tensors`: the module's tensor of each state; `names`: all names of the module that a state has."""
+    """`graph`; `tensors`: the module's tensor of each state; `names`: all names of the module that a state has; `constants`: buffers and
+    tensors whose values the graph has taken."""
 
     graph: Graph
     tensors: dict[str, Any] = field(default_factory=dict)
     names: dict[str, list[str]] = field(default_factory=dict)
+    constants: dict[str, Any] = field(default_factory=dict)
 
 
 # ---- export ----
@@ -70,6 +72,8 @@ def flatten_regions(gm: Any) -> None:
             raise Unsupported("torch.autocast", Node(n.name, str(n.target), where=source_line(n.meta.get("stack_trace"))),
                               "Leave it off: programs compute in the types that the model has")
         if n.op != "call_function" or "wrap_with_set_grad_enabled" not in str(n.target):
+            if n.op == "call_function":
+                refuse_changed(n, None)
             continue
         enabled, sub = n.args[0], getattr(gm, n.args[1].target)
         flatten_regions(sub)
@@ -95,6 +99,9 @@ def flatten_regions(gm: Any) -> None:
                 user.replace_all_uses_with(outputs[user.args[1]])
                 gm.graph.erase_node(user)
         gm.graph.erase_node(n)
+    for n in gm.graph.nodes:  # branches and bodies have regions of their own
+        if n.op == "get_attr" and isinstance(getattr(gm, str(n.target), None), framework("torch.fx").GraphModule):
+            flatten_regions(getattr(gm, n.target))
     gm.graph.lint()
     gm.recompile()
 
@@ -114,6 +121,7 @@ class Reader:
     def __init__(self) -> None:
         self.torch = framework()
         self.fx_node = framework("torch.fx").Node
+        self._bounds_pass: bool | None = None
 
     def operand(self, x: Any, gm: Any, graph: Graph, several: Mapping[Any, Any], node: Node) -> Any:
         torch = self.torch
@@ -155,7 +163,18 @@ class Reader:
         made.args = self.operand(list(n.args), gm, graph, several, made)
         made.kwargs = {k: self.operand(v, gm, graph, several, made) for k, v in n.kwargs.items()}
         made.meta = self.meta(n.meta.get("val"), made)
+        if made.op.startswith(("aten.clamp", "aten.clip")) and not self.bounds_pass():
+            made.kwargs["at_bounds"] = False
         return made
+
+    def bounds_pass(self) -> bool:
+        """Whether this PyTorch's clamp passes a gradient at a bound: older versions do."""
+        if self._bounds_pass is None:
+            torch = self.torch
+            with torch.enable_grad():
+                x = torch.zeros(1, requires_grad=True)
+                self._bounds_pass = bool(torch.autograd.grad(x.clamp(min=0.0).sum(), x)[0].item())
+        return self._bounds_pass
 
     def body(self, gm: Any) -> Graph:
         """The graph of a branch or of a loop's body: its inputs are "user" ones."""
@@ -182,10 +201,20 @@ class Reader:
         if n.target is operator.getitem:
             several[n] = Ref(n.args[0].name, n.args[1])
             return
+        if "as_strided" in str(n.target) and "scatter" not in str(n.target):
+            self.plain_memory(n)
         graph.nodes.append(self.node(n, gm, graph, several))
         trace = n.meta.get("stack_trace") or ""
         if NO_GRAD in trace:
             graph.nodes[-1].module += "!"  # taken off by stop_at_borders
+
+    def plain_memory(self, n: Any) -> None:
+        """as_strided sees a tensor's memory: the program has that of one whose elements lie there in order, and nothing else."""
+        t = n.args[0].meta["val"]
+        if not t.is_contiguous() or t.storage_offset() or t.untyped_storage().nbytes() != t.numel() * t.element_size():
+            raise Unsupported("of a view: PyTorch takes the elements from the memory that the view is of",
+                              Node(n.name, str(n.target), where=source_line(n.meta.get("stack_trace"))),
+                              "Write it with slices, transposes, unfold; or clone() first what is to be seen")
 
 
 def module_of(n: Any) -> str:
@@ -283,7 +312,7 @@ def read(program: Any, prefix: str = "", reserved: Sequence[str] = ("rng",), sta
             m = Meta(dtype_of(t.dtype), tuple(t.shape))
             graph.inputs.append(Input(n.name, kind.lower(), m, state, kind == "PARAMETER" and bool(t.requires_grad)))
         else:
-            known[n.name] = t
+            known[n.name] = captured.constants[spec.target.removeprefix(prefix)] = t
     folded = fold(program, known)
     several: dict[Any, Any] = {}
     for n in program.graph.nodes:
@@ -298,6 +327,7 @@ def read(program: Any, prefix: str = "", reserved: Sequence[str] = ("rng",), sta
                 else:
                     count = sum(1 for e in graph.outputs if e.kind == "result")
                     graph.outputs.append(Output("result", str(count), value))
+    refuse_shared({**captured.tensors, **captured.constants}, {i.state for i in graph.inputs if i.trained or i.kind == "buffer"})
     stop_at_borders(graph)
     used = set(refs([[n.args, n.kwargs] for n in graph.nodes] + [o.value for o in graph.outputs]))
     graph.constants.update({k: array_of(v) for k, v in {**known, **folded}.items() if k in used})
@@ -309,31 +339,18 @@ def storage_key(t: Any, target: str) -> Any:
     return (t.untyped_storage().data_ptr(), t.storage_offset(), tuple(t.shape), tuple(t.stride())) if t.numel() else target
 
 
-def overlap(a: Any, b: Any) -> bool:
-    """Whether two tensors may have an element in common."""
-    if not a.numel() or not b.numel() or a.untyped_storage().data_ptr() != b.untyped_storage().data_ptr():
-        return False
-
-    def ends(t: Any) -> tuple[int, int]:
-        first = t.storage_offset() * t.element_size()
-        return first, first + (sum((n - 1) * s for n, s in zip(t.shape, t.stride())) + 1) * t.element_size()
-    (first, end), (other, other_end) = ends(a), ends(b)
-    return bool(first < other_end and other < end)
-
-
 def state_of(t: Any, target: str, prefix: str, by_storage: dict[Any, str], captured: Captured, reserved: Sequence[str]) -> str:
     key = storage_key(t, target)
     name = target.removeprefix(prefix)
-    for other, of in captured.tensors.items():
-        if key not in by_storage and overlap(t, of):
-            raise Unsupported(f"{name} and {other} have elements in common, and another form: a step would change one without the other",
-                              remedy="Tie whole parameters, and transpose or slice them in the forward")
     if key not in by_storage:
         while name in captured.tensors or name in reserved:
             name += "_"
         by_storage[key] = name
         captured.tensors[name] = t
         captured.names[name] = []
+    elif captured.tensors[by_storage[key]] is not t and t.requires_grad:
+        raise Unsupported(f"{name} and {by_storage[key]} are two parameters in one memory, each with a gradient and moments of its own",
+                          remedy="Make them one parameter: b.weight = a.weight")
     captured.names[by_storage[key]].append(target.removeprefix(prefix))
     return by_storage[key]
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from .capture import DRAWS
 from .traps import framework
+from .lower import Unsupported
 from .training import Batch, build, captured_step, loss_of, unflatten
 
 FLOOR = 1e-4  # of the largest gradient: below it an element counts as noise of that size
@@ -136,9 +137,10 @@ def compared(module: Any, loss: Callable[..., Any] | None, batch: Batch, capture
     worst = ("loss", relative(value, found_value, abs(value)), value, found_value)
     largest = max([float(np.abs(g).max()) for g in expected.values() if g.size] or [0.0])
     by_state = {s: t.data_ptr() for s, t in captured.tensors.items()}
-    for state in found:
-        if by_state[state] not in expected:
-            expected[by_state[state]] = np.zeros(found[state].shape)
+    for state, t in captured.tensors.items():
+        theirs, mine = by_state[state] in expected, state in found
+        if t.numel() and t.requires_grad and theirs != mine:
+            raise presence(state, theirs)
     for state, pointer in by_state.items():
         if pointer not in expected:
             continue
@@ -154,6 +156,13 @@ def compared(module: Any, loss: Callable[..., Any] | None, batch: Batch, capture
         if not difference <= worst[1]:
             worst = (state, difference, float(e.flat[at]), float(f.flat[at]))
     return worst
+
+
+def presence(state: str, theirs: bool) -> Exception:
+    """A gradient of 0 is another one than none: an optimizer decays what has the former, and goes on with its moments."""
+    why = ("PyTorch has a gradient of 0 there, the program none" if theirs else "PyTorch has none there, the program one")
+    return Unsupported(f"the gradient of {state}: {why}, and optimizers leave out what has none",
+                       remedy="Freeze the parameter (requires_grad_(False)), or use it where it has a gradient")
 
 
 def relative(a: float, b: float, scale: float) -> float:

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from .capture import Captured, capture
-from .traps import framework
+from .traps import framework, unchanged
 from .check import as_array
 from .graph import Graph
 from .lower import REMEDIES, RULES, Lowering, Unsupported, live
-from .training import Batch, flatten, name_feeds, names_of, unflatten
+from .training import Batch, Guards, burned_in, flatten, name_feeds, names_of, unflatten
 from . import rules
 
 __all__ = ["Inference", "ModelProgram", "Report", "compile_inference", "program", "report", "rules"]
@@ -36,7 +36,8 @@ def forward_of(module: Any, batch: Batch, outputs: dict[str, Any]) -> Any:
         def forward(self, *tensors: Any) -> Any:
             walk = iter(tensors)
             whole = unflatten(batch.form, iter([next(walk) if f is None else f[0] for f in fixed]))
-            out = self.module(**whole) if isinstance(whole, dict) else self.module(*whole)
+            with unchanged(self.module):  # here: export itself sets numbers back afterwards
+                out = self.module(**whole) if isinstance(whole, dict) else self.module(*whole)
             leaves: list[Any] = []
             outputs["form"] = flatten(out, "", leaves, [])
             outputs["fixed"] = [None if isinstance(x, torch.Tensor) else (x,) for x in leaves]
@@ -63,9 +64,16 @@ class Inference:
         self.module, self.options, self.names = module, options, names_of(module, None)
         self.built: dict[Any, tuple[Any, list[tuple[str, int]], dict[str, Any], Any]] = {}
         self.program: Any = None
+        self._guards: Guards | None = None
         self._run: Any = None
         batch = self._batch(example)
-        self.built[batch.key] = self._build(batch)
+        self.built[self._key(batch)] = self._build(batch)
+
+    def _key(self, batch: Batch) -> Any:
+        """What a program burns in: the batch's form, and the module's numbers as they are now."""
+        if self._guards is None or self._guards.changed():
+            self._guards = Guards(burned_in(self.module, None))
+        return batch.key, self._guards.key
 
     def _batch(self, example: Any) -> Batch:
         return Batch.of(example if isinstance(example, (dict, tuple)) else (example,), self.names)
@@ -78,6 +86,8 @@ class Inference:
         found = g.run()
         for k in range(len(found)):
             g.builder.result(f"out.{k}", found[f"result {k}"].tensor)
+        if g.rng_tensor is not None:
+            g.builder.update("rng", g.op("add", g.rng_tensor, g.op("iota", n=2, dtype="i64")))
         program = self.program = g.builder.finish()
         run = importlib.import_module("reprise").Run(**self.options)
         for i in program.inputs:
@@ -97,9 +107,10 @@ class Inference:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         batch = self._batch(args if args else kwargs)
-        if batch.key not in self.built:
-            self.built[batch.key] = self._build(batch)
-        compiled, places, outputs, count = self.built[batch.key]
+        key = self._key(batch)
+        if key not in self.built:
+            self.built[key] = self._build(batch)
+        compiled, places, outputs, count = self.built[key]
         found = compiled(**{n: as_array(batch.leaves[k]) for n, k in places})
         torch = framework()
         walk = iter(torch.from_dlpack(found[f"out.{k}"]) for k in range(count))

@@ -3,8 +3,11 @@
 depends on the number of steps are fed, moments are states. Other optimizers and options are refused by name."""
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import copy
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -24,6 +27,9 @@ MOMENTS = {"SGD": ("m",), "Adam": ("m", "v"), "AdamW": ("m", "v"), "RMSprop": ("
 KEPT = {"SGD": {"m": "momentum_buffer"}, "Adam": {"m": "exp_avg", "v": "exp_avg_sq"}, "AdamW": {"m": "exp_avg", "v": "exp_avg_sq"},
         "RMSprop": {"v": "square_avg", "m": "momentum_buffer"}, "Adagrad": {"s": "sum"}}
 
+PARAMETERS = itemgetter("params")
+COUNTING = ("Adam", "AdamW", "Adagrad")  # whose updates depend on the number of steps
+
 
 @dataclass
 class Optimizer:
@@ -33,6 +39,12 @@ class Optimizer:
     kind: str = ""
     steps: int = 0
     places: dict[Any, tuple[int, Any]] = field(default_factory=dict)
+    first: dict[str, int] = field(default_factory=dict)  # steps that a state had made before
+    made: dict[frozenset[str], int] = field(default_factory=dict)  # steps since, by the states that they updated
+    groups: dict[str, int] = field(default_factory=dict)
+    momenta: list[bool] = field(default_factory=list)  # which groups have one
+    current: frozenset[str] = frozenset()  # the states of the last step, for which `behind` holds
+    behind: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         optim = framework("torch.optim")
@@ -43,15 +55,55 @@ class Optimizer:
         self.kind = kinds[type(self.torch)]
         if self.torch._optimizer_step_pre_hooks or self.torch._optimizer_step_post_hooks:
             raise Unsupported("the optimizer has hooks on its steps, which the program would not have", remedy="Remove them")
-        self.places = {storage_key(p, ""): (g, p) for g, group in enumerate(self.torch.param_groups) for p in group["params"]}
-        self.adam = self.kind in ("Adam", "AdamW")
-        self.names = [tuple(f"optim.{n}.{k}" for n in ("lr", "c1", "c2")) for k in range(len(self.torch.param_groups))]
+        self.adam, self.own = self.kind in ("Adam", "AdamW"), self.torch.state
+        self.place()
         self.constants()
         known = [s["step"] for s in self.torch.state.values() if "step" in s]
         steps = {int(s) for s in known}
         if len(steps) > 1:
             raise Unsupported(f"the optimizer's parameters have made different numbers of steps: {sorted(steps)}")
         self.steps = steps.pop() if steps else 0
+
+    def place(self, own: Sequence[Any] | None = None) -> None:
+        """Where the parameters are now. `own`: those of the module and the loss, of which each has to be one. Raises Unsupported."""
+        groups = self.torch.param_groups
+        if own is not None and not set(self.members()) <= set(map(id, own)):
+            raise Unsupported("the optimizer has parameters that are neither the module's nor the loss's: they would be constants",
+                              remedy="Make what has them a part of the module, or a loss that is a module")
+        momenta = [bool(g.get("momentum")) for g in groups]
+        if momenta[:len(self.momenta)] != self.momenta:
+            raise Unsupported("a momentum that becomes 0, or is 0 no longer: PyTorch keeps the moment as it was meanwhile",
+                              remedy="Begin with another momentum than 0 and stay above it")
+        self.momenta = momenta
+        self.places = {storage_key(p, ""): (g, p) for g, group in enumerate(groups) for p in group["params"]}
+        self.names = [tuple(f"optim.{n}.{k}" for n in ("lr", "c1", "c2")) for k in range(len(groups))]
+        self.current = frozenset()
+
+    def members(self) -> list[int]:
+        """Which parameters there are, by identity. Raises Unsupported where the moments are no longer what the run goes on from."""
+        if self.torch.state is not self.own:
+            raise Unsupported("the optimizer was loaded after compile: the step has moments of its own", remedy="Compile again")
+        return list(map(id, chain.from_iterable(map(PARAMETERS, self.torch.param_groups))))
+
+    def count(self, states: frozenset[str]) -> None:
+        """A step of these states was made."""
+        self.steps += 1
+        self.made[states] = self.made.get(states, 0) + 1
+
+    def counts(self, states: frozenset[str]) -> None:
+        """What a step of these states has to be told: of each group the steps made less `steps`. PyTorch counts those of each parameter,
+        and leaves out what has no gradient."""
+        found: dict[int, int] = {}
+        which: dict[int, str] = {}
+        for s in sorted(states) if self.kind in COUNTING else ():
+            t = self.first[s] + sum(n for made, n in self.made.items() if s in made)
+            k = self.groups[s]
+            if found.setdefault(k, t) != t:
+                raise Unsupported(f"{which[k]} and {s}, of one group of the optimizer, have made {found[k]} and {t} steps with a gradient: "
+                                  "one rate for the group is none for both", remedy="Give them groups of their own")
+            which[k] = s
+        self.behind = [found.get(k, self.steps) - self.steps for k in range(len(self.names))]
+        self.current = states
 
     def constants(self) -> tuple[Any, ...]:
         """What programs burn in of each group: another value is another program."""
@@ -72,7 +124,8 @@ class Optimizer:
 
     def guards(self) -> list[tuple[Any, str, Any]]:
         """Where the constants are."""
-        return [(group, key, group.get(key)) for group in self.torch.param_groups for key in (*CONSTANTS[self.kind], *MUST) if key in group]
+        return [(group, key, copy.deepcopy(group.get(key))) for group in self.torch.param_groups
+                for key in (*CONSTANTS[self.kind], *MUST, "decoupled_weight_decay") if key in group]
 
     def parameter(self, tensor: Any) -> tuple[int, Any] | None:
         """Group and the optimizer's own object of a parameter."""
@@ -91,13 +144,13 @@ class Optimizer:
         first = self.torch.param_groups[group].get("initial_accumulator_value", 0) if name == "s" else 0
         return np.full(tuple(tensor.shape), first, np.float64 if str(tensor.dtype) == "torch.float64" else np.float32)
 
-    def feeds(self) -> list[tuple[str, float]]:
-        """What is fed to the next step: names and values."""
+    def feeds(self, states: frozenset[str]) -> list[tuple[str, float]]:
+        """What is fed to the next step of these states: names and values."""
         found: list[tuple[str, float]] = []
-        t = self.steps + 1
-        if len(self.torch.param_groups) != len(self.names):
-            raise Unsupported("a group was added to the optimizer since the step was compiled", remedy="Compile again")
-        for group, (lr_name, c1_name, c2_name) in zip(self.torch.param_groups, self.names):
+        if states != self.current:
+            self.counts(states)
+        for group, (lr_name, c1_name, c2_name), behind in zip(self.torch.param_groups, self.names, self.behind):
+            t = self.steps + behind + 1
             lr = float(group["lr"])
             if self.adam:
                 b1, b2 = group["betas"]
@@ -110,7 +163,9 @@ class Optimizer:
 
     def append(self, g: Lowering, state: str, tensor: Any, gradient: Any) -> list[str]:
         """Appends the update of a state; gives the names of its moments."""
-        k = self.places[storage_key(tensor, "")][0]
+        k, own = self.places[storage_key(tensor, "")]
+        self.groups[state] = k
+        self.first.setdefault(state, int(self.torch.state.get(own, {}).get("step", 0)))
         group = self.torch.param_groups[k]
         p, dtype = g.states[state], g.states[state].dtype
         if dtype not in ("f32", "f64"):

@@ -8,7 +8,7 @@ import json
 import operator
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from .traps import framework
 from .check import as_array, check
 from .lower import Unsupported
 from .optim import MOMENTS, Optimizer
-from .training import Batch, Built, build, burned_in, captured_step, identity, names_of
+from .training import Batch, Built, Guards, build, burned_in, captured_step, names_of, tensors_of
 
 MOST_PROGRAMS = 64
 VERSION = operator.attrgetter("_version")  # PyTorch counts a tensor's changes in place
@@ -36,6 +36,7 @@ class Ready:
     hyper: dict[str, Callable[[float], Any]]
     fed: dict[str, float]
     built: Built
+    states: frozenset[str]
 
 
 class Step:
@@ -59,10 +60,13 @@ class Step:
         self._last: Built | None = None
         self._own: list[Any] = [p for r in self._roots() for p in r.parameters()]
         self._trained: list[bool] = []
-        self._guards: list[tuple[Any, str, Any]] = []
-        self._lists: list[tuple[Any, str, Any]] = []
+        self._guards, self._held = Guards([]), Guards([])
+        self._members: list[int] = []
         self._generations: dict[Any, int] = {}
         self._generation = 0
+        self._seen: list[tuple[str, Any]] = []
+        self._tensors: list[Any] = []
+        self._versions: list[int] = []
         self._states: set[str] = set()  # all names of the states that the run has
         self._keys: list[Any] | None = list(example) if isinstance(example, dict) else None
         self._moved()
@@ -77,9 +81,6 @@ class Step:
                 self._values[name] = self.optimizer.moment(kind, state, first.captured.tensors[state])
         if first.draws:
             self._values["rng"] = np.array([seed, 0], np.int64)
-        self._tensors: list[Any] = []
-        self._each: list[int] = []
-        self._versions = 0
         self._first = first.captured
         self._names, self._kinds = first.captured.names, {s: t.dtype for s, t in first.captured.tensors.items()}
         self._look()
@@ -94,19 +95,10 @@ class Step:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """One step: forward, gradients and the optimizer's update. A batch of another shape is another program, built when it
         first comes. Returns the loss as a tensor of one element; float(loss) is its value."""
-        for where, name, value in self._guards:
-            if where.get(name) is not value:
-                if identity(where.get(name)) != identity(value):
-                    self._moved()
-                    break
-        for where, name, value in self._lists:
-            if where.get(name) != value:
-                self._moved()
-                break
-        if sum(map(VERSION, self._tensors)) != self._versions:
-            self._changed()
-        if list(map(TRAINED, self._own)) != self._trained:
+        if self._guards.changed() or list(map(TRAINED, self._own)) != self._trained or self.optimizer.members() != self._members:
             self._moved()
+        if list(map(VERSION, self._tensors)) != self._versions or not self._held.stand():
+            self._changed()
         batch: Batch | None = None
         leaves: Any = args
         try:  # tensors alone, by position: as Batch.of has it, without its cost
@@ -128,7 +120,7 @@ class Step:
         except (RuntimeError, TypeError):  # of another device, or with a gradient of its own
             feeds = {name: as_array(leaves[k]) for name, k, _ in found.places}
         hyper, fed = found.hyper, found.fed
-        for name, value in self.optimizer.feeds():
+        for name, value in self.optimizer.feeds(found.states):
             if fed.get(name) != value and name in hyper:
                 fed[name] = value
                 feeds[name] = hyper[name](value)
@@ -140,28 +132,41 @@ class Step:
                 e.add_note(f"in the model at {found.built.lines[int(at[1])]}")
             raise
         self._last = found.built
-        self.optimizer.steps += 1
+        self.optimizer.count(found.states)
         self.optimizer.torch._opt_called = True  # schedulers ask whether a step came before theirs
         return loss
 
     def _changed(self) -> None:
-        names = {id(t): n for root in self._roots() for n, t in (*root.named_parameters(), *root.named_buffers())}
-        found = [names.get(id(t), "a constant") for t, v in zip(self._tensors, self._each) if t._version != v]
-        raise Unsupported(f"{', '.join(found[:4])} of the module changed since it was compiled, which the step would not see: its "
-                          "states are its own", remedy="step.load() takes the module's values; step.copy_to(module) writes the step's into it")
+        names = {id(t): n for n, t in self._seen}
+        changed = [t for t, v in zip(self._tensors, self._versions) if t._version != v]
+        found = [*(names[id(t)] for t in changed), *self._held.moved()]
+        raise Unsupported(f"{', '.join(found[:4])} of the module changed since it was compiled, which the step would not see: its states "
+                          "are its own", remedy="step.load() takes the module's values; "
+                                                 "step.copy_to(module) writes the step's into it")
 
     def _look(self) -> None:
-        """Remembers the module's parameters, and the buffers that are constants, as they are now."""
-        states = {t.data_ptr() for b in self.built.values() for s, t in b.captured.tensors.items() if s not in self._parameters()}
-        self._tensors = [t for r in self._roots() for t in (*r.parameters(), *r.buffers()) if t.data_ptr() not in states]
-        self._each = [t._version for t in self._tensors]
-        self._versions = sum(self._each)
+        """Remembers the tensors of the module, and those that programs have taken values of, as they are now."""
+        self._seen, self._tensors, self._versions = [], [], []
+        self._watch(self._named().items())
+        for b in self.built.values():
+            self._watch(b.captured.constants.items())
+        taken = set(map(id, self._tensors))
+        self._held = Guards([place for r in self._roots() for place in tensors_of(r) if id(place[2]) in taken])
+
+    def _watch(self, found: Iterable[tuple[str, Any]]) -> None:
+        for name, t in found:
+            if not any(t is o for o in self._tensors):
+                self._seen.append((name, t))
+                self._tensors.append(t)
+                self._versions.append(t._version)
+
+    def _named(self) -> dict[str, Any]:
+        """The parameters and buffers by name, as programs call them."""
+        return {("loss." if r is self.loss else "") + n: t for r in reversed(self._roots())
+                for n, t in (*r.named_parameters(remove_duplicate=False), *r.named_buffers(remove_duplicate=False))}
 
     def _roots(self) -> list[Any]:
         return [r for r in (self.module, self.loss) if hasattr(r, "named_parameters")]
-
-    def _parameters(self) -> set[str]:
-        return {i.state for b in self.built.values() for i in b.captured.graph.inputs if i.kind == "parameter"}
 
     def load(self) -> None:
         """Takes the parameters and buffers that the module has now; moments and the number of steps stay. What was a constant is
@@ -170,18 +175,21 @@ class Step:
             raise Unsupported("loading inside a record", remedy="Load before it: the record then begins with what was loaded")
         if self._run is not None:
             self._leave()
-        self._values.update({s: as_array(t).copy() for s, t in self._first.tensors.items()})
+        now = self._named()
+        self._values.update({s: as_array(now.get(self._names[s][0], t)).copy() for s, t in self._first.tensors.items()})
         self.built.clear()
+        self._own = [p for r in self._roots() for p in r.parameters()]
+        self._moved()
         self._look()
 
     def _moved(self) -> None:
         """A number of Python that programs burn in has changed: the programs of the new ones are others."""
-        self._guards = burned_in(self.module, self.loss) + self.optimizer.guards()
-        self._lists = [g for g in self._guards if isinstance(g[2], (list, dict))]  # may change and be the same object
-        self._guards = [g for g in self._guards if not isinstance(g[2], (list, dict))]
-        self.optimizer.constants()  # refuses what programs would not do
+        self.optimizer.place(self._own)
+        self._members = self.optimizer.members()
+        self._guards = Guards(burned_in(self.module, self.loss) + self.optimizer.guards())
         self._trained = list(map(TRAINED, self._own))
-        values = (tuple((name, identity(v)) for _, name, v in (*self._guards, *self._lists)), tuple(self._trained))
+        self.optimizer.constants()  # refuses what programs would not do
+        values = (self._guards.key, tuple(self._trained), tuple(self._members))
         self._generation = self._generations.setdefault(values, len(self._generations))
 
     # ---- programs ----
@@ -190,9 +198,10 @@ class Step:
         key = (batch.key, self._generation)
         if len(self.built) >= MOST_PROGRAMS:
             raise Unsupported(f"{MOST_PROGRAMS} programs were made already: each batch has another shape, or a number of Python "
-                              "changes at each step", remedy="Pad batches to few shapes; make what changes a tensor of the batch; OneCycleLR with "
-                              "cycle_momentum=False")
+                              "changes at each step", remedy="Pad batches to few shapes; make what changes a tensor of the batch; "
+                              "OneCycleLR with cycle_momentum=False")
         built = build(captured_step(self.module, self.loss, batch, self._states), self.optimizer, known)
+        self._watch(built.captured.constants.items())
         self.built[key] = built
         self._last = built
         return built
@@ -227,7 +236,7 @@ class Step:
             for n, k in zip(built.feeds, at) if n is not None]
         real: dict[str, Callable[[float], Any]] = {"f32": np.float32, "f64": np.float64}
         hyper = {i[1]: real[i[3]] for i in built.program.inputs if i[0] == "feed" and i[1] in built.hyper}
-        self._ready[key] = Ready(compiled, places, hyper, {}, built)
+        self._ready[key] = Ready(compiled, places, hyper, {}, built, frozenset(built.moments))
 
     def _begin(self, wanted: record | None) -> None:
         """A run with the values there are now, recorded where wanted."""
@@ -303,8 +312,9 @@ class record:
     """`with reprise.torch.record("run.reprise", key="me.pem", seed=7):` the steps of one compiled step inside the block become an
     archive, which `reprise verify` and `reprise replay` take without Python. It is written when the block ends, and none after an
     exception. seed: of dropout, from this block's first step on; origin: whether the archive also holds origin.json (PyTorch's
-    version, the captured graph's digest, the check of gradients) as a state that no step changes, without which an archive's id depends on the program
-    and what goes through it alone; all else as reprise.record has it. How batches were prepared in Python is outside of the archive."""
+    version, the captured graph's digest, the check of gradients) as a state that no step changes, without which an archive's id
+    depends on the program and what goes through it alone; all else as reprise.record has it. How batches were prepared in
+    Python is outside of the archive."""
 
     def __init__(self, path: str | os.PathLike[str], *, key: Any = None, seed: int | None = None, origin: bool = True,
                  **options: Any) -> None:

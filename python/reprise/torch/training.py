@@ -3,8 +3,8 @@
 tuples, lists and dicts of tensors and numbers) and which Python numbers a program burns in are here too."""
 from __future__ import annotations
 
-import copy
 import inspect
+import operator
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from typing import Any
 
 from . import rules
 from .capture import Captured, capture
-from .traps import framework, unchanged
+from .traps import NOTHING, framework, snapshot, spaces, unchanged
 from .graph import Graph, Node
 from .lower import Lowering, Unsupported
 from .optim import Optimizer
@@ -117,7 +117,7 @@ def wrapped(module: Any, loss: Callable[..., Any] | None, batch: Batch) -> Any:
         def forward(self, *tensors: Any) -> Any:
             walk = iter(tensors)
             whole = unflatten(batch.form, iter([next(walk) if f is None else f[0] for f in fixed]))
-            with unchanged(self.module):  # here: export itself sets numbers back afterwards
+            with unchanged(self.module, self.loss):  # here: export itself sets numbers back afterwards
                 return loss_of(self.module, self.loss, whole)
 
     step = Step()
@@ -242,9 +242,6 @@ def build(captured: Captured, optimizer: Optimizer | None, known: Mapping[str, A
                  sorted(n for n in declared if n.startswith("optim.")), g.lines)
 
 
-PLAIN = (bool, int, float, str)
-
-
 class Cell:
     """A variable of a function's closure, looked at as a dict is."""
 
@@ -256,13 +253,6 @@ class Cell:
             return self.cell.cell_contents
         except ValueError:  # not set any more
             return None
-
-
-def plain(value: Any, depth: int = 0) -> bool:
-    """A number, text or flag, or a short list, tuple or dict of them."""
-    if isinstance(value, (list, tuple, dict)) and depth < 3 and len(value) <= 64:
-        return all(plain(v, depth + 1) for v in (value.values() if isinstance(value, dict) else value))
-    return isinstance(value, PLAIN)
 
 
 def variables(function: Any) -> list[tuple[Any, str, Any]]:
@@ -277,11 +267,58 @@ def variables(function: Any) -> list[tuple[Any, str, Any]]:
 
 
 def burned_in(module: Any, loss: Any) -> list[tuple[Any, str, Any]]:
-    """What a program burns in: where each number, text, flag or short list of them is, its name and value. Looked at are attributes
-    of all modules, and the variables that their forwards and the loss have from elsewhere."""
-    modules = [m for root in (module, loss) if hasattr(root, "modules") for m in root.modules()]
-    found: list[tuple[Any, str, Any]] = [(m.__dict__, k, v) for m in modules for k, v in m.__dict__.items()
-                                         if not k.startswith("_") or isinstance(v, PLAIN)]
-    for function in {id(f): f for f in [type(m).forward for m in modules if not type(m).__module__.startswith("torch.")] + [loss]}.values():
+    """What a program burns in: where each number, text, flag or list of them is, its name and value. Looked at are attributes of all
+    modules and of objects that are attributes, and the variables that their forwards and the loss have from elsewhere."""
+    roots = [root for root in (module, loss) if hasattr(root, "named_modules")]
+    found: list[tuple[Any, str, Any]] = []
+    for space in {id(space): space for root in roots for _, space in spaces(root)}.values():
+        found += [(space, k, v) for k, v in space.items()]
+    kinds = {type(m): m for root in roots for m in root.modules() if not type(m).__module__.startswith("torch.")}
+    for function in {id(f): f for f in [kind.forward for kind in kinds] + [loss]}.values():
         found += variables(function)
-    return [(where, name, copy.deepcopy(v)) for where, name, v in found if plain(v)]
+    return [(where, name, s) for where, name, v in found if (s := snapshot(name, v)) is not NOTHING]
+
+
+def tensors_of(module: Any) -> list[tuple[Any, str, Any]]:
+    """Where a module and its parts have tensors: another one there is not what the step goes on from."""
+    spaces = [s for m in module.modules() for s in (m._parameters, m._buffers, m.__dict__)]
+    return [(space, k, v) for space in spaces for k, v in space.items() if isinstance(v, framework().Tensor)]
+
+
+class Guards:
+    """Places (a dict or Cell, a name) and what was there: looked at before each step. `key` tells numbers from others."""
+
+    def __init__(self, found: Sequence[tuple[Any, str, Any]]) -> None:
+        same = [isinstance(where, dict) and where.get(name) is v for where, name, v in found]
+        plain = [g for g, s in zip(found, same) if s]
+        self.where: list[dict[str, Any]] = [g[0] for g in plain]
+        self.names, self.values = [g[1] for g in plain], [g[2] for g in plain]
+        self.rest = [(*g, identity(g[2])) for g, s in zip(found, same) if not s]  # lists, which may change and be the same object
+        self.found = found
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return tuple((name, identity(v)) for _, name, v in self.found)
+
+    def stand(self) -> bool:
+        """Whether each place has the same object."""
+        return all(map(operator.is_, map(dict.get, self.where, self.names), self.values))
+
+    def moved(self) -> list[str]:
+        """The names of the places that have another."""
+        return [n for w, n, v in zip(self.where, self.names, self.values) if w.get(n) is not v]
+
+    def changed(self) -> bool:
+        """Whether a place has another value."""
+        if not self.stand():
+            now = list(map(dict.get, self.where, self.names))
+            if any(a is not b and identity(a) != identity(b) for a, b in zip(now, self.values)):
+                return True
+            self.values = now
+        for where, name, value, known in self.rest:
+            v = where.get(name)
+            if type(v) is list and type(value) is list and len(v) == len(value) and all(map(operator.is_, v, value)):
+                continue
+            if v is not value and identity(v) != known:
+                return True
+        return False

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What export would leave out of a graph in silence: hooks, backward functions of one's own, changes in place without gradient, numbers
-of Python that the forward changes, random numbers that are not PyTorch's. Each is refused with the line of the model and a remedy."""
+of Python that the forward changes, random numbers that are not PyTorch's, memory that two values share. Each is refused with a remedy,
+and the line of the model where there is one."""
 from __future__ import annotations
 
 import contextlib
+import copy
 import importlib
 import random
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -82,19 +84,54 @@ def own_file(path: str) -> bool:
     return "/torch/" in p or "/reprise/torch/" in p or p.startswith("<") or p.endswith("/contextlib.py")
 
 
+NOTHING = object()
+OWN = frozenset(("_parameters", "_buffers", "_modules"))  # PyTorch's own, which are looked at elsewhere
+MOST_NUMBERS = 4096
+
+
+def snapshot(name: str, v: Any) -> Any:
+    """A number, text or flag, or a copy of a list, tuple or dict of such; NOTHING of what else there is."""
+    if isinstance(v, (bool, int, float, str)):
+        return v
+    if not isinstance(v, (list, tuple, dict)) or len(v) > MOST_NUMBERS or name in OWN or "hooks" in name:
+        return NOTHING
+    parts = [snapshot("", e) if e is not None else None for e in (v.values() if isinstance(v, dict) else v)]
+    if any(p is NOTHING for p in parts):
+        return NOTHING
+    return copy.deepcopy(v)  # a tuple of numbers is its own copy
+
+
+def spaces(module: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The attributes, with what leads to them, of all modules and of objects that are attributes, as a configuration is."""
+    torch = framework()
+    for path, m in module.named_modules():
+        yield path, m.__dict__
+        for k, v in m.__dict__.items():
+            if hasattr(v, "__dict__") and not isinstance(v, (type, torch.nn.Module, torch.Tensor)) and not callable(v):
+                yield f"{path}.{k}" if path else k, vars(v)
+
+
 def numbers_of(module: Any) -> dict[tuple[str, str], Any]:
-    """The plain numbers, texts and flags of all modules: what a graph burns in."""
-    return {(path, k): v for path, m in module.named_modules() for k, v in m.__dict__.items()
-            if isinstance(v, (bool, int, float, str)) and not k.startswith("__")}
+    """The plain numbers, texts and flags of all modules: what a graph burns in, and where generators of numbers stand."""
+    found: dict[tuple[str, str], Any] = {}
+    for path, space in spaces(module):
+        for k, v in space.items():
+            if isinstance(v, np.random.Generator):
+                found[path, k] = repr(v.bit_generator.state)
+            elif isinstance(v, random.Random):
+                found[path, k] = repr(v.getstate())
+            elif not k.startswith("__") and (s := snapshot(k, v)) is not NOTHING:
+                found[path, k] = s
+    return found
 
 
 @contextlib.contextmanager
-def unchanged(module: Any) -> Iterator[None]:
+def unchanged(*roots: Any) -> Iterator[None]:
     """The forward must not change numbers of Python, nor draw from generators that the program does not have."""
-    numbers, python, legacy = numbers_of(module), random.getstate(), np.random.get_state()
+    modules = [m for m in roots if hasattr(m, "named_modules")]
+    numbers, python, legacy = [numbers_of(m) for m in modules], random.getstate(), np.random.get_state()
     yield
-    for (path, name), v in numbers_of(module).items():
-        was = numbers.get((path, name), v)
+    for (path, name), v, was in [(k, v, before.get(k, v)) for m, before in zip(modules, numbers) for k, v in numbers_of(m).items()]:
         if was is not v and was != v and not (was != was and v != v):
             raise Unsupported(f"the forward changes {path + '.' if path else ''}{name} from {was!r} to {v!r}: a number of Python, which "
                               "the program would keep as it was", remedy="Make it a buffer: self.register_buffer(name, torch.tensor(..))")
@@ -116,14 +153,52 @@ def source_line(trace: str | None) -> str:
     return found
 
 
-def refuse_changed(inner: Any, env: Mapping[Any, Any]) -> None:
-    """In a region without gradient a tensor from outside may not be changed in place, but for a buffer: PyTorch keeps the gradient
-    that it had before."""
-    schema = getattr(inner.target, "_schema", None)
-    if schema is None or not schema.is_mutable or not inner.args:
+def viewed(n: Any) -> tuple[Any, bool]:
+    """The node whose memory a chain of views sees, and whether a detach is among them."""
+    detached = False
+    while n.op == "call_function" and n.args and hasattr(n.args[0], "op"):
+        schema = getattr(n.target, "_schema", None)
+        if schema is None or not schema.returns or schema.returns[0].alias_info is None or schema.is_mutable:
+            break
+        detached = detached or "aten.detach" in str(n.target)
+        n = n.args[0]
+    return n, detached
+
+
+def refuse_changed(node: Any, env: Mapping[Any, Any] | None) -> None:
+    """Without gradient a tensor that has one may not be changed in place, nor a view of it: PyTorch keeps the gradient that it had
+    before. `env`: in a region without gradient what its inputs are outside; None elsewhere, where detach() makes such views."""
+    schema = getattr(node.target, "_schema", None)
+    if schema is None or not schema.is_mutable or not node.args or not hasattr(node.args[0], "op"):
         return
-    changed = env.get(inner.args[0])
-    if inner.args[0].op == "placeholder" and changed is not None and changed.op not in ("placeholder", "get_attr"):
+    source, detached = viewed(node.args[0])
+    if env is not None:
+        if source.op != "placeholder":  # made inside
+            return
+        source = viewed(env.get(source, source))[0]
+    elif not detached:
+        return
+    value = source.meta.get("val")
+    if source.op not in ("placeholder", "get_attr") and (value is None or value.is_floating_point()):
         raise Unsupported("changes in place, without gradient, what has one: PyTorch keeps the gradient from before the change",
-                          Node(inner.name, str(inner.target), where=source_line(inner.meta.get("stack_trace"))),
+                          Node(node.name, str(node.target), where=source_line(node.meta.get("stack_trace"))),
                           "Write y = y + (f(y) - y).detach()")
+
+
+def extent(t: Any) -> tuple[int, int]:
+    """From where to where a tensor's elements lie in memory."""
+    last = sum((n - 1) * s for n, s in zip(t.shape, t.stride()))
+    return t.data_ptr(), t.data_ptr() + (last + 1) * t.element_size()
+
+
+def refuse_shared(tensors: Mapping[str, Any], changing: Collection[str]) -> None:
+    """What a step changes must not lie in the memory of another value, which would change with it in PyTorch and not in a program."""
+    whole = sorted([(*extent(t), n) for n, t in tensors.items() if t.numel()])
+    last, most = "", 0
+    for begin, end, name in whole:
+        if begin < most and name != last and (name in changing or last in changing):
+            raise Unsupported(f"{name} and {last} have elements in common, and a step changes one of them: a program would keep "
+                              "the other as it was",
+                              remedy="Tie weights by one parameter, transposed in the forward; clone() what is to stay")
+        if end > most:
+            last, most = name, end

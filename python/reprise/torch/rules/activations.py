@@ -99,8 +99,11 @@ def hardsigmoid(g: Lowering, node: Node, x: Any) -> Any:
 
 @lowers("aten.log_sigmoid.default")
 def log_sigmoid(g: Lowering, node: Node, x: Any) -> Any:
-    rest = op(g, "log1p", elementwise(g, "exp", op(g, "neg", elementwise(g, "abs", x))))
-    return elementwise(g, "sub", elementwise(g, "where", op(g, "lt", x, 0), x, g.fill(0, x.dtype)), rest)
+    # of what is positive the same number, less: |x| has no gradient at 0, where this has one of a half
+    low = op(g, "lt", x, 0)
+    size = elementwise(g, "where", low, op(g, "neg", x), x)
+    rest = op(g, "log1p", elementwise(g, "exp", op(g, "neg", size)))
+    return elementwise(g, "sub", elementwise(g, "where", low, x, g.fill(0, x.dtype)), rest)
 
 
 @lowers("aten.log_sigmoid_forward.default")

@@ -298,7 +298,11 @@ def integer_power(g: Lowering, x: Value, e: Any, dtype: str) -> Any:
 @lowers("aten.clamp.default", "aten.clip.default", "aten.clamp.Tensor", "aten.clip.Tensor", "aten.clamp_min.default",
         "aten.clamp_max.default", "aten.clamp_min.Tensor", "aten.clamp_max.Tensor")
 def clamp(g: Lowering, node: Node, x: Any, low: Any = None, high: Any = None, **named: Any) -> Any:
-    """The gradient passes at a bound, and to a bound that is a tensor where x is beyond it; a NaN stays."""
+    """The gradient passes at a bound, but not where at_bounds is False and the bound a number; and to a bound that is a tensor where x is
+    beyond it. A NaN stays."""
+    below, above = [name if named.get("at_bounds", True) or isinstance(b, Value) else other
+                    for name, other, b in (("lt", "le", named.get("min", low)),
+                                           ("gt", "ge", named.get("max", low if "clamp_max" in node.op else high)))]
     low, high = named.get("min", low), named.get("max", high)
     if "clamp_max" in node.op:
         low, high = None, low
@@ -307,9 +311,9 @@ def clamp(g: Lowering, node: Node, x: Any, low: Any = None, high: Any = None, **
     low, high = (None if b is None else number(g, b, dtype) for b in (low, high))
     start, found = x, x
     if low is not None:
-        found = elementwise(g, "where", elementwise(g, "lt", start, low), low, found)
+        found = elementwise(g, "where", elementwise(g, below, start, low), low, found)
     if high is not None:  # the upper bound counts where the lower one is above it
-        found = elementwise(g, "where", elementwise(g, "gt", found, high), high, found)
+        found = elementwise(g, "where", elementwise(g, above, found, high), high, found)
     for b in (low, high):  # a bound that is NaN
         if b is not None and b.real and b.rank:
             found = elementwise(g, "where", elementwise(g, "eq", b, b), found, b)

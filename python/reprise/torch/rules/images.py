@@ -186,7 +186,7 @@ def volume_back(g: Lowering, x: Value, weight: Value, w: Window, full: Sequence[
 # ---- pools ----
 
 def pooled(g: Lowering, x: Value, w: Window, name: str) -> Value:
-    """The operation of rows, images, or of volumes along the depth and then of images: largest ones and averages of what is
+    """The operation of rows, images, or of volumes: of their images and then along the depth: largest ones and averages of what is
     there are those of their parts."""
     if x.rank != 5:
         t = g.op(name, image(g, x), window=w.two(w.kernel, 1), **w.place())
@@ -194,10 +194,11 @@ def pooled(g: Lowering, x: Value, w: Window, name: str) -> Value:
     t = x.last
     n, d, h, wide, c = t.shape
     depth, images = w.part(slice(0, 1), True), w.part(slice(1, 3))
-    t = g.op(name, g.reshape(t, [n, d, h * wide, c]), window=depth.kernel, **depth.place())
-    d = t.shape[1]
+    # images first: of equal largest ones the first in the order of depth, height and width has the gradient
     t = g.op(name, g.reshape(t, [n * d, h, wide, c]), window=images.kernel, **images.place())
-    return g.value_last(g.reshape(t, [n, d, *t.shape[1:]]))
+    h, wide = t.shape[1:3]
+    t = g.op(name, g.reshape(t, [n, d, h * wide, c]), window=depth.kernel, **depth.place())
+    return g.value_last(g.reshape(t, [n, t.shape[1], h, wide, c]))
 
 
 @lowers("aten.max_pool1d.default", "aten.max_pool2d.default", "aten.max_pool3d.default", "aten.max_pool2d_with_indices.default",
@@ -305,9 +306,11 @@ def adaptive(g: Lowering, x: Value, size: Any, axes: int, name: str) -> Value:
     if 0 in sizes or 0 in v.shape:
         return unbatched(g, g.value(g.fill(0, x.dtype, [*v.shape[:2], *sizes])), x)
     t = v.last
-    if all(n % s == 0 for n, s in zip(v.shape[2:], sizes)) and any(s > 1 for s in sizes):
+    if all(n % s == 0 for n, s in zip(v.shape[2:], sizes)) and (name == "max" or any(s > 1 for s in sizes)):
         w = Window(axes, [n // s for n, s in zip(v.shape[2:], sizes)], [n // s for n, s in zip(v.shape[2:], sizes)])
         return unbatched(g, pooled(g, v, w, "avg_pool" if name == "mean" else "max_pool"), x)
+    if name == "max":
+        return unbatched(g, g.value_last(adaptive_max(g, t, sizes)), x)
     whole = [1 + i for i, s in enumerate(sizes) if s == 1]
     t = g.op(name, t, axes=whole) if whole else t
     for axis, s in enumerate(sizes, 1):
@@ -315,3 +318,15 @@ def adaptive(g: Lowering, x: Value, size: Any, axes: int, name: str) -> Value:
         if s not in (1, n):
             t = concat(g, [g.op(name, g.slice(t, axis, i * n // s, -(-(i + 1) * n // s)), axes=[axis]) for i in range(s)], axis)
     return unbatched(g, g.value_last(t), x)
+
+
+def adaptive_max(g: Lowering, t: Tensor, sizes: Sequence[int]) -> Tensor:
+    """t [n, .., c]. Axis by axis from the last: each window's first greatest element, so that in the end it is the first of all and has
+    the gradient alone, as in PyTorch, where the operation max shares it."""
+    for axis, s in reversed(list(enumerate(sizes, 1))):
+        n = t.shape[axis]
+        if s == n:
+            continue
+        parts = [g.slice(t, axis, i * n // s, -(-(i + 1) * n // s)) for i in range(s)]
+        t = concat(g, [g.op("take_along", p, g.cast(g.op("argmax", p, axis=axis), "i64"), axis=axis) for p in parts], axis)
+    return t

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .arithmetic import computable, dtype_of, xlogy_of
+from .arithmetic import computable, dtype_of, stopped, xlogy_of
 from .forms import elementwise, number, op, pair
 from ..graph import Node
 from ..lower import Lowering, Value, lowers
@@ -167,7 +167,7 @@ def bce_with_logits(g: Lowering, node: Node, x: Any, target: Any, weight: Any = 
         y = elementwise(g, "bce_logits", x, target)
     else:  # (1 - t) x + (1 + (w - 1) t) log(1 + e^-x)
         scale = op(g, "add", elementwise(g, "mul", op(g, "sub", pos_weight, 1), target), 1)
-        soft = elementwise(g, "softplus", op(g, "neg", x), beta=1.0, threshold=100.0)
+        soft = elementwise(g, "softplus", op(g, "neg", x), beta=1.0, threshold=40.0)
         rest = elementwise(g, "mul", elementwise(g, "sub", g.fill(1, dtype), target), x)
         y = elementwise(g, "add", rest, elementwise(g, "mul", scale, soft))
     return finished(g, y if weight is None else elementwise(g, "mul", y, number(g, weight, dtype)), reduction)
@@ -201,7 +201,7 @@ def poisson(g: Lowering, node: Node, x: Any, target: Any, log_input: bool, full:
 @lowers("aten.soft_margin_loss.default")
 def soft_margin(g: Lowering, node: Node, x: Any, target: Any, reduction: int = 1) -> Any:
     z = op(g, "neg", elementwise(g, "mul", target, x))
-    return finished(g, elementwise(g, "softplus", z, beta=1.0, threshold=100.0), reduction)
+    return finished(g, elementwise(g, "softplus", z, beta=1.0, threshold=40.0), reduction)
 
 
 @lowers("aten.hinge_embedding_loss.default")

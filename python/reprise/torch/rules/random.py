@@ -20,7 +20,7 @@ def dropout(g: Lowering, node: Node, x: Any, p: float, train: Any = True) -> Any
     if p == 0 or train is False:
         return [x, g.fill(1, "bool", x.shape) if g.wants(node, 1) else None] if native else x
     if p == 1:
-        zero = g.fill(0, x.dtype, x.shape)
+        zero = op(g, "mul", x, 0)  # its gradient is 0, where a constant has none: an optimizer tells these apart
         return [zero, g.fill(0, "bool", x.shape)] if native else zero
     y, stream = dropped(g, x, p)
     if not native:

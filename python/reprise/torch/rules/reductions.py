@@ -148,7 +148,7 @@ def var(g: Lowering, node: Node, x: Any, dim: Any = None, unbiased: Any = None, 
 
 
 def root(g: Lowering, y: Value) -> Value:
-    """A deviation of 0 passes a gradient of 0, as in PyTorch."""
+    """A deviation of 0 passes a gradient of 0, as in PyTorch; a NaN stays."""
     return rooted(g, y, lambda t: elementwise(g, "sqrt", t))
 
 
