@@ -32,7 +32,8 @@ NARROW = {"f16": (10, -14, 65504.0, math.inf), "bf16": (7, -126, 3.3895313892515
           "f8e4m3fn": (3, -6, 448.0, math.nan), "f8e4m3fnuz": (3, -7, 240.0, math.nan),
           "f8e5m2": (2, -14, 57344.0, math.inf), "f8e5m2fnuz": (2, -15, 57344.0, math.nan), "f4e2m1": (1, 0, 6.0, 6.0)}
 ONNX = {"FLOAT": "f32", "DOUBLE": "f64", "INT32": "i32", "INT64": "i64", "BOOL": "bool", "INT8": "i8", "UINT8": "u8",
-        "INT16": "i16", "UINT16": "u16", "UINT32": "u32", "UINT64": "u64", "FLOAT16": "f16", "BFLOAT16": "bf16", "INT4": "i4", "UINT4": "u4",
+        "INT16": "i16", "UINT16": "u16", "UINT32": "u32", "UINT64": "u64", "FLOAT16": "f16", "BFLOAT16": "bf16", "INT4": "i4",
+        "UINT4": "u4",
         "INT2": "i2", "UINT2": "u2", "FLOAT8E4M3FN": "f8e4m3fn", "FLOAT8E4M3FNUZ": "f8e4m3fnuz", "FLOAT8E5M2": "f8e5m2",
         "FLOAT8E5M2FNUZ": "f8e5m2fnuz", "FLOAT4E2M1": "f4e2m1"}
 FLOATS = ("f32", "f64", *NARROW)

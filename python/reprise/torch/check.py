@@ -26,8 +26,8 @@ class GradientMismatch(ArithmeticError):
     def __init__(self, parameter: str, difference: float, bound: float, expected: Any, found: Any) -> None:
         what = "the loss" if parameter == "loss" else f"the gradient of {parameter}"
         super().__init__(f"{what} is not PyTorch's: relative difference {difference:.3g}, bound {bound:.3g}; where they differ most "
-                         f"PyTorch has {expected:.9g}, the program {found:.9g}. What the forward computes has a gradient of its own that the "
-                         "exported graph does not show; report() lists the operations")
+                         f"PyTorch has {expected:.9g}, the program {found:.9g}. What the forward computes has a gradient of its own that "
+                         "the exported graph does not show; report() lists the operations")
         self.parameter, self.difference, self.expected, self.found = parameter, difference, expected, found
 
 
