@@ -72,8 +72,10 @@ def check(archive: PathLike, trust: PathLike | None) -> None:
 
 
 def requirements(folder: str, version: str) -> None:
-    """The files from which MLflow makes an environment."""
-    needed = [f"reprise=={version}", f"mlflow=={module('mlflow').__version__}", "pandas"]
+    """The files from which MLflow makes an environment. This package is not among what they ask an index for, where another
+    project has its name: an environment gets its wheel from whoever makes it."""
+    needed = [f"# and the wheel of Reprise {version} (scripts/wheel.sh), which is in no package index: reprise there is another project",
+              f"mlflow=={module('mlflow').__version__}", "pandas"]
     with open(os.path.join(folder, "requirements.txt"), "w", encoding="utf-8") as f:
         f.write("\n".join(needed) + "\n")
     with open(os.path.join(folder, "python_env.yaml"), "w", encoding="utf-8") as f:

@@ -100,6 +100,8 @@ class MLflow(Trained):
         import pandas
         import reprise.mlflow
         reprise.mlflow.save_model("net.reprise", "model", trust=self.trust)
+        asked = [line for line in Path("model/requirements.txt").read_text().splitlines() if line[0] != "#"]
+        self.assertFalse([line for line in asked if "reprise" in line])  # on an index that is another project
         frame = pandas.DataFrame({k: ROWS[k] for k in ("x", "c")})
         loaded = mlflow.pyfunc.load_model("model")
         pandas.testing.assert_frame_equal(loaded.predict(frame), self.scores())
