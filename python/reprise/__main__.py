@@ -56,12 +56,13 @@ def export_model(words: list[str]) -> int:
                         help="any number of rows where the program keeps them apart (auto), or an error where not (any)")
     parser.add_argument("--force", action="store_true", help="replace a file that is there")
     given = parser.parse_args(words)
+    from . import Error
     from .onnx import Unsupported, save
     from .onnx.export import OPSET
     try:
         made = save(given.archive, given.out, program=given.program, outputs=given.output, inputs=given.input, rows=given.rows,
                     opset=OPSET if given.opset is None else given.opset, force=given.force)
-    except (Unsupported, OSError, ValueError, IndexError) as e:
+    except (Unsupported, Error, OSError, ValueError, IndexError, RecursionError) as e:
         print(f"export: {given.archive}: {e}", file=sys.stderr)
         return 5 if isinstance(e, Unsupported) else 2 if isinstance(e, FileExistsError) else 1
     for word, part in (("input", made.inputs), ("output", made.outputs)):

@@ -120,8 +120,6 @@ def option_words(options: Mapping[str, Any]) -> list[str]:
     return found
 
 
-MISSING = ("#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA", "NULL",
-           "NaN", "None", "n/a", "nan", "null", "?")  # cells that a recipe without `missing` takes for missing (docs/recipe.md)
 ROLES = ("target", "weight", "offset", "exposure", "denominator", "group", "time", "split")
 CARD_MOST = 4000
 
@@ -197,7 +195,7 @@ def keep_types(recipe: dict[str, Any], table: Written) -> None:
     added = {n: k for n, k in table.typed().items() if n not in columns and n not in roles}
     if added:
         data["columns"] = {**columns, **added}
-    if "missing" not in data and table.has_text(MISSING):
+    if "missing" not in data and table.says_missing():
         data["missing"] = [""]
     if table.origin is not None:
         card = dict(recipe.get("card") or {})

@@ -13,6 +13,7 @@ Axes = Union[int, Sequence[int], None]
 Pair = Union[int, Sequence[int]]
 REDUCTIONS = ("mean", "sum", "none", "batch")
 SCATTERS = ("set", "add", "multiply", "max", "min")
+MOST_AXES = 8
 PADS = ("constant", "reflect", "edge", "circular")
 
 __all__ = ["adaptive_avg_pool2d", "adaptive_max_pool2d", "aminmax", "avg_pool2d", "bce_loss", "bce_with_logits_loss", "bincount",
@@ -34,7 +35,10 @@ def many(name: str, tensors: Sequence[Any], integers: Sequence[int] = ()) -> tup
 
 def axes_of(axes: Axes) -> list[int]:
     """None is all axes, which the library says by none."""
-    return [] if axes is None else [axes] if isinstance(axes, int) else list(axes)
+    found = [] if axes is None else [axes] if isinstance(axes, int) else list(axes)
+    if len(found) > MOST_AXES:
+        raise ValueError(f"{len(found)} axes, a tensor has at most {MOST_AXES}")
+    return found
 
 
 def choice(value: str, names: Sequence[str], what: str) -> int:

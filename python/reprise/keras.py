@@ -46,7 +46,7 @@ class Trainer:
         self.keras, self.model = keras, model
         if not model.built:
             model(batch[0])
-        self.loss: Callable[..., Any] = keras.losses.get(wanted(loss, getattr(model, "loss", None), "loss"))
+        self.loss: Callable[..., Any] = loss_of(keras, model, loss)
         self.optimizer: Any = keras.optimizers.get(wanted(optimizer, getattr(model, "optimizer", None), "optimizer"))
         if not self.optimizer.built:
             self.optimizer.build(model.trainable_variables)
@@ -61,6 +61,8 @@ class Trainer:
         """The loss, with the layers' own losses, and the new states."""
         out, left, own = self.model.stateless_call([params[n] for n in self.trained], [state[n] for n in self.kept], x,
                                                    training=True, return_losses=True)
+        if not hasattr(out, "dtype"):
+            raise ValueError(f"the model gives a {type(out).__name__} of outputs, and one is taken: write the loss of all for reprise.jax")
         total = self.loss(y, out)
         for more in own:
             total = total + more
@@ -103,6 +105,27 @@ class Trainer:
             for v in self.optimizer.variables:
                 v.assign(state[v.path])
         return model
+
+
+def loss_of(keras: Any, model: Any, given: Any) -> Callable[..., Any]:
+    """A loss as `fit` takes it: of a name or a function the mean over the rows. Weights of losses that the model was compiled
+    with are refused."""
+    compiled = getattr(getattr(model, "_compile_config", None), "config", {})
+    if given is None and compiled.get("loss_weights") is not None:
+        raise ValueError(f"the model was compiled with loss_weights {compiled['loss_weights']}, which are not taken: give loss=, a "
+                         "function of the targets and the output that has them inside")
+    chosen = wanted(given, getattr(model, "loss", None), "loss")
+    if isinstance(chosen, str) and chosen.lower() in ("crossentropy", "ce", "accuracy", "acc"):
+        raise ValueError(f"loss {chosen!r} is another one for each form of targets: name that one")
+    found: Callable[..., Any] = keras.losses.get(chosen)
+    kind: type = keras.losses.Loss
+    if isinstance(found, kind):
+        return found
+
+    class Mean(kind):  # type: ignore[misc]
+        def call(self, y_true: Any, y_pred: Any) -> Any:
+            return found(y_true, y_pred)
+    return Mean()
 
 
 def wanted(given: Any, compiled: Any, what: str) -> Any:

@@ -72,8 +72,10 @@ def check(archive: PathLike, trust: PathLike | None) -> None:
 
 
 def requirements(folder: str, version: str) -> None:
-    """The files from which MLflow makes an environment."""
-    needed = [f"reprise=={version}", f"mlflow=={module('mlflow').__version__}", "pandas"]
+    """The files from which MLflow makes an environment. This package is not among what they ask an index for, where another
+    project has its name: an environment gets its wheel from whoever makes it."""
+    needed = [f"# and the wheel of Reprise {version} (scripts/wheel.sh), which is in no package index: reprise there is another project",
+              f"mlflow=={module('mlflow').__version__}", "pandas"]
     with open(os.path.join(folder, "requirements.txt"), "w", encoding="utf-8") as f:
         f.write("\n".join(needed) + "\n")
     with open(os.path.join(folder, "python_env.yaml"), "w", encoding="utf-8") as f:
@@ -97,11 +99,16 @@ def load_model(model_uri: str, dst_path: PathLike | None = None, *, trust: PathL
         raise ValueError(f"{model_uri} has no flavour {FLAVOR_NAME!r}")
     path = os.path.join(local, os.path.basename(str(about["archive"])))
     check(path, trust)
+    return the_saved(path, about, model_uri)
+
+
+def the_saved(path: str, about: Mapping[str, Any], model: str) -> Archive:
+    """The archive, opened; ValueError where it is another one than the model says."""
     archive = Archive(path)
     if archive.id != about["archive_id"]:
         found = archive.id
         archive.close()
-        raise ValueError(f"{model_uri}: the model says archive {about['archive_id']}, and this one is {found}")
+        raise ValueError(f"{model}: the model says archive {about['archive_id']}, and this one is {found}")
     return archive
 
 
@@ -123,7 +130,9 @@ class Scorer:
 
 
 def _load_pyfunc(path: str) -> Scorer:
-    """MLflow's own name of it."""
+    """MLflow's own name of it; the archive is the one that the model beside it was saved with."""
+    folder = os.path.dirname(os.path.abspath(path))
+    the_saved(path, module("mlflow.models").Model.load(folder).flavors[FLAVOR_NAME], folder).close()
     return Scorer(path)
 
 

@@ -15,7 +15,6 @@ import math
 import os
 import re
 import uuid
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +22,8 @@ import numpy as np
 
 from .table_rows import Query as Query, TableLike as TableLike, opened, sql as sql
 
+MISSING = ("#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA", "NULL",
+           "NaN", "None", "n/a", "nan", "null", "?")  # cells that a recipe without `missing` takes for missing (docs/recipe.md)
 NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
 
 
@@ -44,7 +45,7 @@ class Column:
     days: int = 0   # datetimes of midnight, written as days
     times: int = 0  # and others
     zones: set[bool] = field(default_factory=set)  # whether a datetime has a time zone
-    texts: set[str] = field(default_factory=set)  # short ones, which may be words for a missing value
+    says_missing: bool = False  # a text is one of the words for a missing cell
 
     def see(self, value: Any, text: str) -> None:
         kind = kind_of(value)
@@ -56,8 +57,7 @@ class Column:
             if text == "":
                 raise ValueError(f"column {self.name}: an empty text, which is a missing cell in a CSV: give None, or another text")
             self.numbers = self.numbers and NUMBER.fullmatch(text) is not None
-            if len(text) <= 8 and len(self.texts) < 4096:
-                self.texts.add(text)
+            self.says_missing = self.says_missing or text in MISSING
         if isinstance(value, datetime.datetime):
             self.zones.add(value.tzinfo is not None)
         if kind == "datetime":
@@ -100,8 +100,9 @@ class Written:
         """The columns whose texts a recipe would read as numbers, with the kind that keeps them texts."""
         return {c.name: "categorical" for c in self.columns if c.kinds == {"text"} and c.numbers}
 
-    def has_text(self, words: Sequence[str]) -> bool:
-        return any(not c.texts.isdisjoint(words) for c in self.columns)
+    def says_missing(self) -> bool:
+        """Whether a text is one that a recipe takes for a missing cell unless it says otherwise."""
+        return any(c.says_missing for c in self.columns)
 
 
 def write_csv(table: Any, path: str) -> Written:

@@ -271,7 +271,7 @@ def refuse_other_twins(file: WeightsFile, map: Any, ignored: Sequence[str], take
     """Raises ValueError where a tensor that is left out as a copy of another is none."""
     for name in ignored:
         twin = next(r.twin for r in rules_of(map) if re.fullmatch(r.pattern, name))
-        if twin in taken:
+        if twin is not None and twin in taken:
             a, b = file[name], file[taken[twin][0]]
             if a.shape != b.shape or a.dtype != b.dtype or a.tobytes() != b.tobytes():
                 raise ValueError(f"{name} of {file.path} is no copy of {taken[twin][0]}, and the model has one for both")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes python/tests/fixtures/jax/*.json: captured losses and optimizers, the digest of their program, and what jax computes.
+"""Writes python/tests/fixtures/jax/*.json.gz: captured losses and optimizers, the digest of their program, and what jax computes.
 
     python python/tests/jax_fixtures.py        (with jax, flax and optax)
 

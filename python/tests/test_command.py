@@ -310,6 +310,11 @@ class Tables(Folder):
             self.assertEqual(b.recipe["data"]["columns"], [{"column": "code", "kind": "numeric"}])
             self.assertEqual(b.recipe["data"]["missing"], ["NA"])
 
+    def test_a_word_for_a_missing_cell_is_found_behind_many_other_texts(self):
+        said = tables.write_csv({"region": [f"r{i}" for i in range(5000)] + ["NA"]}, "many.csv")
+        self.assertTrue(said.says_missing())
+        self.assertFalse(tables.write_csv({"region": ["EU", None]}, "two.csv").says_missing())
+
     @unittest.skipUnless(has("polars"), "polars is not installed")
     def test_polars_gives_the_same_text_without_arrow(self):
         import polars

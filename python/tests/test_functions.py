@@ -171,6 +171,7 @@ class Several(unittest.TestCase):
                            (lambda: f.tile(x, [2]), "tile"), (lambda: f.chunk(x, 0), "chunk"), (lambda: f.unique(x, -1), "n is -1"),
                            (lambda: f.einsum("ij->"), "einsum"), (lambda: f.einsum("i?,jk", x, x), "einsum"),
                            (lambda: f.std(x, 5), "std|var|axis"),
+                           (lambda: f.flip(np.zeros((1,) * 8, np.float32), [*range(8), 3]), "9 axes"),
                            (lambda: f.split(x, [1, 1], 1), "split"), (lambda: f.scatter_nd(x, [[0]], x, "sub"), "how"),
                            (lambda: f.split(x, [1] * 100, 1), "at most|more|split")):
             with self.assertRaisesRegex((ValueError, TypeError, rp.Error), said):

@@ -16,7 +16,7 @@ import unittest
 import numpy as np
 import reprise as rp
 from reprise.jax.graph import Unsupported, from_json, to_json
-from reprise.jax.program import Parts, training
+from reprise.jax.program import Parts, lower, training
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fixtures", "jax")
 HAVE = all(importlib.util.find_spec(n) is not None for n in ("jax", "optax", "flax"))
@@ -97,11 +97,43 @@ class Fixtures(unittest.TestCase):
         self.assertIn("scan", g.counts())
 
     def test_hostile_text_is_an_error(self):
+        deep = []
+        for _ in range(5000):
+            deep = [deep]
         for text in ({}, {"inputs": [["f32", [2]]], "equations": [["add", {}, [0, 5], [["f32", [2]]]]], "outputs": [1]},
                      {"inputs": [["f99", []]], "equations": [], "outputs": []},
-                     {"inputs": [["f32", [-1]]], "equations": [], "outputs": []}):
+                     {"inputs": [["f32", [-1]]], "equations": [], "outputs": []},
+                     {"inputs": [], "equations": [["x", {"v": deep}, [], []]], "outputs": []},
+                     {"inputs": [], "equations": [], "outputs": [["f32", {"real": "0x1p99999"}]]}):
             with self.assertRaises(ValueError):
                 from_json(text)
+
+    def test_a_scatter_of_a_function_of_what_is_there_is_refused(self):
+        ten = {"inputs": [["f32", []], ["f32", []]], "equations": [["mul", {}, [0, ["f32", {"real": "0x1.4p+3"}]], [["f32", []]]]],
+               "outputs": [2]}
+        spec = {"dict": {"update_window_dims": [], "inserted_window_dims": [0], "scatter_dims_to_operand_dims": [0]}}
+        g = from_json({"inputs": [["f32", [6]], ["i32", [2, 1]], ["f32", [2]]], "outputs": [3], "equations": [
+            ["scatter", {"dimension_numbers": spec, "update_jaxpr": {"graph": ten}}, [0, 1, 2], [["f32", [6]]], "model.py:3"]]})
+        b = rp.Builder()
+        feeds = [b.feed("x", (6,), "f32"), b.feed("i", (2, 1), "i32"), b.feed("u", (2,), "f32")]
+        with self.assertRaisesRegex(Unsupported, "apply.*model.py:3"):
+            lower(g, b, feeds)
+        g.equations[0].params.pop("update_jaxpr")
+        self.assertEqual(tuple(lower(g, b, feeds)[0][0].shape), (6,))
+
+    def test_no_gradient_passes_a_while_loop_in_silence(self):
+        """A loop that multiplies by a parameter: jax has no gradient of it; of the count it has one, which is 0."""
+        asked = {"inputs": [["i32", []], ["f32", []]], "equations": [["lt", {}, [0, ["i32", 3]], [["bool", []]]]], "outputs": [2]}
+        body = {"inputs": [["f32", []], ["i32", []], ["f32", []]], "outputs": [3, 4], "equations": [
+            ["add", {}, [1, ["i32", 1]], [["i32", []]]], ["mul", {}, [2, 0], [["f32", []]]]]}
+
+        def loss(*rest):
+            return Parts(from_json({"inputs": [["f32", []]], "outputs": [3], "equations": [
+                ["while", {"cond_jaxpr": {"graph": asked}, "body_jaxpr": {"graph": body}, "cond_nconsts": 0, "body_nconsts": 1},
+                 [0, ["i32", 0], ["f32", {"real": "0x1p+0"}]], [["i32", []], ["f32", []]]], *rest]}), [("p", ("f32", ()))])
+        with self.assertRaisesRegex(Unsupported, "while: a gradient through it"):
+            training(loss(["mul", {}, [0, 2], [["f32", []]]]), gradients=True)
+        training(loss(["convert_element_type", {}, [1], [["f32", []]]]), gradients=True)
 
     def test_an_unknown_primitive_is_refused_by_name_and_line(self):
         g = from_json({"inputs": [["f32", []]], "equations": [["lgamma", {}, [0], [["f32", []]], "model.py:7"]], "outputs": [1]})

@@ -84,6 +84,27 @@ class Keras(unittest.TestCase):
         np.testing.assert_array_equal(model.trainable_variables[0].numpy(), np.asarray(kernel))
         self.assertEqual(int(model.optimizer.iterations.numpy()), STEPS + 4)
 
+    def test_losses_by_name_are_means_and_weights_of_losses_are_refused(self):
+        keras, rk = self.keras, self.rk
+        x = np.random.default_rng(3).standard_normal((8, 4)).astype(np.float32)
+
+        def model(units=1, **how):
+            keras.utils.set_random_seed(1)
+            made = keras.Sequential([keras.Input((4,)), keras.layers.Dense(units)])
+            made.compile("sgd", **how)
+            return made
+        for name, units, y in (("mse", 1, x[:, 0]), ("huber", 1, x[:, :1]), (keras.losses.mean_absolute_error, 2, x[:, :2]),
+                               ("sparse_categorical_crossentropy", 4, np.arange(8) % 4)):
+            ours, theirs = rk.compile(model(units, loss=name), (x, y)), model(units, loss=name)
+            for _ in range(2):
+                self.assertAlmostEqual(ours(x, y), float(theirs.train_on_batch(x, y)), 5, name)
+        with self.assertRaisesRegex(ValueError, "loss_weights"):
+            rk.compile(model(loss=keras.losses.MeanSquaredError(), loss_weights=2.0), (x, x[:, 0]))
+        side = keras.Input((4,))
+        two = keras.Model(side, [keras.layers.Dense(1)(side), keras.layers.Dense(1)(side)])
+        with self.assertRaisesRegex(ValueError, "a list of outputs"):
+            rk.compile(two, (x, x[:, :1]), loss=keras.losses.MeanSquaredError(), optimizer="sgd")
+
     def test_convolution_and_batch_norm(self):
         self.compare(convolution)
 

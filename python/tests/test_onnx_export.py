@@ -10,6 +10,7 @@ import shutil
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 import numpy as np
 
@@ -345,6 +346,24 @@ class Models(Case):
             return (h + b.state("bias", (4,))) * h
         _, proto = self.both(twice, (6, 5, 3), True)
         self.assertEqual([len(n.input) for n in proto.graph.node if n.op_type == "Conv"], [2])
+
+    def test_one_number_for_all_channels_is_no_bias(self):
+        def added(b, x):
+            return b.append("conv2d", {**PLAIN, "groups": 1}, [x, b.state("w", (3, 3, 3, 4))]) + b.state("shift", (1,))
+        _, proto = self.both(added, (6, 5, 3), True)
+        self.assertEqual([len(n.input) for n in proto.graph.node if n.op_type == "Conv"], [2])
+
+    def test_functions_that_call_each_other_twice_are_not_written_out_without_end(self):
+        b, f = rp.Builder(), None
+        for _ in range(30):  # 2^30 instructions, of 30 functions
+            inner = rp.Builder()
+            x = inner.parameter((3,), "f32")
+            inner.returns(inner.call(f, inner.call(f, [x]))[0] if f else x + 1.0)
+            f = inner.finish_function()
+        b.result("y", b.call(f, [b.feed("x", (3,))])[0])
+        with mock.patch("reprise.onnx.export.MOST", 1000), self.assertRaisesRegex(door.Unsupported, "written out"):
+            door.save(b.finish(), os.path.join(self.folder, "m.onnx"))
+        self.assertEqual(os.listdir(self.folder), [])
 
     def test_a_block_of_a_transformer_over_tokens(self):
         def tokens(b, x):

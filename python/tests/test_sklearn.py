@@ -243,6 +243,12 @@ class GeneralisedLinear(unittest.TestCase):
         self.assertEqual((plain.predict(x).tolist(), plain.score(x, y)), (means.tolist(), share))
         with self.assertRaisesRegex(ValueError, "not negative"):
             plain.score(x, y, sample_weight=-np.ones(20))
+        self.assertEqual(plain.score(x, y[:, None]), share)
+        for target, said in ((y[:19], "inconsistent"), (y + np.nan, "finite")):
+            with self.assertRaisesRegex(ValueError, said):
+                plain.score(x, target)
+        normal = GLM().fit(x, y)
+        self.assertEqual(normal.score(x, np.ones(20)), 0.0)  # a fold of one value
 
     def test_the_archive_has_the_loop_and_a_warm_start(self):
         x, eta, random = self.rows(40)

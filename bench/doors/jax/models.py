@@ -2,11 +2,7 @@
 """Models of flax, nnx and equinox through reprise.jax: first gradients beside jax.grad, three steps recorded, and the
 archive replayed by the command.
 
-<<<<<<<< HEAD:bench/doors/jax_models.py
-    REPRISE_COMMAND=build/release/cli/reprise python bench/doors/jax_models.py [--f32] [NAME ..]
-========
     REPRISE_COMMAND=build/release/cli/reprise python bench/doors/jax/models.py [--f32] [NAME ..]
->>>>>>>> jax:bench/doors/jax/models.py
 
 In binary64 unless --f32. A difference beyond 1e-6 of the largest gradient (1e-5 in binary32), or a replay that is not
 identical, is a failure."""

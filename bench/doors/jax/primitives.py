@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """jax's own samples of its primitives (jax._src.internal_test_util.test_harnesses) through reprise.jax beside jax on the CPU.
 
-<<<<<<<< HEAD:bench/doors/jax_primitives.py
-    python bench/doors/jax_primitives.py [--every N] [--part K/N] [--show]
-========
-    python bench/doors/jax/primitives.py [--every N] [--part K/N] [--show]
->>>>>>>> jax:bench/doors/jax/primitives.py
+    python bench/doors/jax/primitives.py [--every N] [--group WORD] [--show]
 
 Counts samples whose values agree (floats: 1e-5 relative to the largest element of binary32, 1e-12 of binary64, 0.02 of
-narrower ones; all else exactly), that are refused by name, and that differ. --every N takes each N-th sample."""
+narrower ones; all else exactly), that are refused by name, and that differ. --every N takes each N-th sample, --group those of groups
+whose name has the word."""
 from __future__ import annotations
 
 import argparse

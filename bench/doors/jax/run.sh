@@ -19,7 +19,7 @@ fi
 "$python" -m pip install --quiet --no-deps --force-reinstall .
 python=$(realpath -s "$python")
 cd build # so that the installed package is the one that counts
-for test in jax keras; do
+for test in jax jax_values keras; do
     "$python" "$REPRISE_SOURCE/python/tests/test_$test.py"
 done
 "$python" "$REPRISE_SOURCE/python/tests/test_documents.py" Documents.test_python_jax Documents.test_python_keras

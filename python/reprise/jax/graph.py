@@ -152,6 +152,6 @@ def from_json(value: Any, depth: int = 0) -> Graph:
                                         [operand(o) for o in inputs], types_of(outputs), str(at[0]) if at else ""))
             known += len(outputs)
         g.outputs = [operand(o) for o in value["outputs"]]
-    except (KeyError, TypeError, IndexError, AttributeError) as e:
+    except (KeyError, TypeError, IndexError, AttributeError, OverflowError, RecursionError) as e:
         raise ValueError(f"no captured function: {e!r}") from None
     return g

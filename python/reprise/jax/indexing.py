@@ -133,7 +133,9 @@ MODES = {"scatter": 0, "scatter-add": 1, "scatter_add": 1, "scatter-mul": 2, "sc
 def scatter(n: Node) -> Value:
     g, spec = n.g, n.need("dimension_numbers")
     v, u = n.inputs[0], n.inputs[2]
-    mode, how = MODES[n.primitive], n.get("mode", "FILL_OR_DROP")
+    mode, how, own = MODES[n.primitive], n.get("mode", "FILL_OR_DROP"), n.get("update_jaxpr")
+    if mode == 0 and own is not None and (own.equations or own.outputs != [1]):  # which of (there, update) is not the update
+        raise n.refuse("of a function of what is there, as x.at[i].apply(f): x.at[i].set(f(x[i])) is taken")
     if n.active and mode == 2 and not n.get("unique_indices", False):
         raise n.refuse("a gradient through it where indices may be equal")
     gone = list(spec["inserted_window_dims"])

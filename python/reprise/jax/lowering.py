@@ -38,8 +38,10 @@ class Value:
 class Node:
     """One equation as its handler sees it."""
 
-    def __init__(self, g: Lowering, e: Equation, inputs: Sequence[Value]) -> None:
+    def __init__(self, g: Lowering, e: Equation, inputs: Sequence[Value], used: Sequence[bool]) -> None:
+        """used: whether anything reads an output."""
         self.g, self.e, self.primitive, self.params, self.inputs = g, e, e.primitive, e.params, list(inputs)
+        self.used = used
         self.dtype, self.shape = e.outputs[0] if e.outputs else ("", ())
 
     @property
@@ -189,18 +191,21 @@ class Lowering:
 
         def read(o: Operand) -> Value:
             return values[o] if isinstance(o, int) else self.literal(o)
+        needed = {o for e in graph.equations for o in e.inputs if isinstance(o, int)}.union(
+            o for o in graph.outputs if isinstance(o, int))
         for e in graph.equations:
-            values += self.equation(e, [read(o) for o in e.inputs])
+            used = [len(values) + i in needed for i in range(len(e.outputs))]
+            values += self.equation(e, [read(o) for o in e.inputs], used)
         return [read(o) for o in graph.outputs]
 
-    def equation(self, e: Equation, inputs: list[Value]) -> list[Value]:
+    def equation(self, e: Equation, inputs: list[Value], used: Sequence[bool]) -> list[Value]:
         if e.primitive not in HANDLERS:
             raise Unsupported("no translation; rewrite the line with other operations of jax.numpy, or leave it out of the loss",
                               e.primitive, e.at)
         if e.primitive not in WORDS and any(d == "u64" for d in (*(v.dtype for v in inputs), *(d for d, _ in e.outputs))):
             raise Unsupported("of unsigned integers of 64 bits", e.primitive, e.at)
         try:
-            made = HANDLERS[e.primitive](Node(self, e, inputs))
+            made = HANDLERS[e.primitive](Node(self, e, inputs, used))
         except Unsupported as u:
             if u.primitive:
                 raise

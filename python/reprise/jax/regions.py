@@ -48,6 +48,19 @@ def scan(n: Node) -> list[Value]:
     return results(n, made)
 
 
+def reached(graph: Graph, active: Sequence[bool]) -> list[bool]:
+    """Through which outputs of a function a gradient may pass to the inputs that are active."""
+    flags = list(active)
+    for e in graph.equations:
+        own = [isinstance(o, int) and flags[o] for o in e.inputs]
+        inner = e.params.get("jaxpr")
+        if e.primitive == "jit" and isinstance(inner, Graph):
+            flags += reached(inner, own)
+        else:
+            flags += [any(own) and d in FLOATS and e.primitive != "stop_gradient" for d, _ in e.outputs]
+    return [isinstance(o, int) and flags[o] for o in graph.outputs]
+
+
 @handles("while")
 def while_(n: Node) -> list[Value]:
     """Bounded by a limit of iterations; a step whose loop is not done by then is an error."""
@@ -61,7 +74,11 @@ def while_(n: Node) -> list[Value]:
     frame = g.function(all_types, keys, False, True, lambda inner, v: inner.run(body, [*v[c + a:], *v[:c]]))
     operands = [*(g.op("stop_gradient", g.tensor(v)) if v.active else g.tensor(v) for v in shared), *constants.values()]
     start = [g.op("stop_gradient", g.tensor(v)) if v.active else g.tensor(v) for v in begun]
-    if n.active and any(v.active for v in begun):
+    moving, before = [v.active for v in begun], [False]
+    while n.active and moving != before:  # until going round once more reaches nothing else
+        before = moving
+        moving = [x or y for x, y in zip(moving, reached(body, [*(v.active for v in shared[a:]), *moving]))]
+    if any(x and used for x, used in zip(moving, n.used)):
         raise n.refuse("a gradient through it, which jax does not give either; a loop of known length is a scan")
     count, *made = g.builder.while_(frame, predicate, g.iterations, carried=start, shared=operands)
     (more,) = g.builder.call(predicate, [count, *made, *operands])

@@ -37,7 +37,7 @@ def mapped(proto: Any, kind: str, folder: str | None) -> Any:
     if not os.path.exists(path) or not stat.S_ISREG(os.stat(path).st_mode):
         raise Unsupported(f"the weights {name}: there is no file {place}")
     size = os.path.getsize(path)
-    if any(d < 0 for d in shape) or length != math.prod(shape) * itemsize or offset < 0 or offset + length > size:
+    if any(not 0 <= d < 1 << 48 for d in shape) or length != math.prod(shape) * itemsize or offset < 0 or offset + length > size:
         raise Unsupported(f"the weights {name}: {length} bytes at {offset} of {size}, for {list(shape)} of {kind}")
     if length == 0:
         return np.zeros(shape, numpy_type(dtype))

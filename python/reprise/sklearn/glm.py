@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import RegressorMixin  # type: ignore
 from sklearn.exceptions import ConvergenceWarning  # type: ignore
-from sklearn.utils.validation import check_is_fitted  # type: ignore
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d  # type: ignore
 
 from .base import SINGULAR, Array, Recorded, append, eye, reprise, solve, total
 from .glm_families import Family, Link, family_of, less, link_of
@@ -292,12 +292,16 @@ class GLM(RegressorMixin, Recorded):  # type: ignore[misc]
         return family, link_of(link, family), shifted
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, exposure: Any = None) -> float:
-        """The share of the deviance that is explained: 1 - D(y, mu) / D(y, mean of y), R squared of the normal family."""
+        """The share of the deviance that is explained: 1 - D(y, mu) / D(y, mean of y), R squared of the normal family. Of targets
+        that are all one it is 1 where every mean is that one, else 0, as scikit-learn's R squared."""
         mu = self.predict(X, offset, exposure)
         family, _, _ = self.as_fitted()
-        y = np.asarray(y, dtype=np.float64)
+        y = column_or_1d(y, dtype=np.float64)
         w = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        if not (w >= 0).all():
+        check_consistent_length(mu, y, w)
+        if not np.isfinite(y).all():
+            raise ValueError("y: finite numbers")
+        if w.ndim != 1 or not (w >= 0).all():
             raise ValueError("sample_weight: numbers that are not negative")
         family.check(y[w > 0])
         t = reprise().Tensor
@@ -305,7 +309,8 @@ class GLM(RegressorMixin, Recorded):  # type: ignore[misc]
         def deviance(mean: Array) -> float:
             m = t(mean)
             return float((family.deviance(t(y), m, 1.0 - m) * t(w)).sum().numpy())
-        return 1.0 - deviance(mu) / deviance(np.full(len(y), np.average(y, weights=w)))
+        left, whole = deviance(mu), deviance(np.full(len(y), np.average(y, weights=w)))
+        return 1.0 - left / whole if whole else float(left == 0)
 
 
 def scaled(x: Any, w: Any, centred: bool) -> tuple[Any, Any, Any]:

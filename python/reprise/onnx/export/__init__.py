@@ -20,6 +20,7 @@ from .writer import COMPOSED, HANDLERS, ONE, REFUSED, Call, Value, Writer
 __all__ = ["Exported", "OPSET", "operations", "save"]
 OPSET, OLDEST = 28, 20  # the newest released one that onnx 1.23 and onnxruntime 1.32 have; the oldest whose forms these are
 EXTERNAL = (1 << 31) - (1 << 20)  # protobuf's messages end at 2 GiB
+MOST = 1 << 18  # instructions, those of functions as often as they are written out
 MODULES = (elementwise, layers, moving, regions)  # they register what they handle
 RANDOM = "draws numbers, and ONNX's have no fixed values"
 BACKWARD = "a gradient of training that ONNX has no operator for"
@@ -120,6 +121,7 @@ class Exporter:
         self.functions: regions.Functions | None = None
         self.rows: dict[int, tuple[int, int]] = {}
         self.live = self.needed()
+        self.count = 0
 
     def needed(self) -> set[int]:
         """Values that the results need, up to those that are given."""
@@ -222,6 +224,9 @@ class Exporter:
             values.update(zip(i.outputs, found))
 
     def call(self, call: Call) -> list[Value]:
+        self.count += 1
+        if self.count > MOST:
+            raise Unsupported(f"{call.place}: more than {MOST} instructions with those of functions written out", call.op)
         if call.op == "dropout" and call.real("rate") == 0:
             return [call.ins[0]]
         if call.op in regions.REGIONS:

@@ -72,7 +72,7 @@ def binary(w: Writer, call: Call) -> list[Value]:
 def with_bias(w: Writer, call: Call) -> list[Value] | None:
     """A convolution takes the channels' addends as its third operand."""
     a, b = call.ins
-    if a.conv is None or b.weight is None or len(b.shape) != 1 or a.shape != call.outs[0][0] or len(a.conv.input) != 2:
+    if a.conv is None or b.weight is None or b.shape != a.shape[-1:] or a.shape != call.outs[0][0] or len(a.conv.input) != 2:
         return None
     a.conv.input.append(w.last(b))
     return [w.value(call, str(a.first), True)]
