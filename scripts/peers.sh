@@ -45,6 +45,7 @@ bench/doors/jax/run.sh build/release/cli/reprise
 "$python" bench/peers/networks.py build/release/cli/reprise
 "$python" bench/peers/figures.py build/release/cli/reprise
 scripts/doors.sh "$python" build/release
+scripts/python-tools.sh build/release
 "$python" bench/peers/retrain.py build/release/cli/reprise
 "$python" bench/peers/treatments.py build/release/cli/reprise
 "$python" bench/peers/reasons.py build/release/cli/reprise
