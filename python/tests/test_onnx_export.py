@@ -10,6 +10,7 @@ import shutil
 import sys
 import tempfile
 import unittest
+from pathlib import Path
 from unittest import mock
 
 import numpy as np
@@ -448,6 +449,12 @@ class Models(Case):
             self.exported(program, weights, {"x": x}, external=300)
         beside = os.path.join(self.folder, "m.onnx.data")
         self.assertEqual(os.path.getsize(beside), sum(a.nbytes for a in weights.values()))
+        names = ("m.onnx", "m.onnx.data")
+        before = [Path(self.folder, n).read_bytes() for n in names]
+        with mock.patch("onnx.checker.check_model", side_effect=RuntimeError("no disk")), self.assertRaises(RuntimeError):
+            self.exported(program, {n: a + 1 for n, a in weights.items()}, {"x": x}, external=300)
+        self.assertEqual(before, [Path(self.folder, n).read_bytes() for n in names])
+        self.assertEqual(sorted(os.listdir(self.folder)), sorted(names))
         path = os.path.join(self.folder, "m.onnx")
         found = door.load(path, shapes={"batch": 4})  # mapped, from this folder alone
         np.testing.assert_array_equal(found.weights["w"], weights["w"])

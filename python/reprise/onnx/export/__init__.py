@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -90,27 +91,23 @@ def save(what: Any, path: str | os.PathLike[str], *, weights: Mapping[str, Any] 
 
 
 def write(proto: Any, path: str, external: int) -> None:
-    """Beside the path first, checked there with shapes inferred, then under its name."""
+    """Into a folder beside the path first, checked there with shapes inferred, then under its name: what was there before stays where
+    that fails."""
     onnx = importlib.import_module("onnx")
-    size = sum(t.ByteSize() for t in proto.graph.initializer)
-    own = f"{os.path.basename(path)}.data"
     checker = importlib.import_module("onnx.checker")
-    if size > external:
-        if os.path.exists(f"{path}.data"):
-            os.unlink(f"{path}.data")  # onnx appends to what is there
-        onnx.save(proto, path, save_as_external_data=True, all_tensors_to_one_file=True, location=own, size_threshold=1024)
-        try:
-            checker.check_model(path, full_check=True)
-        except BaseException:
-            for name in (path, f"{path}.data"):
-                os.unlink(name)
-            raise
-        return
-    checker.check_model(proto, full_check=True)
-    beside = f"{path}.part"
-    with open(beside, "wb") as f:
-        f.write(proto.SerializeToString(deterministic=True))
-    os.replace(beside, path)
+    own = f"{os.path.basename(path)}.data"
+    with tempfile.TemporaryDirectory(prefix=".export-", dir=os.path.dirname(path) or ".") as folder:
+        model, data = os.path.join(folder, os.path.basename(path)), os.path.join(folder, own)
+        if sum(t.ByteSize() for t in proto.graph.initializer) > external:
+            onnx.save(proto, model, save_as_external_data=True, all_tensors_to_one_file=True, location=own, size_threshold=1024)
+            checker.check_model(model, full_check=True)
+        else:
+            checker.check_model(proto, full_check=True)
+            with open(model, "wb") as f:
+                f.write(proto.SerializeToString(deterministic=True))
+        if os.path.exists(data):
+            os.replace(data, f"{path}.data")
+        os.replace(model, path)
 
 
 class Exporter:
