@@ -17,6 +17,19 @@ def main(words: list[str]) -> int:
     return subprocess.call([executable(), *words])
 
 
+def script() -> int:
+    """`reprise` in the environment's bin: the command takes this process over, so that signals, terminal and exit are its own."""
+    words = sys.argv[1:]
+    if words[:1] in (["import"], ["export"]):
+        return main(words)
+    from .command import executable
+    found = executable()
+    if os.path.samefile(found, sys.argv[0]):
+        print("reprise: the package was installed without the command: REPRISE_COMMAND names one", file=sys.stderr)
+        return 5
+    os.execv(found, [found, *words])
+
+
 def import_model(words: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m reprise import", description="An ONNX model as a program of Reprise.")
     parser.add_argument("model", help="the ONNX file")

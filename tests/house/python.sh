@@ -34,6 +34,11 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 export PYTHONDONTWRITEBYTECODE=1 REPRISE_COMMAND=$reprise REPRISE_SOURCE=$source MYPY_CACHE_DIR=$build/python-mypy \
     REPRISE_CACHE=$build/python-cache
+"$venv/bin/reprise" --version >version
+[ "$(cat version)" = "$("$reprise" --version)" ] || fail "the environment's command is another"
+env -u REPRISE_COMMAND PATH="$venv/bin:$PATH" "$venv/bin/reprise" --version >said 2>&1 &&
+    fail "a package without the command has one: $(cat said)"
+grep -q 'without the command' said || fail "what is missing is not said: $(cat said)"
 for test in "$source"/python/tests/test_*.py; do
     timeout 120 "$venv/bin/python" -X faulthandler "$test" >log 2>&1 || { cat log; fail "$(basename "$test")"; }
     tail -n 3 log | head -n 1
