@@ -97,6 +97,20 @@ class States(unittest.TestCase):
             with self.assertRaisesRegex(rt.Unsupported, "of the module changed"):
                 step(X, X)
 
+    def test_a_parameter_or_buffer_that_is_replaced_is_not_overlooked(self):
+        def other_weight(m):
+            m.v = nn.Parameter(m.v.detach().clone())
+
+        def other_buffer(m):
+            m.t = m.t.clone()
+        for change in (other_weight, other_buffer):
+            m = Two()
+            step = rt.compile(m, example=(X, X), optimizer=sgd(m))
+            step(X, X)
+            change(m)
+            with self.assertRaisesRegex(rt.Unsupported, "of the module changed"):
+                step(X, X)
+
     def test_memory_that_two_values_share_is_refused(self):
         class Shared(nn.Module):
             def __init__(self, make):
