@@ -25,7 +25,8 @@ static size_t fill(const rp_fetch *f, int window, const rp_message *message, siz
             *copy = message[i];
             copy->bytes = f->window[window] + at + bytes;
             bytes += message[i++].size;
-        } while (i < end && message[i].size <= f->size - at - bytes && message[i].bytes == from + bytes);
+        } while (i < end && message[i].joined && message[i].size <= f->size - at - bytes &&
+                 message[i].bytes == from + bytes);
         *ok = bytes == 0 || f->begin(f->self, window, at, from, bytes);
         at += (bytes + 63) / 64 * 64;
     }

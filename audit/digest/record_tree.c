@@ -52,7 +52,7 @@ static bool hash_row(rp_digest *out, const unsigned char *bytes, size_t size, in
         size_t part = count - done < BATCH ? count - done : BATCH;
 
         for (size_t i = 0; i < part; i++)
-            message[i] = (rp_message){bytes + (done + i) * size, size, prefix, false, RP_F32, &out[done + i]};
+            message[i] = (rp_message){bytes + (done + i) * size, size, prefix, false, RP_F32, &out[done + i], false};
         if (!rp_sha256_many(message, part))
             return false;
         done += part;

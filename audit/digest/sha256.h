@@ -11,7 +11,9 @@
 #include "rp/dtype.h"
 
 /* prefix || bytes. A prefix below 0 is none. host: the bytes are elements of dtype in host form, whose stored form is
- * what the digest is of (FORMAT.md 3). */
+ * what the digest is of (FORMAT.md 3). joined: they lie in the same allocation as those of the message before, so that
+ * one copy may take both where they follow each other; a device refuses a copy from two allocations, also from two that
+ * lie side by side. */
 typedef struct rp_message {
     const void *bytes;
     size_t size;
@@ -19,6 +21,7 @@ typedef struct rp_message {
     bool host;
     rp_dtype dtype;
     rp_digest *digest;
+    bool joined;
 } rp_message;
 
 /* False when OpenSSL failed or memory ran out. Thread-safe. */

@@ -28,7 +28,7 @@ static bool merkle_fold(rp_digest *leaves, size_t count)
             part = count / 2 - at < NODES ? count / 2 - at : NODES;
             for (size_t i = 0; i < part; i++)
                 message[i] =
-                    (rp_message){leaves[2 * (at + i)].bytes, 2 * RP_DIGEST_SIZE, NODE, false, RP_F32, &node[i]};
+                    (rp_message){leaves[2 * (at + i)].bytes, 2 * RP_DIGEST_SIZE, NODE, false, RP_F32, &node[i], false};
             if (!rp_sha256_many(message, part))
                 return false;
             memcpy(leaves + at, node, part * sizeof *node);
@@ -70,6 +70,7 @@ static size_t put_leaves(rp_message *message, rp_digest *leaf, const rp_message 
         message[i].bytes = (const unsigned char *)all->bytes + at;
         message[i].size = left < leaf_size ? left : leaf_size;
         message[i].digest = &leaf[i];
+        message[i].joined = i > 0;
     }
     return count;
 }
@@ -209,7 +210,7 @@ static rp_status prepare(rp_tensors_work *work, rp_error *err)
     if (work->message == NULL || work->leaf == NULL || work->text == NULL)
         return rp_no_memory(err);
     for (size_t i = 0; i < work->count; i++) {
-        const rp_message all = {tensor[i].bytes, work->size[i], LEAF, tensor[i].host, tensor[i].dtype, NULL};
+        const rp_message all = {tensor[i].bytes, work->size[i], LEAF, tensor[i].host, tensor[i].dtype, NULL, false};
 
         at += put_leaves(work->message + at, work->leaf + at, &all, RP_TENSOR_LEAF);
     }
@@ -275,7 +276,7 @@ rp_status rp_tensors_finish(rp_digest *out, rp_tensors_work *work, rp_error *err
             return status;
         at += n;
         length = tensor_text(work->text[i], &tensor[i], &root);
-        work->message[i] = (rp_message){work->text[i], length, -1, false, RP_F32, &out[i]};
+        work->message[i] = (rp_message){work->text[i], length, -1, false, RP_F32, &out[i], false};
     }
     return rp_sha256_many(work->message, count) ? RP_OK : rp_sha256_failed(err);
 }

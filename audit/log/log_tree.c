@@ -17,7 +17,7 @@ rp_status rp_log_leaves(rp_digest *leaf, const rp_digest *entry, size_t count, r
 
         for (size_t i = 0; i < n; i++) {
             bytes[i] = entry[at + i];
-            message[i] = (rp_message){bytes[i].bytes, RP_DIGEST_SIZE, LEAF, false, RP_F32, &leaf[at + i]};
+            message[i] = (rp_message){bytes[i].bytes, RP_DIGEST_SIZE, LEAF, false, RP_F32, &leaf[at + i], false};
         }
         if (!rp_sha256_many(message, n))
             return rp_sha256_failed(err);
@@ -29,7 +29,7 @@ rp_status rp_log_leaves(rp_digest *leaf, const rp_digest *entry, size_t count, r
 static rp_status node(rp_digest *out, const rp_digest *left, const rp_digest *right, rp_error *err)
 {
     const rp_digest both[2] = {*left, *right};
-    const rp_message message = {both, sizeof both, NODE, false, RP_F32, out};
+    const rp_message message = {both, sizeof both, NODE, false, RP_F32, out, false};
 
     return rp_sha256_many(&message, 1) ? RP_OK : rp_sha256_failed(err);
 }

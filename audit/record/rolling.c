@@ -138,17 +138,20 @@ static size_t put_leaves(rp_rolling *r, const entry *e, const rp_device_tensor *
                          size_t *length)
 {
     const uint64_t step = e->small ? 1 : r->period;
+    const size_t first = messages;
     uint64_t leaf = e->small ? 0 : (phase + r->period - e->first % r->period) % r->period;
 
     for (; leaf < e->leaves; leaf += step) {
         size_t at = (size_t)leaf * RP_ROLLING_LEAF, left = e->size - at;
 
-        r->message[messages++] = (rp_message){(const unsigned char *)state->memory + at,
-                                              left < RP_ROLLING_LEAF ? left : RP_ROLLING_LEAF,
-                                              LEAF,
-                                              true,
-                                              state->type.dtype,
-                                              (rp_digest *)(void *)(r->text + *length)};
+        r->message[messages] = (rp_message){(const unsigned char *)state->memory + at,
+                                            left < RP_ROLLING_LEAF ? left : RP_ROLLING_LEAF,
+                                            LEAF,
+                                            true,
+                                            state->type.dtype,
+                                            (rp_digest *)(void *)(r->text + *length),
+                                            messages > first};
+        messages++;
         *length += RP_DIGEST_SIZE;
     }
     return messages;

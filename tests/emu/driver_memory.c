@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Memory of the emulated device: an allocation has an address where the host finds nothing, which is never used again
- * while there are others; its end is flush with a page of nothing, and what lies between is looked at. */
+ * while there are others; its end is flush with a page of nothing, and what lies between is looked at. In the second
+ * order two and two lie side by side instead, as a chip's do: a copy that takes both is refused. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -71,27 +72,33 @@ static bool windows(void)
     return state == 1;
 }
 
+/* The second of two that lie side by side. */
+static bool beside(const emu_device *d)
+{
+    return emu_order_chosen() == 1 && d->taken % 2 == 1;
+}
+
 /* Where so many bytes are free: after what was given last, else the first gap. 0: nowhere. */
 static uint64_t find_room(emu_device *d, size_t size)
 {
-    const uint64_t begin = WINDOW + (uint64_t)d->index * EACH;
+    const uint64_t begin = WINDOW + (uint64_t)d->index * EACH, gap = beside(d) ? 0 : PAGE;
 
     for (int turn = 0; turn < 2; turn++) {
-        uint64_t at = begin + (turn == 0 ? d->top : 0);
+        uint64_t at = begin + (turn == 0 ? d->top + gap : 0);
         const emu_memory *m = d->memory;
 
         while (m != NULL && at + size <= begin + EACH) {
             const uint64_t first = m->at - m->at % PAGE;
 
-            if (at < first + m->mapped + PAGE && first < at + size + PAGE) {
-                at = first + m->mapped + PAGE;
+            if (at < first + m->mapped + gap && first < at + size + PAGE) {
+                at = first + m->mapped + gap;
                 m = d->memory;
             } else {
                 m = m->next;
             }
         }
         if (at + size <= begin + EACH) {
-            d->top = at + size + PAGE - begin;
+            d->top = at + size - begin;
             return at;
         }
     }
@@ -106,7 +113,8 @@ static bool take(emu_device *d, emu_memory *m)
     if (room == 0 || mmap((void *)(uintptr_t)(room + EMU_NEAR), size, PROT_READ | PROT_WRITE, MAP_FIXED | fresh(size),
                           -1, 0) == MAP_FAILED)
         return false;
-    m->at = room + size - taken;
+    m->at = beside(d) ? room : room + size - taken;
+    d->taken++;
     m->mapped = size;
     m->map = (char *)(uintptr_t)(room + EMU_NEAR);
     memset(m->map, emu_junk(emu_order_chosen()), size < JUNK_AT_MOST ? size : JUNK_AT_MOST);

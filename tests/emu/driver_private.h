@@ -81,6 +81,7 @@ typedef struct emu_device {
     unsigned retained;
     int failed; /* what every call says from now on */
     size_t total, used, top;
+    size_t taken; /* allocations so far */
     emu_memory *memory;
     emu_stream *streams;
     emu_stream *legacy; /* of handle NULL */

@@ -112,8 +112,8 @@ static size_t make(rp_message *message, const unsigned char *base, rp_digest *di
         at = draw(&seed) % 3 == 0 ? draw(&seed) % (BYTES / 4) * 4 : at;
         if (at + size > BYTES)
             at = 0;
-        message[n] =
-            (rp_message){base + at, size, (int)(draw(&seed) % 3) - 1, draw(&seed) % 2 == 0, RP_F32, &digest[n]};
+        message[n] = (rp_message){base + at,  size,      (int)(draw(&seed) % 3) - 1, draw(&seed) % 2 == 0, RP_F32,
+                                  &digest[n], n % 4 != 0};
         at += size;
         n++;
     }
@@ -136,6 +136,25 @@ static void fetched_bytes_have_their_own_digests(void **state)
             assert_true(rp_sha256_many_fetched(fetched, counts[c], NULL, &fetch));
             assert_memory_equal(found, expected, counts[c] * sizeof *found);
         }
+}
+
+/* A device refuses a copy from two allocations, also where they lie side by side. */
+static void neighbours_are_copied_together_within_an_allocation_alone(void **state)
+{
+    static const bool joined[3][4] = {{false, true, true, true}, {false, true, false, true}, {false}};
+    static const size_t copies[3] = {1, 2, 4};
+    rp_digest found[4];
+
+    (void)state;
+    for (size_t k = 0; k < 3; k++) {
+        rp_message message[4];
+
+        for (size_t i = 0; i < 4; i++)
+            message[i] = (rp_message){far + 512 * i, 512, 0, true, RP_F32, &found[i], joined[k][i]};
+        s.begun = 0;
+        assert_true(rp_sha256_many_fetched(message, 4, NULL, &fetch));
+        assert_int_equal(s.begun, copies[k]);
+    }
 }
 
 static void failed_copies_are_told(void **state)
@@ -165,8 +184,8 @@ static bool hashed_there(size_t count, size_t size)
     for (size_t i = 0; i < count; i++) {
         const size_t at = i * 92 % (BYTES - size) / 4 * 4;
 
-        plain[i] = (rp_message){near + at, size, 0, i % 2 == 0, RP_F32, &expected[i]};
-        fetched[i] = (rp_message){far + at, size, 0, i % 2 == 0, RP_F32, &found[i]};
+        plain[i] = (rp_message){near + at, size, 0, i % 2 == 0, RP_F32, &expected[i], false};
+        fetched[i] = (rp_message){far + at, size, 0, i % 2 == 0, RP_F32, &found[i], false};
     }
     memset(found, 0, sizeof found);
     s.begun = s.hashes = 0;
@@ -198,7 +217,7 @@ static void a_hash_that_fails_is_told(void **state)
 
     (void)state;
     for (size_t i = 0; i < MESSAGES; i++)
-        message[i] = (rp_message){far + i, 128, 0, false, RP_F32, &digest[i]};
+        message[i] = (rp_message){far + i, 128, 0, false, RP_F32, &digest[i], false};
     fetch.hash = hash;
     for (size_t at = 1; at <= MESSAGES / (WINDOW / RP_FETCH_HASHED) + 1; at++) {
         s.hashes = 0;
@@ -214,6 +233,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fetched_bytes_have_their_own_digests),
+        cmocka_unit_test(neighbours_are_copied_together_within_an_allocation_alone),
         cmocka_unit_test(failed_copies_are_told),
         cmocka_unit_test(many_of_a_size_are_hashed_where_they_are),
         cmocka_unit_test(a_hash_that_fails_is_told),

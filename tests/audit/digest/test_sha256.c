@@ -106,7 +106,7 @@ static void native_gives_the_published_answers(void **state)
         for (size_t i = 0; i < known[k].repeat; i++)
             memcpy(text + i * length, known[k].text, length);
         for (int i = 0; i < 2; i++)
-            m[i] = (rp_message){text, length * known[k].repeat, -1, false, RP_F32, &digest[i]};
+            m[i] = (rp_message){text, length * known[k].repeat, -1, false, RP_F32, &digest[i], false};
         for (size_t count = 1; count <= 2; count++) {
             memset(digest, 0, sizeof digest);
             rp_sha256_many_native(m, count, odd);
@@ -124,9 +124,9 @@ static void native_is_openssl_for_every_short_length_prefix_and_neighbour(void *
     for (size_t size = 0; size < 300; size++)
         for (int prefix = -1; prefix < 2; prefix++) {
             rp_digest digest[3];
-            const rp_message m[] = {{memory + size % 7, size, prefix, false, RP_F32, &digest[0]},
-                                    {memory + 1000, chance(700), (int)chance(3) - 1, false, RP_F32, &digest[1]},
-                                    {memory + 2000, chance(70), (int)chance(3) - 1, false, RP_F32, &digest[2]}};
+            const rp_message m[] = {{memory + size % 7, size, prefix, false, RP_F32, &digest[0], false},
+                                    {memory + 1000, chance(700), (int)chance(3) - 1, false, RP_F32, &digest[1], false},
+                                    {memory + 2000, chance(70), (int)chance(3) - 1, false, RP_F32, &digest[2], false}};
 
             for (size_t count = 1; count <= 3; count++)
                 check(m, count);
@@ -145,7 +145,7 @@ static void native_is_openssl_for_random_lengths_and_counts(void **state)
         for (size_t i = 0; i < count; i++) {
             size_t at = chance(ROOM / 2), most = (size_t)1 << chance(17);
 
-            m[i] = (rp_message){memory + at, chance(most + 1), (int)chance(5) - 1, false, RP_F32, &digest[i]};
+            m[i] = (rp_message){memory + at, chance(most + 1), (int)chance(5) - 1, false, RP_F32, &digest[i], false};
         }
         check(m, count);
     }
@@ -170,7 +170,7 @@ static void host_elements_give_the_digest_of_their_stored_form(void **state)
             host[places[k]] = rp_from_bits_f32(other ? 0xffc12345u : 0x7fc00000u);
             rp_to_stored((unsigned char *)stored, host, RP_F32, ELEMENTS);
             for (int i = 0; i < 3; i++)
-                m[i] = (rp_message){host, i == 1 ? sizeof host : 64 * (size_t)i, 0, true, RP_F32, &found[i]};
+                m[i] = (rp_message){host, i == 1 ? sizeof host : 64 * (size_t)i, 0, true, RP_F32, &found[i], false};
             assert_true(rp_sha256_many(m, 3));
             for (int i = 0; i < 3; i++) {
                 m[i].bytes = stored;

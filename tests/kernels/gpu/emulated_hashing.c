@@ -142,7 +142,7 @@ static void bytes_of_every_length_and_place(void **state)
     for (size_t p = 0; p < sizeof places / sizeof *places; p++)
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
             for (size_t k = 0; k < 4; k++)
-                message[n++] = (rp_message){here + places[p], sizes[s], prefixes[k], false, RP_F32, NULL};
+                message[n++] = (rp_message){here + places[p], sizes[s], prefixes[k], false, RP_F32, NULL, false};
     for (int o = 0; o < 3; o++) {
         order(o);
         same_digests(n);
@@ -159,14 +159,14 @@ static void elements_are_hashed_as_they_are_stored(void **state)
     for (int dtype = 0; dtype < RP_DTYPE_COUNT; dtype++)
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
             for (size_t place = 0; place < 5 * LEAF; place += LEAF + 8)
-                message[n++] = (rp_message){here + place, sizes[s], 0, true, (rp_dtype)dtype, NULL};
+                message[n++] = (rp_message){here + place, sizes[s], 0, true, (rp_dtype)dtype, NULL, false};
     for (int dtype = 0; dtype < RP_DTYPE_COUNT; dtype++)
         for (size_t leaf = 0; leaf < 9; leaf++)
-            message[n++] = (rp_message){here + EDGES + leaf * LEAF, LEAF, 0, true, (rp_dtype)dtype, NULL};
+            message[n++] = (rp_message){here + EDGES + leaf * LEAF, LEAF, 0, true, (rp_dtype)dtype, NULL, false};
     for (size_t size = 0; size < 130; size++) /* ends within a word */
-        message[n++] = (rp_message){here + size, size, 0, true, RP_BOOL, NULL};
+        message[n++] = (rp_message){here + size, size, 0, true, RP_BOOL, NULL, false};
     for (size_t size = 0; size < 130; size += 2)
-        message[n++] = (rp_message){here + size, size, -1, true, RP_BF16, NULL};
+        message[n++] = (rp_message){here + size, size, -1, true, RP_BF16, NULL, false};
     same_digests(n);
 }
 
@@ -178,7 +178,7 @@ static void as_many_as_there_are(void **state)
     (void)state;
     for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
         for (size_t i = 0; i < counts[c]; i++)
-            message[i] = (rp_message){here + i * 208, i % 7 == 3 ? i % 200 : 208, 0, i % 2 == 0, RP_F32, NULL};
+            message[i] = (rp_message){here + i * 208, i % 7 == 3 ? i % 200 : 208, 0, i % 2 == 0, RP_F32, NULL, false};
         for (size_t i = 0; i < counts[c]; i++)
             message[i].size -= message[i].host ? message[i].size % 4 : 0;
         same_digests(counts[c]);
@@ -206,7 +206,7 @@ static void a_wrong_index_does_not_stop_it(void **state)
     OK(rp_device_allocate(device, &check.index.data, sizeof index, &err));
     OK(rp_device_upload(device, check.index.data, index, sizeof index, NULL, &err));
     OK(rp_device_check(device, &check, NULL, &err));
-    message[0] = (rp_message){here, LEAF, 0, true, RP_F32, NULL};
+    message[0] = (rp_message){here, LEAF, 0, true, RP_F32, NULL, false};
     same_digests(1);
     assert_true(rp_device_fault(device, &fault));
     assert_int_equal(fault.value, 9);
@@ -344,7 +344,7 @@ static void every_call_that_fails_is_told(void **state)
 #define CALL(name, parameters) #name,
     static const char *const all[] = {RP_DRIVER_CALLS(CALL) "kernel", "copy"};
 #undef CALL
-    const rp_message leaf = {here, LEAF, 0, true, RP_F32, &expected[0]};
+    const rp_message leaf = {here, LEAF, 0, true, RP_F32, &expected[0], false};
     unsigned told = 0;
     rp_digest found;
 
@@ -380,7 +380,7 @@ static void no_memory_for_digests_is_told_and_survived(void **state)
     void *memory, *block[128];
     size_t blocks = 0;
     rp_device_message same[100]; /* of which the digests take more than what is left of the last block */
-    const rp_message leaf = {here, LEAF, 0, true, RP_F32, &expected[0]};
+    const rp_message leaf = {here, LEAF, 0, true, RP_F32, &expected[0], false};
     rp_digest found[100] = {{{0}}};
 
     (void)state;
