@@ -3,7 +3,9 @@
  * four layouts, beside cuBLAS in its pedantic mode where its library is found (gpu_peer.c), convolution, sums, rows,
  * functions; chains, beside their steps launched one after the other. Part of scripts/gpu-report.sh.
  *
- *   build/release/bench/gpu DEVICE [reduced]
+ *   build/release/bench/gpu DEVICE [reduced] [TEXT]
+ *
+ * TEXT: only works that have it in their section or name.
  *
  * Prints a line a work, fields apart by tabs: section, work, seconds (median), amount a second, its unit, seconds of
  * the peer (of a chain: of its steps) or "-", "equal" or "DIFFERENT". Exit 1 when anything differs. */
@@ -25,6 +27,12 @@ static rp_error err;
 static rp_device *device, *cpu;
 static gpu_peer *peer; /* NULL: not here */
 static bool different;
+static const char *only = ""; /* part of a work's section or name */
+
+static bool asked(const char *section, const char *name)
+{
+    return strstr(section, only) != NULL || strstr(name, only) != NULL;
+}
 
 static void stop(const char *what)
 {
@@ -192,6 +200,11 @@ static bool same_rows(const tensor *a, const tensor *b, const tensor *y)
 
 static void product(size_t m, size_t n, size_t k, int way, bool reduced)
 {
+    char name[64];
+
+    snprintf(name, sizeof name, "%zu x %zu x %zu %c%c", m, n, k, way & 1 ? 't' : 'n', way & 2 ? 't' : 'n');
+    if (!asked("product", name))
+        return;
     tensor a = make(2, way & 1 ? (const size_t[]){k, m} : (const size_t[]){m, k});
     tensor b = make(2, way & 2 ? (const size_t[]){n, k} : (const size_t[]){k, n});
     tensor y = make(2, (const size_t[]){m, n});
@@ -201,9 +214,7 @@ static void product(size_t m, size_t n, size_t k, int way, bool reduced)
     const double seconds = time_of(run_launch, &l, reduced);
     const bool same = same_rows(&a_way, &b_way, &y);
     gpu_product p = {peer, a.there.data, b.there.data, y.there.data, m, n, k, (way & 1) != 0, (way & 2) != 0};
-    char name[64];
 
-    snprintf(name, sizeof name, "%zu x %zu x %zu %c%c", m, n, k, way & 1 ? 't' : 'n', way & 2 ? 't' : 'n');
     print("product", name, seconds, 2.0 * (double)m * (double)n * (double)k, "FLOP/s",
           peer ? time_of(gpu_peer_multiply, &p, reduced) : 0, same);
     drop(&a), drop(&b), drop(&y);
@@ -229,6 +240,8 @@ static void products(bool reduced)
 static void one(const char *section, const char *name, rp_kernel_id kernel, const tensor *in, size_t n_in, tensor *out,
                 const rp_attr *attr, double amount, const char *unit, bool reduced)
 {
+    if (!asked(section, name))
+        return;
     const rp_view there[3] = {in[0].there, n_in > 1 ? in[1].there : in[0].there};
     const rp_view here[3] = {in[0].here, n_in > 1 ? in[1].here : in[0].here};
     launch l = {kernel, {there, n_in, &out->there, 1, attr}};
@@ -323,6 +336,8 @@ static chain_work chain_of(rp_device *on, const chain_step *step, rp_view x, rp_
 
 static void chain(const char *name, const chain_step *step, bool reduced)
 {
+    if (!asked("chain", name))
+        return;
     const size_t rows = reduced ? 64 : 8192, cols = reduced ? 300 : 4096;
     tensor x = make(2, (const size_t[]){rows, cols}), row = make(2, (const size_t[]){1, cols});
     tensor y = make(2, (const size_t[]){rows, cols}), made[CHAIN_STEPS];
@@ -383,14 +398,20 @@ int main(int argc, char **argv)
     const bool reduced = argc > 2 && strcmp(argv[2], "reduced") == 0;
     static rp_fpenv saved;
 
-    if (argc < 2 || (argc > 2 && !reduced)) {
-        fprintf(stderr, "usage: gpu DEVICE [reduced]\n");
+    double begin;
+
+    if (argc < 2 || argc > 3 + reduced) {
+        fprintf(stderr, "usage: gpu DEVICE [reduced] [TEXT]\n");
         return 2;
     }
+    if (argc > 2 + reduced)
+        only = argv[2 + reduced];
+    begin = now();
     if (rp_fpenv_enter(&saved, NULL, &err) != RP_OK || rp_device_open(&device, argv[1], NULL, 1, &err) != RP_OK ||
         rp_device_cpu_new(&cpu, NULL, reduced ? 1 : 8, &err) != RP_OK)
         stop(argv[1]);
-    fprintf(stderr, "gpu: %s, beside %s\n", rp_device_identity(device), rp_device_identity(cpu));
+    fprintf(stderr, "gpu: %s, open after %.3f s, beside %s\n", rp_device_identity(device), now() - begin,
+            rp_device_identity(cpu));
     peer = strncmp(argv[1], "cuda", 4) == 0 ? gpu_peer_open() : NULL;
     fprintf(stderr, "gpu: %s\n", peer ? gpu_peer_name(peer) : "cuBLAS is not here: no times of its own");
     products(reduced);

@@ -6,10 +6,11 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "kernels/gpu/driver_abi.h"
 
-enum { KERNELS = 8192 };
+enum { KERNELS = 8192, BLOCKS = 65536, MULTIPROCESSORS = 4 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
@@ -18,6 +19,11 @@ static struct {
 } kernel[KERNELS]; /* later ones of a handle are the ones that count: a module may have been unloaded between */
 static size_t n_kernels;
 static unsigned long to_host;
+static struct {
+    rp_cu_pointer memory;
+    size_t bytes;
+} block[BLOCKS];
+static size_t n_blocks, given; /* bytes of all */
 
 #define DRIVER(name, function) (*(void **)&(function) = chip_driver(name))
 
@@ -105,6 +111,59 @@ CHIP_API int cuDeviceGet(int *device, int ordinal)
         return result;
     DRIVER("cuDeviceGet", driver);
     return driver(device, count == 1 && ordinal == 1 ? 0 : ordinal);
+}
+
+CHIP_API int cuDeviceGetAttribute(int *value, int attribute, int device)
+{
+    int (*driver)(int *, int, int), result = chip_enter("cuDeviceGetAttribute");
+
+    if (result != RP_CU_SUCCESS)
+        return result;
+    DRIVER("cuDeviceGetAttribute", driver);
+    result = driver(value, attribute, device);
+    if (result == RP_CU_SUCCESS && attribute == RP_CU_DEVICE_MULTIPROCESSORS)
+        *value = MULTIPROCESSORS;
+    return result;
+}
+
+/* RP_EMULATED_MEMORY bytes in all, of both devices. */
+CHIP_API int cuMemAlloc_v2(rp_cu_pointer *memory, size_t bytes)
+{
+    const char *most = getenv("RP_EMULATED_MEMORY");
+    const size_t limit = most != NULL ? strtoull(most, NULL, 10) : SIZE_MAX;
+    int (*driver)(rp_cu_pointer *, size_t), result = chip_enter("cuMemAlloc_v2");
+
+    if (result != RP_CU_SUCCESS)
+        return result;
+    DRIVER("cuMemAlloc_v2", driver);
+    pthread_mutex_lock(&lock);
+    result = n_blocks == BLOCKS || given > limit || bytes > limit - given ? RP_CU_OUT_OF_MEMORY : driver(memory, bytes);
+    if (result == RP_CU_SUCCESS) {
+        block[n_blocks].memory = *memory;
+        block[n_blocks++].bytes = bytes;
+        given += bytes;
+    }
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+CHIP_API int cuMemFree_v2(rp_cu_pointer memory)
+{
+    int (*driver)(rp_cu_pointer), result = chip_enter("cuMemFree_v2");
+
+    if (result != RP_CU_SUCCESS)
+        return result;
+    DRIVER("cuMemFree_v2", driver);
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < n_blocks; i++)
+        if (block[i].memory == memory) {
+            given -= block[i].bytes;
+            block[i] = block[--n_blocks];
+            break;
+        }
+    result = driver(memory);
+    pthread_mutex_unlock(&lock);
+    return result;
 }
 
 CHIP_API int cuStreamEndCapture(rp_cu_stream stream, rp_cu_graph *graph)
