@@ -2,14 +2,15 @@
  * Training steps of networks that people train, for one who asks: bench/peers/models_torch.py, which sets PyTorch's
  * beside them, and bench/gpu/steps.py, which does so on a GPU.
  *
- *   build/release/bench/models [--device DEVICE] [--batch TIMES] NAME THREADS FILE [compiled|eager|recorded|rolling|cpu ...]
+ *   build/release/bench/models [--device DEVICE] [--batch TIMES] NAME THREADS FILE [MODE ...]
  *   build/release/bench/models NAME THREADS FILE answer         forward only, batch 1, as a trained network
  *
  * Writes the first weights and the data to FILE as safetensors, prints a line, then answers each line "MODE STEPS" of
  * its input by the seconds that a step took, the processor's seconds, the last loss (of answers: the sum of their
  * elements), and the bytes of the device that the run holds; "same 1" by "equal" or what differs. Without NAME lists
- * them. Modes are runs of their own, with the same weights, on DEVICE; cpu is compiled for the processor. Modes that
- * took as many steps as the first must have its states: asked by "same", and when the input ends. */
+ * them. Modes are runs of their own, with the same weights, on DEVICE: compiled, eager, recorded, rolling, and cpu, which
+ * is compiled for the processor. Modes that took as many steps as the first must have its states: asked by "same", and
+ * when the input ends. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
