@@ -11,9 +11,10 @@ algorithms, the same without (plain), the deterministic step captured as a CUDA 
 On the emulated device PyTorch computes on the processor: that shows that this runs, and its times say nothing.
 
 Prints lines as bench/gpu/gpu.c does as they come: section, work, seconds, steps a second, unit, the peer's seconds, "equal" or
-"DIFFERENT". Of "step" the peer is deterministic PyTorch, of "step recorded" our own step that is not recorded, of "step
-beside ..." what it says. Lines of other lengths tell whether bits are the processor's, as soon as that is known, losses after
-the same steps, and MiB of the device that are held at most, ours and PyTorch's. What fails or takes longer than --each seconds is told, and the rest goes on; exit 1."""
+"DIFFERENT". Of "step" the peer is deterministic PyTorch, of "step recorded" (digests of all states in each step; rolling: of a
+sixteenth of them) our own step that is not recorded, of "step beside ..." what it says. Lines of other lengths tell whether
+bits are the processor's, as soon as that is known, losses after the same steps, and MiB of the device that are held at most,
+ours and PyTorch's. What fails or takes longer than --each seconds is told, and the rest goes on; exit 1."""
 import argparse
 import os
 import signal
@@ -27,8 +28,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.p
 
 from models_torch import Side, losses_apart, training  # noqa: E402
 
-WORKS = "gpt,resnet,gpt:8,resnet:8,mlp,bert,lstm,vit,unet,dlrm,mlp:16,bert:8,vit:8,unet:8,lstm:8"
-OURS = ("compiled", "recorded", "cpu")
+WORKS = "gpt,resnet,gpt:8,resnet:8,gpt:32,resnet:32,mlp,bert,lstm,vit,unet,dlrm,mlp:16,bert:8,vit:8,unet:8,lstm:8"
+OURS = ("compiled", "recorded", "rolling", "cpu")
 SAME, LOSS = 2, 5  # steps after which bits, and losses, are compared
 
 
@@ -125,6 +126,7 @@ def told(label, ours, peers, same, seconds):
     for peer in sorted({mode.split("-")[0] for mode in peers} - {"torch"}):
         row("step beside PyTorch, " + peer, label, seconds["compiled"], best(seconds, peer), equal)
     row("step recorded", label, seconds["recorded"], seconds["compiled"], equal)
+    row("step recorded, rolling", label, seconds["rolling"], seconds["compiled"], equal)
     fine = equal == "equal"
     for mode in (m for m in ("torch", "plain") if m in peers):
         apart = losses_apart(ours[2], peers[mode].loss)
@@ -144,7 +146,7 @@ def measured(torch, options, work):
                      threads, path, *OURS])
         try:
             if not side.told.endswith("instructions\n"):
-                sys.exit("no network, or no device, of that name")
+                sys.exit("bench/models could not begin")
             for mode in OURS:
                 if len(side.ask(mode, SAME)) != 4:
                     sys.exit("%s ended in its first steps" % mode)
@@ -152,12 +154,13 @@ def measured(torch, options, work):
             ready = time.perf_counter() - begin
             print("bits\t%s\t%s" % (label, same), flush=True)
             peers = started(torch, options, name, path)
-            takes = {mode: lambda steps, mode=mode: side.ask(mode, steps)[0] for mode in OURS[:2]}
+            takes = {mode: lambda steps, mode=mode: side.ask(mode, steps)[0] for mode in OURS[:-1]}
             takes.update({mode: lambda steps, peer=peer: peer.take(steps)[0] for mode, peer in peers.items()})
             fine = told(label, ours, peers, same, timed(takes, options))
             side.close()
         finally:
             side.process.kill()
+            side.process.wait(10)  # its memory of the device is free again
     print("steps: %s: %.1f s, of which %.1f for our first steps" % (label, time.perf_counter() - begin, ready), file=sys.stderr)
     return fine
 

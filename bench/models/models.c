@@ -8,9 +8,9 @@
  * Writes the first weights and the data to FILE as safetensors, prints a line, then answers each line "MODE STEPS" of
  * its input by the seconds that a step took, the processor's seconds, the last loss (of answers: the sum of their
  * elements), and the bytes of the device that the run holds; "same 1" by "equal" or what differs. Without NAME lists
- * them. Modes are runs of their own, with the same weights, on DEVICE: compiled, eager, recorded, rolling, and cpu, which
- * is compiled for the processor. Modes that took as many steps as the first must have its states: asked by "same", and
- * when the input ends. */
+ * them. Modes are runs of their own, with the same weights, on DEVICE: compiled, eager, recorded, rolling, and cpu,
+ * which is compiled for the processor. Modes that took as many steps as the first must have its states: asked by
+ * "same", and when the input ends. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,7 +131,7 @@ static void compiled_step(mode *m)
         net_stop("compiled step", &err);
 }
 
-/* Whatever the device has been given is done, and the last loss is here. */
+/* Whatever the device has been given is done, the last record is complete, and the last loss is here. */
 static void finish(mode *m)
 {
     rp_error err = {0};
@@ -139,6 +139,8 @@ static void finish(mode *m)
     if (m->compiled && !symbolic.forward &&
         rp_compiled_read(m->compiled, "loss", &m->loss, sizeof m->loss, &err) != RP_OK)
         net_stop("loss", &err);
+    if (m->recorder && rp_recorder_settle(m->recorder, &err) != RP_OK)
+        net_stop("record", &err);
     if (rp_device_synchronize(rp_run_device(m->run), NULL, &err) != RP_OK)
         net_stop(m->name, &err);
 }
