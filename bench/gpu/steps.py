@@ -16,6 +16,7 @@ sixteenth of them) our own step that is not recorded, of "step beside ..." what 
 bits are the processor's, as soon as that is known, losses after the same steps, and MiB of the device that are held at most,
 ours and PyTorch's. What fails or takes longer than --each seconds is told, and the rest goes on; exit 1."""
 import argparse
+import contextlib
 import os
 import signal
 import statistics
@@ -94,7 +95,9 @@ def started(torch, options, name, path):
         for mode in [peer] + ([peer + "-last"] if name in ("resnet", "unet") else []):
             try:
                 sides[mode] = Torch(torch, name, path, mode, device)
-            except RuntimeError as error:
+            except TimeoutError:
+                raise
+            except Exception as error:
                 print("steps: %s: %s: %s" % (name, mode, str(error).split("\n")[0]), file=sys.stderr)
     return sides
 
@@ -179,7 +182,7 @@ def attempt(torch, options, work, seconds):
         return False
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        if torch.cuda.is_available():
+        with contextlib.suppress(RuntimeError):  # a device that failed fails here again
             torch.cuda.empty_cache()
 
 
@@ -190,13 +193,14 @@ def main():
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--works", default=WORKS)
     parser.add_argument("--peers", default="torch,plain")
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--seconds", type=float, default=0.08, help="of a round of one side")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=0.06, help="of a round of one side")
     parser.add_argument("--each", type=float, default=30, help="seconds for a work")
     parser.add_argument("--limit", type=float, default=100, help="seconds in all: what would begin later is left out")
     options = parser.parse_args()
     try:
         import torch
+        import torch.utils.deterministic
     except ImportError as error:
         print("PyTorch is not here: %s" % error)
         return 77
