@@ -159,7 +159,7 @@ def measured(torch, options, work):
             peers = started(torch, options, name, path)
             takes = {mode: lambda steps, mode=mode: side.ask(mode, steps)[0] for mode in OURS[:-1]}
             takes.update({mode: lambda steps, peer=peer: peer.take(steps)[0] for mode, peer in peers.items()})
-            fine = told(label, ours, peers, same, timed(takes, options))
+            fine = told(label, ours, peers, same, timed(takes, options)) and peers.keys() >= set(options.peers.split(","))
             side.close()
         finally:
             side.process.kill()
