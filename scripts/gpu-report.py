@@ -177,11 +177,11 @@ def peer_rate(row):
 
 
 def with_peers(parts):
-    """Rows of the kernels' part by section, the peers' own rows beside those of the same work."""
+    """Rows of the kernels and of networks' steps by section, the peers' own rows beside those of the same work."""
     rows = {p["name"]: p.get("rows", []) for p in parts}
     beside = {(r["section"], r["work"]): r["seconds"] for r in rows.get("peers", [])}
     sections = {}
-    for row in rows.get("kernels", []):
+    for row in rows.get("kernels", []) + rows.get("steps", []):
         row = dict(row, peer_seconds=row["peer_seconds"] or beside.get((row["section"], row["work"])))
         sections.setdefault(row["section"], []).append(row)
     return sections

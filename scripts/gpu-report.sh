@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # What a GPU does with Reprise, as one signed file to send back: doctor and every kernel's conformance, goldens,
-# products beside cuBLAS in its pedantic mode, convolution and training steps beside PyTorch where it is installed,
+# products beside cuBLAS in its pedantic mode, convolution and networks' steps beside PyTorch where it is installed,
 # archives held against the CPU's, hashing, compute-sanitizer. A part that fails is told, and the rest goes on. Usage:
 #   scripts/gpu-report.sh [--device cuda[:N]|emulated] [--reduced] [--key KEY.pem] [--build FOLDER] [OUT]
 # Makes OUT.json (a DSSE envelope; scripts/gpu-report.py verify OUT.json KEY.pub.pem) and OUT.html, OUT being gpu-report
@@ -78,6 +78,10 @@ peers() {
     "${PYTHON:-python3}" bench/peers/gpu_torch.py
 }
 
+steps() {
+    "${PYTHON:-python3}" -B bench/gpu/steps.py "$build" --device "$device"
+}
+
 sanitizer() {
     local tool
     tool=$(command -v compute-sanitizer) || { echo "compute-sanitizer is not installed"; exit 77; }
@@ -102,6 +106,7 @@ if [ -z "$reduced" ]; then
     part digits same_archive examples/digits.yaml
     part images same_archive examples/digits_cnn.yaml
     part bench "$reprise" bench --device "$device" --json
+    part steps steps
 fi
 part hashing "$build/bench/hashing" $([ -n "$reduced" ] && echo 1 3 || echo 96 31) "$device"
 part peers peers

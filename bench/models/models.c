@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Training steps of networks that people train, for one who asks: bench/peers/models_torch.py, which sets PyTorch's
- * beside them.
+ * beside them, and bench/gpu/steps.py, which does so on a GPU.
  *
- *   build/release/bench/models NAME THREADS FILE [compiled|eager|recorded|rolling ...]
+ *   build/release/bench/models [--device DEVICE] [--batch TIMES] NAME THREADS FILE [MODE ...]
  *   build/release/bench/models NAME THREADS FILE answer         forward only, batch 1, as a trained network
  *
  * Writes the first weights and the data to FILE as safetensors, prints a line, then answers each line "MODE STEPS" of
- * its input by the seconds that a step took, the processor's seconds, and the last loss (of answers: the sum of their
- * elements). Without NAME lists them. Modes are runs of their own, with the same weights. When the input ends, modes
- * that took as many steps must have the same states. */
+ * its input by the seconds that a step took, the processor's seconds, the last loss (of answers: the sum of their
+ * elements), and the bytes of the device that the run holds; "same 1" by "equal" or what differs. Without NAME lists
+ * them. Modes are runs of their own, with the same weights, on DEVICE: compiled, eager, recorded, rolling, and cpu,
+ * which is compiled for the processor. Modes that took as many steps as the first must have its states: asked by
+ * "same", and when the input ends. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "audit/record/recorder.h"
+#include "core/run/run.h"
+#include "kernels/device.h"
 #include "network.h"
 
 typedef struct mode {
@@ -27,6 +31,7 @@ typedef struct mode {
 } mode;
 
 static net symbolic, eager;
+static const char *device; /* NULL: the processor */
 
 static double seconds_of(clockid_t id)
 {
@@ -57,10 +62,12 @@ static rp_status take_loss(void *self, const rp_step_event *event, rp_error *err
 static void make(mode *m, const char *name, const rp_program *program, unsigned threads)
 {
     const bool is_eager = strcmp(name, "eager") == 0, rolling = strcmp(name, "rolling") == 0;
+    rp_run_options options = {.threads = threads};
     rp_error err = {0};
 
     (void)snprintf(m->name, sizeof m->name, "%.15s", name);
-    if (rp_run_new(&m->run, &(rp_run_options){.threads = threads}, &err) != RP_OK)
+    options.device = strcmp(name, "cpu") == 0 ? NULL : device;
+    if (rp_run_new(&m->run, &options, &err) != RP_OK)
         net_stop("run", &err);
     net_add(&symbolic, m->run);
     if (rolling || strcmp(name, "recorded") == 0) {
@@ -120,9 +127,22 @@ static void compiled_step(mode *m)
     if (rp_compiled_write(m->compiled, "lr", &rate[0], sizeof *rate, &err) != RP_OK ||
         rp_compiled_write(m->compiled, "c1", &rate[1], sizeof *rate, &err) != RP_OK ||
         rp_compiled_write(m->compiled, "c2", &rate[2], sizeof *rate, &err) != RP_OK ||
-        rp_compiled_step(m->compiled, &err) != RP_OK ||
-        rp_compiled_read(m->compiled, "loss", &m->loss, sizeof m->loss, &err) != RP_OK)
+        rp_compiled_step(m->compiled, &err) != RP_OK)
         net_stop("compiled step", &err);
+}
+
+/* Whatever the device has been given is done, the last record is complete, and the last loss is here. */
+static void finish(mode *m)
+{
+    rp_error err = {0};
+
+    if (m->compiled && !symbolic.forward &&
+        rp_compiled_read(m->compiled, "loss", &m->loss, sizeof m->loss, &err) != RP_OK)
+        net_stop("loss", &err);
+    if (m->recorder && rp_recorder_settle(m->recorder, &err) != RP_OK)
+        net_stop("record", &err);
+    if (rp_device_synchronize(rp_run_device(m->run), NULL, &err) != RP_OK)
+        net_stop(m->name, &err);
 }
 
 /* What "MODE STEPS" asks for: the answer is a line. */
@@ -138,21 +158,71 @@ static void answer(mode *m, const network *of, size_t steps)
         else
             eager_step(m, of);
     }
-    printf("%.9f %.9f %.9g\n", (seconds_of(CLOCK_MONOTONIC) - wall) / (double)steps,
-           (seconds_of(CLOCK_PROCESS_CPUTIME_ID) - cpu) / (double)steps, symbolic.forward ? answer_sum(m) : m->loss);
+    finish(m);
+    printf("%.9f %.9f %.9g %zu\n", (seconds_of(CLOCK_MONOTONIC) - wall) / (double)steps,
+           (seconds_of(CLOCK_PROCESS_CPUTIME_ID) - cpu) / (double)steps, symbolic.forward ? answer_sum(m) : m->loss,
+           rp_run_memory(m->run));
     (void)fflush(stdout);
 }
 
-static void check_same_bits(const mode *a, const mode *b)
+static bool same_bits(const rp_device_tensor *x, const rp_device_tensor *y)
 {
-    size_t n, m;
-    const rp_device_tensor *x = rp_run_states(a->run, &n), *y = rp_run_states(b->run, &m);
+    const size_t bytes = rp_type_bytes(&x->type);
+    char *a = malloc(bytes + 1), *b = malloc(bytes + 1);
+    rp_error err = {0};
+    bool same;
 
-    for (size_t i = 0; i < n && a->steps == b->steps; i++)
-        if (n != m || memcmp(x[i].memory, y[i].memory, rp_type_bytes(&x[i].type)) != 0) {
-            fprintf(stderr, "models: %s: %s and %s differ\n", x[i].name, a->name, b->name);
-            exit(1);
+    if (!a || !b || rp_device_tensor_read(x, a, &err) != RP_OK || rp_device_tensor_read(y, b, &err) != RP_OK)
+        net_stop(x->name, &err);
+    same = memcmp(a, b, bytes) == 0;
+    free(a);
+    free(b);
+    return same;
+}
+
+/* The first of the modes that took as many steps as m[0] and has another state or loss, with the state's name. */
+static const mode *differing(const mode *m, size_t modes, const char **state)
+{
+    size_t n, of;
+    const rp_device_tensor *x = rp_run_states(m->run, &n), *y;
+
+    for (size_t k = 1; k < modes; k++) {
+        if (m[k].steps != m->steps)
+            continue;
+        *state = "loss";
+        y = rp_run_states(m[k].run, &of);
+        if (n != of || memcmp(&m[k].loss, &m->loss, sizeof m->loss) != 0)
+            return &m[k];
+        for (size_t i = 0; i < n; i++) {
+            *state = x[i].name;
+            if (!same_bits(&x[i], &y[i]))
+                return &m[k];
         }
+    }
+    return NULL;
+}
+
+/* Answers the input's lines until it ends. */
+static void serve(mode *m, size_t n, const network *of)
+{
+    char name[16];
+    const char *state;
+    size_t steps;
+
+    while (scanf("%15s %zu", name, &steps) == 2) {
+        for (size_t i = 0; i < n; i++)
+            if (strcmp(name, m[i].name) == 0 && steps)
+                answer(&m[i], of, steps);
+        if (strcmp(name, "same") == 0) {
+            const mode *other = differing(m, n, &state);
+
+            if (other)
+                printf("DIFFERENT %s of %s and %s\n", state, m->name, other->name);
+            else
+                printf("equal\n");
+            (void)fflush(stdout);
+        }
+    }
 }
 
 static void mode_free(mode *m)
@@ -162,16 +232,31 @@ static void mode_free(mode *m)
     rp_run_free(m->run);
 }
 
+/* Leading options, taken from the arguments. */
+static void take_options(int *argc, char ***argv)
+{
+    for (; *argc > 2 && strncmp((*argv)[1], "--", 2) == 0; *argc -= 2, *argv += 2) {
+        if (strcmp((*argv)[1], "--device") == 0)
+            device = (*argv)[2];
+        else if (strcmp((*argv)[1], "--batch") == 0)
+            symbolic.times = eager.times = strtoul((*argv)[2], NULL, 10);
+        else
+            net_stop((*argv)[1], &(rp_error){.text = "no such option: expected --device or --batch"});
+    }
+}
+
 int main(int argc, char **argv)
 {
-    enum { MODES = 4 };
+    enum { MODES = 5 };
     static mode m[MODES];
-    const size_t n = argc > 4 ? (size_t)argc - 4 : 0;
     const network *of = networks;
-    char name[16];
+    const char *state;
+    const mode *other;
     rp_program *program;
-    size_t steps;
+    size_t n;
 
+    take_options(&argc, &argv);
+    n = argc > 4 ? (size_t)argc - 4 : 0;
     while (of->name && argc > 1 && strcmp(of->name, argv[1]) != 0)
         of++;
     if (argc < 5 || n > MODES || !of->name) {
@@ -186,14 +271,11 @@ int main(int argc, char **argv)
         make(&m[i], argv[4 + i], program, (unsigned)strtoul(argv[2], NULL, 10));
     printf("%zu instructions\n", program->n_instrs);
     (void)fflush(stdout);
-    while (scanf("%15s %zu", name, &steps) == 2)
-        for (size_t i = 0; i < n; i++)
-            if (strcmp(name, m[i].name) == 0 && steps)
-                answer(&m[i], of, steps);
-    for (size_t i = 1; i < n; i++)
-        check_same_bits(&m[0], &m[i]);
+    serve(m, n, of);
+    if ((other = differing(m, n, &state)) != NULL)
+        fprintf(stderr, "models: %s: %s and %s differ\n", state, m->name, other->name);
     for (size_t i = 0; i < n; i++)
         mode_free(&m[i]);
     rp_program_free(program);
-    return 0;
+    return other != NULL;
 }

@@ -109,7 +109,7 @@ rp_tensor net_norm(net *n, const char *name, rp_tensor x, size_t width)
 
 size_t net_batch(const net *n, size_t training)
 {
-    return n->forward ? 1 : training;
+    return n->forward ? 1 : training * (n->times ? n->times : 1);
 }
 
 rp_tensor net_cross_entropy(net *n, rp_tensor logits, size_t rows, size_t classes)

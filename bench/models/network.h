@@ -36,6 +36,7 @@ typedef struct net {
     rp_graph *graph;
     net_tensor tensor[NET_TENSORS_MAX];
     size_t n;
+    size_t times;   /* a training batch is so many times as large; 0: once */
     bool forward;   /* a batch of 1 as a trained network answers it, instead of a training step */
     size_t taken;   /* steps before this one */
     bool mixed;     /* mixed precision: linear layers take bf16, gradients read it */
@@ -72,7 +73,7 @@ rp_tensor net_linear(net *n, const char *name, rp_tensor x, size_t in, size_t ou
 rp_tensor net_norm(net *n, const char *name, rp_tensor x, size_t width);
 /* Names of parameters begin with this until n->scope[0] is 0 again. */
 void net_enter(net *n, const char *what, size_t number);
-/* Rows of a batch: so many, and 1 of a net that goes forward. */
+/* Rows of a batch: so many, times the net's `times`, and 1 of a net that goes forward. */
 size_t net_batch(const net *n, size_t training);
 /* Labels are data below `classes`. A net that goes forward: the logits. */
 rp_tensor net_cross_entropy(net *n, rp_tensor logits, size_t rows, size_t classes);

@@ -25,12 +25,14 @@ NETWORKS = ("mlp", "resnet", "gpt", "lstm", "unet", "bert", "vit", "dlrm")
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def training(name, path, mode):
+def training(name, path, mode, device="cpu"):
+    """A function that makes a step, and has its loss where the step was made. A mode with "graph" can be captured."""
     import torch
     from networks_torch import loaded
 
     model, data = loaded(name, path, "last" in mode)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.01, fused=True)
+    model, data = model.to(device), {n: x.to(device) for n, x in data.items()}
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.01, fused=True, capturable="graph" in mode)
     loss_of = torch.compile(model) if "compile" in mode else model
 
     def step():
@@ -81,16 +83,23 @@ def worker(name, threads, path, modes):
 class Side:
     def __init__(self, command):
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.told = self.process.stdout.readline()
+        try:
+            self.told = self.process.stdout.readline()
+        except BaseException:
+            self.process.kill()
+            raise
 
-    def ask(self, mode, steps):
+    def line(self, mode, steps):
         """Stopped between its turns: ONNX Runtime's workers go on looking for work, on a processor that others measure."""
         self.process.send_signal(signal.SIGCONT)
         self.process.stdin.write("%s %d\n" % (mode, steps))
         self.process.stdin.flush()
-        found = [float(x) for x in self.process.stdout.readline().split()]
+        found = self.process.stdout.readline()
         self.process.send_signal(signal.SIGSTOP)
-        return found
+        return found.strip()
+
+    def ask(self, mode, steps):
+        return [float(x) for x in self.line(mode, steps).split()]
 
     def peak(self):
         with open("/proc/%d/status" % self.process.pid) as status:
@@ -135,6 +144,10 @@ def measure(options, name, threads, path):
     return times, loss, peak, theirs
 
 
+def losses_apart(ours, theirs):
+    return not abs(ours - theirs) <= 2e-3 * abs(theirs) + 1e-4
+
+
 def table_row(options, name, threads, found):
     """Prints it; the ratio to the best peer, and whether losses are apart."""
     middle = statistics.median
@@ -149,7 +162,7 @@ def table_row(options, name, threads, found):
     if options.ratios:
         with open(options.ratios, "a") as lines:
             lines.write("%s|%s|%.4f\n" % (name, threads, over(ours, best)))
-    return over(ours, best), abs(loss[ours] - loss[best]) > 2e-3 * abs(loss[best]) + 1e-4
+    return over(ours, best), losses_apart(loss[ours], loss[best])
 
 
 def main():

@@ -70,6 +70,12 @@ done
 ! page "$work/r.json" "$work/no.html" "$work/none.pem" || fail "a page by a key that is not there"
 ! grep -q Traceback "$work/said" || fail "a key that is not there is not told"
 
+# Steps of a network as bench/gpu/steps.py asks for them: the device's are the processor's.
+printf '%s\n' 'compiled 2' 'recorded 2' 'cpu 2' 'same 1' |
+    "$build/bench/models" --device emulated dlrm 1 "$work/first" compiled recorded cpu >"$work/said" 2>&1 ||
+    fail "steps of a network"
+grep -qx equal "$work/said" || fail "steps of a network are not the processor's"
+
 # What cannot end well does not begin.
 for arguments in --device "--key $work/none.json" "$work/none/r"; do
     status=0
