@@ -69,34 +69,55 @@ static rp_view turned(rp_view v)
 
 static void one(const char *name, rp_kernel_id kernel, rp_view in, rp_view out, const rp_attr *attr)
 {
-    large_run(&l, &(large_case){.name = name, .kernel = kernel, .in = {ALONG(in)}, .n_in = 1, .out = {ALONG(out)},
-                                .n_out = 1, .attr = attr});
+    large_run(&l, &(large_case){.name = name,
+                                .kernel = kernel,
+                                .in = {ALONG(in)},
+                                .n_in = 1,
+                                .out = {ALONG(out)},
+                                .n_out = 1,
+                                .attr = attr});
 }
 
 static void two(const char *name, rp_kernel_id kernel, rp_view in, rp_view second, rp_view out)
 {
-    large_run(&l, &(large_case){.name = name, .kernel = kernel, .in = {ALONG(in), ALONG(second)}, .n_in = 2,
-                                .out = {ALONG(out)}, .n_out = 1});
+    large_run(&l, &(large_case){.name = name,
+                                .kernel = kernel,
+                                .in = {ALONG(in), ALONG(second)},
+                                .n_in = 2,
+                                .out = {ALONG(out)},
+                                .n_out = 1});
 }
 
 /* ---- inputs, each the result of a case ---- */
 
 static void randoms(void)
 {
-    const rp_attr unit[RP_MAX_ATTR] = {{.r = -1}, {.r = 1}, {.i = 5}}, normal[RP_MAX_ATTR] = {{.r = 0}, {.r = 1}, {.i = 7}};
+    const rp_attr unit[RP_MAX_ATTR] = {{.r = -1}, {.r = 1}, {.i = 5}},
+                  normal[RP_MAX_ATTR] = {{.r = 0}, {.r = 1}, {.i = 7}};
     const rp_attr rate[RP_MAX_ATTR] = {{.r = 0.25}, {.i = 9}};
     const rp_view state = flat(RP_I64, rng, 2);
     const size_t all = side * side + 2 * more;
-    large_case c = {.name = "uniform f32, 2^32", .kernel = RP_K_uniform, .in = {WHOLE(state)}, .n_in = 1,
-                    .out = {ALONG(flat(RP_F32, a, all))}, .n_out = 1, .attr = unit, .by_items = true};
+    large_case c = {.name = "uniform f32, 2^32",
+                    .kernel = RP_K_uniform,
+                    .in = {WHOLE(state)},
+                    .n_in = 1,
+                    .out = {ALONG(flat(RP_F32, a, all))},
+                    .n_out = 1,
+                    .attr = unit,
+                    .by_items = true};
 
     large_run(&l, &c);
     c.name = "normal f32, 2^32", c.kernel = RP_K_normal, c.attr = normal;
     c.out[0] = ALONG(flat(RP_F32, o, full + more));
     large_run(&l, &c);
-    c = (large_case){.name = "dropout f32, 2^32", .kernel = RP_K_dropout,
-                     .in = {ALONG(flat(RP_F32, a, full + more)), WHOLE(state)}, .n_in = 2,
-                     .out = {ALONG(flat(RP_F32, o, full + more))}, .n_out = 1, .attr = rate, .by_items = true};
+    c = (large_case){.name = "dropout f32, 2^32",
+                     .kernel = RP_K_dropout,
+                     .in = {ALONG(flat(RP_F32, a, full + more)), WHOLE(state)},
+                     .n_in = 2,
+                     .out = {ALONG(flat(RP_F32, o, full + more))},
+                     .n_out = 1,
+                     .attr = rate,
+                     .by_items = true};
     large_run(&l, &c);
 }
 
@@ -120,26 +141,31 @@ static void elementwise(void)
     two("add i64, 2^31 of 8 bytes", RP_K_add, flat(RP_I64, a, half), flat(RP_I64, a + 2 * (more / 2), half),
         flat(RP_I64, o, half));
     one("exp f64, 2^31 of 8 bytes", RP_K_exp, flat(RP_F64, a, m), flat(RP_F64, o, m), NULL);
-    large_run(&l, &(large_case){.name = "where f32, 2^32", .kernel = RP_K_where,
-                                .in = {ALONG(flat(RP_BOOL, truth, n)), ALONG(x), ALONG(beside)}, .n_in = 3,
-                                .out = {ALONG(y)}, .n_out = 1});
+    large_run(&l, &(large_case){.name = "where f32, 2^32",
+                                .kernel = RP_K_where,
+                                .in = {ALONG(flat(RP_BOOL, truth, n)), ALONG(x), ALONG(beside)},
+                                .n_in = 3,
+                                .out = {ALONG(y)},
+                                .n_out = 1});
 }
 
 static void adamw(void)
 {
     const rp_attr attr[RP_MAX_ATTR] = {{.r = 0.9}, {.r = 0.999}, {.r = 1e-8}, {.r = 0.01}};
     const size_t n = half + more;
-    const rp_view rates[3] = {{a + 3, RP_F32, 0, {0}, {0}}, {positive + 5, RP_F32, 0, {0}, {0}},
-                              {positive + 6, RP_F32, 0, {0}, {0}}};
+    const rp_view rates[3] = {
+        {a + 3, RP_F32, 0, {0}, {0}}, {positive + 5, RP_F32, 0, {0}, {0}}, {positive + 6, RP_F32, 0, {0}, {0}}};
 
-    large_run(&l, &(large_case){.name = "adamw f32, 2^31", .kernel = RP_K_adamw,
-                                .in = {ALONG(flat(RP_F32, a, n)), ALONG(flat(RP_F32, a + half, n)),
-                                       ALONG(flat(RP_F32, positive, n)), ALONG(flat(RP_F32, a + more, n)),
-                                       WHOLE(rates[0]), WHOLE(rates[1]), WHOLE(rates[2])},
-                                .n_in = 7,
-                                .out = {ALONG(flat(RP_F32, o, n)), ALONG(flat(RP_F32, o + n, n)),
-                                        ALONG(flat(RP_F32, third, n))},
-                                .n_out = 3, .attr = attr});
+    large_run(&l,
+              &(large_case){
+                  .name = "adamw f32, 2^31",
+                  .kernel = RP_K_adamw,
+                  .in = {ALONG(flat(RP_F32, a, n)), ALONG(flat(RP_F32, a + half, n)), ALONG(flat(RP_F32, positive, n)),
+                         ALONG(flat(RP_F32, a + more, n)), WHOLE(rates[0]), WHOLE(rates[1]), WHOLE(rates[2])},
+                  .n_in = 7,
+                  .out = {ALONG(flat(RP_F32, o, n)), ALONG(flat(RP_F32, o + n, n)), ALONG(flat(RP_F32, third, n))},
+                  .n_out = 3,
+                  .attr = attr});
 }
 
 /* ---- moves ---- */
@@ -168,15 +194,24 @@ static void moves(void)
     col.shape[1] = cols, col.stride[1] = 0;
     two("add of a row that is broadcast, f32, 2^32", RP_K_add, x, row, y);
     two("mul by a column that is broadcast, f32, 2^32", RP_K_mul, x, col, y);
-    large_run(&l, &(large_case){.name = "concat of columns f32, 2^32", .kernel = RP_K_concat,
+    large_run(&l, &(large_case){.name = "concat of columns f32, 2^32",
+                                .kernel = RP_K_concat,
                                 .in = {ALONG(matrix(RP_F32, a, rows, 23)), ALONG(matrix(RP_F32, a + half, rows, 31)),
                                        ALONG(matrix(RP_F32, a + 9, rows, 10))},
-                                .n_in = 3, .out = {ALONG(y)}, .n_out = 1, .attr = axis1});
+                                .n_in = 3,
+                                .out = {ALONG(y)},
+                                .n_out = 1,
+                                .attr = axis1});
     one("pad f32, 2^32", RP_K_pad, matrix(RP_F32, a, rows, cols - 3), y, pads);
-    large_run(&l, &(large_case){.name = "concat of rows i64, 2^31 of 8 bytes", .kernel = RP_K_concat, .axis = 1,
-                                .in = {ALONG(matrix(RP_I64, a, 17, half / 32)), ALONG(matrix(RP_I64, a, 15, half / 32))},
-                                .n_in = 2, .out = {ALONG(matrix(RP_I64, o, 32, half / 32))}, .n_out = 1,
-                                .attr = axis0});
+    large_run(&l,
+              &(large_case){.name = "concat of rows i64, 2^31 of 8 bytes",
+                            .kernel = RP_K_concat,
+                            .axis = 1,
+                            .in = {ALONG(matrix(RP_I64, a, 17, half / 32)), ALONG(matrix(RP_I64, a, 15, half / 32))},
+                            .n_in = 2,
+                            .out = {ALONG(matrix(RP_I64, o, 32, half / 32))},
+                            .n_out = 1,
+                            .attr = axis0});
 }
 
 /* `index` becomes n places below limit, as i64 or i32, of uniform numbers. */
@@ -202,15 +237,20 @@ static void takes(void)
     const char *const table = "gather of 2^31 f32 from a table", *const add = "scatter_add of columns to 2^31 f32";
 
     if (large_begins(&l, table) && make_index(table, third, RP_I32, rows, table_rows))
-        large_run(&l, &(large_case){.name = table, .kernel = RP_K_gather,
-                                    .in = {WHOLE(matrix(RP_F32, a, table_rows, 64)),
-                                           ALONG(flat(RP_I32, third, rows))},
-                                    .n_in = 2, .out = {ALONG(matrix(RP_F32, o, rows, 64))}, .n_out = 1,
+        large_run(&l, &(large_case){.name = table,
+                                    .kernel = RP_K_gather,
+                                    .in = {WHOLE(matrix(RP_F32, a, table_rows, 64)), ALONG(flat(RP_I32, third, rows))},
+                                    .n_in = 2,
+                                    .out = {ALONG(matrix(RP_F32, o, rows, 64))},
+                                    .n_out = 1,
                                     .attr = first});
     if (large_begins(&l, add) && make_index(add, third, RP_I64, 32, 64))
-        large_run(&l, &(large_case){.name = add, .kernel = RP_K_scatter_add,
+        large_run(&l, &(large_case){.name = add,
+                                    .kernel = RP_K_scatter_add,
                                     .in = {ALONG(matrix(RP_F32, a, rows, 32)), WHOLE(flat(RP_I64, third, 32))},
-                                    .n_in = 2, .out = {ALONG(matrix(RP_F32, o, rows, 64))}, .n_out = 1,
+                                    .n_in = 2,
+                                    .out = {ALONG(matrix(RP_F32, o, rows, 64))},
+                                    .n_out = 1,
                                     .attr = scatter});
 }
 
@@ -283,62 +323,97 @@ static void rows(void)
 
     one("softmax f32, 2^31 in rows of 64", RP_K_softmax, x, y, NULL);
     one("softmax f32, 2^32 in rows of 2^16", RP_K_softmax, wide, matrix(RP_F32, o, side, side), NULL);
-    large_run(&l, &(large_case){.name = "layer_norm f32, 2^31 in rows of 64", .kernel = RP_K_layer_norm,
+    large_run(&l, &(large_case){.name = "layer_norm f32, 2^31 in rows of 64",
+                                .kernel = RP_K_layer_norm,
                                 .in = {ALONG(x), WHOLE(flat(RP_F32, a + 7, 64)), WHOLE(flat(RP_F32, a + 99, 64))},
-                                .n_in = 3, .out = {ALONG(y)}, .n_out = 1, .attr = eps});
+                                .n_in = 3,
+                                .out = {ALONG(y)},
+                                .n_out = 1,
+                                .attr = eps});
     one("sum of rows f32, 2^31 in rows of 64", RP_K_sum, x, matrix(RP_F32, o, n, 1), last);
     one("sum of rows f32, 2^32 in rows of 2^16", RP_K_sum, wide, matrix(RP_F32, o, side, 1), last);
     one("argmax of rows f32, 2^32 in rows of 2^16", RP_K_argmax, wide, matrix(RP_I64, o, side, 1), along);
     one("cumsum f32, 2^31 along rows of 64", RP_K_cumsum, x, y, along);
-    large_run(&l, &(large_case){.name = "sum of 67 rows f32, 2^32", .kernel = RP_K_sum, .axis = 1,
-                                .in = {ALONG(high)}, .n_in = 1, .out = {ALONG(matrix(RP_F32, o, 1, full / 67))},
-                                .n_out = 1, .attr = first});
-    large_run(&l, &(large_case){.name = "max of 67 rows f32, 2^32", .kernel = RP_K_argmax, .axis = 1,
-                                .in = {ALONG(high)}, .n_in = 1, .out = {ALONG(matrix(RP_I64, o, 1, full / 67))},
-                                .n_out = 1, .attr = up});
-    large_run(&l, &(large_case){.name = "cumsum f32, 2^32 along 67 rows, from the end", .kernel = RP_K_cumsum,
-                                .axis = 1, .in = {ALONG(high)}, .n_in = 1,
-                                .out = {ALONG(matrix(RP_F32, o, 67, full / 67))}, .n_out = 1, .attr = down});
-    large_run(&l, &(large_case){.name = "sort f32, 2^31 in rows of 64", .kernel = RP_K_sort, .in = {ALONG(x)},
-                                .n_in = 1, .out = {ALONG(matrix(RP_F32, third, n, 64)), ALONG(matrix(RP_I64, o, n, 64))},
-                                .n_out = 2, .attr = up});
+    large_run(&l, &(large_case){.name = "sum of 67 rows f32, 2^32",
+                                .kernel = RP_K_sum,
+                                .axis = 1,
+                                .in = {ALONG(high)},
+                                .n_in = 1,
+                                .out = {ALONG(matrix(RP_F32, o, 1, full / 67))},
+                                .n_out = 1,
+                                .attr = first});
+    large_run(&l, &(large_case){.name = "max of 67 rows f32, 2^32",
+                                .kernel = RP_K_argmax,
+                                .axis = 1,
+                                .in = {ALONG(high)},
+                                .n_in = 1,
+                                .out = {ALONG(matrix(RP_I64, o, 1, full / 67))},
+                                .n_out = 1,
+                                .attr = up});
+    large_run(&l, &(large_case){.name = "cumsum f32, 2^32 along 67 rows, from the end",
+                                .kernel = RP_K_cumsum,
+                                .axis = 1,
+                                .in = {ALONG(high)},
+                                .n_in = 1,
+                                .out = {ALONG(matrix(RP_F32, o, 67, full / 67))},
+                                .n_out = 1,
+                                .attr = down});
+    large_run(&l, &(large_case){.name = "sort f32, 2^31 in rows of 64",
+                                .kernel = RP_K_sort,
+                                .in = {ALONG(x)},
+                                .n_in = 1,
+                                .out = {ALONG(matrix(RP_F32, third, n, 64)), ALONG(matrix(RP_I64, o, n, 64))},
+                                .n_out = 2,
+                                .attr = up});
 }
 
 static void product(const char *name, rp_view x, rp_view w, rp_view y, int axis)
 {
-    large_run(&l, &(large_case){.name = name, .kernel = RP_K_matmul, .axis = axis,
-                                .in = {axis == 0 ? ALONG(x) : WHOLE(x), axis == 0 ? WHOLE(w) : ALONG(w)}, .n_in = 2,
-                                .out = {ALONG(y)}, .n_out = 1});
+    large_run(&l, &(large_case){.name = name,
+                                .kernel = RP_K_matmul,
+                                .axis = axis,
+                                .in = {axis == 0 ? ALONG(x) : WHOLE(x), axis == 0 ? WHOLE(w) : ALONG(w)},
+                                .n_in = 2,
+                                .out = {ALONG(y)},
+                                .n_out = 1});
 }
 
+/* Strides of 2^25 and more, as of four rows, are the reference kernel's. */
 static void products(void)
 {
-    const size_t wide = side / 8 + 1, high = half / wide + 5, long_k = half / 64 + 5, columns = half / 4 + 5;
-    const size_t height = half / 8 + 9;
+    const size_t wide = side / 8 + 1, high = half / wide + 5, long_k = half / 128 + 5, columns = half / 256 + 5;
+    const size_t longest = half / 4 + 5;
 
     product("product f32 to 2^31, k of 8", matrix(RP_F32, a, high, 8), matrix(RP_F32, a + more, 8, wide),
             matrix(RP_F32, o, high, wide), 0);
     product("product bf16 to 2^32, k of 8", matrix(RP_BF16, narrow, 2 * high, 8), matrix(RP_BF16, narrow, 8, wide),
             matrix(RP_F32, o, 2 * high, wide), 0);
-    product("product f32 of 4 rows to 2^31, k of 8", matrix(RP_F32, a, 4, 8), matrix(RP_F32, a, 8, columns),
-            matrix(RP_F32, o, 4, columns), 1);
-    product("product f32 of 2^31 turned, k of 8", turned(matrix(RP_F32, a, 8, height)), matrix(RP_F32, a + more, 8, 8),
-            matrix(RP_F32, o, height, 8), 0);
-    product("product f32 by 2^31 turned, k of 8", matrix(RP_F32, a + more, 8, 8),
-            turned(matrix(RP_F32, a, height, 8)), matrix(RP_F32, o, 8, height), 1);
-    product("product f32 of 64 rows of k, 2^31", matrix(RP_F32, a, 64, long_k), matrix(RP_F32, a + more, long_k, 2),
-            matrix(RP_F32, o, 64, 2), 0);
+    product("product f32 of 256 rows to 2^31, k of 8", matrix(RP_F32, a, 256, 8), matrix(RP_F32, a, 8, columns),
+            matrix(RP_F32, o, 256, columns), 1);
+    product("product f32 of 4 rows to 2^31, k of 8", matrix(RP_F32, a, 4, 8), matrix(RP_F32, a, 8, longest),
+            matrix(RP_F32, o, 4, longest), 1);
+    product("product f32 of 2^31 turned, k of 256", turned(matrix(RP_F32, a, 256, columns)),
+            matrix(RP_F32, a + more, 256, 24), matrix(RP_F32, o, columns, 24), 0);
+    product("product f32 by 2^31, k of 256", matrix(RP_F32, a + more, 24, 256), matrix(RP_F32, a, 256, columns),
+            matrix(RP_F32, o, 24, columns), 1);
+    product("product f32 by 2^31 turned, k of 256", matrix(RP_F32, a + more, 8, 256),
+            turned(matrix(RP_F32, a, columns, 256)), matrix(RP_F32, o, 8, columns), 1);
+    product("product f32 of 128 rows of k, 2^31", matrix(RP_F32, a, 128, long_k), matrix(RP_F32, a + more, long_k, 2),
+            matrix(RP_F32, o, 128, 2), 0);
 }
 
 /* 3 x 3, padded or not, steps of one. */
 static const rp_attr padded[RP_MAX_ATTR] = {
     {.n = 2, .list = {1, 1}}, {.n = 4, .list = {1, 1, 1, 1}}, {.n = 2, .list = {1, 1}}, {.i = 1}};
-static const rp_attr along[RP_MAX_ATTR] = { /* 1 x 3 */
-    {.n = 2, .list = {1, 1}}, {.n = 4, .list = {0, 1, 0, 1}}, {.n = 2, .list = {1, 1}}, {.i = 1}};
+static const rp_attr along[RP_MAX_ATTR] = {/* 1 x 3 */
+                                           {.n = 2, .list = {1, 1}},
+                                           {.n = 4, .list = {0, 1, 0, 1}},
+                                           {.n = 2, .list = {1, 1}},
+                                           {.i = 1}};
 static const rp_attr bare[RP_MAX_ATTR] = {
     {.n = 2, .list = {1, 1}}, {.n = 4, .list = {0, 0, 0, 0}}, {.n = 2, .list = {1, 1}}, {.i = 1}};
-static const rp_attr pool2[RP_MAX_ATTR] = {{.n = 2, .list = {2, 2}}, {.n = 4, .list = {0, 0, 0, 0}},
-                                           {.n = 2, .list = {1, 1}}, {.n = 2, .list = {2, 2}}};
+static const rp_attr pool2[RP_MAX_ATTR] = {
+    {.n = 2, .list = {2, 2}}, {.n = 4, .list = {0, 0, 0, 0}}, {.n = 2, .list = {1, 1}}, {.n = 2, .list = {2, 2}}};
 
 /* 32 channels to 32, as the tiled products take them: as long as offsets of elements are below 2^31, and beyond. */
 static void convolutions(void)
@@ -349,12 +424,16 @@ static void convolutions(void)
     const rp_view taps = tensor(RP_F32, a + more, 4, (const size_t[]){1, 3, 32, 32});
 
     for (int i = 0; i < 3; i++) {
-        const size_t n = i == 0 ? half / 8192 - 1 : half / 8192 + 3;
+        const size_t n = i == 0 ? half / 8192 - 3 : half / 8192 + 3;
         const rp_view x = tensor(RP_F32, a, 4, (const size_t[]){n, 16, 16, 32});
         const rp_view y = tensor(RP_F32, o, 4, (const size_t[]){n, 16, 16, 32});
 
-        large_run(&l, &(large_case){.name = name[i], .kernel = i < 2 ? RP_K_conv2d : RP_K_conv2d_grad_input,
-                                    .in = {ALONG(x), WHOLE(taps)}, .n_in = 2, .out = {ALONG(y)}, .n_out = 1,
+        large_run(&l, &(large_case){.name = name[i],
+                                    .kernel = i < 2 ? RP_K_conv2d : RP_K_conv2d_grad_input,
+                                    .in = {ALONG(x), WHOLE(taps)},
+                                    .n_in = 2,
+                                    .out = {ALONG(y)},
+                                    .n_out = 1,
                                     .attr = along});
     }
 }
@@ -368,26 +447,45 @@ static void images(void)
     const rp_view large_one = tensor(RP_F32, a, 4, (const size_t[]){1, h, w, 2});
     const rp_view wide_taps = tensor(RP_F32, a + more, 4, (const size_t[]){3, 3, 2, 2});
 
-    large_run(&l, &(large_case){.name = "conv2d f32, 2^31 in images of 16 x 16 x 4", .kernel = RP_K_conv2d,
-                                .in = {ALONG(many), WHOLE(taps)}, .n_in = 2, .out = {ALONG(made)}, .n_out = 1,
+    large_run(&l, &(large_case){.name = "conv2d f32, 2^31 in images of 16 x 16 x 4",
+                                .kernel = RP_K_conv2d,
+                                .in = {ALONG(many), WHOLE(taps)},
+                                .n_in = 2,
+                                .out = {ALONG(made)},
+                                .n_out = 1,
                                 .attr = padded});
     large_run(&l, &(large_case){.name = "conv2d_grad_input f32, 2^31 in images of 16 x 16 x 4",
-                                .kernel = RP_K_conv2d_grad_input, .in = {ALONG(many), WHOLE(taps)}, .n_in = 2,
-                                .out = {ALONG(made)}, .n_out = 1, .attr = padded});
-    large_run(&l, &(large_case){.name = "conv2d f32, one image of 2^32", .kernel = RP_K_conv2d, .axis = 1,
-                                .in = {{large_one, 1, 2}, WHOLE(wide_taps)}, .n_in = 2,
+                                .kernel = RP_K_conv2d_grad_input,
+                                .in = {ALONG(many), WHOLE(taps)},
+                                .n_in = 2,
+                                .out = {ALONG(made)},
+                                .n_out = 1,
+                                .attr = padded});
+    large_run(&l, &(large_case){.name = "conv2d f32, one image of 2^32",
+                                .kernel = RP_K_conv2d,
+                                .axis = 1,
+                                .in = {{large_one, 1, 2}, WHOLE(wide_taps)},
+                                .n_in = 2,
                                 .out = {ALONG(tensor(RP_F32, o, 4, (const size_t[]){1, h - 2, w - 2, 2}))},
-                                .n_out = 1, .attr = bare});
+                                .n_out = 1,
+                                .attr = bare});
     one("max_pool f32, 2^31 in images of 16 x 16 x 4", RP_K_max_pool, many,
         tensor(RP_F32, o, 4, (const size_t[]){n, 8, 8, 4}), pool2);
-    large_run(&l, &(large_case){.name = "avg_pool f32, one image of 2^32", .kernel = RP_K_avg_pool, .axis = 1,
-                                .in = {{large_one, 2, 0}}, .n_in = 1,
+    large_run(&l, &(large_case){.name = "avg_pool f32, one image of 2^32",
+                                .kernel = RP_K_avg_pool,
+                                .axis = 1,
+                                .in = {{large_one, 2, 0}},
+                                .n_in = 1,
                                 .out = {ALONG(tensor(RP_F32, o, 4, (const size_t[]){1, h / 2, w / 2, 2}))},
-                                .n_out = 1, .attr = pool2});
+                                .n_out = 1,
+                                .attr = pool2});
     large_run(&l, &(large_case){.name = "max_pool_grad f32, 2^31 in images of 16 x 16 x 4",
                                 .kernel = RP_K_max_pool_grad,
                                 .in = {ALONG(tensor(RP_F32, a + 9, 4, (const size_t[]){n, 8, 8, 4})), ALONG(many)},
-                                .n_in = 2, .out = {ALONG(made)}, .n_out = 1, .attr = pool2});
+                                .n_in = 2,
+                                .out = {ALONG(made)},
+                                .n_out = 1,
+                                .attr = pool2});
 }
 
 /* ---- chains ---- */
@@ -608,19 +706,27 @@ static void copies(void)
     (void)munmap(second, some);
 }
 
-/* ---- sums whose whole operand this CPU reads too ---- */
+/* ---- sums whose whole operand this CPU reads too; of more than 2^31 - 1 elements to one result the device would have
+ * a single thread, the reference's ---- */
 
 static void whole(const char *name, rp_kernel_id kernel, rp_view in, rp_view out, const rp_attr *attr)
 {
-    large_run_whole(&l, &(large_case){.name = name, .kernel = kernel, .in = {ALONG(in)}, .n_in = 1,
-                                      .out = {ALONG(out)}, .n_out = 1, .attr = attr}, a, host);
+    large_run_whole(&l,
+                    &(large_case){.name = name,
+                                  .kernel = kernel,
+                                  .in = {ALONG(in)},
+                                  .n_in = 1,
+                                  .out = {ALONG(out)},
+                                  .n_out = 1,
+                                  .attr = attr},
+                    a, host);
 }
 
 static void wholes(void)
 {
     const rp_attr first[RP_MAX_ATTR] = {{.n = 1, .list = {0}}}, zero[RP_MAX_ATTR] = {{.i = 0}};
     const rp_view square = matrix(RP_F32, a, side, side), row = matrix(RP_F32, o, 1, side);
-    const size_t most = half - 1, n = half / 8192 - 1;
+    const size_t most = half - 1, n = half / 8192 - 3;
     const rp_view x = tensor(RP_F32, a, 4, (const size_t[]){n, 16, 16, 32});
     const rp_view g = tensor(RP_F32, a + half, 4, (const size_t[]){n, 16, 16, 32});
 
@@ -629,10 +735,15 @@ static void wholes(void)
     whole("sum of all f64, 2^31 - 1 of 8 bytes", RP_K_sum, flat(RP_F64, a, most), flat(RP_F64, o, 1), first);
     whole("max of all f32, 2^31 - 1, from 2^31 on", RP_K_max, flat(RP_F32, a + half, most), flat(RP_F32, o, 1), first);
     whole("argmax of all i64, 2^31 - 1 of 8 bytes", RP_K_argmax, flat(RP_I64, a, most), flat(RP_I64, o, 1), zero);
-    large_run_whole(&l, &(large_case){.name = "conv2d_grad_weight f32, images up to 2^31",
-                                      .kernel = RP_K_conv2d_grad_weight, .in = {ALONG(x), ALONG(g)}, .n_in = 2,
-                                      .out = {ALONG(tensor(RP_F32, o, 4, (const size_t[]){1, 3, 32, 32}))}, .n_out = 1,
-                                      .attr = along}, a, host);
+    large_run_whole(&l,
+                    &(large_case){.name = "conv2d_grad_weight f32, images up to 2^31",
+                                  .kernel = RP_K_conv2d_grad_weight,
+                                  .in = {ALONG(x), ALONG(g)},
+                                  .n_in = 2,
+                                  .out = {ALONG(tensor(RP_F32, o, 4, (const size_t[]){1, 3, 32, 32}))},
+                                  .n_out = 1,
+                                  .attr = along},
+                    a, host);
 }
 
 /* ---- all of it ---- */
