@@ -30,7 +30,7 @@ while [ $# -gt 0 ]; do
 done
 case $device in emulated*) reduced=reduced ;; esac
 reprise=$build/cli/reprise
-for needed in "$reprise" "$build/bench/gpu" "$build/bench/hashing"; do
+for needed in "$reprise" "$build/bench/gpu" "$build/bench/large" "$build/bench/hashing"; do
     [ -x "$needed" ] || { echo "gpu-report: $needed is not there: cmake --build $build" >&2; exit 2; }
 done
 [ -d "$(dirname "$out")" ] || { echo "gpu-report: $(dirname "$out"): no such folder" >&2; exit 2; }
@@ -101,6 +101,7 @@ part driver driver
 part doctor "$reprise" doctor --device "$device" --json
 part goldens "$reprise" golden check golden --device "$device"
 part kernels "$build/bench/gpu" "$device" $reduced
+part large "$build/bench/large" "$device" $reduced
 part loans same_archive examples/loans.yaml
 if [ -z "$reduced" ]; then
     part digits same_archive examples/digits.yaml
