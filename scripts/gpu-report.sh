@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # What a GPU does with Reprise, as one signed file to send back: doctor and every kernel's conformance, goldens,
-# products beside cuBLAS in its pedantic mode, convolution and networks' steps beside PyTorch where it is installed,
-# archives held against the CPU's, hashing, compute-sanitizer. A part that fails is told, and the rest goes on. Usage:
+# products beside cuBLAS in its pedantic mode, tensors of up to 2^32 elements, convolution and networks' steps beside
+# PyTorch where it is installed, archives held against the CPU's, hashing, compute-sanitizer. A part that fails is told,
+# and the rest goes on. Usage:
 #   scripts/gpu-report.sh [--device cuda[:N]|emulated] [--reduced] [--key KEY.pem] [--build FOLDER] [OUT]
 # Makes OUT.json (a DSSE envelope; scripts/gpu-report.py verify OUT.json KEY.pub.pem) and OUT.html, OUT being gpu-report
 # where it is not given. Without --key a key is made beside them. The emulated device is reduced always. Exit 1 when a
@@ -23,7 +24,7 @@ while [ $# -gt 0 ]; do
     --reduced) reduced=reduced; shift ;;
     --key) key=$(named "$2"); shift 2 ;;
     --build) build=$(named "$2"); shift 2 ;;
-    -h | --help) sed -n '3,9s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -h | --help) sed -n '3,10s/^# \{0,1\}//p' "$0"; exit 0 ;;
     -*) echo "gpu-report: unknown option $1 (see --help)" >&2; exit 2 ;;
     *) out=$(named "$1"); shift ;;
     esac
