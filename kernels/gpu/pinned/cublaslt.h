@@ -39,6 +39,8 @@ enum {
     RP_LT_ALIGNMENT_A = 5,    /* uint32_t, and those of b, c, d behind it */
     RP_LT_ALIGNMENT_D = 8,
     RP_LT_REDUCTION_COMPUTE_TYPE = 2 /* parts of a split k are added in the compute type */
+    /* Attributes of an algorithm, 0 to 8: its number, tile, parts of k, how these are added, order of tiles, an option of
+     * its own, stages (4 bytes each), inner shape, shape of a cluster (2 bytes each). */
 };
 
 /* CALL(result, name, parameters) */
@@ -59,6 +61,8 @@ enum {
     CALL(int, cublasLtMatmulAlgoGetHeuristic, \
          (rp_lt_handle handle, rp_lt_product product, rp_lt_layout a, rp_lt_layout b, rp_lt_layout c, rp_lt_layout d, \
           rp_lt_preference preference, int most, rp_lt_proposal *out, int *count)) \
+    CALL(int, cublasLtMatmulAlgoConfigGetAttribute, \
+         (const rp_lt_algorithm *algorithm, int attribute, void *value, size_t size, size_t *written)) \
     CALL(int, cublasLtMatmulAlgoCheck, \
          (rp_lt_handle handle, rp_lt_product product, rp_lt_layout a, rp_lt_layout b, rp_lt_layout c, rp_lt_layout d, \
           const rp_lt_algorithm *algorithm, rp_lt_proposal *out)) \

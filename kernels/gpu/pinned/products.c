@@ -119,10 +119,31 @@ static int ask(call *c, rp_lt_proposal proposal[PROPOSALS])
     return c->queue->status == RP_OK ? count : 0;
 }
 
+/* An algorithm's name: what its attributes are. Its 64 bytes are the library's own affair, and on a chip two processes
+ * had different ones for one algorithm. */
+static bool name_algorithm(call *c, unsigned char out[RP_PINNED_ALGORITHM], const rp_lt_algorithm *algorithm)
+{
+    for (int i = 0; i < RP_PINNED_ATTRIBUTES; i++) {
+        const size_t size = i < RP_PINNED_ATTRIBUTES - 2 ? sizeof(uint32_t) : sizeof(uint16_t);
+        uint16_t half = 0;
+        uint32_t value = 0;
+        size_t written = 0;
+
+        if (!LT(c, cublasLtMatmulAlgoConfigGetAttribute, algorithm, i,
+                size == sizeof half ? (void *)&half : (void *)&value, size, &written))
+            return false;
+        value = size == sizeof half ? half : value;
+        for (size_t b = 0; b < sizeof value; b++)
+            out[sizeof value * (size_t)i + b] = (unsigned char)(value >> (24 - 8 * b));
+    }
+    return true;
+}
+
 /* The library's first proposal that may be used and whose workspace fits; of a run that is repeated, the one that it
  * used, as long as it is among them. What an archive says an algorithm is never reaches the library unless the library
  * has said the same. */
-static const rp_lt_proposal *choose(call *c, const rp_lt_proposal *proposal, int count)
+static const rp_lt_proposal *choose(call *c, const rp_lt_proposal *proposal, int count,
+                                    unsigned char name[RP_PINNED_ALGORITHM])
 {
     const rp_pinned_product *expected = NULL;
 
@@ -138,7 +159,9 @@ static const rp_lt_proposal *choose(call *c, const rp_lt_proposal *proposal, int
 
         if (p->state != 0 || p->workspace > c->pinned->workspace)
             continue;
-        if (expected == NULL || memcmp(&p->algorithm, expected->algorithm, RP_PINNED_ALGORITHM) == 0)
+        if (!name_algorithm(c, name, &p->algorithm))
+            return NULL;
+        if (expected == NULL || memcmp(name, expected->algorithm, RP_PINNED_ALGORITHM) == 0)
             return p;
     }
     (void)passed(c, UNSUPPORTED,
@@ -150,7 +173,7 @@ static void choose_algorithm(call *c)
 {
     rp_lt_proposal proposal[PROPOSALS], checked = {.state = 0};
     const int count = ask(c, proposal);
-    const rp_lt_proposal *chosen = c->queue->status == RP_OK ? choose(c, proposal, count) : NULL;
+    const rp_lt_proposal *chosen = c->queue->status == RP_OK ? choose(c, proposal, count, c->shape.algorithm) : NULL;
 
     if (chosen == NULL || !LT(c, cublasLtMatmulAlgoCheck, c->library->handle, c->product, c->b, c->a, c->y, c->y,
                               &chosen->algorithm, &checked))
@@ -159,7 +182,7 @@ static void choose_algorithm(call *c)
         (void)passed(c, UNSUPPORTED, "its algorithm needs more than the workspace");
         return;
     }
-    memcpy(c->shape.algorithm, &chosen->algorithm, RP_PINNED_ALGORITHM);
+    memcpy(c->shape.own, &chosen->algorithm, sizeof c->shape.own);
     c->queue->status = rp_pinned_add(c->pinned, &c->shape, c->queue->err);
 }
 
@@ -244,7 +267,7 @@ static void multiply(call *c, const rp_view *a, const rp_view *b, const rp_view 
     made = dense_at(y, memory + own);
     at = operand(c, a, &free);
     bt = operand(c, b, &free);
-    memcpy(&algorithm, c->shape.algorithm, sizeof algorithm);
+    memcpy(&algorithm, c->shape.own, sizeof algorithm);
     if (c->queue->status == RP_OK &&
         LT(c, cublasLtMatmul, c->library->handle, c->product, alpha, bt, c->b, at, c->a, beta, made.data, c->y,
            made.data, c->y, &algorithm, memory, (size_t)c->pinned->workspace,

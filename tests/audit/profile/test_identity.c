@@ -14,10 +14,11 @@
 #include "rp/error.h"
 
 #define HEX64 "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+#define NAME72 HEX64 "00112233" /* of an algorithm */
 #define CHIP "\"chip\":{\"capability\":\"9.0\",\"multiprocessors\":132,\"name\":\"A chip\"},"
 #define DRIVER "\"driver\":{\"name\":\"cuda\",\"sha256\":\"" HEX64 "\",\"version\":13000},"
 #define LIBRARY "\"library\":{\"name\":\"cublasLt\",\"sha256\":\"" HEX64 "\",\"version\":130100},"
-#define PRODUCT(n) "{\"algorithm\":\"" HEX64 HEX64 "\",\"batch\":1,\"k\":2,\"m\":3,\"n\":" n "}"
+#define PRODUCT(n) "{\"algorithm\":\"" NAME72 "\",\"batch\":1,\"k\":2,\"m\":3,\"n\":" n "}"
 #define PINNED(chip, compute, environment, products, workspace) \
     "{" chip "\"compute\":\"" compute "\"," DRIVER "\"environment\":" environment "," LIBRARY \
     "\"products\":[" products "],\"workspace\":" workspace "}"
@@ -89,8 +90,7 @@ static void and_nothing_else(void **state)
         {PINNED(CHIP, "f32", "{}", "1", "1"), "products[0].batch"},
         {PINNED(CHIP, "f32", "{}", "{\"algorithm\":\"" HEX64 "\",\"batch\":1,\"k\":1,\"m\":1,\"n\":1}", "1"),
          "algorithm"},
-        {PINNED(CHIP, "f32", "{}", "{\"algorithm\":\"" HEX64 HEX64 "\",\"batch\":1,\"k\":1,\"m\":1,\"n\":1,\"o\":1}",
-                "1"),
+        {PINNED(CHIP, "f32", "{}", "{\"algorithm\":\"" NAME72 "\",\"batch\":1,\"k\":1,\"m\":1,\"n\":1,\"o\":1}", "1"),
          "algorithm"},
     };
 

@@ -71,20 +71,18 @@ def negative(manifest, recipe):
 
 def hostile(manifest, recipe):
     for product in manifest['run']['pinned']['products']:
-        product['algorithm'] = 'ff' * 64
+        product['algorithm'] = 'ff' * 36
 
 
 def short(manifest, recipe):
-    manifest['run']['pinned']['products'][0]['algorithm'] = 'ff' * 63
+    manifest['run']['pinned']['products'][0]['algorithm'] = 'ff' * 35
 
 
 def second_choice(manifest, recipe):
     """What the stand-in proposes too, and did not propose first: its sums go another way."""
     for product in manifest['run']['pinned']['products']:
-        words = [int.from_bytes(bytes.fromhex(product['algorithm'])[i : i + 8], 'little') for i in range(0, 64, 8)]
-        words[0] += 1
-        words[7] -= 1
-        product['algorithm'] = b''.join(w.to_bytes(8, 'little') for w in words).hex()
+        number = int(product['algorithm'][:8], 16)
+        product['algorithm'] = f"{number + 1:08x}" + product['algorithm'][8:]
 
 
 def fewer(manifest, recipe):

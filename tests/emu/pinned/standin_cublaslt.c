@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A stand-in for cuBLASLt on the emulated device: the same names, of which the pinned profile uses some. Its sums go
  * the other way round, so that whoever did not ask it has other bits; an algorithm that it did not propose for just
- * this product stops the process, as the true library may. STANDIN_VERSION makes another library of it, and
+ * this product stops the process, as the true library may, and a part of what it calls an algorithm is another each
+ * time, as the true one's is. STANDIN_VERSION makes another library of it, and
  * RP_STANDIN_FAIL=CALL:N:STATUS fails the n-th call of a name. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "kernels/gpu/pinned/cublaslt.h"
 
@@ -22,7 +24,7 @@ RP_DRIVER_CALLS(CALL)
 RP_CUBLASLT_CALLS(CALL)
 #undef CALL
 
-enum { INVALID = 7, FAILED = 13, UNSUPPORTED = 15, PROPOSED = 2 };
+enum { INVALID = 7, FAILED = 13, UNSUPPORTED = 15, PROPOSED = 2, SEALED = 7 /* words of an algorithm */ };
 
 typedef struct layout {
     int type;
@@ -167,11 +169,13 @@ int cublasLtMatmulPreferenceSetAttribute(rp_lt_preference to, int attribute, con
 
 static rp_lt_algorithm algorithm_of(const sums *p, const layout *a, const layout *b, const layout *d, uint64_t which)
 {
+    static uint64_t any;
+
     return (rp_lt_algorithm){{UINT64_C(0x5ea1ed0f0a160000) + which, d->rows, d->cols, a->cols, (uint64_t)d->batch,
                               (uint64_t)p->compute,
                               (uint64_t)a->type << 32 | (uint64_t)b->type | (uint64_t)(a->stride == 0) << 62 |
                                   (uint64_t)(b->stride == 0) << 63,
-                              ~which}};
+                              (uint64_t)getpid() + any++}};
 }
 
 static int which_of(const sums *p, const layout *a, const layout *b, const layout *d, const rp_lt_algorithm *given)
@@ -179,7 +183,7 @@ static int which_of(const sums *p, const layout *a, const layout *b, const layou
     for (int i = 0; i < PROPOSED; i++) {
         const rp_lt_algorithm mine = algorithm_of(p, a, b, d, (uint64_t)i);
 
-        if (memcmp(&mine, given, sizeof mine) == 0)
+        if (memcmp(&mine, given, sizeof mine - sizeof mine.data[SEALED]) == 0)
             return i;
     }
     return -1;
@@ -216,6 +220,17 @@ int cublasLtMatmulAlgoGetHeuristic(rp_lt_handle handle, rp_lt_product product, r
         if (workspace_of(i) <= wanted->workspace)
             out[(*count)++] = (rp_lt_proposal){.algorithm = algorithm_of(product, a, b, d, (uint64_t)i),
                                                .workspace = workspace_of(i)};
+    return 0;
+}
+
+int cublasLtMatmulAlgoConfigGetAttribute(const rp_lt_algorithm *algorithm, int attribute, void *value, size_t size,
+                                         size_t *written)
+{
+    FAIL_IF_ASKED;
+    if (attribute < 0 || attribute > 8 || size != (attribute < 7 ? sizeof(uint32_t) : sizeof(uint16_t)))
+        return INVALID;
+    memcpy(value, &algorithm->data[attribute < SEALED ? attribute : attribute - SEALED + 1], size); /* its last bytes */
+    *written = size;
     return 0;
 }
 
