@@ -3,8 +3,9 @@
 # Compiles one .cu to the PTX of compute_80, and that PTX to a fat binary: machine code of the chips named here, and
 # the PTX itself for chips that come later. So what is tested as PTX is what all machine code was made of. sm_86 and
 # sm_89 execute sm_80's code; only kernels whose speed is a design (tests/kernels/gpu/budgets.py) have code of their own
-# there, as ptxas takes as long for each chip. What was compiled once is kept by the digest of its preprocessed text,
-# compiler and this script, for builds of other presets.
+# there, as ptxas takes as long for each chip, and the many kernels of the reference's text, which are there for what
+# has no other, are assembled with less effort (-O1), in two thirds of the time. What was compiled once is kept by the
+# digest of its preprocessed text, compiler and this script, for builds of other presets.
 # Usage: scripts/gpu-compile.sh NVCC ROOT SOURCE OUT CACHE   (makes OUT.ptx, OUT.fatbin and OUT.d)
 set -euo pipefail
 nvcc=$1 root=$2 source=$3 out=$4 cache=$5
@@ -12,14 +13,19 @@ nvcc=$1 root=$2 source=$3 out=$4 cache=$5
 flags=(-std=c++20 -O3 -fmad=false -ftz=false -prec-div=true -prec-sqrt=true "-I$root" "-I$root/include"
     -arch=compute_80 --Werror all-warnings)
 chips=sm_80,sm_90,sm_100,sm_120,compute_80
-case ${source##*/} in matmul.cu | conv*.cu | winograd.cu | chain.cu | sha256.cu) chips+=,sm_86,sm_89 ;; esac
+assembler=()
+case ${source##*/} in
+matmul.cu | conv*.cu | winograd.cu | chain.cu | sha256.cu) chips+=,sm_86,sm_89 ;;
+reference.cu) assembler=(-Xptxas -O1) ;;
+esac
 
 "$nvcc" "${flags[@]}" -M -MT "$out.fatbin" -o "$out.d" "$source"
 key=$({ "$nvcc" --version && cat "$0" &&
     "$nvcc" "${flags[@]}" -E -Xcompiler -P "$source"; } | sha256sum | cut -c1-64)
 if [ ! -e "$cache/$key.fatbin" ] || [ ! -e "$cache/$key.ptx" ]; then
     "$nvcc" "${flags[@]}" -ptx -o "$out.ptx" "$source"
-    "$nvcc" -fatbin --compress-mode=size -gencode "arch=compute_80,code=[$chips]" -o "$out.fatbin" "$out.ptx"
+    "$nvcc" -fatbin --compress-mode=size "${assembler[@]}" -gencode "arch=compute_80,code=[$chips]" \
+        -o "$out.fatbin" "$out.ptx"
     mkdir -p "$cache"
     for kind in ptx fatbin; do # whole or not at all, whoever else does the same
         cp "$out.$kind" "$cache/$key.$kind.$$"
