@@ -330,13 +330,13 @@ static inline uint64_t rp_magnitude_i64(int64_t n)
 
 static inline float rp_powi_f32_inline(float x, int64_t n)
 {
-    uint64_t m = rp_magnitude_i64(n), bit = 0x8000000000000000u;
+    const uint64_t m = rp_magnitude_i64(n);
+    uint64_t bit;
     float y = x;
 
     if (n == 0)
         return 1.0f;
-    while (!(m & bit))
-        bit >>= 1;
+    bit = (uint64_t)1 << (63 - __builtin_clzll(m));
     while ((bit >>= 1) != 0) {
         y = y * y;
         if (y + y == y || y != y) /* +0, infinity and NaN stay so; the last bit gives the sign */
@@ -349,13 +349,13 @@ static inline float rp_powi_f32_inline(float x, int64_t n)
 
 static inline double rp_powi_f64_inline(double x, int64_t n)
 {
-    uint64_t m = rp_magnitude_i64(n), bit = 0x8000000000000000u;
+    const uint64_t m = rp_magnitude_i64(n);
+    uint64_t bit;
     double y = x;
 
     if (n == 0)
         return 1.0;
-    while (!(m & bit))
-        bit >>= 1;
+    bit = (uint64_t)1 << (63 - __builtin_clzll(m));
     while ((bit >>= 1) != 0) {
         y = y * y;
         if (y + y == y || y != y) /* +0, infinity and NaN stay so; the last bit gives the sign */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Loops of the elementwise kernels over reals: the formulas of formula.inc.h, applied. */
+#include "determinism/bits.h"
 #include "kernels/ref/functions/formula.inc.h"
 
 #define MAP1(name, ...) RP_MAP1(name, T)
@@ -22,8 +23,13 @@
 #undef MAP2_BLOCK
 #undef MAP2_OWN
 
+/* Squares and cubes are multiplications that compilers make vectors of. */
 static inline T FN(pow_int)(T x, int64_t n)
 {
+    if (n == 2)
+        return FN(rp_canonical)(x * x);
+    if (n == 3)
+        return FN(rp_canonical)(x * x * x);
     return FN(rp_powi)(x, n);
 }
 
