@@ -83,6 +83,39 @@ steps() {
     "${PYTHON:-python3}" -B bench/gpu/steps.py "$build" --device "$device"
 }
 
+# What the tests of the emulated device hold of it, held of the chip.
+tests() {
+    local chip=$build/tests/emu/libreprise-chip.so
+    [ -e "$chip" ] || { echo "the tests are not built"; exit 77; }
+    for test in conformance tiles chains plans models sequences hashing functions; do
+        echo "emulated_$test"
+        RP_EMULATED_LIBRARY=$chip "$build/tests/emu/emulated_$test"
+    done
+    for test in test_device test_far_memory; do
+        echo "$test"
+        RP_EMULATED_LIBRARY=$chip RP_FAR_DEVICE=emulated "$build/tests/$test"
+    done
+}
+
+# The pinned profile: two runs are one archive, which replays here; not on a CPU.
+pinned() {
+    local compute status
+    "$reprise" doctor --device "$device" | grep -qE 'pinned +(cublasLt|stand-in)' || { echo "cuBLASLt is not here"; exit 77; }
+    cp examples/loans.csv "$work"
+    for compute in f32 tf32; do
+        { cat examples/loans.yaml; printf 'profile: pinned\npinned: {compute: %s}\n' $compute; } >"$work/pinned.yaml"
+        for name in a b; do
+            "$reprise" run "$work/pinned.yaml" -o "$work/$name.reprise" --device "$device" --force >/dev/null
+        done
+        cmp "$work/a.reprise" "$work/b.reprise"
+        "$reprise" replay "$work/a.reprise" --device "$device" >/dev/null
+        status=0
+        "$reprise" replay "$work/a.reprise" --device cpu >"$work/refused" 2>&1 || status=$?
+        [ "$status" = 5 ]
+        echo "$compute: two runs are one archive, which replays here, and is refused on a CPU"
+    done
+}
+
 sanitizer() {
     local tool
     tool=$(command -v compute-sanitizer) || { echo "compute-sanitizer is not installed"; exit 77; }
@@ -104,7 +137,9 @@ part goldens "$reprise" golden check golden --device "$device"
 part kernels "$build/bench/gpu" "$device" $reduced
 part large "$build/bench/large" "$device" $reduced
 part loans same_archive examples/loans.yaml
+part pinned pinned
 if [ -z "$reduced" ]; then
+    part tests tests
     part digits same_archive examples/digits.yaml
     part images same_archive examples/digits_cnn.yaml
     part bench "$reprise" bench --device "$device" --json

@@ -382,7 +382,6 @@ static void product(const char *name, rp_view x, rp_view w, rp_view y, int axis)
 static void products(void)
 {
     const size_t wide = side / 8 + 1, high = half / wide + 5, long_k = half / 128 + 5, columns = half / 256 + 5;
-    const size_t longest = half / 4 + 5;
 
     product("product f32 to 2^31, k of 8", matrix(RP_F32, a, high, 8), matrix(RP_F32, a + more, 8, wide),
             matrix(RP_F32, o, high, wide), 0);
@@ -390,8 +389,6 @@ static void products(void)
             matrix(RP_F32, o, 2 * high, wide), 0);
     product("product f32 of 256 rows to 2^31, k of 8", matrix(RP_F32, a, 256, 8), matrix(RP_F32, a, 8, columns),
             matrix(RP_F32, o, 256, columns), 1);
-    product("product f32 of 4 rows to 2^31, k of 8", matrix(RP_F32, a, 4, 8), matrix(RP_F32, a, 8, longest),
-            matrix(RP_F32, o, 4, longest), 1);
     product("product f32 of 2^31 turned, k of 256", turned(matrix(RP_F32, a, 256, columns)),
             matrix(RP_F32, a + more, 256, 24), matrix(RP_F32, o, columns, 24), 0);
     product("product f32 by 2^31, k of 256", matrix(RP_F32, a + more, 24, 256), matrix(RP_F32, a, 256, columns),
