@@ -368,6 +368,16 @@ bool rp_gpu_matmul_takes(size_t k, size_t n)
     return k < RP_GPU_MATMUL_STRIDE && n < RP_GPU_MATMUL_STRIDE;
 }
 
+bool rp_gpu_matmul_needs(const rp_gpu_queue *queue, const rp_kernel_args *args, size_t *bytes)
+{
+    plan l;
+
+    if (!plan_of(queue, &l, args))
+        return false;
+    *bytes = l.bytes_parts + l.bytes_a + l.bytes_b;
+    return true;
+}
+
 void rp_gpu_matmul_here(rp_gpu_queue *queue, const rp_kernel_args *args, void *memory)
 {
     plan l;

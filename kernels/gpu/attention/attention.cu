@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What attention and its gradient do with scores between matrix products (CONTRACT 7.13), in place: a team, which is a
+ * warp or a block, takes a row. Sums are those of 4.1: each warp makes the sums of some of the row's chunks, two of the
+ * 64 lanes a thread, and one warp adds these. */
+#include "kernels/gpu/attention/attention_args.h"
+#include "kernels/gpu/contract.h"
+
+#define WARP 32u
+#define WARPS 8u
+#define LANES 64u
+#define CHUNK RP_GPU_ATTENTION_CHUNK
+
+/* A thread's part of a row: of query i, which sees the keys [from, to) that the mask leaves. */
+typedef struct attending {
+    u32 lane, warp, warps; /* this thread, and the team's warps */
+    u32 n, chunks;
+    u32 from, to;
+    u64 at, place; /* the row's first element in memory, and among all weights */
+    i64 mask;
+    u64 seed, step;
+    u32 stream;
+} attending;
+
+RP_GPU_FN attending attending_of(const rp_gpu_attention &p, u32 row)
+{
+    const u32 in_block = RP_GPU_THREAD / WARP;
+    const u64 n = p.n, head = p.first + row / p.rows, i = p.begin + row % p.rows;
+    const u64 past = p.causal ? 0 : p.window > 0 ? p.window - 1 : n;
+    const u64 from = p.window > 0 && i >= p.window ? i - p.window + 1 : 0;
+    attending a;
+    u64 rest = head;
+
+    a.lane = RP_GPU_THREAD % WARP;
+    a.warp = p.block ? in_block : 0;
+    a.warps = p.block ? WARPS : 1;
+    a.n = (u32)n;
+    a.chunks = (a.n + CHUNK - 1) / CHUNK;
+    a.from = (u32)(from < n ? from : n);
+    a.to = (u32)(i < n && past < n - i ? i + past + 1 : n);
+    a.at = row * p.pitch;
+    a.place = (head * p.m + i) * n;
+    a.mask = 0;
+    a.seed = a.step = a.stream = 0;
+    if (p.mask != NULL) {
+        a.mask = (i64)i * p.mask_row;
+        RP_GPU_NO_UNROLL for (int axis = RP_GPU_ATTENTION_AXES - 1; axis >= 0; axis--)
+        {
+            a.mask += (i64)(rest % p.lead[axis]) * p.mask_lead[axis];
+            rest /= p.lead[axis];
+        }
+    }
+    if (p.rng != NULL) {
+        a.seed = (u64)p.rng[0];
+        a.step = (u64)p.rng[p.rng_step];
+        a.stream = (u32)(p.stream + (p.rng_offset ? (u64)p.rng[2 * p.rng_step] : 0));
+    }
+    return a;
+}
+
+RP_GPU_FN bool attention_sees(const rp_gpu_attention &p, const attending &a, u32 j)
+{
+    return j >= a.from && j < a.to && (!p.chosen || ((const unsigned char *)p.mask)[a.mask + (i64)j * p.mask_col] != 0);
+}
+
+RP_GPU_FN bool attention_keeps(const rp_gpu_attention &p, const attending &a, u32 j)
+{
+    return (double)rp_uniform_f32(rp_random_u32(a.seed, a.step, a.stream, a.place + j)) >= p.rate;
+}
+
+#define T float
+#define PASTE(name) name##_f32
+#define SHUFFLE_XOR RP_GPU_SHUFFLE_XOR_F32
+#define EXP rp_exp_f32
+#define LOWEST (-RP_GPU_FROM_BITS_F32(0x7F800000u))
+#define SIGN_BIT(x) (RP_GPU_BITS_F32(x) >> 31)
+#include "kernels/gpu/attention/attention_type.inc.h"
+
+#define T double
+#define PASTE(name) name##_f64
+#define SHUFFLE_XOR RP_GPU_SHUFFLE_XOR_F64
+#define EXP rp_exp_f64
+#define LOWEST (-RP_GPU_FROM_BITS_F64(UINT64_C(0x7FF0000000000000)))
+#define SIGN_BIT(x) (RP_GPU_BITS_F64(x) >> 63)
+#include "kernels/gpu/attention/attention_type.inc.h"
