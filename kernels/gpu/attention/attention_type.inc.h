@@ -95,13 +95,20 @@ RP_GPU_FN T PASTE(attention_total)(const attending &a, const T *sums)
     T *const s = (T *)p.s + a.at;
 
 /* The score of key j, of the product that s has. */
-RP_GPU_FN T PASTE(attention_score)(const rp_gpu_attention &p, const attending &a, T product, u32 j)
+RP_GPU_FN T PASTE(attention_score)(const rp_gpu_attention &p, const attending &a, const T *s, u32 j)
 {
-    const T z = product * (T)p.scale;
-
     if (!attention_sees(p, a, j))
         return LOWEST;
+
+    const T z = s[j] * (T)p.scale;
+
     return p.mask != NULL && !p.chosen ? z + ((const T *)p.mask)[a.mask + (i64)j * p.mask_col] : z;
+}
+
+/* exp(z - most), which is +0 for -inf below anything else. */
+RP_GPU_FN T PASTE(attention_exp)(T z, T most)
+{
+    return z == LOWEST && most > LOWEST ? (T)0 : EXP(z - most);
 }
 
 /* Products to weights, dropped already where there is no gradient to follow. */
@@ -111,9 +118,9 @@ RP_GPU_KERNEL(WARP *WARPS, 3) PASTE(rp_gpu_attention_weights)(const RP_GPU_PARAM
     const T keep = (T)(1.0 / (1.0 - p.rate));
     T most = LOWEST;
 
-    EACH(j) most = PASTE(attention_greater)(most, PASTE(attention_score)(p, a, s[j], j));
+    EACH(j) most = PASTE(attention_greater)(most, PASTE(attention_score)(p, a, s, j));
     most = PASTE(attention_most)(p, a, sums, most);
-    SUM(sum, term = s[j] = EXP(PASTE(attention_score)(p, a, s[j], j) - most))
+    SUM(sum, term = s[j] = PASTE(attention_exp)(PASTE(attention_score)(p, a, s, j), most))
     EACH(j)
     {
         const T weight = s[j] / sum;

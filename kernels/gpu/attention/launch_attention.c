@@ -12,8 +12,10 @@
 #include "kernels/ref/matmul.h"
 
 enum { WARPS = 8, WARP = 32, BYTES = 256, AXES = RP_GPU_ATTENTION_AXES };
-/* What the second-level cache holds for the most part of, and what a gradient's 512 queries may take. */
+/* Bytes of scores and their gradients: what the second-level cache holds a good part of; where the products of so few
+ * heads would leave multiprocessors idle; and what the least block, 512 queries of a gradient, may take. */
 #define ROOM ((size_t)64 << 20)
+#define MORE_ROOM ((size_t)256 << 20)
 #define MOST_ROOM ((size_t)1 << 30)
 
 /* An attention and what it is cut into. Views are [lead.., rows, columns], the axes of heads written out so that groups
@@ -187,11 +189,32 @@ static size_t queries_at_once(const work *w, size_t room)
     return fewer(w->m, at_once);
 }
 
+static size_t bytes_of_head(const work *w)
+{
+    return (w->grad ? 2 : 1) * w->m * w->pitch * w->size;
+}
+
+/* So that the products of 64 columns are four tiles of 32 x 64 a multiprocessor. */
+static size_t room_of(const work *w)
+{
+    const size_t tiles = 4 * (size_t)rp_gpu_multiprocessors(w->queue), of_head = (w->m + 31) / 32;
+    const size_t wanted = bytes_of_head(w) * (of_head == 0 ? 1 : (tiles + of_head - 1) / of_head);
+
+    return wanted < ROOM ? ROOM : fewer(wanted, MORE_ROOM);
+}
+
+/* A length cut into as few parts of at most so much as there have to be, of one size as far as that goes. */
+static size_t even(size_t length, size_t most)
+{
+    const size_t parts = (length + most - 1) / most;
+
+    return (length + parts - 1) / parts;
+}
+
 /* Cuts the work so that scores, and their gradients, lie in so many bytes. */
 static void cut(work *w, size_t room)
 {
-    const size_t a_head = (w->grad ? 2 : 1) * w->m * w->pitch * w->size,
-                 at_once = a_head == 0 ? w->heads : room / a_head;
+    const size_t a_head = bytes_of_head(w), at_once = a_head == 0 ? w->heads : room / a_head;
     size_t inner = 1;
 
     w->axis = w->axes - 1;
@@ -202,7 +225,7 @@ static void cut(work *w, size_t room)
     } else {
         for (; w->axis > 0 && inner * w->lead[w->axis] <= at_once; w->axis--)
             inner *= w->lead[w->axis];
-        w->chunk = fewer(w->lead[w->axis], at_once / inner);
+        w->chunk = even(w->lead[w->axis], at_once / inner);
     }
     w->bytes_s = aligned(w->chunk * inner * w->rows * w->pitch * w->size);
     if (w->grad && w->rows < w->m)
@@ -402,8 +425,8 @@ bool rp_gpu_attention_within(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_
         return false;
     if (w.heads == 0)
         return true;
-    cut(&w, room);
-    if (w.bytes_s > MOST_ROOM)
+    cut(&w, room > 0 ? room : room_of(&w));
+    if ((w.grad ? 2 : 1) * w.bytes_s > MOST_ROOM)
         return false;
     run_all(&w);
     if (w.refused)
@@ -416,5 +439,5 @@ bool rp_gpu_attention_within(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_
 
 bool rp_gpu_launch_attention(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_kernel_args *args)
 {
-    return rp_gpu_attention_within(queue, kernel, args, ROOM);
+    return rp_gpu_attention_within(queue, kernel, args, 0);
 }

@@ -6,7 +6,7 @@
 #include "kernels/gpu/launch.h"
 
 /* As the launcher, scores and their gradients in `room` bytes, or in as many as the least block takes: a query, of a
- * gradient 512. */
+ * gradient 512. 0: as many as it takes to fill the chip. */
 bool rp_gpu_attention_within(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_kernel_args *args, size_t room);
 
 #endif
