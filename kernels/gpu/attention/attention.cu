@@ -62,13 +62,25 @@ RP_GPU_FN bool attention_sees(const rp_gpu_attention &p, const attending &a, u32
     return j >= a.from && j < a.to && (!p.chosen || ((const unsigned char *)p.mask)[a.mask + (i64)j * p.mask_col] != 0);
 }
 
-RP_GPU_FN bool attention_keeps(const rp_gpu_attention &p, const attending &a, u32 j)
+/* Bit u: key j0 + 32 u is kept by dropout. Words are chosen by comparisons, since registers have no numbers. */
+RP_GPU_FN u32 attention_kept(const rp_gpu_attention &p, const attending &a, u32 j0, u32 batch)
 {
-    return (double)rp_uniform_f32(rp_random_u32(a.seed, a.step, a.stream, a.place + j)) >= p.rate;
+    u32 kept = 0;
+
+    RP_GPU_NO_UNROLL for (u32 u = 0; u < batch; u++)
+    {
+        const u64 at = a.place + j0 + u * WARP;
+        const rp_philox4 words = rp_random_block(a.seed, a.step, a.stream, at / 4);
+        const u32 low = at & 1 ? words.v[1] : words.v[0], high = at & 1 ? words.v[3] : words.v[2];
+
+        kept |= (u32)((double)rp_uniform_f32(at & 2 ? high : low) >= p.rate) << u;
+    }
+    return kept;
 }
 
 #define T float
 #define PASTE(name) name##_f32
+#define BATCH 8u
 #define SHUFFLE_XOR RP_GPU_SHUFFLE_XOR_F32
 #define EXP rp_exp_f32
 #define LOWEST (-RP_GPU_FROM_BITS_F32(0x7F800000u))
@@ -77,6 +89,7 @@ RP_GPU_FN bool attention_keeps(const rp_gpu_attention &p, const attending &a, u3
 
 #define T double
 #define PASTE(name) name##_f64
+#define BATCH 4u
 #define SHUFFLE_XOR RP_GPU_SHUFFLE_XOR_F64
 #define EXP rp_exp_f64
 #define LOWEST (-RP_GPU_FROM_BITS_F64(UINT64_C(0x7FF0000000000000)))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The kernels of attention.cu for one type. Parameters: T, PASTE(name), SHUFFLE_XOR, EXP, LOWEST, SIGN_BIT. A thread
- * meets the same elements of a row in every pass, so what it wrote in one it may read in the next. */
+ * The kernels of attention.cu for one type. Parameters: T, PASTE(name), BATCH (even), SHUFFLE_XOR, EXP, LOWEST,
+ * SIGN_BIT. A thread meets the same elements of a row in every pass, so what it wrote in one it may read in the next.
+ */
 
 /* CONTRACT 2.4: a NaN wins, and of zeros +0. */
 RP_GPU_FN T PASTE(attention_greater)(T a, T b)
@@ -51,28 +52,32 @@ RP_GPU_FN T PASTE(attention_total)(const attending &a, const T *sums)
     return sum;
 }
 
-/* For each of the thread's keys j. */
-#define EACH(j) \
+/* A thread's keys j0, j0 + 32, ..., BATCH of them, that their loads are on the way together; those not below end are
+ * not there. A chunk is a multiple of a warp's. */
+#define BATCHES(j0, end) \
     for (u32 chunk_ = a.warp; chunk_ < a.chunks; chunk_ += a.warps) \
-        for (u32 j = chunk_ * CHUNK + a.lane, end_ = a.n - chunk_ * CHUNK < CHUNK ? a.n : (chunk_ + 1) * CHUNK; \
-             j < end_; j += WARP)
+        for (u32 j0 = chunk_ * CHUNK + a.lane, end = a.n - chunk_ * CHUNK < CHUNK ? a.n : (chunk_ + 1) * CHUNK; \
+             j0 < end; j0 += BATCH * WARP)
+#define EACH(u) RP_GPU_UNROLL for (u32 u = 0; u < BATCH; u++)
+#define KEY(u) (j0 + (u)*WARP)
 
-/* sum = the sum (CONTRACT 4.1) over j of what statement `let` leaves in `term`. */
+/* sum = the sum (CONTRACT 4.1) of what statement `let` leaves in term[] of each batch. */
 #define SUM(sum, let) \
     T sum = 0; \
     for (u32 chunk_ = a.warp; chunk_ < a.chunks; chunk_ += a.warps) { \
-        const u32 begin_ = chunk_ * CHUNK, end_ = a.n - begin_ < CHUNK ? a.n : begin_ + CHUNK; \
+        const u32 begin_ = chunk_ * CHUNK, end = a.n - begin_ < CHUNK ? a.n : begin_ + CHUNK; \
         T low_ = 0, high_ = 0; \
 \
-        for (u32 j = begin_ + a.lane; j < end_; j += WARP) { \
-            T term; \
+        for (u32 j0 = begin_ + a.lane; j0 < end; j0 += BATCH * WARP) { \
+            T term[BATCH]; \
 \
             let; \
-            low_ = low_ + term; \
-            j += WARP; \
-            if (j < end_) { \
-                let; \
-                high_ = high_ + term; \
+            EACH(u) \
+            { \
+                if (u % 2 == 0 && KEY(u) < end) \
+                    low_ = low_ + term[u]; \
+                if (u % 2 == 1 && KEY(u) < end) \
+                    high_ = high_ + term[u]; \
             } \
         } \
         sum = PASTE(attention_fold)(low_, high_); \
@@ -94,15 +99,21 @@ RP_GPU_FN T PASTE(attention_total)(const attending &a, const T *sums)
     const attending a = attending_of(p, row); \
     T *const s = (T *)p.s + a.at;
 
-/* The score of key j, of the product that s has. */
-RP_GPU_FN T PASTE(attention_score)(const rp_gpu_attention &p, const attending &a, const T *s, u32 j)
+RP_GPU_FN void PASTE(attention_take)(T *x, const T *from, u32 j0, u32 end)
 {
-    if (!attention_sees(p, a, j))
-        return LOWEST;
+    EACH(u) x[u] = KEY(u) < end ? from[KEY(u)] : (T)0;
+}
 
-    const T z = s[j] * (T)p.scale;
-
-    return p.mask != NULL && !p.chosen ? z + ((const T *)p.mask)[a.mask + (i64)j * p.mask_col] : z;
+/* The scores of a batch, of the products that s has; -inf of keys that are not there. */
+RP_GPU_FN void PASTE(attention_scores)(const rp_gpu_attention &p, const attending &a, T *z, const T *s, u32 j0, T scale)
+{
+    PASTE(attention_take)(z, s, j0, a.to);
+    EACH(u)
+    {
+        z[u] = attention_sees(p, a, KEY(u)) ? z[u] * scale : LOWEST;
+        if (p.mask != NULL && !p.chosen && KEY(u) >= a.from && KEY(u) < a.to)
+            z[u] = z[u] + ((const T *)p.mask)[a.mask + (i64)KEY(u) * p.mask_col];
+    }
 }
 
 /* exp(z - most), which is +0 for -inf below anything else. */
@@ -111,21 +122,41 @@ RP_GPU_FN T PASTE(attention_exp)(T z, T most)
     return z == LOWEST && most > LOWEST ? (T)0 : EXP(z - most);
 }
 
+/* What weights that stay are multiplied with. */
+RP_GPU_FN T PASTE(attention_kept_scale)(const rp_gpu_attention &p, bool drops)
+{
+    return drops ? (T)(1.0 / (1.0 - p.rate)) : (T)1;
+}
+
 /* Products to weights, dropped already where there is no gradient to follow. */
 RP_GPU_KERNEL(WARP *WARPS, 3) PASTE(rp_gpu_attention_weights)(const RP_GPU_PARAMETER rp_gpu_attention p)
 {
     ROW_BEGIN(attention_weights)
-    const T keep = (T)(1.0 / (1.0 - p.rate));
+    const bool drops = p.rng != NULL && p.d == NULL;
+    const T scale = (T)p.scale, keep = PASTE(attention_kept_scale)(p, drops);
     T most = LOWEST;
 
-    EACH(j) most = PASTE(attention_greater)(most, PASTE(attention_score)(p, a, s, j));
-    most = PASTE(attention_most)(p, a, sums, most);
-    SUM(sum, term = s[j] = PASTE(attention_exp)(PASTE(attention_score)(p, a, s, j), most))
-    EACH(j)
+    BATCHES(j0, end)
     {
-        const T weight = s[j] / sum;
+        T z[BATCH];
 
-        s[j] = p.rng == NULL || p.d != NULL ? weight : attention_keeps(p, a, j) ? weight * keep : (T)0;
+        PASTE(attention_scores)(p, a, z, s, j0, scale);
+        EACH(u) most = PASTE(attention_greater)(most, z[u]);
+    }
+    most = PASTE(attention_most)(p, a, sums, most);
+    SUM(
+        sum, PASTE(attention_scores)(p, a, term, s, j0, scale); EACH(u) {
+            term[u] = PASTE(attention_exp)(term[u], most);
+            if (KEY(u) < end)
+                s[KEY(u)] = term[u];
+        })
+    BATCHES(j0, end)
+    {
+        const u32 kept = drops ? attention_kept(p, a, j0, BATCH) : ~0u;
+        T x[BATCH];
+
+        PASTE(attention_take)(x, s, j0, end);
+        EACH(u) if (KEY(u) < end) s[KEY(u)] = kept >> u & 1 ? x[u] / sum * keep : (T)0;
     }
 }
 
@@ -133,19 +164,30 @@ RP_GPU_KERNEL(WARP *WARPS, 3) PASTE(rp_gpu_attention_weights)(const RP_GPU_PARAM
 RP_GPU_KERNEL(WARP *WARPS, 3) PASTE(rp_gpu_attention_slopes)(const RP_GPU_PARAMETER rp_gpu_attention p)
 {
     ROW_BEGIN(attention_slopes)
-    const T keep = (T)(1.0 / (1.0 - p.rate)), scale = (T)p.scale;
+    const bool drops = p.rng != NULL;
+    const T scale = (T)p.scale, keep = PASTE(attention_kept_scale)(p, drops);
     T *const d = (T *)p.d + a.at;
 
-    if (p.rng != NULL)
-        EACH(j) d[j] = attention_keeps(p, a, j) ? d[j] * keep : (T)0;
-    SUM(slope, term = d[j] * s[j])
-    EACH(j)
+    SUM(slope, const u32 kept = drops ? attention_kept(p, a, j0, BATCH) : ~0u; T x[BATCH];
+        PASTE(attention_take)(term, d, j0, end); PASTE(attention_take)(x, s, j0, end);
+        EACH(u) term[u] = (kept >> u & 1 ? term[u] * keep : (T)0) * x[u];)
+    BATCHES(j0, end)
     {
-        const T weight = s[j], dz = (d[j] - slope) * weight;
+        const u32 kept = drops ? attention_kept(p, a, j0, BATCH) : ~0u;
+        T x[BATCH], dp[BATCH];
 
-        d[j] = (attention_sees(p, a, j) ? dz : (T)0) * scale;
-        if (p.rng != NULL)
-            s[j] = attention_keeps(p, a, j) ? weight * keep : (T)0;
+        PASTE(attention_take)(dp, d, j0, end);
+        PASTE(attention_take)(x, s, j0, end);
+        EACH(u)
+        {
+            const T dz = ((kept >> u & 1 ? dp[u] * keep : (T)0) - slope) * x[u];
+
+            if (KEY(u) >= end)
+                continue;
+            d[KEY(u)] = (attention_sees(p, a, KEY(u)) ? dz : (T)0) * scale;
+            if (drops)
+                s[KEY(u)] = kept >> u & 1 ? x[u] * keep : (T)0;
+        }
     }
 }
 
@@ -170,6 +212,9 @@ RP_GPU_KERNEL(WARP *WARPS, 4) PASTE(rp_gpu_attention_join)(const rp_gpu_attentio
 #undef EXP
 #undef LOWEST
 #undef SIGN_BIT
+#undef BATCHES
 #undef EACH
+#undef KEY
+#undef BATCH
 #undef SUM
 #undef ROW_BEGIN
