@@ -57,11 +57,18 @@ RP_GPU_FN attending attending_of(const rp_gpu_attention &p, u32 row)
     return a;
 }
 
-RP_GPU_FN bool attention_sees(const rp_gpu_attention &p, const attending &a, u32 j)
+/* Bit u: key j0 + 32 u is seen. The mask is read behind a branch, so that without one nothing waits for it. */
+RP_GPU_FN u32 attention_seen(const rp_gpu_attention &p, const attending &a, u32 j0, u32 batch)
 {
-    return j >= a.from && j < a.to && (!p.chosen || ((const unsigned char *)p.mask)[a.mask + (i64)j * p.mask_col] != 0);
-}
+    u32 seen = 0, chosen = 0;
 
+    RP_GPU_UNROLL for (u32 u = 0; u < batch; u++) seen |= (u32)(j0 + u * WARP >= a.from && j0 + u * WARP < a.to) << u;
+    if (!p.chosen)
+        return seen;
+    RP_GPU_UNROLL for (u32 u = 0; u < batch; u++) if (seen >> u & 1) chosen |=
+        (u32)(((const unsigned char *)p.mask)[a.mask + (i64)(j0 + u * WARP) * p.mask_col] != 0) << u;
+    return chosen;
+}
 /* Bit u: key j0 + 32 u is kept by dropout. Words are chosen by comparisons, since registers have no numbers. */
 RP_GPU_FN u32 attention_kept(const rp_gpu_attention &p, const attending &a, u32 j0, u32 batch)
 {

@@ -107,13 +107,13 @@ RP_GPU_FN void PASTE(attention_take)(T *x, const T *from, u32 j0, u32 end)
 /* The scores of a batch, of the products that s has; -inf of keys that are not there. */
 RP_GPU_FN void PASTE(attention_scores)(const rp_gpu_attention &p, const attending &a, T *z, const T *s, u32 j0, T scale)
 {
+    const u32 seen = attention_seen(p, a, j0, BATCH);
+
     PASTE(attention_take)(z, s, j0, a.to);
-    EACH(u)
-    {
-        z[u] = attention_sees(p, a, KEY(u)) ? z[u] * scale : LOWEST;
-        if (p.mask != NULL && !p.chosen && KEY(u) >= a.from && KEY(u) < a.to)
-            z[u] = z[u] + ((const T *)p.mask)[a.mask + (i64)KEY(u) * p.mask_col];
-    }
+    EACH(u) z[u] = seen >> u & 1 ? z[u] * scale : LOWEST;
+    if (p.mask == NULL || p.chosen)
+        return;
+    EACH(u) if (seen >> u & 1) z[u] = z[u] + ((const T *)p.mask)[a.mask + (i64)KEY(u) * p.mask_col];
 }
 
 /* exp(z - most), which is +0 for -inf below anything else. */
@@ -173,7 +173,7 @@ RP_GPU_KERNEL(WARP *WARPS, 3) PASTE(rp_gpu_attention_slopes)(const RP_GPU_PARAME
         EACH(u) term[u] = (kept >> u & 1 ? term[u] * keep : (T)0) * x[u];)
     BATCHES(j0, end)
     {
-        const u32 kept = drops ? attention_kept(p, a, j0, BATCH) : ~0u;
+        const u32 kept = drops ? attention_kept(p, a, j0, BATCH) : ~0u, seen = attention_seen(p, a, j0, BATCH);
         T x[BATCH], dp[BATCH];
 
         PASTE(attention_take)(dp, d, j0, end);
@@ -184,7 +184,7 @@ RP_GPU_KERNEL(WARP *WARPS, 3) PASTE(rp_gpu_attention_slopes)(const RP_GPU_PARAME
 
             if (KEY(u) >= end)
                 continue;
-            d[KEY(u)] = (attention_sees(p, a, KEY(u)) ? dz : (T)0) * scale;
+            d[KEY(u)] = (seen >> u & 1 ? dz : (T)0) * scale;
             if (drops)
                 s[KEY(u)] = kept >> u & 1 ? x[u] * keep : (T)0;
         }
