@@ -128,6 +128,29 @@ RP_GPU_FN T PASTE(attention_kept_scale)(const rp_gpu_attention &p, bool drops)
     return drops ? (T)(1.0 / (1.0 - p.rate)) : (T)1;
 }
 
+/* Products to weights where a thread's keys are one batch, which stays in registers. */
+RP_GPU_FN void PASTE(attention_short)(const rp_gpu_attention &p, const attending &a, T *s, T scale, bool drops, T keep)
+{
+    const u32 j0 = a.lane, kept = drops ? attention_kept(p, a, j0, BATCH) : ~0u;
+    T z[BATCH], most = LOWEST, low = 0, high = 0;
+
+    PASTE(attention_scores)(p, a, z, s, j0, scale);
+    EACH(u) most = PASTE(attention_greater)(most, z[u]);
+    RP_GPU_UNROLL for (int half = 16; half > 0; half /= 2) most =
+        PASTE(attention_greater)(most, SHUFFLE_XOR(most, half));
+    EACH(u) z[u] = PASTE(attention_exp)(z[u], most);
+    EACH(u)
+    {
+        if (u % 2 == 0 && KEY(u) < a.n)
+            low = low + z[u];
+        if (u % 2 == 1 && KEY(u) < a.n)
+            high = high + z[u];
+    }
+    const T sum = PASTE(attention_fold)(low, high);
+
+    EACH(u) if (KEY(u) < a.n) s[KEY(u)] = kept >> u & 1 ? z[u] / sum * keep : (T)0;
+}
+
 /* Products to weights, dropped already where there is no gradient to follow. */
 RP_GPU_KERNEL(WARP *WARPS, 3) PASTE(rp_gpu_attention_weights)(const RP_GPU_PARAMETER rp_gpu_attention p)
 {
@@ -136,6 +159,10 @@ RP_GPU_KERNEL(WARP *WARPS, 3) PASTE(rp_gpu_attention_weights)(const RP_GPU_PARAM
     const T scale = (T)p.scale, keep = PASTE(attention_kept_scale)(p, drops);
     T most = LOWEST;
 
+    if (a.n <= BATCH * WARP) {
+        PASTE(attention_short)(p, a, s, scale, drops, keep);
+        return;
+    }
     BATCHES(j0, end)
     {
         T z[BATCH];

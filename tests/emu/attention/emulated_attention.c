@@ -263,6 +263,8 @@ static void attention_has_the_bits_of_the_reference_however_queries_are_cut(void
         {1, 1, 1, 3, 4100, 2, 3, OF_KEYS, false, false, 0, 0.25, DENSE, 20}, /* rows of several chunks */
         {1, 2, 1, 2, 12300, 1, 2, NO_MASK, false, true, 0, 0, DENSE, 0},
         {1, 2, 1, 70, 530, 40, 36, NO_MASK, false, true, 64, 0, DENSE, 0},
+        {1, 2, 1, 9, 700, 5, 4, WHOLE, true, false, 0, 0.25, DENSE, 0},
+        {2, 2, 2, 12, 515, 3, 6, WHOLE, false, false, 300, 0.5, HEADS_INSIDE, 30},
     };
     unsigned long (*calls)(const char *);
 
