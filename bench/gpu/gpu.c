@@ -272,6 +272,41 @@ static void convolution(size_t n, size_t size, size_t c, size_t k, size_t taps, 
     drop(&x), drop(&w), drop(&y);
 }
 
+/* Causal attention of so many heads and its gradient; unseen products count. */
+static void attention(size_t heads, size_t m, size_t d, bool reduced)
+{
+    const size_t shape[] = {heads, m, d};
+    const double flops = 4.0 * (double)heads * (double)(m * m) * (double)d;
+    rp_attr attr[RP_MAX_ATTR] = {{0}};
+    tensor t[7]; /* g, q, k, v and what is made */
+    rp_view there[7], here[7];
+    char name[64];
+
+    snprintf(name, sizeof name, "%zu x %zu x %zu, causal", heads, m, d);
+    if (!asked("attention", name))
+        return;
+    for (int i = 0; i < 7; i++) {
+        t[i] = make(3, shape);
+        there[i] = t[i].there, here[i] = t[i].here;
+    }
+    RP_AT(attr, attention, scale).r = 0.125;
+    RP_AT(attr, attention, causal).i = 1;
+    for (int grad = 0; grad < 2; grad++) {
+        const rp_kernel_id kernel = grad ? RP_K_attention_grad : RP_K_attention;
+        const size_t first = grad ? 0 : 1, n_in = grad ? 4 : 3, n_out = grad ? 3 : 1;
+        launch l = {kernel, {there + first, n_in, there + 4, n_out, attr}};
+        const double seconds = time_of(run_launch, &l, reduced);
+        const rp_kernel_args args = {here + first, n_in, here + 4, n_out, attr};
+        bool same = true;
+
+        for (size_t i = 0; i < n_out; i++)
+            same = same_as_here(kernel, &args, &t[4 + i], 0, heads * m * d) && same;
+        print(grad ? "attention_grad" : "attention", name, seconds, grad ? 2.5 * flops : flops, "FLOP/s", 0, same);
+    }
+    for (int i = 0; i < 7; i++)
+        drop(&t[i]);
+}
+
 /* ---- chains, beside the kernels of their steps one after the other ---- */
 
 enum { CHAIN_STEPS = 5 };
@@ -417,11 +452,14 @@ int main(int argc, char **argv)
     products(reduced);
     if (reduced) {
         convolution(2, 9, 20, 20, 3, true);
+        attention(3, 40, 8, true);
     } else {
         convolution(32, 56, 64, 64, 3, false);
         convolution(32, 28, 128, 128, 3, false);
         convolution(32, 14, 256, 256, 3, false);
         convolution(32, 56, 64, 256, 1, false);
+        attention(128, 256, 64, false);
+        attention(32, 1024, 64, false);
     }
     memory_bound(reduced);
     chains(reduced);

@@ -196,9 +196,9 @@ static void matrix_products_have_the_bits_of_the_reference_in_every_tile(void **
                                           "f32_small_ss",  "f32_small_sw",  "f32_thin_ss",   "f32_thin_sw",
                                           "bf16_small_ss", "bf16_thin_ss",  "f64_middle_ss", "f64_middle_sw",
                                           "pack_f32",      "pack_bf16",     "join_f32",      "join_f64"};
-    static const size_t sizes[][4] = {{1, 132, 1024, 77}, {4, 128, 256, 513}, {1, 260, 520, 64}, {2, 130, 128, 530},
-                                      {1, 252, 132, 96},  {1, 65, 70, 40},    {3, 33, 65, 17},   {1, 7, 300, 1025},
-                                      {1, 300, 3, 1540},  {2, 40, 36, 1030},  {1, 1, 1, 513},    {1, 20, 24, 0}};
+    static const size_t sizes[][4] = {{1, 132, 1024, 141}, {4, 128, 256, 513}, {1, 260, 520, 128}, {2, 130, 128, 530},
+                                      {1, 252, 132, 96},   {1, 65, 70, 40},    {3, 33, 65, 17},    {1, 7, 300, 1025},
+                                      {1, 300, 3, 1540},   {2, 40, 36, 1030},  {1, 1, 1, 513},     {1, 20, 24, 0}};
 
     (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
@@ -215,9 +215,9 @@ static void matrix_products_have_the_bits_of_the_reference_in_every_tile(void **
         }
     matmul(RP_F64, 1, 70, 128, 40, 0, 0); /* wide */
     matmul(RP_F32, 1, 64, 64, 600, 0, 0);
-    matmul(RP_F32, 1, 128, 1024, 64, 1, 1);
-    matmul(RP_F32, 1, 128, 1024, 64, 1, 0);
-    matmul(RP_F32, 1, 128, 1024, 64, 0, 0);
+    matmul(RP_F32, 1, 128, 1024, 128, 1, 1);
+    matmul(RP_F32, 1, 128, 1024, 128, 1, 0);
+    matmul(RP_F32, 1, 128, 1024, 128, 0, 0);
     matmul(RP_F32, 1, 256, 128, 64, 1, 1);
     matmul(RP_F32, 1, 256, 128, 64, 1, 0);
     matmul(RP_F32, 1, 256, 128, 64, 0, 0);

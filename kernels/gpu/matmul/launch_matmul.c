@@ -115,7 +115,8 @@ static size_t tiles_of(const product *p, const tile *t)
     return blocks(p->m, t->rows) * blocks(p->n, t->columns) * p->count;
 }
 
-/* The largest tile of which there are enough to fill the chip. */
+/* The largest tile of which there are enough to fill the chip, and that is half full at least. A short k has two blocks
+ * a multiprocessor, of which one computes while the other begins or ends. */
 static const tile *choose(const rp_gpu_queue *queue, const product *p)
 {
     const size_t chip = rp_gpu_multiprocessors(queue);
@@ -124,9 +125,9 @@ static const tile *choose(const rp_gpu_queue *queue, const product *p)
         return &thin[p->dtype];
     if (p->dtype == RP_F64)
         return &small[RP_F64];
-    if (p->k >= 64 && tiles_of(p, &large) >= chip && p->n > middle.columns)
+    if (p->k >= 128 && tiles_of(p, &large) >= chip && p->n > middle.columns)
         return &large;
-    if (p->k >= 64 && 2 * tiles_of(p, &middle) >= chip && p->m > small[RP_F32].rows)
+    if (p->k >= 64 && 2 * tiles_of(p, &middle) >= chip && p->m > small[RP_F32].columns && p->n > small[RP_F32].columns)
         return &middle;
     return &small[p->dtype];
 }
@@ -366,6 +367,16 @@ size_t rp_gpu_matmul_most(size_t m, size_t k, size_t n, size_t count, size_t siz
 bool rp_gpu_matmul_takes(size_t k, size_t n)
 {
     return k < RP_GPU_MATMUL_STRIDE && n < RP_GPU_MATMUL_STRIDE;
+}
+
+bool rp_gpu_matmul_needs(const rp_gpu_queue *queue, const rp_kernel_args *args, size_t *bytes)
+{
+    plan l;
+
+    if (!plan_of(queue, &l, args))
+        return false;
+    *bytes = l.bytes_parts + l.bytes_a + l.bytes_b;
+    return true;
 }
 
 void rp_gpu_matmul_here(rp_gpu_queue *queue, const rp_kernel_args *args, void *memory)

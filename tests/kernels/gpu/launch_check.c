@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "kernels/gpu/args.h"
+#include "kernels/gpu/attention/attention_args.h"
 #include "kernels/gpu/conv/conv_tile_args.h"
 #include "kernels/gpu/conv/conv_weight_args.h"
 #include "kernels/gpu/conv/winograd_args.h"
@@ -203,9 +204,26 @@ static void see_product(launch_check *c, const rp_recorded *l, const rp_gpu_matm
     want(c, l->blocks[0] == all, "%u blocks for %u x %u", l->blocks[0], p->m, p->n);
     want(c, 8 * blocks(p->n, t->columns) <= INT32_MAX && all <= INT32_MAX, "bands beyond 31 bits");
     want(c, l->blocks[2] == (p->apart ? blocks(p->k, RP_GPU_MATMUL_CHUNK) : 1), "%u chunks", l->blocks[2]);
+    if (c->args->n_in >= 3 && p->first == 0 && c->products == c->products_wanted)
+        c->products = 0; /* attention has several */
     want(c, p->first == c->products, "begins at product %u", p->first);
     c->products = (uint64_t)p->first + l->blocks[1];
     c->products_wanted = (uint64_t)batch;
+}
+
+/* Rows of scores, in order of heads and queries; the gradient has a second pass over those of its block. */
+static void see_attention(launch_check *c, const rp_recorded *l, const rp_gpu_attention *p)
+{
+    const wide first = (wide)p->first * p->m + p->begin, heads = elements(&c->args->out[0]) / p->m;
+
+    if (strstr(c->name, "_join_"))
+        return;
+    want(c, (wide)l->blocks[0] * (p->block ? 1 : l->threads / 32) >= p->count, "%u blocks", l->blocks[0]);
+    want(c, p->rows > 0 && p->count % p->rows == 0 && (p->rows == p->m || p->count == p->rows), "%u rows", p->rows);
+    want(c, first == (strstr(c->name, "_weights_") ? c->chunks : c->chunks - p->count), "begins at head %llu",
+         (unsigned long long)p->first);
+    c->chunks = (uint64_t)first + p->count;
+    c->chunks_wanted = (uint64_t)(heads / c->args->out[0].shape[c->args->out[0].rank - 1] * p->m);
 }
 
 /* Elements of all products, which threads go through in turns. */
@@ -263,6 +281,8 @@ void launch_check_see(void *check, const rp_recorded *l)
         see_conv_weight(c, l, l->parameters);
     else if (begins(c, "conv_direct") || strstr(l->name, "_pool"))
         want(c, ((const rp_gpu_conv *)l->parameters)->count == elements(&c->args->out[0]), "another count");
+    else if (begins(c, "attention_"))
+        see_attention(c, l, l->parameters);
     else if (begins(c, "winograd_"))
         see_winograd(c, l, l->parameters);
     else if (begins(c, "matmul_pack_"))

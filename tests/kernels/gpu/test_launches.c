@@ -228,6 +228,26 @@ static void matrix_products(void **state)
             }
 }
 
+static void attention(void **state)
+{
+    static const size_t sizes[][4] = {/* heads, m, n, d */
+                                      {1 << 20, 64, 64, 4},   {2 * G, 1, 1, 1},        {1, 2 * G, 1, 1},
+                                      {3, 1 << 20, 8192, 64}, {64, 1 << 14, 77, 5},    {1, 4, (1 << 25) - 4, 1},
+                                      {1, 4, 2 * G, 1},       {1, 1, 1 << 20, 1 << 19}};
+    static const rp_dtype types[] = {RP_F32, RP_F64};
+
+    (void)state;
+    for (size_t t = 0; t < 2; t++)
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+            const size_t h = sizes[i][0], m = sizes[i][1], n = sizes[i][2], d = sizes[i][3];
+            const rp_view q = DENSE(types[t], h, m, d), k = DENSE(types[t], h, n, d);
+            const rp_view in[4] = {q, q, k, k}, out[3] = {q, k, k};
+
+            launch(RP_K_attention, in + 1, 3, &q, 1, NULL);
+            launch(RP_K_attention_grad, in, 4, out, 3, NULL);
+        }
+}
+
 /* Of one padding on each side, stride 1. */
 static void convolve_groups(size_t images, size_t side, size_t c, size_t k, size_t taps, bool one_gradient,
                             size_t groups)
@@ -317,6 +337,7 @@ int main(void)
         cmocka_unit_test(rows_of_any_length),
         cmocka_unit_test(batch_norm),
         cmocka_unit_test(matrix_products),
+        cmocka_unit_test(attention),
         cmocka_unit_test(convolutions),
         cmocka_unit_test(pooling),
         cmocka_unit_test(references),
