@@ -146,12 +146,18 @@ RP_GPU_KERNEL(THREADS, 2) TILE(rp_gpu_conv_weight)(const RP_GPU_PARAMETER rp_gpu
             const offset of_row = offset_of(p, at);
             const bool ever = is_ever_met(p.h, of_row.r) && is_ever_met(p.w, of_row.s);
 
-            RP_GPU_UNROLL for (int j = 0; j < TN; j++)
+            RP_GPU_UNROLL for (int q = 0; q < TN / 4; q++)
             {
-                const int c = col0 + in_col + j / 4 * 32 + j % 4;
+                const int c = col0 + in_col + q * 32;
+                float sum[4];
 
-                if (c < columns)
-                    to[c] = has >> i & 1 ? acc[i][j] : ever ? -0.0f : 0.0f;
+                RP_GPU_UNROLL for (int e = 0; e < 4; e++) sum[e] = has >> i & 1 ? acc[i][q * 4 + e]
+                                                                   : ever       ? -0.0f
+                                                                                : 0.0f;
+                if (WIDE && c < columns)
+                    rp_gpu_put16(to + c, sum);
+                else
+                    RP_GPU_UNROLL for (int e = 0; e < 4; e++) if (c + e < columns) to[c + e] = sum[e];
             }
         }
     }

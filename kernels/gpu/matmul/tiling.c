@@ -13,8 +13,8 @@ static uint64_t parts_of(uint64_t length, uint64_t of)
     return (length + of - 1) / of;
 }
 
-/* Of tiles with k steps, in blocks of `length` and what is left, which come last. The busiest multiprocessor goes through
- * its blocks as many at a time as it holds. */
+/* Of tiles with k steps, in blocks of `length` and what is left, which come last. The busiest multiprocessor goes
+ * through its blocks as many at a time as it holds. */
 static uint64_t cycles_of(const rp_gpu_tile_speed *speed, uint64_t chip, uint64_t tiles, uint64_t k, uint64_t length)
 {
     const uint64_t even = parts_of(tiles * k, chip), uneven = parts_of(tiles * (k / length), chip) * length;
