@@ -36,12 +36,31 @@ RP_GPU_FN void term_next(term *t, int inner)
     }
 }
 
+/* Where a row's pixel lies. */
+typedef struct place {
+    int n, i, j;
+} place;
+
+RP_GPU_FN place place_of(const rp_gpu_conv_tile &p, int row)
+{
+    const int pixels = p.high * p.across, band = row / (p.together * pixels), first = band * p.together;
+    const int in = row - first * pixels, beside = p.images - first < p.together ? p.images - first : p.together;
+    const int pixel = in / beside;
+    place at;
+
+    at.n = first + in - pixel * beside;
+    at.i = pixel / p.across;
+    at.j = pixel - at.i * p.across;
+    return at;
+}
+
 /* table[tap][row]: where the pixel lies that they meet, or -1; words[tap][warp]: for which of its 32 rows there is one;
  * weights[tap]: where its weights begin. */
 RP_GPU_FN void make_table(const rp_gpu_conv_tile &p, int row0, int *table, u32 *words, int *weights)
 {
-    const int t = (int)RP_GPU_THREAD, row = t % ROWS, pixel = row0 + row, line = pixel / p.across;
-    const int j = pixel - line * p.across, n = line / p.high, i = line - n * p.high;
+    const int t = (int)RP_GPU_THREAD, row = t % ROWS;
+    const bool inside = row0 + row < p.rows;
+    const place at_row = place_of(p, inside ? row0 + row : 0);
 
     for (int tap = t / ROWS; tap < p.taps; tap += THREADS / ROWS) {
         const int r = tap / p.w.taps, s = tap - r * p.w.taps;
@@ -49,11 +68,11 @@ RP_GPU_FN void make_table(const rp_gpu_conv_tile &p, int row0, int *table, u32 *
         bool met;
 
         if (p.back)
-            met = RP_GPU_CONV_OUTPUT(p.h, i, r, h) && RP_GPU_CONV_OUTPUT(p.w, j, s, w);
+            met = RP_GPU_CONV_OUTPUT(p.h, at_row.i, r, h) && RP_GPU_CONV_OUTPUT(p.w, at_row.j, s, w);
         else
-            met = RP_GPU_CONV_INPUT(p.h, i, r, h) && RP_GPU_CONV_INPUT(p.w, j, s, w);
-        if (met && pixel < p.rows)
-            at = (int)(n * p.a_stride[0] + h * p.a_stride[1] + w * p.a_stride[2]);
+            met = RP_GPU_CONV_INPUT(p.h, at_row.i, r, h) && RP_GPU_CONV_INPUT(p.w, at_row.j, s, w);
+        if (met && inside)
+            at = (int)(at_row.n * p.a_stride[0] + h * p.a_stride[1] + w * p.a_stride[2]);
         table[tap * ROWS + row] = at;
         if (row == 0)
             weights[tap] = (int)(r * p.tap_stride[0] + s * p.tap_stride[1]);

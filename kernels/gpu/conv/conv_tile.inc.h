@@ -17,31 +17,36 @@ RP_GPU_FN int TILE(bit)(int i)
     return i < 4 ? i : i + 12;
 }
 
-/* y = y + acc where a row had a term in this chunk; `seen`: it had one before. In the end a row that never had is +0.
+/* y = y + acc where a row had a term in this chunk; `seen`: it had one before; `ever`: it has one in some chunk. In the
+ * end a row that never has is +0. A chunk apart without a term is -0 where another has one: added, it changes nothing.
  */
-RP_GPU_FN void TILE(put)(const rp_gpu_conv_tile &p, float acc[TM][TN], int row, int col, u32 has, u32 seen, bool end)
+RP_GPU_FN void TILE(put)(const rp_gpu_conv_tile &p, float *y, float acc[TM][TN], int row, int col, u32 has, u32 seen,
+                         u32 ever, bool end)
 {
     RP_GPU_UNROLL for (int i = 0; i < TM; i++)
     {
-        const int r = row + i / 4 * 16 + i % 4, line = r / p.across, n = line / p.high;
+        const int r = row + i / 4 * 16 + i % 4;
         const bool put = has >> TILE(bit)(i) & 1, on = seen >> TILE(bit)(i) & 1;
-        float *to = p.to + RP_GPU_BLOCK_Y * p.to_group + n * p.to_stride[0] + (line - n * p.high) * p.to_stride[1] +
-                    (r - line * p.across) * p.to_stride[2];
+        const float none = ever >> TILE(bit)(i) & 1 ? -0.0f : 0.0f;
 
-        if (r < p.rows && (put || (end && !on)))
+        if (r < p.rows && (put || (end && !on))) {
+            const place at_row = place_of(p, r);
+            float *to = y + at_row.n * p.to_stride[0] + at_row.i * p.to_stride[1] + at_row.j * p.to_stride[2];
+
             RP_GPU_UNROLL for (int j = 0; j < TN; j++)
             {
                 const int c = col + j / 4 * 32 + j % 4;
                 float *at = to + c * p.to_stride[3];
 
                 if (c < p.columns)
-                    *at = put ? (on ? *at : -0.0f) + acc[i][j] : 0.0f;
+                    *at = put ? (on ? *at : -0.0f) + acc[i][j] : none;
             }
+        }
         RP_GPU_UNROLL for (int j = 0; j < TN; j++) acc[i][j] = 0.0f;
     }
 }
 
-RP_GPU_KERNEL(THREADS, 1) TILE(rp_gpu_conv_tile)(const RP_GPU_PARAMETER rp_gpu_conv_tile p)
+RP_GPU_KERNEL(THREADS, 2) TILE(rp_gpu_conv_tile)(const RP_GPU_PARAMETER rp_gpu_conv_tile p)
 {
     RP_GPU_SHARED_GIVEN(float, conv_shared,
                         STAGES *STAGE + RP_GPU_CONV_TAPS * (ROWS + 4 + 1)); /* stages, then what make_table makes */
@@ -53,17 +58,22 @@ RP_GPU_KERNEL(THREADS, 1) TILE(rp_gpu_conv_tile)(const RP_GPU_PARAMETER rp_gpu_c
     const int in_row = wy * 32 + ly * 4, in_col = warp / 4 * 8 * TN + lx * 4;
     const int wide = (p.columns + WIDTH - 1) / WIDTH, block = (int)RP_GPU_BLOCK_X;
     const int row0 = block / wide * ROWS, col0 = block % wide * WIDTH;
-    const int k = p.taps * p.inner, tiles = (k + BK - 1) / BK;
+    /* terms begin .. k - 1: all, or those of a chunk */
+    const int begin = p.apart ? (int)RP_GPU_BLOCK_Z * RP_GPU_CONV_CHUNK : 0, terms = p.taps * p.inner;
+    const int k = p.apart && begin + RP_GPU_CONV_CHUNK < terms ? begin + RP_GPU_CONV_CHUNK : terms;
+    const int tiles = (k - begin + BK - 1) / BK;
     const int a_row = t / BK, b_side = WIDE ? t * 4 % WIDTH : t / BK, b_l = WIDE ? t * 4 / WIDTH : t % BK;
     const float *a = p.a + RP_GPU_BLOCK_Y * p.a_group;
     const float *b = p.weight + RP_GPU_BLOCK_Y * p.weight_group + (i64)(col0 + b_side) * p.weight_column;
     float acc[TM][TN], fa[2][TM], fb[2][TN];
-    term of_a = term_at(t % BK, p.inner), of_b = term_at(b_l, p.inner), now = term_at(0, p.inner);
-    u32 has = 0, seen = 0;
+    term of_a = term_at(begin + t % BK, p.inner), of_b = term_at(begin + b_l, p.inner), now = term_at(begin, p.inner);
+    u32 has = 0, seen = 0, ever = 0;
     int filling = 0, stage = 0;
 
     RP_GPU_BEGIN(p);
     make_table(p, row0, table, words, weights);
+    for (int tap = 0; tap < p.taps; tap++)
+        ever |= words[tap * 4 + wy] >> (ly * 4);
     RP_GPU_UNROLL for (int i = 0; i < TM; i++) RP_GPU_UNROLL for (int j = 0; j < TN; j++) acc[i][j] = 0.0f;
 
 #define FETCH() \
@@ -113,12 +123,14 @@ RP_GPU_KERNEL(THREADS, 1) TILE(rp_gpu_conv_tile)(const RP_GPU_PARAMETER rp_gpu_c
         RP_GPU_COPY_COMMIT();
         const float *from_a = conv_shared + stage * STAGE + in_row;
         const float *from_b = conv_shared + stage * STAGE + BK * SA + in_col;
-        const int steps = k - kt * BK < BK ? k - kt * BK : BK, last = now.inner + steps - 1;
-        bool whole = steps == BK;
+        const int steps = k - now.index < BK ? k - now.index : BK;
+        u32 all = 0xFFFFFFFFu, any = 0; /* which of the warp's rows meet all of the stage's taps, or one of them */
 
-        for (int tap = now.tap, left = last; left >= 0; tap++, left -= p.inner)
-            whole = whole && words[tap * 4 + wy] == 0xFFFFFFFFu;
-        if (whole) {
+        for (int tap = now.tap, left = now.inner + steps - 1; left >= 0; tap++, left -= p.inner) {
+            all &= words[tap * 4 + wy];
+            any |= words[tap * 4 + wy];
+        }
+        if (all == 0xFFFFFFFFu && steps == BK) {
             has = 0x000F000Fu;
             TILE(take)(fa[0], fb[0], from_a, from_b);
             RP_GPU_UNROLL for (int l = 0; l < BK; l++)
@@ -128,7 +140,7 @@ RP_GPU_KERNEL(THREADS, 1) TILE(rp_gpu_conv_tile)(const RP_GPU_PARAMETER rp_gpu_c
                 RP_GPU_UNROLL for (int i = 0; i < TM; i++) RP_GPU_UNROLL for (int j = 0; j < TN; j++) acc[i][j] =
                     RP_GPU_FMA_F32(fa[l % 2][i], fb[l % 2][j], acc[i][j]);
             }
-        } else {
+        } else if (any != 0) {
             int tap = now.tap, inner = now.inner;
 
             RP_GPU_NO_UNROLL for (int l = 0; l < steps; l++)
@@ -147,7 +159,9 @@ RP_GPU_KERNEL(THREADS, 1) TILE(rp_gpu_conv_tile)(const RP_GPU_PARAMETER rp_gpu_c
         term_next(&now, p.inner);
         stage = stage + 1 == STAGES ? 0 : stage + 1;
         if ((kt + 1) % (RP_GPU_CONV_CHUNK / BK) == 0 || kt + 1 == tiles) {
-            TILE(put)(p, acc, row0 + in_row, col0 + in_col, has, seen, kt + 1 == tiles);
+            TILE(put)
+            (p, p.to + RP_GPU_BLOCK_Y * p.to_group + RP_GPU_BLOCK_Z * p.to_chunk, acc, row0 + in_row, col0 + in_col,
+             has, seen, ever, kt + 1 == tiles);
             seen |= has;
             has = 0;
         }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Convolution's gradient by the weight (CONTRACT 4.5), binary32: a sum over all pixels, so blocks take a chunk each, and
- * another kernel adds what the chunks gave in ascending order. Where there is padding a stage says beside each value of x
- * whether it exists. */
+ * another kernel adds what the chunks gave in ascending order. Which pixels of a stage a warp's rows meet is eight bits
+ * where all have one tap; else a stage says beside each value of x whether it exists. */
 #include "kernels/gpu/conv/conv_weight_args.h"
 #include "kernels/gpu/vectors.h"
 
@@ -31,62 +31,46 @@ RP_GPU_FN pixel pixel_of(const rp_gpu_conv_weight &p, u32 index)
     return at;
 }
 
-/* A thread a chunk and tap. */
-RP_GPU_KERNEL(THREADS, 4) rp_gpu_conv_weight_has(const RP_GPU_PARAMETER rp_gpu_conv_weight p)
+/* A row's tap, as what it adds to where a window begins. */
+typedef struct offset {
+    int r, s;
+} offset;
+
+RP_GPU_FN offset offset_of(const rp_gpu_conv_weight &p, int row)
 {
-    const u32 i = RP_GPU_BLOCK_X * THREADS + RP_GPU_THREAD, chunk = i / (u32)p.taps;
-    const int tap = (int)(i - chunk * (u32)p.taps), r = tap / p.w.taps * p.h.dilation, s = tap % p.w.taps * p.w.dilation;
-    u32 has = 0;
+    const int tap = row / p.c;
+    offset at;
 
-    RP_GPU_BEGIN(p);
-    if (chunk >= p.chunks)
-        return;
-    for (u32 l = chunk * CHUNK; l < p.pixels && l < (chunk + 1) * CHUNK && has == 0; l++) {
-        const pixel at = pixel_of(p, l);
-        const int h = at.h + r, w = at.w + s;
-
-        has = h >= 0 && h < p.h.in && w >= 0 && w < p.w.in;
-    }
-    p.has[i] = has;
+    at.r = tap / p.w.taps * p.h.dilation;
+    at.s = tap % p.w.taps * p.w.dilation;
+    return at;
 }
 
-RP_GPU_KERNEL(THREADS, 4) rp_gpu_conv_weight_begun(const RP_GPU_PARAMETER rp_gpu_conv_weight p)
+RP_GPU_FN bool is_met(const rp_gpu_conv_weight &p, const pixel &at, const offset &tap)
 {
-    const u32 tap = RP_GPU_BLOCK_X * THREADS + RP_GPU_THREAD;
-    u32 chunk = 0;
-
-    RP_GPU_BEGIN(p);
-    if (tap >= (u32)p.taps)
-        return;
-    while (chunk < p.chunks && p.has[chunk * (u32)p.taps + tap] == 0)
-        chunk++;
-    p.begun[tap] = chunk;
+    return at.h + tap.r >= 0 && at.h + tap.r < p.h.in && at.w + tap.s >= 0 && at.w + tap.s < p.w.in;
 }
 
-/* weight = weight + part for the chunks that have a term of the element's tap, left to right. */
-RP_GPU_KERNEL(THREADS, 4) rp_gpu_conv_weight_join(const RP_GPU_PARAMETER rp_gpu_conv_weight p)
+/* Whether some output meets an input in a tap `along` behind the window's beginning. */
+RP_GPU_FN bool is_ever_met(const rp_gpu_conv_axis &axis, int along)
 {
-    const u64 i = (u64)RP_GPU_BLOCK_X * THREADS + RP_GPU_THREAD;
-    const u32 rows = (u32)(p.taps * p.c), filters = (u32)(p.groups * p.k);
+    const int before = axis.pad - along, first = before > 0 ? (before + axis.stride - 1) / axis.stride : 0;
 
-    RP_GPU_BEGIN(p);
-    if (i >= (u64)rows * filters)
-        return;
-    const u32 row = (u32)(i / filters), filter = (u32)(i - (u64)row * filters), group = filter / (u32)p.k;
-    const u32 tap = row / (u32)p.c, begun = p.begun[tap];
-    const u64 size = (u64)p.groups * rows * (u32)p.k;
-    const float *part = p.parts + ((u64)group * rows + row) * (u32)p.k + (filter - group * (u32)p.k);
-    float *to = p.weight + tap / (u32)p.w.taps * p.weight_stride[0] + tap % (u32)p.w.taps * p.weight_stride[1] +
-                row % (u32)p.c * p.weight_stride[2] + filter * p.weight_stride[3];
-    float sum = p.first > begun ? *to : -0.0f; /* -0 + c is c */
+    return first < axis.out && first * axis.stride - before < axis.in;
+}
 
-    for (u32 c = 0; c < p.here; c++, part += size)
-        if (p.has[(p.first + c) * (u32)p.taps + tap] != 0)
-            sum = sum + *part;
-    if (p.first + p.here > begun)
-        *to = sum;
-    else if (p.first + p.here == p.chunks) /* no term at all */
-        *to = 0.0f;
+/* bits[warp of rows][stage]: which of its pixels exist, and are met in the tap of the warp's rows unless those are
+ * uneven. A thread each. */
+RP_GPU_FN void make_bits(const rp_gpu_conv_weight &p, const pixel *pixels, u32 *bits, int row0, int rows, int k)
+{
+    const int t = (int)RP_GPU_THREAD, row = row0 + t / (CHUNK / BK) * 32, first = t % (CHUNK / BK) * BK;
+    const offset tap = offset_of(p, row < rows ? row : rows - 1);
+    u32 mine = 0;
+
+    for (int l = 0; l < BK; l++)
+        if (first + l < k && (p.uneven || is_met(p, pixels[first + l], tap)))
+            mine |= 1u << l;
+    bits[t] = mine;
 }
 
 #define TN 8

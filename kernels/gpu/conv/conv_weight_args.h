@@ -7,17 +7,21 @@
 #include "kernels/gpu/conv/conv_args.h"
 
 enum { RP_GPU_WEIGHT_ROWS = 128, RP_GPU_WEIGHT_STEPS = 8, RP_GPU_WEIGHT_STAGES = 4 };
+/* 32-bit words of shared memory: of stages, pixels, bits, flags where rows are uneven */
+#define RP_GPU_WEIGHT_SHARED(width, uneven) \
+    (RP_GPU_WEIGHT_STAGES * RP_GPU_WEIGHT_STEPS * \
+         (RP_GPU_WEIGHT_ROWS + 4 + (width) + 4 + ((uneven) ? RP_GPU_WEIGHT_ROWS : 0)) + \
+     4 * RP_GPU_CONV_CHUNK + RP_GPU_WEIGHT_ROWS / 32 * (RP_GPU_CONV_CHUNK / RP_GPU_WEIGHT_STEPS))
 
 typedef struct rp_gpu_conv_weight {
     rp_gpu_head head;
     const float *x, *g;
-    float *weight, *parts; /* parts: [chunks here, groups, rows, columns] */
-    u32 *has, *begun; /* [chunks, taps]: whether a term exists; [taps]: the first chunk where one does, or `chunks` */
-    i64 x_stride[4], g_stride[4], weight_stride[4];
+    float *parts; /* [chunks here, groups, rows, columns] */
+    i64 x_stride[4], g_stride[4];
     rp_gpu_conv_axis h, w;
     int taps, groups, c, k;
     u32 pixels, chunks, first, here; /* chunks in all; the first of this launch, and how many it has */
-    u32 gaps;                        /* some term of some row does not exist */
+    u32 uneven; /* some terms of some rows do not exist, and the rows of a warp have several taps */
 } rp_gpu_conv_weight;
 
 #endif

@@ -6,8 +6,11 @@
 #include "kernels/gpu/conv/conv_tile_args.h"
 #include "kernels/gpu/conv/launch_conv.h"
 #include "kernels/gpu/launch_tuned.h"
+#include "kernels/gpu/matmul/launch_matmul.h"
 
-enum { THREADS = 256, FEW_COLUMNS = 16, FEW_ROWS = 32, FEW_TERMS = 32, ROW_BYTES = 16 };
+enum { THREADS = 256, FEW_COLUMNS = 16, FEW_ROWS = 32, FEW_TERMS = 32, ROW_BYTES = 16, MOST_GROUPS = 65535 };
+
+static const rp_gpu_tile_speed wide = {RP_GPU_CONV_ROWS, 128, 2, 50, 65}, narrow = {RP_GPU_CONV_ROWS, 64, 2, 40, 55};
 
 /* Pixels of an image as the rows of a matrix: those behind one another. */
 static bool rows_of(rp_view *matrix, const rp_view *image)
@@ -73,6 +76,8 @@ static void set_tile(rp_gpu_conv_tile *t, const rp_gpu_conv *p, const rp_conv *c
                             .back = back,
                             .high = back ? p->h.in : p->h.out,
                             .across = back ? p->w.in : p->w.out,
+                            .images = p->images,
+                            .together = p->images < RP_GPU_CONV_TOGETHER ? p->images : RP_GPU_CONV_TOGETHER,
                             .columns = back ? p->c : p->k,
                             .inner = back ? p->k : p->c,
                             .taps = p->h.taps * p->w.taps,
@@ -97,14 +102,66 @@ static bool is_wide(const rp_gpu_conv_tile *t)
            t->tap_stride[1] % 4 == 0 && t->weight_group % 4 == 0 && (uintptr_t)t->weight % ROW_BYTES == 0;
 }
 
+/* Results of chunks apart: as those of a tensor that lies densely, [chunks, groups, images, high, across, columns]. */
+static bool set_apart(rp_gpu_queue *queue, rp_gpu_conv_tile *t, size_t groups, size_t chunks)
+{
+    t->to = rp_gpu_workspace(queue, chunks * groups * (size_t)t->rows * (size_t)t->columns * sizeof(float));
+    t->to_stride[3] = 1;
+    t->to_stride[2] = t->columns;
+    t->to_stride[1] = t->across * t->to_stride[2];
+    t->to_stride[0] = t->high * t->to_stride[1];
+    t->to_group = t->images * t->to_stride[0];
+    t->to_chunk = (i64)groups * t->to_group;
+    t->apart = 1;
+    return t->to != NULL;
+}
+
+static void join(rp_gpu_queue *queue, const rp_gpu_conv_tile *made, const rp_gpu_conv_tile *parts, size_t groups,
+                 size_t chunks)
+{
+    rp_gpu_matmul_join p = {.parts = parts->to,
+                            .y = made->to,
+                            .y_row = made->to_stride[2],
+                            .y_col = made->to_stride[3],
+                            .part = parts->to_chunk,
+                            .y_batch = {0, 0, 0, made->to_group, made->to_stride[0], made->to_stride[1]},
+                            .batch = {1, 1, 1, (uint32_t)groups, (uint32_t)made->images, (uint32_t)made->high},
+                            .m = (uint32_t)made->across,
+                            .n = (uint32_t)made->columns,
+                            .chunks = (uint32_t)chunks};
+
+    rp_gpu_matmul_add(queue, RP_F32, &p);
+}
+
+/* The width of tiles and whether chunks go to blocks of their own, as a model finds it fastest. */
+static void run(rp_gpu_queue *queue, rp_gpu_conv_tile *t, size_t groups)
+{
+    const rp_gpu_tiled_product all = {(size_t)t->rows, (size_t)t->columns, (size_t)t->taps * (size_t)t->inner, groups};
+    const rp_gpu_tiling of_128 = rp_gpu_tiling_of(queue, &wide, &all, sizeof(float));
+    const rp_gpu_tiling of_64 = rp_gpu_tiling_of(queue, &narrow, &all, sizeof(float));
+    const rp_gpu_tiling tiling = of_128.cycles < of_64.cycles ? of_128 : of_64;
+    const unsigned width = of_128.cycles < of_64.cycles ? wide.columns : narrow.columns;
+    const rp_gpu_conv_tile made = *t;
+    char name[48];
+
+    if (tiling.chunks > 1 && !set_apart(queue, t, groups, tiling.chunks))
+        return; /* queue->status tells */
+    snprintf(name, sizeof name, "rp_gpu_conv_tile_%u_%c", width, is_wide(t) ? 'w' : 's');
+    rp_gpu_run(queue, name,
+               (rp_gpu_grid){(u32)(tiling.tiles / groups), (u32)groups, (u32)tiling.chunks, THREADS,
+                             4 * (RP_GPU_CONV_STAGES * RP_GPU_CONV_STEPS * (RP_GPU_CONV_ROWS + 4 + width + 4) +
+                                  (unsigned)t->taps * (RP_GPU_CONV_ROWS + 4 + 1))},
+               t, sizeof *t);
+    if (tiling.chunks > 1)
+        join(queue, &made, t, groups, tiling.chunks);
+}
+
 bool rp_gpu_launch_conv_tile(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_kernel_args *args)
 {
     const bool back = kernel == RP_K_conv2d_grad_input;
     const rp_conv conv = rp_gpu_conv_of(kernel, args);
     rp_gpu_conv p = {0};
     rp_gpu_conv_tile t;
-    unsigned width, tiles;
-    char name[48];
 
     if (is_pointwise(&conv) && launch_pointwise(queue, kernel, &conv))
         return true;
@@ -115,16 +172,8 @@ bool rp_gpu_launch_conv_tile(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_
         return false;
     set_tile(&t, &p, &conv, back);
     if (t.columns <= FEW_COLUMNS || t.rows < FEW_ROWS || t.taps > RP_GPU_CONV_TAPS || t.taps * t.inner < FEW_TERMS ||
-        p.groups > 65535)
+        p.groups > MOST_GROUPS)
         return false;
-    width = t.columns > 64 ? 128 : 64;
-    tiles =
-        (unsigned)((t.rows + RP_GPU_CONV_ROWS - 1) / RP_GPU_CONV_ROWS) * (((unsigned)t.columns + width - 1) / width);
-    snprintf(name, sizeof name, "rp_gpu_conv_tile_%u_%c", width, is_wide(&t) ? 'w' : 's');
-    rp_gpu_run(queue, name,
-               (rp_gpu_grid){tiles, (u32)p.groups, 1, THREADS,
-                             4 * (RP_GPU_CONV_STAGES * RP_GPU_CONV_STEPS * (RP_GPU_CONV_ROWS + 4 + width + 4) +
-                                  (unsigned)t.taps * (RP_GPU_CONV_ROWS + 4 + 1))},
-               &t, sizeof t);
+    run(queue, &t, (size_t)p.groups);
     return true;
 }

@@ -10,7 +10,7 @@
 #include "kernels/gpu/matmul/matmul_args.h"
 #include "kernels/ref/matmul.h"
 
-enum { ROW_BYTES = 16, PACK_THREADS = 256, MOST_BLOCKS_YZ = 65535, AXES = RP_GPU_MATMUL_BATCH_AXES };
+enum { ROW_BYTES = 16, FEW_STEPS = 64, PACK_THREADS = 256, MOST_BLOCKS_YZ = 65535, AXES = RP_GPU_MATMUL_BATCH_AXES };
 
 /* An operand as [side, k]: rows of a, columns of b. */
 typedef struct operand {
@@ -35,16 +35,17 @@ typedef struct tile {
     unsigned rows, columns, steps, stages, threads, vec;
     bool free; /* takes operands that lie anyhow, else those along k or wide ones */
     bool rows_wide, columns_wide;
+    unsigned resident, alone, full; /* as rp_gpu_tile_speed */
 } tile;
 
-static const tile large = {"f32_large", 128, 256, 16, 3, 256, 4, false, true, true};
-static const tile middle = {"f32_middle", 128, 128, 16, 2, 256, 4, false, true, true};
-static const tile small[] = {[RP_F32] = {"f32_small", 32, 64, 16, 4, 128, 4, true, false, true},
-                             [RP_F64] = {"f64_middle", 64, 64, 8, 4, 128, 2, true, false, true},
-                             [RP_BF16] = {"bf16_small", 32, 64, 16, 2, 128, 4, true, false, false}};
-static const tile thin[] = {[RP_F32] = {"f32_thin", 16, 128, 16, 4, 128, 4, true, false, true},
-                            [RP_F64] = {"f64_middle", 64, 64, 8, 4, 128, 2, true, false, true},
-                            [RP_BF16] = {"bf16_thin", 16, 128, 16, 2, 128, 4, true, false, false}};
+static const tile large = {"f32_large", 128, 256, 16, 3, 256, 4, false, true, true, 1, 68, 68};
+static const tile middle = {"f32_middle", 128, 128, 16, 2, 256, 4, false, true, true, 2, 60, 68};
+static const tile small[] = {[RP_F32] = {"f32_small", 32, 64, 16, 4, 128, 4, true, false, true, 6, 34, 50},
+                             [RP_F64] = {"f64_middle", 64, 64, 8, 4, 128, 2, true, false, true, 3, 15, 30},
+                             [RP_BF16] = {"bf16_small", 32, 64, 16, 2, 128, 4, true, false, false, 5, 30, 44}};
+static const tile thin[] = {[RP_F32] = {"f32_thin", 16, 128, 16, 4, 128, 4, true, false, true, 4, 30, 44},
+                            [RP_F64] = {"f64_middle", 64, 64, 8, 4, 128, 2, true, false, true, 3, 15, 30},
+                            [RP_BF16] = {"bf16_thin", 16, 128, 16, 2, 128, 4, true, false, false, 5, 26, 40}};
 
 /* false: a shape or stride that the kernels' numbers do not hold. */
 static bool product_of(product *p, const rp_kernel_args *args)
@@ -110,26 +111,33 @@ static size_t blocks(size_t length, unsigned of)
     return (length + of - 1) / of;
 }
 
-static size_t tiles_of(const product *p, const tile *t)
+static rp_gpu_tiling tiling_of(const rp_gpu_queue *queue, const product *p, const tile *t)
 {
-    return blocks(p->m, t->rows) * blocks(p->n, t->columns) * p->count;
+    const rp_gpu_tile_speed speed = {t->rows, t->columns, t->resident, t->alone, t->full};
+    const rp_gpu_tiled_product all = {p->m, p->n, p->k, p->count};
+
+    return rp_gpu_tiling_of(queue, &speed, &all, p->dtype == RP_F64 ? sizeof(double) : sizeof(float));
 }
 
-/* The largest tile of which there are enough to fill the chip, and that is half full at least. A short k has two blocks
- * a multiprocessor, of which one computes while the other begins or ends. */
-static const tile *choose(const rp_gpu_queue *queue, const product *p)
+/* The tile that a model finds the fastest, where there is a choice, and whether chunks go to blocks of their own. */
+static const tile *choose(const rp_gpu_queue *queue, const product *p, rp_gpu_tiling *tiling)
 {
-    const size_t chip = rp_gpu_multiprocessors(queue);
+    const tile *const larger[] = {&large, &middle}, *best = &small[p->dtype];
 
     if (p->m <= thin[p->dtype].rows)
-        return &thin[p->dtype];
-    if (p->dtype == RP_F64)
-        return &small[RP_F64];
-    if (p->k >= 128 && tiles_of(p, &large) >= chip && p->n > middle.columns)
-        return &large;
-    if (p->k >= 64 && 2 * tiles_of(p, &middle) >= chip && p->m > small[RP_F32].columns && p->n > small[RP_F32].columns)
-        return &middle;
-    return &small[p->dtype];
+        best = &thin[p->dtype];
+    *tiling = tiling_of(queue, p, best);
+    if (p->m <= thin[p->dtype].rows || p->dtype == RP_F64 || p->k < FEW_STEPS)
+        return best;
+    for (size_t i = 0; i < sizeof larger / sizeof *larger; i++) {
+        const rp_gpu_tiling found = tiling_of(queue, p, larger[i]);
+
+        if (found.cycles < tiling->cycles) {
+            *tiling = found;
+            best = larger[i];
+        }
+    }
+    return best;
 }
 
 static bool is_wide(const operand *o, size_t element)
@@ -256,6 +264,24 @@ static void run_tile(rp_gpu_queue *queue, const product *p, const tile *t, bool 
     }
 }
 
+void rp_gpu_matmul_add(rp_gpu_queue *queue, rp_dtype dtype, rp_gpu_matmul_join *p)
+{
+    const int64_t vec = ROW_BYTES / (int64_t)(dtype == RP_F64 ? sizeof(double) : sizeof(float));
+    const uint64_t most = 32u * rp_gpu_multiprocessors(queue);
+    uint64_t wanted;
+
+    p->count = (uint64_t)p->m * p->n;
+    p->wide = p->n % vec == 0 && p->part % vec == 0 && p->y_col == 1 && p->y_row % vec == 0 &&
+              (uintptr_t)p->y % ROW_BYTES == 0;
+    for (int d = 0; d < AXES; d++) {
+        p->count *= p->batch[d];
+        p->wide = p->wide && p->y_batch[d] % vec == 0;
+    }
+    wanted = (p->count / (p->wide ? (uint64_t)vec : 1) + PACK_THREADS - 1) / PACK_THREADS;
+    rp_gpu_run(queue, dtype == RP_F64 ? "rp_gpu_matmul_join_f64" : "rp_gpu_matmul_join_f32",
+               (rp_gpu_grid){(uint32_t)(wanted < most ? wanted : most), 1, 1, PACK_THREADS, 0}, p, sizeof *p);
+}
+
 static void join(rp_gpu_queue *queue, const product *p, size_t chunks, const void *parts)
 {
     rp_gpu_matmul_join params = {.parts = parts,
@@ -265,23 +291,11 @@ static void join(rp_gpu_queue *queue, const product *p, size_t chunks, const voi
                                  .part = (int64_t)(p->count * p->m * p->n),
                                  .m = (uint32_t)p->m,
                                  .n = (uint32_t)p->n,
-                                 .chunks = (uint32_t)chunks,
-                                 .count = (uint64_t)p->count * p->m * p->n};
-    const uint64_t wanted = (params.count + PACK_THREADS - 1) / PACK_THREADS,
-                   most = 32u * rp_gpu_multiprocessors(queue);
+                                 .chunks = (uint32_t)chunks};
 
     memcpy(params.y_batch, p->y_batch, sizeof params.y_batch);
     memcpy(params.batch, p->batch, sizeof params.batch);
-    rp_gpu_run(queue, p->dtype == RP_F64 ? "rp_gpu_matmul_join_f64" : "rp_gpu_matmul_join_f32",
-               (rp_gpu_grid){(uint32_t)(wanted < most ? wanted : most), 1, 1, PACK_THREADS, 0}, &params, sizeof params);
-}
-
-/* How many chunks go to blocks of their own: all, where tiles alone would leave half of the chip idle; else 1. */
-static size_t chunks_apart(const rp_gpu_queue *queue, const product *p, const tile *t)
-{
-    const size_t chunks = blocks(p->k, RP_MATMUL_CHUNK);
-
-    return chunks > 1 && chunks <= MOST_BLOCKS_YZ && 2 * tiles_of(p, t) <= rp_gpu_multiprocessors(queue) ? chunks : 1;
+    rp_gpu_matmul_add(queue, p->dtype, &params);
 }
 
 /* A product with its tile, its chunks and what it needs of a workspace. */
@@ -301,6 +315,7 @@ static bool packs(const product *p, const tile *t, const operand *o)
 static bool plan_of(const rp_gpu_queue *queue, plan *l, const rp_kernel_args *args)
 {
     product *p = &l->p;
+    rp_gpu_tiling tiling;
 
     *l = (plan){.chunks = 1};
     if (!product_of(p, args) || !strides_fit(p))
@@ -309,10 +324,10 @@ static bool plan_of(const rp_gpu_queue *queue, plan *l, const rp_kernel_args *ar
         return true;
     if (p->n < p->m && p->n <= thin[p->dtype].rows)
         transpose(p);
-    l->t = choose(queue, p);
-    if (tiles_of(p, l->t) / p->count > INT32_MAX)
+    l->t = choose(queue, p, &tiling);
+    if (tiling.tiles / p->count > INT32_MAX)
         return false;
-    l->chunks = chunks_apart(queue, p, l->t);
+    l->chunks = tiling.chunks;
     if (l->chunks > 1)
         l->bytes_parts = l->chunks * p->count * p->m * p->n * (p->dtype == RP_F64 ? sizeof(double) : sizeof(float));
     l->bytes_parts = blocks(l->bytes_parts, ROW_BYTES) * ROW_BYTES;

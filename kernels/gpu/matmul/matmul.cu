@@ -208,22 +208,56 @@ RP_GPU_FN int64_t join_place(const rp_gpu_matmul_join *p, uint64_t i)
     return at;
 }
 
-/* The chunks that blocks made apart, added left to right. */
+/* y's `wide` elements at `to`; four chunks are on their way at a time. */
+#define ADD(name, T, VEC) \
+    RP_GPU_FN void add_##name(const rp_gpu_matmul_join *p, T *to, const T *part) \
+    { \
+        T sum[VEC], held[4][VEC]; \
+        uint32_t c = 0; \
+\
+        RP_GPU_UNROLL for (int e = 0; e < (VEC); e++) sum[e] = (T)-0.0; \
+        if (p->more) \
+            TAKE_##name(sum, to); \
+        for (; c + 4 <= p->chunks; c += 4) { \
+            RP_GPU_UNROLL for (int h = 0; h < 4; h++, part += p->part) TAKE_##name(held[h], part); \
+            RP_GPU_UNROLL for (int h = 0; h < 4; h++) RP_GPU_UNROLL for (int e = 0; e < (VEC); e++) sum[e] = \
+                sum[e] + held[h][e]; \
+        } \
+        for (; c < p->chunks; c++, part += p->part) { \
+            TAKE_##name(held[0], part); \
+            RP_GPU_UNROLL for (int e = 0; e < (VEC); e++) sum[e] = sum[e] + held[0][e]; \
+        } \
+        PUT_##name(to, sum); \
+    }
+
+#define TAKE_f32(to, from) rp_gpu_take16(to, from)
+#define PUT_f32(to, from) rp_gpu_put16(to, from)
+#define TAKE_f32_one(to, from) (*(to) = *(from))
+#define PUT_f32_one(to, from) (*(to) = *(from))
+#define TAKE_f64 TAKE_f32
+#define PUT_f64 PUT_f32
+#define TAKE_f64_one TAKE_f32_one
+#define PUT_f64_one PUT_f32_one
+ADD(f32, float, 4)
+ADD(f32_one, float, 1)
+ADD(f64, double, 2)
+ADD(f64_one, double, 1)
+
+/* The chunks that blocks made apart, added left to right: -0 + c is c. */
 #define JOIN(name, T) \
     RP_GPU_KERNEL(256, 4) rp_gpu_matmul_join_##name(const rp_gpu_matmul_join p) \
     { \
-        const uint64_t step = (uint64_t)RP_GPU_BLOCKS_X * 256; \
+        const uint32_t vec = p.wide ? 16 / (uint32_t)sizeof(T) : 1; \
+        const uint64_t step = (uint64_t)RP_GPU_BLOCKS_X * 256 * vec; \
 \
         RP_GPU_BEGIN(p); \
-        for (uint64_t i = (uint64_t)RP_GPU_BLOCK_X * 256 + RP_GPU_THREAD; i < p.count; i += step) { \
-            const T *part = (const T *)p.parts + i; \
-            T sum = *part; \
+        for (uint64_t i = ((uint64_t)RP_GPU_BLOCK_X * 256 + RP_GPU_THREAD) * vec; i < p.count; i += step) { \
+            T *const to = (T *)p.y + join_place(&p, i); \
 \
-            for (uint32_t c = 1; c < p.chunks; c++) { \
-                part += p.part; \
-                sum = sum + *part; \
-            } \
-            ((T *)p.y)[join_place(&p, i)] = sum; \
+            if (p.wide) \
+                add_##name(&p, to, (const T *)p.parts + i); \
+            else \
+                add_##name##_one(&p, to, (const T *)p.parts + i); \
         } \
     }
 

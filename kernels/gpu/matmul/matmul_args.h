@@ -23,7 +23,8 @@ typedef struct rp_gpu_matmul {
     uint32_t wide; /* y's rows are stored 16 bytes at a time */
 } rp_gpu_matmul;
 
-/* y = the first of `chunks` results plus the others, left to right; element i of product p lies at y + the strides. */
+/* y = the first of `chunks` results plus the others, left to right, or, if there are `more`, y plus all of them;
+ * element i of product p lies at y + the strides. wide: both are read and stored 16 bytes at a time. */
 typedef struct rp_gpu_matmul_join {
     rp_gpu_head head;
     const void *parts; /* [chunks, products, m, n] */
@@ -31,7 +32,7 @@ typedef struct rp_gpu_matmul_join {
     int64_t y_row, y_col, part;
     int64_t y_batch[RP_GPU_MATMUL_BATCH_AXES];
     uint32_t batch[RP_GPU_MATMUL_BATCH_AXES];
-    uint32_t m, n, chunks;
+    uint32_t m, n, chunks, more, wide;
     uint64_t count; /* elements of y */
 } rp_gpu_matmul_join;
 

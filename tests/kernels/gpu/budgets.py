@@ -138,9 +138,9 @@ def occupancy(kernel, chip, registers, fixed):
         stages = 2 if "bf16" in kernel else stages
     else:
         threads, steps, stages, size = 256, 8, 4, 4
-        sides = 128 + int(re.search(r"_(\d+)_", kernel).group(1)) + (128 if "weight" in kernel else 0)
+        sides = 128 + int(re.search(r"_(\d+)_", kernel).group(1))
     pad = 4 if size == 8 else 8
-    extra = 512 * 16 if "conv_weight" in kernel else 9 * 133 * 4 if "conv" in kernel else 0
+    extra = 512 * 16 + 256 * 4 if "conv_weight" in kernel else 9 * 133 * 4 if "conv" in kernel else 0
     shared = stages * steps * (sides + pad) * size + fixed + extra + 1024
     have, most_threads, memory = MACHINE[chip]
     blocks = min(have // ((registers + 7) // 8 * 8 * threads), most_threads // threads, memory // shared)

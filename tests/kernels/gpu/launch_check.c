@@ -130,6 +130,8 @@ static void see_conv_tile(launch_check *c, const rp_recorded *l, const rp_gpu_co
     want(c, (wide)p->rows * (wide)p->columns * l->blocks[1] == elements(&c->args->out[0]), "%d rows, %d columns",
          p->rows, p->columns);
     want(c, l->blocks[0] == tiles, "%u blocks", l->blocks[0]);
+    want(c, l->blocks[2] == (p->apart ? blocks((wide)p->taps * (wide)p->inner, RP_GPU_CONV_CHUNK) : 1), "%u chunks",
+         l->blocks[2]);
     want(c, blocks((wide)p->rows, RP_GPU_CONV_ROWS) * RP_GPU_CONV_ROWS <= INT32_MAX, "rows beyond 31 bits");
     want(c, extent(&c->args->out[0]) < INT32_MAX, "results beyond 31 bits");
 }
@@ -138,26 +140,15 @@ static void see_conv_weight(launch_check *c, const rp_recorded *l, const rp_gpu_
 {
     const wide rows = (wide)p->taps * (wide)p->c, size = rows * (wide)p->groups * (wide)p->k;
     const unsigned width = strstr(c->name, "_128_") ? 128 : 64;
-    const char *what = c->name + strlen("rp_gpu_conv_weight_");
 
     want(c, size == elements(&c->args->out[0]), "%d taps, %d channels", p->taps, p->c);
     want(c, p->chunks == blocks(p->pixels, RP_GPU_CONV_CHUNK), "%u chunks of %u pixels", p->chunks, p->pixels);
-    want(c, (wide)p->chunks * (wide)p->taps <= INT32_MAX, "flags beyond 31 bits");
     c->chunks_wanted = p->chunks;
-    if (strcmp(what, "has") == 0)
-        want(c, (wide)l->blocks[0] * l->threads >= (wide)p->chunks * (wide)p->taps, "%u blocks", l->blocks[0]);
-    else if (strcmp(what, "begun") == 0)
-        want(c, (wide)l->blocks[0] * l->threads >= (wide)p->taps, "%u blocks", l->blocks[0]);
-    else if (strcmp(what, "join") == 0)
-        want(c, (wide)l->blocks[0] * l->threads >= size, "%u blocks", l->blocks[0]);
-    else {
-        want(c, l->blocks[0] == blocks(rows, RP_GPU_WEIGHT_ROWS) * blocks((wide)p->k, width), "%u blocks",
-             l->blocks[0]);
-        want(c, l->blocks[1] == (unsigned)p->groups && l->blocks[2] == p->here, "%u groups, %u chunks", l->blocks[1],
-             l->blocks[2]);
-        want(c, p->first == c->chunks, "begins at chunk %u", p->first);
-        c->chunks = (uint64_t)p->first + p->here;
-    }
+    want(c, l->blocks[0] == blocks(rows, RP_GPU_WEIGHT_ROWS) * blocks((wide)p->k, width), "%u blocks", l->blocks[0]);
+    want(c, l->blocks[1] == (unsigned)p->groups && l->blocks[2] == p->here, "%u groups, %u chunks", l->blocks[1],
+         l->blocks[2]);
+    want(c, p->first == c->chunks, "begins at chunk %u", p->first);
+    c->chunks = (uint64_t)p->first + p->here;
 }
 
 static void see_winograd(launch_check *c, const rp_recorded *l, const rp_gpu_winograd *p)
