@@ -36,28 +36,33 @@ function(rp_gpu_images OUT)
   set(code "/* SPDX-License-Identifier: Apache-2.0 */\n#include \"kernels/gpu/images.h\"\n\n")
   set(rows "")
   set(fatbins)
+  set(names)
   if(RP_CUDA)
     foreach(file IN LISTS ARGN)
       get_filename_component(name ${file} NAME)
       set(made ${CMAKE_CURRENT_BINARY_DIR}/gpu/${name})
       file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/gpu)
-      add_custom_command(OUTPUT ${made}.fatbin ${made}.ptx
+      add_custom_command(OUTPUT ${made}.fatbin ${made}.ptx ${made}.kernels
         COMMAND ${CMAKE_SOURCE_DIR}/scripts/gpu-compile.sh ${RP_NVCC} ${CMAKE_SOURCE_DIR}
                 ${CMAKE_CURRENT_SOURCE_DIR}/gpu/${file}.cu ${made} ${CMAKE_SOURCE_DIR}/build/gpu-cache
+        COMMAND sed -n "s/^.visible .entry \\([a-z0-9_]*\\)(.*/\\1/p" ${made}.ptx > ${made}.kernels
         DEPENDS ${CMAKE_SOURCE_DIR}/scripts/gpu-compile.sh ${CMAKE_CURRENT_SOURCE_DIR}/gpu/${file}.cu
         DEPFILE ${made}.d VERBATIM COMMENT "GPU kernels: ${name}")
       string(APPEND code "__asm__(\".section .rodata\\n.balign 64\\n.hidden rp_gpu_image_${name}\\n\"\n"
         "        \".global rp_gpu_image_${name}\\nrp_gpu_image_${name}:\\n\"\n"
-        "        \".incbin \\\"${made}.fatbin\\\"\\n.byte 0\\n.previous\\n\");\n"
-        "extern const unsigned char rp_gpu_image_${name}[];\n")
-      string(APPEND rows "    {\"${name}\", rp_gpu_image_${name}},\n")
+        "        \".incbin \\\"${made}.fatbin\\\"\\n.byte 0\\n\"\n"
+        "        \".hidden rp_gpu_kernels_${name}\\n.global rp_gpu_kernels_${name}\\nrp_gpu_kernels_${name}:\\n\"\n"
+        "        \".incbin \\\"${made}.kernels\\\"\\n.byte 0\\n.previous\\n\");\n"
+        "extern const unsigned char rp_gpu_image_${name}[];\nextern const char rp_gpu_kernels_${name}[];\n")
+      string(APPEND rows "    {\"${name}\", rp_gpu_image_${name}, rp_gpu_kernels_${name}},\n")
       list(APPEND fatbins ${made}.fatbin)
+      list(APPEND names ${made}.kernels)
       set_property(GLOBAL APPEND PROPERTY RP_GPU_PTX ${made}.ptx) # the emulated driver runs these
     endforeach()
   endif()
-  string(APPEND code "\nconst rp_gpu_image rp_gpu_images[] = {\n${rows}    {0, 0},\n};\n")
+  string(APPEND code "\nconst rp_gpu_image rp_gpu_images[] = {\n${rows}    {0, 0, 0},\n};\n")
   file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/gpu_images.c CONTENT "${code}" @ONLY)
-  set_source_files_properties(${CMAKE_CURRENT_BINARY_DIR}/gpu_images.c PROPERTIES OBJECT_DEPENDS "${fatbins}")
+  set_source_files_properties(${CMAKE_CURRENT_BINARY_DIR}/gpu_images.c PROPERTIES OBJECT_DEPENDS "${fatbins};${names}")
   list(TRANSFORM fatbins REPLACE "fatbin$" "ptx" OUTPUT_VARIABLE ptx)
   add_custom_target(gpu_ptx DEPENDS ${ptx})
   set(${OUT} ${CMAKE_CURRENT_BINARY_DIR}/gpu_images.c PARENT_SCOPE)

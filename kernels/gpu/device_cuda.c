@@ -127,8 +127,9 @@ static void cuda_free(rp_device *device)
         (void)rp_gpu_settle(d, NULL);
         rp_cublaslt_close(d->cublaslt);
         rp_gpu_memory_free(d);
-        for (size_t i = 0; i < d->modules; i++)
-            (void)d->driver->cuModuleUnload(d->module[i]);
+        for (size_t i = 0; i < RP_GPU_MODULES; i++)
+            if (d->module[i] != NULL)
+                (void)d->driver->cuModuleUnload(d->module[i]);
         if (d->main.workspace != NULL)
             (void)d->driver->cuMemFree_v2((uintptr_t)d->main.workspace);
         if (d->fault != 0)
@@ -228,7 +229,7 @@ static rp_status open_context(rp_gpu_device *d, int ordinal, rp_error *err)
     return status == RP_OK ? rp_gpu_enter(d, err) : status;
 }
 
-/* The default stream, the fault word and the kernels. */
+/* The default stream and the fault word. */
 static rp_status equip(rp_gpu_device *d, rp_error *err)
 {
     rp_status status =
@@ -242,8 +243,7 @@ static rp_status equip(rp_gpu_device *d, rp_error *err)
         status = rp_gpu_result(d, d->driver->cuMemAlloc_v2(&d->fault, sizeof *d->fault_mirror), "cuMemAlloc", err);
     if (status != RP_OK)
         return status;
-    status = rp_gpu_clear_fault(d, err);
-    return status == RP_OK ? rp_gpu_load(d, err) : status;
+    return rp_gpu_clear_fault(d, err);
 }
 
 rp_status rp_device_cuda_new(rp_device **out, const char *kind, int ordinal, const char *level, unsigned threads,

@@ -60,12 +60,11 @@ struct rp_gpu_device {
     size_t kept_bytes;
     rp_gpu_stage stage[RP_GPU_STAGES];
     size_t next_stage;
-    bool busy;                /* something was put on a stream since all were waited for */
-    pthread_mutex_t breaking; /* of broken while it is written; taken under `lock` too */
-    rp_error broken;          /* with a status other than RP_OK: what went wrong first */
-    atomic_bool is_broken;    /* broken is written, and stays so */
-    rp_cu_module module[RP_GPU_MODULES];
-    size_t modules;
+    bool busy;                           /* something was put on a stream since all were waited for */
+    pthread_mutex_t breaking;            /* of broken while it is written; taken under `lock` too */
+    rp_error broken;                     /* with a status other than RP_OK: what went wrong first */
+    atomic_bool is_broken;               /* broken is written, and stays so */
+    rp_cu_module module[RP_GPU_MODULES]; /* of each image; NULL: none of its kernels was launched yet */
     struct {
         char *name; /* NULL: free */
         rp_cu_function handle;
@@ -116,7 +115,6 @@ rp_status rp_gpu_memory_result(rp_gpu_device *d, int result, size_t bytes, rp_er
 void rp_gpu_memory_free(rp_gpu_device *d);
 
 /* Of queue.c, sequence.c and table.c. */
-rp_status rp_gpu_load(rp_gpu_device *d, rp_error *err);
 rp_status rp_gpu_launch(rp_device *device, rp_kernel_id kernel, const rp_kernel_args *args, rp_stream *stream,
                         rp_error *err);
 rp_status rp_gpu_sequence_begin(rp_device *device, rp_stream *stream, rp_error *err);

@@ -6,6 +6,7 @@
 typedef struct rp_gpu_image {
     const char *name;
     const unsigned char *bytes;
+    const char *kernels; /* their names, a line each; NULL: whatever is asked for (tests) */
 } rp_gpu_image;
 
 extern const rp_gpu_image rp_gpu_images[];

@@ -11,21 +11,58 @@
 
 enum { NAME = 96, SHARED_FREE = 48 << 10 /* bytes that a block may have without asking */ };
 
-rp_status rp_gpu_load(rp_gpu_device *d, rp_error *err)
+/* Whether the file has the kernel. */
+static bool has(const rp_gpu_image *image, const char *name)
 {
-    rp_status status = RP_OK;
+    const size_t length = strlen(name);
+    const char *line = image->kernels;
 
-    for (const rp_gpu_image *image = rp_gpu_images; image->name != NULL && status == RP_OK; image++) {
-        if (d->modules == RP_GPU_MODULES)
-            return rp_fail(err, RP_EUNSUPPORTED, "device %s: more than %d files of kernels", d->base.kind,
-                           RP_GPU_MODULES);
-        status = rp_gpu_result(d, d->driver->cuModuleLoadData(&d->module[d->modules], image->bytes), "cuModuleLoadData",
-                               err);
-        if (status != RP_OK)
-            return rp_fail_at(err, status, "kernels of %s", image->name);
-        d->modules++;
+    if (line == NULL)
+        return true;
+    while (strncmp(line, name, length) != 0 || line[length] != '\n') {
+        line = strchr(line, '\n');
+        if (line == NULL)
+            return false;
+        line++;
     }
-    return status;
+    return true;
+}
+
+/* The module of a file's kernels. A capture forbids loading; what it needs was launched before, unless an address that
+ * has moved calls for another way. */
+static rp_status load(rp_gpu_queue *queue, size_t i)
+{
+    rp_gpu_device *d = queue->device;
+    rp_cu_module module = NULL;
+    rp_status status;
+
+    if (queue->stream->captured) /* launched one by one there may be */
+        return rp_fail(queue->err, RP_ENOMEM,
+                       "device %s: the kernels of %s are not loaded, and are not while launches are captured",
+                       d->base.kind, rp_gpu_images[i].name);
+    status =
+        rp_gpu_result(d, d->driver->cuModuleLoadData(&module, rp_gpu_images[i].bytes), "cuModuleLoadData", queue->err);
+    if (status != RP_OK)
+        return rp_fail_at(queue->err, status, "kernels of %s", rp_gpu_images[i].name);
+    d->module[i] = module;
+    return RP_OK;
+}
+
+/* The module that has the kernel, loaded when the first of its kernels is asked for: to unpack all of them takes longer
+ * than many a run. NULL: queue->status tells. */
+static rp_cu_module module_of(rp_gpu_queue *queue, const char *name)
+{
+    size_t i = 0;
+
+    while (i < RP_GPU_MODULES && rp_gpu_images[i].name != NULL && !has(&rp_gpu_images[i], name))
+        i++;
+    if (i == RP_GPU_MODULES || rp_gpu_images[i].name == NULL) {
+        queue->status = rp_fail(queue->err, RP_EUNSUPPORTED, "kernel %s: no file of this build has it", name);
+        return NULL;
+    }
+    if (queue->device->module[i] == NULL)
+        queue->status = load(queue, i);
+    return queue->device->module[i];
 }
 
 /* FNV-1a */
@@ -45,14 +82,17 @@ static size_t find_function_locked(rp_gpu_queue *queue, const char *name)
 {
     rp_gpu_device *d = queue->device;
     size_t at = place_of(name);
-    int result = RP_CU_NOT_FOUND;
+    rp_cu_module module;
+    int result;
 
     while (d->function[at].name != NULL && strcmp(d->function[at].name, name) != 0)
         at = (at + 1) % RP_GPU_FUNCTIONS;
     if (d->function[at].name != NULL)
         return at;
-    for (size_t i = 0; i < d->modules && result == RP_CU_NOT_FOUND; i++)
-        result = d->driver->cuModuleGetFunction(&d->function[at].handle, d->module[i], name);
+    module = module_of(queue, name);
+    if (module == NULL)
+        return at;
+    result = d->driver->cuModuleGetFunction(&d->function[at].handle, module, name);
     if (result != RP_CU_SUCCESS) {
         queue->status = rp_gpu_result_of(d, result, "cuModuleGetFunction", name, queue->err);
         return at;

@@ -21,7 +21,7 @@
 #include "kernels/walk.h"
 #include "tests/emu/emulated.h"
 
-enum { SPARE = 16 }; /* elements behind a tensor that nobody may touch */
+enum { SPARE = 16 /* elements behind a tensor that nobody may touch */, INPUTS = 3 };
 
 static rp_error err;
 static rp_device *device;
@@ -139,15 +139,18 @@ static void drop(tensor *t)
 }
 
 /* Runs the kernel here by the reference and there; out has the same bytes, but for which NaN. */
-static void same(rp_kernel_id kernel, tensor *in, tensor *out, const rp_attr *attr, const char *what)
+static void same(rp_kernel_id kernel, tensor *in, size_t n_in, tensor *out, const rp_attr *attr, const char *what)
 {
     const size_t size = rp_dtype_size(out->view.dtype), bytes = out->elements * size;
-    const rp_view here[2] = {in[0].view, in[1].view}, there[2] = {away(&in[0]), away(&in[1])}, to = away(out);
-    const rp_kernel_args args = {here, 2, &out->view, 1, attr}, far = {there, 2, &to, 1, attr};
+    const rp_view to = away(out);
+    rp_view here[INPUTS], there[INPUTS];
+    const rp_kernel_args args = {here, n_in, &out->view, 1, attr}, far = {there, n_in, &to, 1, attr};
     const rp_kernel_table *ref;
     char *found = malloc(bytes);
 
     assert_non_null(found);
+    for (size_t n = 0; n < n_in; n++)
+        here[n] = in[n].view, there[n] = away(&in[n]);
     OK(rp_kernel_table_get(&ref, "ref", &err));
     ref->kernel[kernel]->run(&args, 0, ref->kernel[kernel]->items(&args));
     OK(rp_device_launch(device, kernel, &far, NULL, &err));
@@ -178,7 +181,7 @@ static void product(rp_dtype a, rp_dtype b, size_t batch, size_t m, size_t n, si
 
     snprintf(what, sizeof what, "matmul of types %d and %d, %zu of %zu x %zu x %zu, operands lie %d, %d", (int)a,
              (int)b, batch, m, n, k, a_way, b_way);
-    same(RP_K_matmul, in, &out, NULL, what);
+    same(RP_K_matmul, in, 2, &out, NULL, what);
     drop(&in[0]), drop(&in[1]), drop(&out);
     next_case();
 }
@@ -255,7 +258,7 @@ static void convolve(rp_kernel_id kernel, const conv_case *p)
 
     snprintf(what, sizeof what, "convolution %d of %zu x %zu x %zu x %zu by %zu x %zu to %zu", which, p->n, p->h, p->w,
              p->c, p->r, p->s, p->k);
-    same(kernel, in, &out, attr, what);
+    same(kernel, in, 2, &out, attr, what);
     drop(&in[0]), drop(&in[1]), drop(&out);
     next_case();
 }
@@ -323,7 +326,7 @@ static void reduce(rp_kernel_id kernel, rp_dtype dtype, size_t rows, size_t cols
     in[1] = in[0];
     out.view.dtype = kernel == RP_K_argmax ? RP_I64 : dtype;
     snprintf(what, sizeof what, "%s of %zu x %zu over %d", rp_kernel_name(kernel), rows, cols, axis);
-    same(kernel, in, &out, attr, what);
+    same(kernel, in, 2, &out, attr, what);
     drop(&in[0]), drop(&out);
     next_case();
 }
@@ -347,31 +350,62 @@ static void sums_of_several_levels_have_the_bits_of_the_reference(void **state)
     tiles_ran("rp_gpu_", kernels, sizeof kernels / sizeof *kernels);
 }
 
-static void row_kernel(rp_kernel_id kernel, rp_dtype dtype, size_t rows, size_t cols)
+static void put_labels(tensor *t, size_t classes)
 {
-    tensor in[2] = {make(dtype, 2, (const size_t[]){rows, cols}, false, 1, 1),
-                    make(dtype, 2, (const size_t[]){rows, cols}, true, 0, 0)};
-    tensor out = make(dtype, 2, (const size_t[]){rows, cols}, false, 2, 0);
+    int32_t *label = (int32_t *)(void *)t->view.data;
+
+    t->view.dtype = RP_I32;
+    for (size_t i = 0; i < t->view.shape[0]; i++)
+        label[i] = (int32_t)((i + 1) * 1000 % classes);
+    OK(rp_device_upload(device, t->there, t->host, t->elements * sizeof *label, NULL, &err));
+}
+
+/* Operands of a kernel of rows: r, a row; v, one row for all; s, one element a row; k, a label a row. The first lies
+ * across, or behind an address that is not aligned. */
+static void row_kernel(rp_kernel_id kernel, rp_dtype dtype, size_t rows, size_t cols, const char *operands, bool across)
+{
+    const rp_attr attr[RP_MAX_ATTR] = {{.r = 1e-3}};
+    const size_t n_in = strlen(operands) - 1, shape[2] = {rows, cols};
+    tensor in[INPUTS], out = make(dtype, operands[0] == 'r' ? 2 : 1, shape, false, 2, 0);
     char what[64];
 
+    for (size_t n = 0; n < n_in; n++) {
+        const char lies = operands[n + 1];
+
+        in[n] = lies == 'r'   ? make(dtype, 2, shape, n == 0 && across, 1, n == 0 ? 1 : 0)
+                : lies == 'v' ? make(dtype, 1, shape + 1, false, 0, 0)
+                              : make(lies == 'k' ? RP_F32 : dtype, 1, shape, false, 0, 0);
+        if (lies == 'k')
+            put_labels(&in[n], cols);
+    }
     snprintf(what, sizeof what, "%s of %zu x %zu", rp_kernel_name(kernel), rows, cols);
-    same(kernel, in, &out, NULL, what);
-    drop(&in[0]), drop(&in[1]), drop(&out);
+    same(kernel, in, n_in, &out, attr, what);
+    for (size_t n = 0; n < n_in; n++)
+        drop(&in[n]);
+    drop(&out);
     next_case();
 }
 
-static void long_rows_have_the_bits_of_the_reference(void **state)
+/* Rows of a part of a batch, of whole batches, of a cache for one warp, of several chunks and pieces. */
+static void rows_have_the_bits_of_the_reference(void **state)
 {
+    static const size_t lengths[] = {1, 31, 256, 1000, 2049, 4096, 4097, 9473};
+    static const struct {
+        rp_kernel_id kernel;
+        const char *operands;
+    } kernels[] = {{RP_K_softmax, "rr"},           {RP_K_log_softmax, "rr"},          {RP_K_softmax_grad, "rrr"},
+                   {RP_K_cross_entropy, "srk"},    {RP_K_cross_entropy_grad, "rsrk"}, {RP_K_layer_norm, "rrvv"},
+                   {RP_K_log_softmax_grad, "rrr"}, {RP_K_layer_norm_grad, "rrrv"},    {RP_K_rms_norm, "rrv"}};
+
     (void)state;
-    for (size_t cols = 4095; cols < 4099; cols += 2) {
-        row_kernel(RP_K_softmax, RP_F32, 3, cols);
-        row_kernel(RP_K_log_softmax, RP_F64, 2, cols);
-    }
-    row_kernel(RP_K_softmax_grad, RP_F32, 2, 20001);
-    row_kernel(RP_K_log_softmax_grad, RP_F32, 1, 12288);
+    for (size_t k = 0; k < sizeof kernels / sizeof *kernels; k++)
+        for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
+            row_kernel(kernels[k].kernel, (i + k) % 3 == 1 ? RP_F64 : RP_F32, lengths[i] < 4096 ? 9 : 2, lengths[i],
+                       kernels[k].operands, i % 2);
+    row_kernel(RP_K_softmax_grad, RP_F32, 2, 20001, "rrr", false);
+    row_kernel(RP_K_log_softmax_grad, RP_F32, 1, 12288, "rrr", false);
 }
 
-/* Two lines in order, or their first k: values and places. */
 static void order(rp_kernel_id kernel, rp_dtype dtype, size_t n, size_t k, bool first)
 {
     const size_t size = rp_dtype_size(dtype), count = 2 * k;
@@ -448,7 +482,7 @@ int main(void)
                                        TEST(convolutions_have_the_bits_of_the_reference_in_every_tile),
                                        TEST(minimal_filtering_of_no_channels_gives_zeros),
                                        TEST(sums_of_several_levels_have_the_bits_of_the_reference),
-                                       TEST(long_rows_have_the_bits_of_the_reference),
+                                       TEST(rows_have_the_bits_of_the_reference),
                                        TEST(lines_in_order_have_the_places_of_the_reference)};
 
     return cmocka_run_group_tests(tests, enter, NULL);

@@ -70,14 +70,47 @@
 DROPPED(f32, float)
 DROPPED(f64, double)
 
+/* 16 bytes of registers, from and to element e of what lies there. */
+RP_GPU_FN void rp_gpu_chain_take16_narrow(u32 *x, const void *at, int e)
+{
+    const rp_gpu_u32x4 v = RP_GPU_LOAD16(rp_gpu_u32x4, (const u32 *)at + e);
+
+    x[0] = v.x, x[1] = v.y, x[2] = v.z, x[3] = v.w;
+}
+
+RP_GPU_FN void rp_gpu_chain_put16_narrow(const u32 *y, void *at, int e)
+{
+    rp_gpu_u32x4 v;
+
+    v.x = y[0], v.y = y[1], v.z = y[2], v.w = y[3];
+    RP_GPU_STORE16(rp_gpu_u32x4, (u32 *)at + e, v);
+}
+
+RP_GPU_FN void rp_gpu_chain_take16_wide(u64 *x, const void *at, int e)
+{
+    u32 v[4];
+
+    rp_gpu_chain_take16_narrow(v, at, 2 * e);
+    x[0] = (u64)v[1] << 32 | v[0], x[1] = (u64)v[3] << 32 | v[2];
+}
+
+RP_GPU_FN void rp_gpu_chain_put16_wide(const u64 *y, void *at, int e)
+{
+    const u32 v[4] = {(u32)y[0], (u32)(y[0] >> 32), (u32)y[1], (u32)(y[1] >> 32)};
+
+    rp_gpu_chain_put16_narrow(v, at, 2 * e);
+}
+
 #define CHAIN(name) rp_gpu_chain_##name##_narrow
 #define REG u32
 #define ELEMENTS RP_GPU_NARROW
+#define RESIDENT 3
 #include "kernels/gpu/chain/interpreter.inc.h"
 
 #define CHAIN(name) rp_gpu_chain_##name##_wide
 #define REG u64
 #define ELEMENTS RP_GPU_WIDE
+#define RESIDENT 4
 #define WITH_WIDE
 #include "kernels/gpu/chain/interpreter.inc.h"
 

@@ -1,72 +1,107 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A kernel that computes a chain: decodes a step once for ELEMENTS elements of a thread, which lie as far apart as a
- * block has threads. Parameters: CHAIN(name), its names; REG, what holds a value; ELEMENTS; WITH_WIDE, that it
- * knows values of 64 bits. They end with it. Before it: chain.cu down to there. */
+ * A kernel that computes a chain: decodes a step once for ELEMENTS elements of a thread, which lie beside each other.
+ * Parameters: CHAIN(name), its names; REG, what holds a value; ELEMENTS; RESIDENT, blocks on a multiprocessor;
+ * WITH_WIDE, that it knows values of 64 bits. They end with it. Before it: chain.cu down to there. */
 
 #define LANES(e) RP_GPU_UNROLL for (int e = 0; e < ELEMENTS; e++)
-#define KEPT(slot, e) kept[((u32)(slot)*ELEMENTS + (e)) * RP_GPU_BLOCK + RP_GPU_THREAD]
+#define KEPT(slot, e) kept[((u32)(slot)*ELEMENTS + (e)) * RP_GPU_THREADS + RP_GPU_THREAD]
 
-/* Element `turn` of the thread, of which `first` is the first. Where fewer are left the first one is computed again,
- * with the same result in the same place. */
-RP_GPU_FN u64 CHAIN(element)(const rp_gpu_chain *p, u64 first, u32 turn)
+/* The thread's elements; behind the last of all there may be fewer. Then values are those of the first again, which
+ * nobody stores. */
+typedef struct CHAIN(elements) {
+    u64 first;
+    u32 count;
+} CHAIN(elements);
+
+RP_GPU_FN u64 CHAIN(element)(const CHAIN(elements) * of, u32 turn)
 {
-    const u64 element = first + (u64)turn * RP_GPU_BLOCK;
-
-    return element < p->count ? element : first;
+    return of->first + (turn < of->count ? turn : 0);
 }
 
-/* Bytes from element 0 of a view to each of the elements. */
-RP_GPU_FN void CHAIN(by_axes)(i64 *bytes, const rp_gpu_chain *p, const rp_gpu_step_view *v, const u64 *index)
+/* Where an element of a view lies; and whether as many from it on as a thread has lie evenly, `apart` bytes from one to
+ * the next. */
+RP_GPU_FN const void *CHAIN(place)(const rp_gpu_chain *p, const rp_gpu_step_view *v, bool whole, u64 element,
+                                   i64 *apart, bool *even)
 {
-    u64 rest[ELEMENTS];
+    u64 rest = element;
+    i64 bytes = 0;
 
-    LANES(e)
-    {
-        rest[e] = index[e];
-        bytes[e] = 0;
-    }
+    *even = true;
+    *apart = whole ? v->size : 0;
+    if (whole)
+        return rp_gpu_beyond(v->at, (i64)(element * v->size));
     RP_GPU_NO_UNROLL for (int d = (int)v->axes - 1; d >= 0; d--)
     {
         const rp_gpu_step_axis *const axis = &p->axis[v->axis + d];
-        const u64 length = axis->length;
-        const i64 apart = axis->bytes;
+        const u64 at = d > 0 ? rp_gpu_split(&rest, axis->length) : rest;
 
-        LANES(e)
-        {
-            const u64 at = d > 0 ? rp_gpu_split(&rest[e], length) : rest[e];
-
-            bytes[e] += (i64)at * apart;
+        bytes += (i64)at * axis->bytes;
+        if (d == (int)v->axes - 1) {
+            *even = axis->length - at >= ELEMENTS;
+            *apart = axis->bytes;
         }
+    }
+    return rp_gpu_beyond(v->at, bytes);
+}
+
+/* An element of so many bytes. */
+RP_GPU_FN REG CHAIN(load)(const void *at, u32 size)
+{
+    switch (size) {
+    case 1:
+        return *(const uint8_t *)at;
+    case 2:
+        return *(const uint16_t *)at;
+#if defined(WITH_WIDE)
+    case 8:
+        return (REG) * (const u64 *)at;
+#endif
+    default:
+        return *(const u32 *)at;
     }
 }
 
-#define LOAD(type) LANES(e) x[e] = (REG) * (const type *)rp_gpu_beyond(v->at, bytes[e])
-
-RP_GPU_FN void CHAIN(load)(REG *x, const rp_gpu_step_view *v, const i64 *bytes)
+RP_GPU_FN bool CHAIN(is_aligned)(const void *at)
 {
-    switch (v->size) {
-    case 1:
-        LOAD(uint8_t);
-        break;
-    case 2:
-        LOAD(uint16_t);
-        break;
-#if defined(WITH_WIDE)
-    case 8:
-        LOAD(u64);
-        break;
-#endif
-    default:
-        LOAD(u32);
-        break;
+    return ((uintptr_t)at & 15) == 0;
+}
+
+#define LOAD(type) LANES(e) x[e] = (REG) * (const type *)rp_gpu_beyond(at, e * apart)
+
+/* Elements that lie evenly: one, neighbours as wide as registers, others. */
+RP_GPU_FN void CHAIN(load_even)(REG *x, const void *at, i64 apart, u32 size)
+{
+    if (apart == 0) {
+        const REG one = CHAIN(load)(at, size);
+
+        LANES(e) x[e] = one;
+    } else if (size == sizeof(REG)) {
+        if (apart == (i64)sizeof(REG) && CHAIN(is_aligned)(at))
+            RP_GPU_UNROLL for (int e = 0; e < ELEMENTS; e += 16 / (int)sizeof(REG)) CHAIN(take16)(x + e, at, e);
+        else
+            LOAD(REG);
+    } else {
+        switch (size) {
+        case 1:
+            LOAD(uint8_t);
+            break;
+        case 2:
+            LOAD(uint16_t);
+            break;
+        default:
+            LOAD(u32);
+            break;
+        }
     }
 }
 #undef LOAD
 
-#define STORE(type) LANES(e)((type *)v->at)[index[e]] = (type)y[e]
+#define STORE(type) LANES(e) if ((u32)e < of->count)((type *)at)[e] = (type)y[e]
 
-RP_GPU_FN void CHAIN(store)(const rp_gpu_step_view *v, const REG *y, const u64 *index)
+RP_GPU_FN void CHAIN(store)(const rp_gpu_step_view *v, const REG *y, const CHAIN(elements) * of)
 {
+    void *const at = rp_gpu_beyond(v->at, (i64)(of->first * v->size));
+
     switch (v->size) {
     case 1:
         STORE(uint8_t);
@@ -75,40 +110,48 @@ RP_GPU_FN void CHAIN(store)(const rp_gpu_step_view *v, const REG *y, const u64 *
         STORE(uint16_t);
         break;
 #if defined(WITH_WIDE)
-    case 8:
-        STORE(u64);
+    case 4:
+        STORE(u32);
         break;
 #endif
     default:
-        STORE(u32);
+        if (of->count == ELEMENTS && CHAIN(is_aligned)(at))
+            RP_GPU_UNROLL for (int e = 0; e < ELEMENTS; e += 16 / (int)sizeof(REG)) CHAIN(put16)(y + e, at, e);
+        else
+            STORE(REG);
         break;
     }
 }
 #undef STORE
 
-/* Operand n of the step. */
+/* Operand n of the step. Where elements do not lie evenly they take turns, each moving on to the front. */
 RP_GPU_FN void CHAIN(take)(REG *x, const rp_gpu_chain *p, const rp_gpu_step *s, int n, const REG *last, const REG *kept,
-                           const u64 *index)
+                           const CHAIN(elements) * of)
 {
-    const u32 at = s->at[n];
-    const rp_gpu_step_view *const v = &p->view[at];
-    i64 bytes[ELEMENTS];
+    const u32 from = s->from[n];
+    const rp_gpu_step_view *const v = &p->view[s->at[n]];
 
-    switch (s->from[n]) {
-    case RP_GPU_FROM_LAST:
+    if (from == RP_GPU_FROM_LAST) {
         LANES(e) x[e] = last[e];
         return;
-    case RP_GPU_FROM_KEPT:
-        LANES(e) x[e] = KEPT(at, e);
-        return;
-    case RP_GPU_FROM_WHOLE:
-        LANES(e) bytes[e] = (i64)(index[e] * v->size);
-        break;
-    default:
-        CHAIN(by_axes)(bytes, p, v, index);
-        break;
     }
-    CHAIN(load)(x, v, bytes);
+    if (from == RP_GPU_FROM_KEPT) {
+        LANES(e) x[e] = KEPT(s->at[n], e);
+        return;
+    }
+    RP_GPU_NO_UNROLL for (u32 turn = 0; turn < ELEMENTS; turn++)
+    {
+        bool even;
+        i64 apart;
+        const void *const at = CHAIN(place)(p, v, from == RP_GPU_FROM_WHOLE, CHAIN(element)(of, turn), &apart, &even);
+
+        if (turn == 0 && even && of->count == ELEMENTS) {
+            CHAIN(load_even)(x, at, apart, v->size);
+            return;
+        }
+        RP_GPU_UNROLL for (int e = 0; e + 1 < ELEMENTS; e++) x[e] = x[e + 1];
+        x[ELEMENTS - 1] = CHAIN(load)(at, v->size);
+    }
 }
 
 #define IN0 a[e]
@@ -156,12 +199,12 @@ RP_GPU_FN void CHAIN(turn)(REG *a, REG *b, REG *y, REG made)
     }
 #define STEP_dropout() \
     case FN(RP_GPU_STEP_dropout): { \
-        TURNS(FN(rp_gpu_put)(FN(rp_gpu_dropped)(p, s, FN(rp_gpu_get)(IN0), CHAIN(element)(p, index[0], turn)))) \
+        TURNS(FN(rp_gpu_put)(FN(rp_gpu_dropped)(p, s, FN(rp_gpu_get)(IN0), CHAIN(element)(of, turn)))) \
         break; \
     }
 
-RP_GPU_FN void CHAIN(compute)(REG *y, const rp_gpu_chain *p, const rp_gpu_step *s, const u64 *index, REG *a, REG *b,
-                              const REG *c)
+RP_GPU_FN void CHAIN(compute)(REG *y, const rp_gpu_chain *p, const rp_gpu_step *s, const CHAIN(elements) * of, REG *a,
+                              REG *b, const REG *c)
 {
     switch (s->code) {
 #include "kernels/gpu/chain/steps_narrow.inc.h"
@@ -173,43 +216,36 @@ RP_GPU_FN void CHAIN(compute)(REG *y, const rp_gpu_chain *p, const rp_gpu_step *
     }
 }
 
-/* The last operand is taken first and moves on, so that the code that takes one stands there once. */
-RP_GPU_KERNEL(RP_GPU_BLOCK, 4) CHAIN(run)(const RP_GPU_PARAMETER rp_gpu_chain p)
+RP_GPU_KERNEL(RP_GPU_BLOCK, RESIDENT) CHAIN(run)(const RP_GPU_PARAMETER rp_gpu_chain p)
 {
-    const u64 apart = (u64)RP_GPU_BLOCKS_X * ELEMENTS * RP_GPU_BLOCK;
+    const u64 apart = (u64)RP_GPU_BLOCKS_X * ELEMENTS * RP_GPU_THREADS;
     RP_GPU_SHARED_GIVEN(REG, CHAIN(kept), RP_GPU_CHAIN_KEPT * ELEMENTS * RP_GPU_BLOCK);
     REG *const kept = CHAIN(kept);
 
     RP_GPU_BEGIN(p);
-    RP_GPU_NO_UNROLL for (u64 i = p.first + (u64)RP_GPU_BLOCK_X * ELEMENTS * RP_GPU_BLOCK + RP_GPU_THREAD; i < p.count;
-                          i += apart)
+    RP_GPU_NO_UNROLL for (u64 i = p.first + ((u64)RP_GPU_BLOCK_X * RP_GPU_THREADS + RP_GPU_THREAD) * ELEMENTS;
+                          i < p.count; i += apart)
     {
-        REG a[ELEMENTS], b[ELEMENTS], c[ELEMENTS], y[ELEMENTS];
-        u64 index[ELEMENTS];
+        const CHAIN(elements) of = {i, p.count - i < ELEMENTS ? (u32)(p.count - i) : ELEMENTS};
+        REG y[ELEMENTS];
 
-        LANES(e)
-        {
-            a[e] = b[e] = c[e] = y[e] = 0;
-            index[e] = CHAIN(element)(&p, i, (u32)e);
-        }
+        LANES(e) y[e] = 0;
         RP_GPU_NO_UNROLL for (u32 k = 0; k < p.n_steps; k++)
         {
             const rp_gpu_step *const s = &p.step[k];
+            REG a[ELEMENTS], b[ELEMENTS], c[ELEMENTS];
 
-            RP_GPU_NO_UNROLL for (int n = (int)s->n_in - 1; n >= 0; n--)
-            {
-                LANES(e)
-                {
-                    c[e] = b[e];
-                    b[e] = a[e];
-                }
-                CHAIN(take)(a, &p, s, n, y, kept, index);
-            }
-            CHAIN(compute)(y, &p, s, index, a, b, c);
+            LANES(e) a[e] = b[e] = c[e] = 0; /* no step's operands stay in registers for the next */
+            if (s->n_in > 2)
+                CHAIN(take)(c, &p, s, 2, y, kept, &of);
+            if (s->n_in > 1)
+                CHAIN(take)(b, &p, s, 1, y, kept, &of);
+            CHAIN(take)(a, &p, s, 0, y, kept, &of);
+            CHAIN(compute)(y, &p, s, &of, a, b, c);
             if (s->keep != RP_GPU_NOWHERE)
                 LANES(e) KEPT(s->keep, e) = y[e];
             if (s->store != RP_GPU_NOWHERE)
-                CHAIN(store)(&p.view[s->store], y, index);
+                CHAIN(store)(&p.view[s->store], y, &of);
         }
     }
 }
@@ -230,4 +266,5 @@ RP_GPU_KERNEL(RP_GPU_BLOCK, 4) CHAIN(run)(const RP_GPU_PARAMETER rp_gpu_chain p)
 #undef CHAIN
 #undef REG
 #undef ELEMENTS
+#undef RESIDENT
 #undef WITH_WIDE

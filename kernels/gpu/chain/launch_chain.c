@@ -8,18 +8,23 @@
 #include "kernels/gpu/chain/plan.h"
 #include "kernels/gpu/device_gpu.h"
 
-enum { SCRATCH = 16 << 20, GRAIN = 4096, BLOCKS_A_MULTIPROCESSOR = 32 };
+enum { SCRATCH = 16 << 20, GRAIN = 4096, BLOCKS_A_MULTIPROCESSOR = 32, LEAST_THREADS = 64 };
 
 static void run_program(rp_gpu_queue *queue, rp_gpu_chain_kernel kernel, rp_gpu_chain *program)
 {
     static const char *const names[] = {"rp_gpu_chain_run_narrow", "rp_gpu_chain_run_wide"};
     const bool wide = kernel == RP_GPU_CHAIN_WIDE;
-    const u64 a_block = (u64)RP_GPU_BLOCK * (wide ? RP_GPU_WIDE : RP_GPU_NARROW);
-    const u64 blocks = (queue->end - queue->first + a_block - 1) / a_block;
-    const u64 most = (u64)rp_gpu_multiprocessors(queue) * BLOCKS_A_MULTIPROCESSOR;
-    rp_gpu_grid grid = {.x = (uint32_t)(blocks < most ? blocks : most), .threads = RP_GPU_BLOCK};
+    const unsigned each = wide ? RP_GPU_WIDE : RP_GPU_NARROW;
+    const u64 multiprocessors = rp_gpu_multiprocessors(queue), most = multiprocessors * BLOCKS_A_MULTIPROCESSOR;
+    const u64 count = queue->end - queue->first;
+    rp_gpu_grid grid = {.threads = RP_GPU_BLOCK};
+    u64 blocks;
 
-    grid.shared = (unsigned)(program->n_kept * a_block * (wide ? sizeof(u64) : sizeof(u32)));
+    while (grid.threads > LEAST_THREADS && count < 2 * multiprocessors * grid.threads * each)
+        grid.threads /= 2; /* so that few elements keep all multiprocessors busy */
+    blocks = (count + grid.threads * each - 1) / (grid.threads * each);
+    grid.x = (uint32_t)(blocks < most ? blocks : most);
+    grid.shared = (unsigned)(program->n_kept * grid.threads * each * (wide ? sizeof(u64) : sizeof(u32)));
     program->first = queue->first;
     program->count = queue->end;
     rp_gpu_run(queue, names[kernel], grid, program, sizeof *program);

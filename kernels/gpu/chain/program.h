@@ -30,7 +30,7 @@ enum {
     RP_GPU_CHAIN_VIEWS = RP_CHAIN_STEPS * (RP_GPU_STEP_IN + 1),
     RP_GPU_CHAIN_AXES = 32, /* of all operands that do not lie in order */
     RP_GPU_CHAIN_KEPT = 8,  /* values in shared memory at once */
-    RP_GPU_NARROW = 4,      /* elements that a thread takes at once, in registers of 32 bits, */
+    RP_GPU_NARROW = 8,      /* elements that a thread takes at once, in registers of 32 bits, */
     RP_GPU_WIDE = 2,        /* and of 64 */
     RP_GPU_NOWHERE = 255
 };

@@ -8,7 +8,7 @@
 #include "kernels/gpu/launch_tuned.h"
 #include "kernels/gpu/reduce/rows_args.h"
 
-enum { WARPS = 8, WARP = 32 };
+enum { WARPS = RP_GPU_ROW_WARPS, WARP = 32 };
 
 /* How a kernel's operands lie: r, a row; s, one element a row; v, one row for all. */
 static const char *operands_of(rp_kernel_id kernel)
@@ -67,12 +67,32 @@ static bool lay_out(rp_gpu_rows *p, const rp_kernel_args *args, const char *oper
     return rp_gpu_axes_of(&p->rows, strides, views, n, 0, false, &p->count);
 }
 
+/* The views that a kernel reads as rows, which its caches hold. */
+static u32 cached(const char *operands)
+{
+    u32 n = 0;
+
+    for (int v = 1; operands[v] != '\0'; v++)
+        n += operands[v] == 'r';
+    return n;
+}
+
+/* Blocks of as many warps as have their rows in the caches; small ones leave room for others beside them. */
 static void run(rp_gpu_queue *queue, rp_gpu_rows *p, rp_kernel_id kernel, rp_dtype dtype)
 {
+    const u32 size = (u32)rp_dtype_size(dtype), chunks = (p->n + RP_GPU_CHUNK - 1) / RP_GPU_CHUNK;
+    u32 warps = WARPS, cache;
     char name[48];
 
+    p->piece = p->block ? RP_GPU_ROW_PIECE : p->n;
+    p->sums = !p->block ? 0 : chunks < WARPS ? WARPS : chunks;
+    cache = cached(operands_of(kernel)) * p->piece * size;
+    while (warps > 1 && warps * cache > RP_GPU_ROW_CACHE)
+        warps /= 2;
     snprintf(name, sizeof name, "rp_gpu_%s_%s", rp_kernel_name(kernel), dtype == RP_F32 ? "f32" : "f64");
-    rp_gpu_run(queue, name, (rp_gpu_grid){p->block ? p->count : rp_gpu_blocks(p->count, WARPS), 1, 1, WARPS * WARP, 0},
+    rp_gpu_run(queue, name,
+               (rp_gpu_grid){p->block ? p->count : rp_gpu_blocks(p->count, warps), 1, 1, warps * WARP,
+                             p->sums * size + warps * cache},
                p, sizeof *p);
 }
 

@@ -7,7 +7,8 @@
 #include "kernels/gpu/reduce/strided.h"
 
 #define WARP 32u
-#define WARPS 8u
+#define WARPS ((u32)RP_GPU_ROW_WARPS)
+#define BATCH 8u
 
 typedef struct team {
     u32 lane, warp, warps; /* this thread, and the team's warps */
@@ -17,6 +18,7 @@ typedef struct team {
 #define T float
 #define PASTE(name) name##_f32
 #define SHUFFLE_XOR RP_GPU_SHUFFLE_XOR_F32
+#define COPY(to, from) RP_GPU_COPY4(to, from)
 #define EXP rp_exp_f32
 #define LOG rp_log_f32
 #define ROOT RP_GPU_SQRT_F32
@@ -27,6 +29,7 @@ typedef struct team {
 #define T double
 #define PASTE(name) name##_f64
 #define SHUFFLE_XOR RP_GPU_SHUFFLE_XOR_F64
+#define COPY(to, from) RP_GPU_COPY8(to, from)
 #define EXP rp_exp_f64
 #define LOG rp_log_f64
 #define ROOT RP_GPU_SQRT_F64

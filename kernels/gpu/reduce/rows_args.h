@@ -5,7 +5,13 @@
 
 #include "kernels/gpu/reduce/reduce_args.h"
 
-enum { RP_GPU_ROW_VIEWS = 4, RP_GPU_ROW_CHUNKS = 2048 };
+enum {
+    RP_GPU_ROW_VIEWS = 4,
+    RP_GPU_ROW_CHUNKS = 2048,
+    RP_GPU_ROW_WARPS = 8,       /* of a block, at most */
+    RP_GPU_ROW_PIECE = 512,     /* elements that a warp of a block's row fetches at once; a multiple of the lanes */
+    RP_GPU_ROW_CACHE = 64 << 10 /* bytes of a block's caches, at most */
+};
 
 typedef struct rp_gpu_rows {
     rp_gpu_head head;
@@ -15,6 +21,8 @@ typedef struct rp_gpu_rows {
     rp_gpu_axes rows;
     u32 count, n;  /* rows, and their length, at most RP_GPU_ROW_CHUNKS chunks of 4096 */
     u32 block;     /* a block takes a row; else each of its warps one */
+    u32 piece;     /* elements of each view in a warp's cache: a row, or RP_GPU_ROW_PIECE of a block's */
+    u32 sums;      /* elements before the caches, for what a block's warps tell each other */
     u32 label_i32; /* labels are 32 bits wide, else 64 */
     double eps;
     void *center, *scale; /* [count]: where a norm's gradient leaves each row's mean and 1/deviation; NULL: nowhere */

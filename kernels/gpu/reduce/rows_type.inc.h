@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The row kernels of one type. Parameters: T, PASTE(name), SHUFFLE_XOR, EXP, LOG, ROOT, LOWEST, SIGN_BIT. A thread
- * meets the same elements of a row in every pass, so what it wrote in one it may read in the next. */
+ * The row kernels of one type. Parameters: T, PASTE(name), SHUFFLE_XOR, COPY, EXP, LOG, ROOT, LOWEST, SIGN_BIT. A row
+ * comes to shared memory once where a warp has it, a pass of a block's fetches its pieces anew. A thread meets the same
+ * elements in every pass, and fetches them itself, so none waits for another. Values are made for BATCH elements at
+ * once; additions alone have an order. */
 
 /* CONTRACT 2.4: a NaN wins, and of zeros +0. */
 RP_GPU_FN T PASTE(row_greater)(T a, T b)
@@ -42,69 +44,154 @@ RP_GPU_FN T PASTE(chunks_sum)(const team &team, const T *sums, u32 chunks, T one
     return one;
 }
 
-#define ROW_KERNEL(name) RP_GPU_KERNEL(WARP *WARPS, 2) PASTE(rp_gpu_##name)(const RP_GPU_PARAMETER rp_gpu_rows p)
+#define ROW_KERNEL(name) RP_GPU_KERNEL(WARP *WARPS, 3) PASTE(rp_gpu_##name)(const RP_GPU_PARAMETER rp_gpu_rows p)
 
-/* What every row kernel begins with. */
-#define ROW_BEGIN(name) \
-    RP_GPU_SHARED(T, PASTE(name##_sums), RP_GPU_ROW_CHUNKS); \
-    T *const sums = PASTE(name##_sums); \
-    const u32 in_block = RP_GPU_THREAD / WARP, n = p.n, chunks = (n + RP_GPU_CHUNK - 1) / RP_GPU_CHUNK; \
-    const team team = {RP_GPU_THREAD % WARP, p.block ? in_block : 0, p.block ? WARPS : 1, p.block != 0}; \
-    const u32 row = p.block ? RP_GPU_BLOCK_X : RP_GPU_BLOCK_X * WARPS + in_block; \
+/* What every row kernel begins with. Its warps' caches hold views first, first + 1, ... of count. */
+#define ROW_BEGIN(name, first, count_) \
+    RP_GPU_SHARED_GIVEN(T, PASTE(name##_given), 0); \
+    T *const sums = PASTE(name##_given); \
+    const u32 in_block = RP_GPU_THREAD / WARP, in_blocks = RP_GPU_THREADS / WARP; \
+    const u32 n = p.n, chunks = (n + RP_GPU_CHUNK - 1) / RP_GPU_CHUNK; \
+    const team team = {RP_GPU_THREAD % WARP, p.block ? in_block : 0, p.block ? in_blocks : 1, p.block != 0}; \
+    const u32 row = p.block ? RP_GPU_BLOCK_X : RP_GPU_BLOCK_X * in_blocks + in_block; \
+    enum { FIRST = first, COUNT = count_ }; \
+    T *const cache = sums + p.sums + in_block * COUNT * p.piece; \
+    const T *from_[COUNT]; \
+    bool there_ = false; \
 \
-    (void)sums, (void)chunks; \
     RP_GPU_BEGIN(p); \
     if (row >= p.count) \
-        return; /* all of a team */
+        return; /* all of a team */ \
+    RP_GPU_UNROLL for (int v = 0; v < COUNT; v++) from_[v] = ROW(FIRST + v);
 
 /* View v of the row, and its element i. */
 #define ROW(v) ((T *)p.at[v] + rp_gpu_offset(&p.rows, p.row[v], row))
 #define AT(pointer, v, i) (pointer)[(i64)(i)*p.step[v]]
 
-/* For each of the thread's elements i. */
-#define EACH(i) \
-    for (u32 chunk_ = team.warp; chunk_ < chunks; chunk_ += team.warps) \
-        for (u32 i = chunk_ * RP_GPU_CHUNK + team.lane, \
-                 end_ = n - chunk_ * RP_GPU_CHUNK < RP_GPU_CHUNK ? n : (chunk_ + 1) * RP_GPU_CHUNK; \
-             i < end_; i += WARP)
+/* The thread's elements of [begin, end) of a view: on their way to its part of the cache. */
+RP_GPU_FN void PASTE(row_fetch)(T *cache, const T *from, i64 step, u32 lane, u32 begin, u32 end)
+{
+    rp_gpu_shared_at to = RP_GPU_SHARED_AT(cache + lane);
+    u32 i = begin + lane;
+
+    from += (i64)i * step;
+    for (; i + (BATCH - 1) * WARP < end; i += BATCH * WARP) {
+        RP_GPU_UNROLL for (u32 e = 0; e < BATCH; e++)
+        {
+            COPY(to + e * WARP * (u32)sizeof(T), from);
+            from += step * WARP;
+        }
+        to += BATCH * WARP * (u32)sizeof(T);
+    }
+    RP_GPU_NO_UNROLL for (; i < end; i += WARP)
+    {
+        COPY(to, from);
+        to += WARP * (u32)sizeof(T);
+        from += step * WARP;
+    }
+}
+
+/* The pieces [begin_, last_) of the team's chunks, as many elements as the cache holds. A warp's row is one piece,
+ * fetched once; `again` is done to each of a block's elements when they are fetched another time. */
+#define CHUNKS for (u32 chunk_ = team.warp; chunk_ < chunks; chunk_ += team.warps)
+#define PIECES(again) \
+    for (u32 begin_ = chunk_ * RP_GPU_CHUNK, end_ = n - begin_ < RP_GPU_CHUNK ? n : begin_ + RP_GPU_CHUNK, last_ = 0; \
+         begin_ < end_ && (last_ = end_ - begin_ < p.piece ? end_ : begin_ + p.piece) != 0; begin_ += p.piece) { \
+        if (team.block || !there_) { \
+            RP_GPU_UNROLL for (int v = 0; v < COUNT; v++) \
+                PASTE(row_fetch)(cache + (u32)v * p.piece, from_[v], p.step[FIRST + v], team.lane, begin_, last_); \
+            RP_GPU_COPY_COMMIT(); \
+            RP_GPU_COPY_WAIT(0); \
+            there_ = true; \
+        } \
+        again
+#define PIECES_END }
+
+/* Of the thread's elements: that of cached view v; statement `let` for BATCH of them, whose values `each` is done with
+ * in their order, and for those that are left. */
+#define HERE(v) cache[(u32)(v)*p.piece + (i - begin_)]
+#define BATCHES(value, let, each) \
+    u32 i_ = begin_ + team.lane; \
+\
+    RP_GPU_NO_UNROLL for (; i_ + (BATCH - 1) * WARP < last_; i_ += BATCH * WARP) \
+    { \
+        T values_[BATCH]; \
+\
+        RP_GPU_UNROLL for (u32 e = 0; e < BATCH; e++) \
+        { \
+            const u32 i = i_ + e * WARP; \
+            T value; \
+\
+            let; \
+            values_[e] = value; \
+        } \
+        RP_GPU_UNROLL for (u32 e = 0; e < BATCH; e++) \
+        { \
+            const u32 i = i_ + e * WARP; \
+            const T value = values_[e]; \
+\
+            each; \
+        } \
+    } \
+    RP_GPU_NO_UNROLL for (u32 e = 0; i_ < last_; i_ += WARP, e ^= 1) \
+    { \
+        const u32 i = i_; \
+        T value; \
+\
+        let; \
+        each; \
+    }
 
 /* sum = the sum (CONTRACT 4.1) over i of what statement `let` leaves in `term`. */
 #define SUM(sum, let) \
     T sum = 0; \
-    for (u32 chunk_ = team.warp; chunk_ < chunks; chunk_ += team.warps) { \
-        const u32 begin_ = chunk_ * RP_GPU_CHUNK, end_ = n - begin_ < RP_GPU_CHUNK ? n : begin_ + RP_GPU_CHUNK; \
+    CHUNKS \
+    { \
         T low_ = 0, high_ = 0; \
 \
-        for (u32 i = begin_ + team.lane; i < end_; i += WARP) { \
-            T term; \
-\
-            let; \
-            low_ = low_ + term; \
-            i += WARP; \
-            if (i < end_) { \
-                let; \
-                high_ = high_ + term; \
-            } \
-        } \
+        PIECES() \
+        BATCHES(term, let, (void)i; if (e % 2 == 0) low_ = low_ + term; else high_ = high_ + term) \
+        PIECES_END \
         sum = PASTE(fold)(low_, high_); \
         if (team.block && team.lane == 0) \
             sums[chunk_] = sum; \
     } \
     sum = PASTE(chunks_sum)(team, sums, chunks, sum);
 
-/* The maximum over a row's view. */
-RP_GPU_FN T PASTE(row_max)(const rp_gpu_rows &p, const team &team, T *sums, const T *x, int v)
-{
-    const u32 n = p.n, chunks = (n + RP_GPU_CHUNK - 1) / RP_GPU_CHUNK;
-    T most = LOWEST;
+/* Element i of output y is what statement `let` leaves in `made`. */
+#define MAKE(y, let) MAKE_AGAIN(y, , let)
+#define MAKE_AGAIN(y, again, let) \
+    CHUNKS \
+    { \
+        PIECES(again) \
+        BATCHES(made, let, AT(y, 0, i) = made) \
+        PIECES_END \
+    }
+/* A block's elements of a cached row are what `let` makes of them, as the sum before made them in a warp's. */
+#define AGAIN(let) \
+    if (team.block) \
+        RP_GPU_NO_UNROLL for (u32 i = begin_ + team.lane; i < last_; i += WARP) let;
 
-    EACH(i) most = PASTE(row_greater)(most, AT(x, v, i));
+/* most = the maximum over cached view 0. */
+#define MAXIMUM(most) \
+    T most = LOWEST, other_ = LOWEST; \
+    CHUNKS \
+    { \
+        PIECES() \
+        BATCHES(x_, x_ = HERE(0), (void)i; if (e % 2 == 0) most = PASTE(row_greater)(most, x_); \
+                else other_ = PASTE(row_greater)(other_, x_)) \
+        PIECES_END \
+    } \
+    most = PASTE(team_max)(team, sums, PASTE(row_greater)(most, other_));
+
+RP_GPU_FN T PASTE(team_max)(const team &team, T *sums, T most)
+{
     RP_GPU_UNROLL for (int half = 16; half > 0; half /= 2) most = PASTE(row_greater)(most, SHUFFLE_XOR(most, half));
     if (team.block) {
         if (team.lane == 0)
             sums[team.warp] = most;
         RP_GPU_BARRIER();
-        for (u32 w = 0; w < WARPS; w++)
+        for (u32 w = 0; w < team.warps; w++)
             most = PASTE(row_greater)(most, sums[w]);
         RP_GPU_BARRIER();
     }
@@ -114,47 +201,45 @@ RP_GPU_FN T PASTE(row_max)(const rp_gpu_rows &p, const team &team, T *sums, cons
 /* y_i = exp(x_i - m) / s */
 ROW_KERNEL(softmax)
 {
-    ROW_BEGIN(softmax)
-    T *y = ROW(0);
-    const T *x = ROW(1), m = PASTE(row_max)(p, team, sums, x, 1);
+    ROW_BEGIN(softmax, 1, 1)
+    T *const y = ROW(0);
 
-    SUM(s, term = AT(y, 0, i) = EXP(AT(x, 1, i) - m))
-    EACH(i) AT(y, 0, i) = AT(y, 0, i) / s;
+    MAXIMUM(m)
+    SUM(s, term = HERE(0) = EXP(HERE(0) - m))
+    MAKE_AGAIN(y, AGAIN(HERE(0) = EXP(HERE(0) - m)), made = HERE(0) / s)
 }
 
 /* y_i = (x_i - m) - log s */
 ROW_KERNEL(log_softmax)
 {
-    ROW_BEGIN(log_softmax)
-    T *y = ROW(0);
-    const T *x = ROW(1), m = PASTE(row_max)(p, team, sums, x, 1);
+    ROW_BEGIN(log_softmax, 1, 1)
+    T *const y = ROW(0);
 
-    SUM(s, term = EXP(AT(x, 1, i) - m))
+    MAXIMUM(m)
+    SUM(s, term = EXP(HERE(0) - m))
     const T log_s = LOG(s);
 
-    EACH(i) AT(y, 0, i) = (AT(x, 1, i) - m) - log_s;
+    MAKE(y, made = (HERE(0) - m) - log_s)
 }
 
 /* dx_i = (g_i - d) y_i, d the sum of g_i y_i */
 ROW_KERNEL(softmax_grad)
 {
-    ROW_BEGIN(softmax_grad)
-    T *dx = ROW(0);
-    const T *g = ROW(1), *y = ROW(2);
+    ROW_BEGIN(softmax_grad, 1, 2)
+    T *const dx = ROW(0);
 
-    SUM(d, term = AT(g, 1, i) * AT(y, 2, i))
-    EACH(i) AT(dx, 0, i) = (AT(g, 1, i) - d) * AT(y, 2, i);
+    SUM(d, term = HERE(0) * HERE(1))
+    MAKE(dx, made = (HERE(0) - d) * HERE(1))
 }
 
 /* dx_i = g_i - exp(y_i) s, s the sum of g_i */
 ROW_KERNEL(log_softmax_grad)
 {
-    ROW_BEGIN(log_softmax_grad)
-    T *dx = ROW(0);
-    const T *g = ROW(1), *y = ROW(2);
+    ROW_BEGIN(log_softmax_grad, 1, 2)
+    T *const dx = ROW(0);
 
-    SUM(s, term = AT(g, 1, i))
-    EACH(i) AT(dx, 0, i) = AT(g, 1, i) - EXP(AT(y, 2, i)) * s;
+    SUM(s, term = HERE(0))
+    MAKE(dx, made = HERE(0) - EXP(HERE(1)) * s)
 }
 
 RP_GPU_FN u64 PASTE(label)(const rp_gpu_rows &p, u32 row, int v)
@@ -167,106 +252,97 @@ RP_GPU_FN u64 PASTE(label)(const rp_gpu_rows &p, u32 row, int v)
 /* log s - (x_label - m) */
 ROW_KERNEL(cross_entropy)
 {
-    ROW_BEGIN(cross_entropy)
-    T *y = ROW(0);
-    const T *x = ROW(1), m = PASTE(row_max)(p, team, sums, x, 1);
+    ROW_BEGIN(cross_entropy, 1, 1)
+    T *const y = ROW(0);
 
-    SUM(s, term = EXP(AT(x, 1, i) - m))
+    MAXIMUM(m)
+    SUM(s, term = EXP(HERE(0) - m))
     if (team.warp == 0 && team.lane == 0)
-        *y = LOG(s) - (AT(x, 1, PASTE(label)(p, row, 2)) - m);
+        *y = LOG(s) - (AT(from_[0], 1, PASTE(label)(p, row, 2)) - m);
 }
 
 /* dx_i = g (exp(x_i - m) / s - [i = label]) */
 ROW_KERNEL(cross_entropy_grad)
 {
-    ROW_BEGIN(cross_entropy_grad)
-    T *dx = ROW(0);
-    const T *x = ROW(2), g = *ROW(1), m = PASTE(row_max)(p, team, sums, x, 2);
+    ROW_BEGIN(cross_entropy_grad, 2, 1)
+    T *const dx = ROW(0);
+    const T g = *ROW(1);
     const u64 label = PASTE(label)(p, row, 3);
 
-    SUM(s, term = AT(dx, 0, i) = EXP(AT(x, 2, i) - m))
-    EACH(i)
-    {
-        const T e = AT(dx, 0, i) / s;
-
-        AT(dx, 0, i) = g * (i == label ? e - (T)1 : e);
-    }
+    MAXIMUM(m)
+    SUM(s, term = HERE(0) = EXP(HERE(0) - m))
+    MAKE_AGAIN(dx, AGAIN(HERE(0) = EXP(HERE(0) - m)), made = HERE(0) / s; made = g * (i == label ? made - (T)1 : made))
 }
 
-/* mean = sum(x)/n, then r = 1 / sqrt(sum((x - mean)^2)/n + eps) */
-#define MOMENTS(x, v) \
+/* mean = sum(x)/n, then r = 1 / sqrt(sum((x - mean)^2)/n + eps), of cached view v */
+#define MOMENTS(v) \
     const T count = (T)n; \
-    SUM(x_sum, term = AT(x, v, i)) \
+    SUM(x_sum, term = HERE(v)) \
     const T mean = x_sum / count; \
-    SUM(square, term = AT(x, v, i) - mean; term = term * term) \
+    SUM(square, term = HERE(v) - mean; term = term * term) \
     const T r = (T)1 / ROOT(square / count + (T)p.eps);
 
 /* y_i = ((x_i - mean) r) gamma_i + beta_i */
 ROW_KERNEL(layer_norm)
 {
-    ROW_BEGIN(layer_norm)
-    T *y = ROW(0);
-    const T *x = ROW(1), *gamma = (const T *)p.at[2], *beta = (const T *)p.at[3];
+    ROW_BEGIN(layer_norm, 1, 1)
+    T *const y = ROW(0);
+    const T *const gamma = (const T *)p.at[2], *const beta = (const T *)p.at[3];
 
-    MOMENTS(x, 1)
-    EACH(i) AT(y, 0, i) = ((AT(x, 1, i) - mean) * r) * AT(gamma, 2, i) + AT(beta, 3, i);
+    MOMENTS(0)
+    MAKE(y, made = ((HERE(0) - mean) * r) * AT(gamma, 2, i) + AT(beta, 3, i))
 }
 
 /* With h_i = g_i gamma_i and z_i = (x_i - mean) r: a = sum(h)/n, b = sum(h z)/n, dx_i = ((h_i - a) - z_i b) r */
 ROW_KERNEL(layer_norm_grad)
 {
-    ROW_BEGIN(layer_norm_grad)
-    T *dx = ROW(0);
-    const T *g = ROW(1), *x = ROW(2), *gamma = (const T *)p.at[3];
+    ROW_BEGIN(layer_norm_grad, 1, 2)
+    T *const dx = ROW(0);
+    const T *const gamma = (const T *)p.at[3];
 
-    MOMENTS(x, 2)
+    MOMENTS(1)
     if (p.scale != NULL && team.warp == 0 && team.lane == 0) {
         ((T *)p.center)[row] = mean;
         ((T *)p.scale)[row] = r;
     }
-    SUM(h_sum, term = AT(g, 1, i) * AT(gamma, 3, i))
-    SUM(hz_sum, term = AT(g, 1, i) * AT(gamma, 3, i); term = term * ((AT(x, 2, i) - mean) * r))
+    SUM(h_sum, term = HERE(0) * AT(gamma, 3, i))
+    SUM(hz_sum, term = HERE(0) * AT(gamma, 3, i); term = term * ((HERE(1) - mean) * r))
     const T a = h_sum / count, b = hz_sum / count;
 
-    EACH(i)
-    {
-        const T h = AT(g, 1, i) * AT(gamma, 3, i), z = (AT(x, 2, i) - mean) * r;
-
-        AT(dx, 0, i) = ((h - a) - z * b) * r;
-    }
+    MAKE(dx, const T h = HERE(0) * AT(gamma, 3, i); const T z = (HERE(1) - mean) * r; made = ((h - a) - z * b) * r)
 }
 
-/* r = 1 / sqrt(sum(x^2)/n + eps) */
-#define SCALE(x, v) \
+/* r = 1 / sqrt(sum(x^2)/n + eps), of cached view v */
+#define SCALE(v) \
     const T count = (T)n; \
-    SUM(square, term = AT(x, v, i) * AT(x, v, i)) \
+    SUM(square, term = HERE(v) * HERE(v)) \
     const T r = (T)1 / ROOT(square / count + (T)p.eps);
 
 /* y_i = (x_i r) gamma_i */
 ROW_KERNEL(rms_norm)
 {
-    ROW_BEGIN(rms_norm)
-    T *y = ROW(0);
-    const T *x = ROW(1), *gamma = (const T *)p.at[2];
+    ROW_BEGIN(rms_norm, 1, 1)
+    T *const y = ROW(0);
+    const T *const gamma = (const T *)p.at[2];
 
-    SCALE(x, 1)
-    EACH(i) AT(y, 0, i) = (AT(x, 1, i) * r) * AT(gamma, 2, i);
+    SCALE(0)
+    MAKE(y, made = (HERE(0) * r) * AT(gamma, 2, i))
 }
 
 /* With h_i = g_i gamma_i and z_i = x_i r: b = sum(h z)/n, dx_i = (h_i - z_i b) r */
 ROW_KERNEL(rms_norm_grad)
 {
-    ROW_BEGIN(rms_norm_grad)
-    T *dx = ROW(0);
-    const T *g = ROW(1), *x = ROW(2), *gamma = (const T *)p.at[3];
+    ROW_BEGIN(rms_norm_grad, 1, 2)
+    T *const dx = ROW(0);
+    const T *const gamma = (const T *)p.at[3];
 
-    SCALE(x, 2)
+    SCALE(1)
     if (team.warp == 0 && team.lane == 0)
         ((T *)p.scale)[row] = r;
-    SUM(hz_sum, term = (AT(g, 1, i) * AT(gamma, 3, i)) * (AT(x, 2, i) * r))
+    SUM(hz_sum, term = (HERE(0) * AT(gamma, 3, i)) * (HERE(1) * r))
     const T b = hz_sum / count;
 
-    EACH(i) AT(dx, 0, i) = (AT(g, 1, i) * AT(gamma, 3, i) - (AT(x, 2, i) * r) * b) * r;
+    MAKE(dx, made = (HERE(0) * AT(gamma, 3, i) - (HERE(1) * r) * b) * r)
 }
 
 /* A thread takes an element of the lanes: the rows that join it, in order. */
@@ -297,6 +373,7 @@ RP_GPU_KERNEL(WARP *WARPS, 2) PASTE(rp_gpu_norm_lanes)(const RP_GPU_PARAMETER rp
 #undef T
 #undef PASTE
 #undef SHUFFLE_XOR
+#undef COPY
 #undef EXP
 #undef LOG
 #undef ROOT
@@ -306,7 +383,15 @@ RP_GPU_KERNEL(WARP *WARPS, 2) PASTE(rp_gpu_norm_lanes)(const RP_GPU_PARAMETER rp
 #undef ROW_BEGIN
 #undef ROW
 #undef AT
-#undef EACH
+#undef CHUNKS
+#undef PIECES
+#undef PIECES_END
+#undef HERE
+#undef BATCHES
 #undef SUM
+#undef MAKE
+#undef MAKE_AGAIN
+#undef AGAIN
+#undef MAXIMUM
 #undef MOMENTS
 #undef SCALE

@@ -99,6 +99,42 @@ static void a_workspace_is_not_made_while_launches_are_captured(void **state)
     rp_device_free(device);
 }
 
+/* A file of kernels is loaded when the first of them is launched, which a capture forbids; what fails is told by the
+ * file's name. */
+static void kernels_are_loaded_when_they_are_launched_and_not_in_a_capture(void **state)
+{
+    const rp_attr attr[RP_MAX_ATTR] = {{.n = 1, .list = {0}}};
+    const unsigned long before = calls("cuModuleLoadData");
+    rp_view in = {.dtype = RP_F32, .rank = 1, .shape = {1}, .stride = {1}}, out = in;
+    const rp_kernel_args args = {&in, 1, &out, 1, attr};
+    rp_sequence *sequence;
+    rp_device *device;
+
+    (void)state;
+    OK(rp_device_open(&device, "emulated", NULL, 1, &err));
+    OK(rp_device_allocate(device, &in.data, sizeof(float), &err));
+    OK(rp_device_allocate(device, &out.data, sizeof(float), &err));
+    OK(rp_sequence_begin(device, NULL, &err));
+    assert_int_equal(rp_device_launch(device, RP_K_sum, &args, NULL, &err), RP_ENOMEM);
+    assert_non_null(strstr(err.text, "the kernels of reduce are not loaded"));
+    OK(rp_sequence_end(device, &sequence, NULL, &err));
+    rp_sequence_free(device, sequence);
+    assert_int_equal(calls("cuModuleLoadData"), before);
+    fail_next("cuModuleLoadData", 1, RP_CU_OUT_OF_MEMORY);
+    assert_int_equal(rp_device_launch(device, RP_K_sum, &args, NULL, &err), RP_ENOMEM);
+    assert_non_null(strstr(err.text, "kernels of reduce: "));
+    assert_non_null(strstr(err.text, "cuModuleLoadData"));
+    fail_next(NULL, 0, 0);
+    for (int i = 0; i < 2; i++)
+        OK(rp_device_launch(device, RP_K_sum, &args, NULL, &err));
+    assert_int_equal(calls("cuModuleLoadData"), before + 2);
+    OK(rp_device_launch(device, RP_K_abs, &args, NULL, &err));
+    assert_int_equal(calls("cuModuleLoadData"), before + 3);
+    rp_device_release(device, in.data);
+    rp_device_release(device, out.data);
+    rp_device_free(device);
+}
+
 static void sum_of(rp_device *device, void *memory, size_t count)
 {
     const rp_attr attr[RP_MAX_ATTR] = {{.n = 1, .list = {0}}};
@@ -297,6 +333,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_capture_that_fails_to_begin_loses_no_fault),
         cmocka_unit_test(a_workspace_is_not_made_while_launches_are_captured),
+        cmocka_unit_test(kernels_are_loaded_when_they_are_launched_and_not_in_a_capture),
         cmocka_unit_test(a_workspace_that_moves_ends_its_own_streams_sequences),
         cmocka_unit_test(a_call_that_a_capture_forbids_is_an_error_that_names_it),
         cmocka_unit_test(calls_that_failed_are_launched_again_before_they_are_captured),

@@ -216,6 +216,20 @@ static void a_chain_is_one_launch_where_one_kernel_knows_its_steps(void **state)
     expect(0, 1, 1);
 }
 
+/* Rows that threads' elements end with, or run over, or that some thread has the last elements of. */
+static void elements_beside_each_other_are_those_of_their_rows(void **state)
+{
+    static const size_t shapes[][2] = {{40, 64}, {33, 24}, {57, 36}, {1, 4099}, {700, 5}, {9, 2048}};
+    static const rp_kernel_id line[] = {RP_K_mul, RP_K_add, RP_K_relu, RP_K_dropout, RP_K_sub};
+
+    (void)state;
+    for (int i = 0; i < 2 * (int)(sizeof shapes / sizeof *shapes); i++) {
+        begin_chain(&w, 100 + (uint64_t)i, shapes[i / 2][0], shapes[i / 2][1]);
+        make_line(i % 2 ? RP_F64 : RP_F32, line, sizeof line / sizeof *line);
+        expect(i % 2 == 0, i % 2, 1);
+    }
+}
+
 static void what_no_kernel_knows_is_launched_by_itself(void **state)
 {
     (void)state;
@@ -383,6 +397,7 @@ int main(void)
         cmocka_unit_test(every_step_has_the_bits_of_its_kernel),
         cmocka_unit_test(random_chains_have_the_bits_of_their_steps),
         cmocka_unit_test(a_chain_is_one_launch_where_one_kernel_knows_its_steps),
+        cmocka_unit_test(elements_beside_each_other_are_those_of_their_rows),
         cmocka_unit_test(what_no_kernel_knows_is_launched_by_itself),
         cmocka_unit_test(more_values_than_a_kernel_keeps_are_stored_or_end_it),
         cmocka_unit_test(more_axes_than_a_kernel_has_room_for_end_it),

@@ -15,7 +15,7 @@
 #define G ((size_t)1 << 30)
 
 /* In place of the library's, which a build without nvcc does not have. */
-const rp_gpu_image rp_gpu_images[] = {{"recording", (const unsigned char *)"image"}, {NULL, NULL}};
+const rp_gpu_image rp_gpu_images[] = {{"recording", (const unsigned char *)"image", NULL}, {0}};
 
 static void (*on_launch)(rp_recording_launch *launch, void *context);
 static rp_device *device;
