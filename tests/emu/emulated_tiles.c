@@ -321,6 +321,47 @@ static void reduce(rp_kernel_id kernel, rp_dtype dtype, size_t rows, size_t cols
     next_case();
 }
 
+/* Rows of two axes that do not lie behind one another: no one distance lies between elements of a sum. */
+static void reduce_apart(rp_kernel_id kernel, size_t n, size_t rows, size_t cols)
+{
+    const rp_attr attr[RP_MAX_ATTR] = {{.n = 2, .list = {0, 1}}};
+    tensor in[2] = {make(RP_F32, 3, (const size_t[]){n, rows + 1, cols}, false, 0, 0)};
+    tensor out = make(RP_F32, 3, (const size_t[]){1, 1, cols}, false, 0, 0);
+    char what[64];
+
+    in[0].view.shape[1] = rows;
+    in[1] = in[0];
+    snprintf(what, sizeof what, "%s of %zu times %zu x %zu", rp_kernel_name(kernel), n, rows, cols);
+    same(kernel, in, &out, attr, what);
+    drop(&in[0]), drop(&out);
+    next_case();
+}
+
+/* Each way of sharing columns: one thread each, 16 or 64; with rests of rows and columns. */
+static void sums_across_have_the_bits_of_the_reference(void **state)
+{
+    static const size_t rows[] = {4, 8, 15, 65, 1000, 5000};
+    static const char *const kernels[] = {"across_sum_f32",    "across_prod_f32", "across_min_f32",
+                                          "across_square_f32", "across_exp_f32",  "across_sum_f64"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const size_t few = 5 + i, many = 4099 / rows[i] + 259;
+
+        reduce(RP_K_sum, RP_F32, rows[i], few, 0);
+        reduce(RP_K_sum, RP_F32, rows[i], many, 0);
+        reduce(RP_K_sum, RP_F32, rows[i], 4 * few, 0);
+        reduce(RP_K_mean, RP_F64, rows[i], many, 0);
+        reduce(RP_K_prod, RP_F32, rows[i], few, 0);
+        reduce(RP_K_min, RP_F32, rows[i], many, 0);
+        reduce(RP_K_var, RP_F32, rows[i], many, 0);
+        reduce(RP_K_logsumexp, RP_F32, rows[i], few, 0);
+        reduce_apart(RP_K_sum, 3, rows[i], few);
+        reduce_apart(RP_K_var, rows[i], 7, few);
+    }
+    tiles_ran("rp_gpu_", kernels, sizeof kernels / sizeof *kernels);
+}
+
 static void sums_of_several_levels_have_the_bits_of_the_reference(void **state)
 {
     static const char *const kernels[] = {"along_sum_f32",    "across_sum_f32", "along_max_f32",    "across_argmax_f32",
@@ -329,6 +370,7 @@ static void sums_of_several_levels_have_the_bits_of_the_reference(void **state)
     (void)state;
     for (int i = 0; i < 3; i++) {
         reduce(RP_K_sum, RP_F32, 1, 70001, 1);
+        reduce(RP_K_sum, RP_F64, 5, 1000, 1);
         reduce(RP_K_sum, RP_F32, 8200, 33, 0);
         reduce(RP_K_mean, RP_F64, 3, 12289, 1);
         reduce(RP_K_max, RP_F32, 2, 4097, 1);
@@ -441,6 +483,7 @@ int main(void)
                                        TEST(convolutions_have_the_bits_of_the_reference_in_every_tile),
                                        TEST(minimal_filtering_of_no_channels_gives_zeros),
                                        TEST(sums_of_several_levels_have_the_bits_of_the_reference),
+                                       TEST(sums_across_have_the_bits_of_the_reference),
                                        TEST(long_rows_have_the_bits_of_the_reference),
                                        TEST(lines_in_order_have_the_places_of_the_reference)};
 

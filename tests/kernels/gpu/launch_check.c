@@ -95,7 +95,8 @@ static void see_reduction(launch_check *c, const rp_recorded *l, const rp_gpu_re
          p->n);
     want(c, p->x != x->data || (of_kept * of_reduced == elements(x) && last == extent(x)), "reads other elements");
     if (across) {
-        want(c, l->blocks[0] == p->chunks * blocks(p->outputs, places ? l->threads : 32), "%u blocks", l->blocks[0]);
+        want(c, l->blocks[0] == p->chunks * blocks(p->outputs, places ? l->threads : l->threads / p->rows), "%u blocks",
+             l->blocks[0]);
         return;
     }
     want(c, (wide)l->blocks[0] * (l->threads / team) >= values, "%u blocks", l->blocks[0]);
