@@ -146,31 +146,6 @@ bool rp_gpu_launch_take_along(rp_gpu_queue *queue, rp_kernel_id kernel, const rp
     return true;
 }
 
-bool rp_gpu_launch_scatter_add(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_kernel_args *args)
-{
-    const size_t axis = (size_t)RP_AT(args->attr, scatter_add, axis).i;
-    const rp_view *out = &args->out[0], *in = &args->in[0], *index = &args->in[1];
-    const unsigned along = ((1u << index->rank) - 1) << axis; /* the axes of in that are the index's */
-    const rp_view slice_out = rp_view_axes(out, 1u << axis, false), slice_in = rp_view_axes(in, along, false);
-    rp_view source = rp_view_axes(in, along, true);
-    const rp_view *const slices[] = {&slice_out, &slice_in}, *const indices[] = {index, &source};
-    rp_gpu_grid grid = {.threads = 64};
-    char name[NAME];
-    rp_gpu_scatter p;
-
-    source.data = NULL;
-    rp_gpu_map_of(&p.items, slices, 2, NULL, kernel);
-    rp_gpu_map_of(&p.index, indices, 2, NULL, kernel);
-    p.items.wide = index->dtype == RP_I64;
-    p.items.own[0] = axis_bytes(out, axis);
-    p.items.own[1] = (i64)out->shape[axis];
-    grid.x = (uint32_t)(p.items.count / grid.threads < 65535 ? p.items.count / grid.threads + 1 : 65535);
-    (void)snprintf(name, sizeof name, "rp_gpu_scatter_add_%s", rp_dtype_name(out->dtype));
-    if (p.items.count > 0 && out->shape[axis] > 0)
-        rp_gpu_run(queue, name, grid, &p, sizeof p);
-    return true;
-}
-
 bool rp_gpu_launch_one_hot(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_kernel_args *args)
 {
     const rp_view *out = &args->out[0];

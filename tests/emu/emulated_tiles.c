@@ -382,6 +382,43 @@ static void sums_of_several_levels_have_the_bits_of_the_reference(void **state)
     tiles_ran("rp_gpu_", kernels, sizeof kernels / sizeof *kernels);
 }
 
+/* n rows, or with last = 1 columns, of `items` elements to places of an axis; most go to few of them. */
+static void scatter(rp_dtype dtype, size_t size, size_t n, size_t items, int last, bool turned)
+{
+    const rp_attr attr[RP_MAX_ATTR] = {{.i = last}, {.i = (int64_t)size}};
+    tensor in[2] = {make(dtype, 2, (const size_t[]){last ? items : n, last ? n : items}, turned, 0, 1),
+                    make(RP_F32, 1, (const size_t[]){n}, false, 0, 0)};
+    tensor out = make(dtype, 2, (const size_t[]){last ? items : size, last ? size : items}, false, 0, 1);
+    int32_t *index = (int32_t *)(void *)in[1].host;
+    char what[96];
+
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t u = rp_random_u32(12, (uint64_t)kind, 5, i);
+
+        index[i] = (int32_t)(u % 3 == 0 ? u / 3 % size : u / 3 % 2 * (size - 1));
+    }
+    in[1].view.dtype = RP_I32;
+    OK(rp_device_upload(device, in[1].there, index, n * sizeof *index, NULL, &err));
+    snprintf(what, sizeof what, "scatter_add of %zu times %zu to %zu places of axis %d", n, items, size, last);
+    same(RP_K_scatter_add, in, &out, attr, what);
+    drop(&in[0]), drop(&in[1]), drop(&out);
+    next_case();
+}
+
+/* Ranges of one place, of several and of 32, with a rest; several tiles of the index; either axis. */
+static void scattered_sums_have_the_order_of_the_reference(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        scatter(RP_F32, 3, 2500, 140, 0, false);
+        scatter(RP_F32, 5, 1025, 1, 0, false);
+        scatter(RP_F32, 1000, 700, 131, 0, i == 1);
+        scatter(RP_F64, 70, 1030, 300, 0, false);
+        scatter(RP_F32, 45, 33, 1300, 1, i == 1);
+        scatter(RP_F64, 17, 64, 700, 1, false);
+    }
+}
+
 static void row_kernel(rp_kernel_id kernel, rp_dtype dtype, size_t rows, size_t cols)
 {
     tensor in[2] = {make(dtype, 2, (const size_t[]){rows, cols}, false, 1, 1),
@@ -484,6 +521,7 @@ int main(void)
                                        TEST(minimal_filtering_of_no_channels_gives_zeros),
                                        TEST(sums_of_several_levels_have_the_bits_of_the_reference),
                                        TEST(sums_across_have_the_bits_of_the_reference),
+                                       TEST(scattered_sums_have_the_order_of_the_reference),
                                        TEST(long_rows_have_the_bits_of_the_reference),
                                        TEST(lines_in_order_have_the_places_of_the_reference)};
 

@@ -11,6 +11,7 @@
 #include "kernels/gpu/conv/conv_weight_args.h"
 #include "kernels/gpu/conv/winograd_args.h"
 #include "kernels/gpu/matmul/matmul_args.h"
+#include "kernels/gpu/move/move_args.h"
 #include "kernels/gpu/reduce/batch_norm_args.h"
 #include "kernels/gpu/reduce/rows_args.h"
 #include "kernels/walk.h"
@@ -101,6 +102,15 @@ static void see_reduction(launch_check *c, const rp_recorded *l, const rp_gpu_re
     }
     want(c, (wide)l->blocks[0] * (l->threads / team) >= values, "%u blocks", l->blocks[0]);
     want(c, (wide)l->blocks[0] * (l->threads / team) <= (wide)1 << 32, "more teams than 32 bits count");
+}
+
+/* Blocks take ranges of the axis and items in turn. */
+static void see_scatter(launch_check *c, const rp_gpu_scatter *p)
+{
+    want(c, p->index.count == elements(&c->args->in[1]), "another count");
+    want(c, (wide)p->items.count * (wide)p->items.own[1] == elements(&c->args->out[0]), "other items");
+    want(c, p->ranges == blocks((wide)p->items.own[1], p->places), "%llu ranges", (unsigned long long)p->ranges);
+    want(c, p->places >= 1 && p->places <= RP_GPU_SCATTER_PLACES, "%u places", p->places);
 }
 
 static void see_rows(launch_check *c, const rp_recorded *l, const rp_gpu_rows *p)
@@ -273,7 +283,7 @@ void launch_check_see(void *check, const rp_recorded *l)
     else if (begins(c, "matmul_"))
         see_product(c, l, l->parameters);
     else if (begins(c, "scatter_add_"))
-        want(c, ((const rp_gpu_scatter *)l->parameters)->index.count == elements(&c->args->in[1]), "another count");
+        see_scatter(c, l->parameters);
     else if (!begins(c, "copy_") && !begins(c, "fill_")) /* of a concatenation, padding or operand: a part */
         see_map(c, l->parameters, elements(&c->args->out[0]));
 }
