@@ -419,6 +419,37 @@ static void scattered_sums_have_the_order_of_the_reference(void **state)
     }
 }
 
+static void copy(rp_dtype dtype, size_t n, size_t rows, size_t cols, int ways)
+{
+    const size_t shape[] = {n, rows, cols};
+    tensor in[2] = {make(dtype, 3, shape, ways & 1, ways >> 2 & 3, ways >> 4 & 1)};
+    tensor out = make(dtype, 3, shape, ways >> 1 & 1, ways >> 5 & 3, 0);
+    char what[64];
+
+    in[1] = in[0];
+    snprintf(what, sizeof what, "copy of %zu times %zu x %zu, way %d", n, rows, cols, ways);
+    same(RP_K_copy, in, &out, NULL, what);
+    drop(&in[0]), drop(&out);
+    next_case();
+}
+
+/* In elements of 16, 8 and 4 bytes, in tiles from either side with rests, with gaps and at addresses of every kind. */
+static void copies_have_all_bytes(void **state)
+{
+    static const rp_dtype types[] = {RP_F32, RP_F64, RP_BF16};
+    static const char *const kernels[] = {"copy_16_bytes", "copy_i64",     "copy_i32",    "copy_f32",
+                                          "transpose_16",  "transpose_32", "transpose_64"};
+
+    (void)state;
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+        for (int ways = 0; ways < 128; ways++) {
+            copy(types[t], 2, 17 + (size_t)ways % 5 * 24, 64 + (size_t)ways % 3 * 8 + (ways > 90), ways);
+            if (ways % 4 == 1 || ways % 4 == 2)
+                copy(types[t], 1, 130, 16 + (size_t)ways, ways);
+        }
+    tiles_ran("rp_gpu_", kernels, sizeof kernels / sizeof *kernels);
+}
+
 static void row_kernel(rp_kernel_id kernel, rp_dtype dtype, size_t rows, size_t cols)
 {
     tensor in[2] = {make(dtype, 2, (const size_t[]){rows, cols}, false, 1, 1),
@@ -522,6 +553,7 @@ int main(void)
                                        TEST(sums_of_several_levels_have_the_bits_of_the_reference),
                                        TEST(sums_across_have_the_bits_of_the_reference),
                                        TEST(scattered_sums_have_the_order_of_the_reference),
+                                       TEST(copies_have_all_bytes),
                                        TEST(long_rows_have_the_bits_of_the_reference),
                                        TEST(lines_in_order_have_the_places_of_the_reference)};
 

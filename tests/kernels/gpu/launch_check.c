@@ -113,6 +113,15 @@ static void see_scatter(launch_check *c, const rp_gpu_scatter *p)
     want(c, p->places >= 1 && p->places <= RP_GPU_SCATTER_PLACES, "%u places", p->places);
 }
 
+/* Of a copy that may be a part of what is made. */
+static void see_tiles(launch_check *c, const rp_gpu_transpose *p)
+{
+    want(c, p->tiles_a == blocks(p->a, RP_GPU_TRANSPOSE_SIDE) && p->tiles_b == blocks(p->b, RP_GPU_TRANSPOSE_SIDE),
+         "%llu x %llu tiles", (unsigned long long)p->tiles_a, (unsigned long long)p->tiles_b);
+    want(c, (wide)p->tiles_a * p->tiles_b * p->outer.count == p->tiles, "%llu tiles", (unsigned long long)p->tiles);
+    want(c, (wide)p->a * p->b * p->outer.count <= elements(&c->args->out[0]), "more than there is");
+}
+
 static void see_rows(launch_check *c, const rp_recorded *l, const rp_gpu_rows *p)
 {
     const rp_view *y = &c->args->out[0];
@@ -284,6 +293,8 @@ void launch_check_see(void *check, const rp_recorded *l)
         see_product(c, l, l->parameters);
     else if (begins(c, "scatter_add_"))
         see_scatter(c, l->parameters);
+    else if (begins(c, "transpose_"))
+        see_tiles(c, l->parameters);
     else if (!begins(c, "copy_") && !begins(c, "fill_")) /* of a concatenation, padding or operand: a part */
         see_map(c, l->parameters, elements(&c->args->out[0]));
 }
