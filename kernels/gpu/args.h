@@ -40,9 +40,4 @@ typedef struct rp_gpu_map {
     rp_attr attr[RP_MAX_ATTR];
 } rp_gpu_map;
 
-/* scatter_add's: a slice's elements, and for each of them the index. */
-typedef struct rp_gpu_scatter {
-    rp_gpu_map items, index;
-} rp_gpu_scatter;
-
 #endif

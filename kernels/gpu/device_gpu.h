@@ -11,7 +11,7 @@
 #include "kernels/gpu/args.h"
 #include "kernels/gpu/launch.h"
 
-enum { RP_GPU_STAGES = 4, RP_GPU_STAGE = 1 << 20, RP_GPU_FUNCTIONS = 1024, RP_GPU_MODULES = 16, RP_GPU_GIVEN = 1024 };
+enum { RP_GPU_STAGES = 4, RP_GPU_STAGE = 1 << 20, RP_GPU_FUNCTIONS = 1024, RP_GPU_MODULES = 32, RP_GPU_GIVEN = 1024 };
 
 struct rp_stream {
     rp_cu_stream handle;

@@ -35,6 +35,12 @@ RP_GPU_FN void *rp_gpu_beyond(const void *at, i64 bytes)
     return (void *)((uintptr_t)at + (uintptr_t)bytes);
 }
 
+/* An index, of the type that the map says. */
+RP_GPU_FN i64 rp_gpu_index_at(const rp_gpu_map *p, const void *at)
+{
+    return p->wide != 0 ? *(const i64 *)at : (i64) * (const int32_t *)at;
+}
+
 /* A walk of element i alone, in the first n views. */
 RP_GPU_FN void rp_gpu_walk_to(rp_walk *walk, const rp_gpu_map *p, u64 i, int n)
 {

@@ -60,7 +60,7 @@ rp_gpu_launcher rp_gpu_launch_map, rp_gpu_launch_cast, rp_gpu_launch_bitcast, rp
     rp_gpu_launch_optimizer;
 /* launch_move.c */
 rp_gpu_launcher rp_gpu_launch_copy, rp_gpu_launch_fill, rp_gpu_launch_iota, rp_gpu_launch_concat, rp_gpu_launch_pad,
-    rp_gpu_launch_gather, rp_gpu_launch_scatter_add, rp_gpu_launch_one_hot, rp_gpu_launch_take_along;
+    rp_gpu_launch_gather, rp_gpu_launch_one_hot, rp_gpu_launch_take_along;
 /* pinned/products.c: by a library, where the device is in the pinned profile and the product of its kind */
 rp_gpu_launcher rp_gpu_launch_pinned;
 /* launch_reference.c: any kernel by rp_gpu_ref_NAME */

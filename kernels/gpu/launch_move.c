@@ -6,20 +6,10 @@
 
 #include "kernels/gpu/args.h"
 #include "kernels/gpu/launch.h"
+#include "kernels/gpu/move/launch_copy.h"
 #include "kernels/walk.h"
 
 enum { NAME = 64 };
-
-static void copy_view(rp_gpu_queue *queue, const rp_view *to, const rp_view *from)
-{
-    const rp_view *const views[] = {to, from};
-    char name[NAME];
-    rp_gpu_map map;
-
-    rp_gpu_map_of(&map, views, 2, NULL, RP_K_copy);
-    (void)snprintf(name, sizeof name, "rp_gpu_copy_%s", rp_gpu_carrier(to->dtype));
-    rp_gpu_run_map(queue, name, &map);
-}
 
 /* attr NULL: zeros. */
 static void fill_view(rp_gpu_queue *queue, const rp_view *to, const rp_attr *attr)
@@ -35,7 +25,7 @@ static void fill_view(rp_gpu_queue *queue, const rp_view *to, const rp_attr *att
 bool rp_gpu_launch_copy(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_kernel_args *args)
 {
     (void)kernel;
-    copy_view(queue, &args->out[0], &args->in[0]);
+    rp_gpu_copy_view(queue, &args->out[0], &args->in[0]);
     return true;
 }
 
@@ -66,7 +56,7 @@ bool rp_gpu_launch_concat(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_ker
     (void)kernel;
     for (size_t i = 0; i < args->n_in; i++) {
         part.shape[axis] = args->in[i].shape[axis];
-        copy_view(queue, &part, &args->in[i]);
+        rp_gpu_copy_view(queue, &part, &args->in[i]);
         part.data = rp_view_at(&part, (ptrdiff_t)part.shape[axis] * part.stride[axis]);
     }
     return true;
@@ -83,7 +73,7 @@ bool rp_gpu_launch_pad(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_kernel
         part.data = rp_view_at(&part, (ptrdiff_t)RP_AT(args->attr, pad, before).list[d] * part.stride[d]);
         part.shape[d] = in->shape[d];
     }
-    copy_view(queue, &part, in);
+    rp_gpu_copy_view(queue, &part, in);
     return true;
 }
 
@@ -143,31 +133,6 @@ bool rp_gpu_launch_take_along(rp_gpu_queue *queue, rp_kernel_id kernel, const rp
     map.own[0] = axis_bytes(&args->in[0], axis);
     (void)snprintf(name, sizeof name, "rp_gpu_gather_%s", rp_gpu_carrier(table.dtype));
     rp_gpu_run_map(queue, name, &map);
-    return true;
-}
-
-bool rp_gpu_launch_scatter_add(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_kernel_args *args)
-{
-    const size_t axis = (size_t)RP_AT(args->attr, scatter_add, axis).i;
-    const rp_view *out = &args->out[0], *in = &args->in[0], *index = &args->in[1];
-    const unsigned along = ((1u << index->rank) - 1) << axis; /* the axes of in that are the index's */
-    const rp_view slice_out = rp_view_axes(out, 1u << axis, false), slice_in = rp_view_axes(in, along, false);
-    rp_view source = rp_view_axes(in, along, true);
-    const rp_view *const slices[] = {&slice_out, &slice_in}, *const indices[] = {index, &source};
-    rp_gpu_grid grid = {.threads = 64};
-    char name[NAME];
-    rp_gpu_scatter p;
-
-    source.data = NULL;
-    rp_gpu_map_of(&p.items, slices, 2, NULL, kernel);
-    rp_gpu_map_of(&p.index, indices, 2, NULL, kernel);
-    p.items.wide = index->dtype == RP_I64;
-    p.items.own[0] = axis_bytes(out, axis);
-    p.items.own[1] = (i64)out->shape[axis];
-    grid.x = (uint32_t)(p.items.count / grid.threads < 65535 ? p.items.count / grid.threads + 1 : 65535);
-    (void)snprintf(name, sizeof name, "rp_gpu_scatter_add_%s", rp_dtype_name(out->dtype));
-    if (p.items.count > 0 && out->shape[axis] > 0)
-        rp_gpu_run(queue, name, grid, &p, sizeof p);
     return true;
 }
 

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Moves as device code, for each type (CONTRACT 3): copies, constants, takes along an axis and their gradient. */
-RP_GPU_FN i64 rp_gpu_index_at(const rp_gpu_map *p, const void *at)
-{
-    return p->wide != 0 ? *(const i64 *)at : (i64) * (const int32_t *)at;
-}
-
+ * Moves as device code, for each type (CONTRACT 3): copies, constants, takes along an axis. */
 /* Views of fill: out. Of gather: out, the table as if its axis were the index's with no step, the index as if it had
  * the others; own[0] is the bytes between neighbours of the table's axis. Of one_hot: out, the index as if it had the
  * last axis, whose length own[0] is. Of iota: out. */
@@ -29,36 +24,14 @@ FILL(i16, uint16_t, of->i)
 FILL(u32, uint32_t, of->i)
 RP_GPU_MAP(rp_gpu_iota_u32, 1, *(uint32_t *)walk->at[0] = (uint32_t)i;)
 
-/* Items are the elements of a slice across the axis: its whole line of the output, and index by index what is added to
- * it. Views of items: out, in; of index: the index, and in from it (a difference of addresses); items.own: the axis'
- * bytes from one to the next, its length. */
-#define TAKES(type, T, WIDE) \
+#define TAKES(type, T) \
     RP_GPU_MAP(rp_gpu_iota_##type, 1, *(T *)walk->at[0] = (T)(i64)i;) \
     RP_GPU_MAP(rp_gpu_one_hot_##type, 2, \
-               *(T *)walk->at[0] = (T)((i64)(i % (u64)p.own[0]) == rp_gpu_index_at(&p, walk->at[1]));) \
-    RP_GPU_KERNEL(64, 1) rp_gpu_scatter_add_##type(const RP_GPU_PARAMETER rp_gpu_scatter p) \
-    { \
-        RP_GPU_BEGIN(p.items); \
-        RP_GPU_EACH(p.items, i) \
-        { \
-            rp_walk item, source; \
-\
-            rp_gpu_walk_to(&item, &p.items, i, 2); \
-            for (i64 t = 0; t < p.items.own[1]; t++) \
-                *(T *)((char *)item.at[0] + t * p.items.own[0]) = 0; \
-            for (u64 j = 0; j < p.index.count; j++) { \
-                T *to; \
-\
-                rp_gpu_walk_to(&source, &p.index, j, 2); \
-                to = (T *)((char *)item.at[0] + rp_gpu_index_at(&p.items, source.at[0]) * p.items.own[0]); \
-                *to = (T)((WIDE)*to + (WIDE) * (const T *)((const char *)item.at[1] + (i64)source.at[1])); \
-            } \
-        } \
-    }
-TAKES(f32, float, float)
-TAKES(f64, double, double)
-TAKES(i32, int32_t, uint32_t)
-TAKES(i64, int64_t, uint64_t)
+               *(T *)walk->at[0] = (T)((i64)(i % (u64)p.own[0]) == rp_gpu_index_at(&p, walk->at[1]));)
+TAKES(f32, float)
+TAKES(f64, double)
+TAKES(i32, int32_t)
+TAKES(i64, int64_t)
 #undef MOVES
 #undef FILL
 #undef TAKES

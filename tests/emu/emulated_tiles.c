@@ -331,6 +331,47 @@ static void reduce(rp_kernel_id kernel, rp_dtype dtype, size_t rows, size_t cols
     next_case();
 }
 
+/* Rows of two axes that do not lie behind one another: no one distance lies between elements of a sum. */
+static void reduce_apart(rp_kernel_id kernel, size_t n, size_t rows, size_t cols)
+{
+    const rp_attr attr[RP_MAX_ATTR] = {{.n = 2, .list = {0, 1}}};
+    tensor in[2] = {make(RP_F32, 3, (const size_t[]){n, rows + 1, cols}, false, 0, 0)};
+    tensor out = make(RP_F32, 3, (const size_t[]){1, 1, cols}, false, 0, 0);
+    char what[64];
+
+    in[0].view.shape[1] = rows;
+    in[1] = in[0];
+    snprintf(what, sizeof what, "%s of %zu times %zu x %zu", rp_kernel_name(kernel), n, rows, cols);
+    same(kernel, in, &out, attr, what);
+    drop(&in[0]), drop(&out);
+    next_case();
+}
+
+/* Each way of sharing columns: one thread each, 16 or 64; with rests of rows and columns. */
+static void sums_across_have_the_bits_of_the_reference(void **state)
+{
+    static const size_t rows[] = {4, 8, 15, 65, 1000, 5000};
+    static const char *const kernels[] = {"across_sum_f32",    "across_prod_f32", "across_min_f32",
+                                          "across_square_f32", "across_exp_f32",  "across_sum_f64"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const size_t few = 5 + i, many = 4099 / rows[i] + 259;
+
+        reduce(RP_K_sum, RP_F32, rows[i], few, 0);
+        reduce(RP_K_sum, RP_F32, rows[i], many, 0);
+        reduce(RP_K_sum, RP_F32, rows[i], 4 * few, 0);
+        reduce(RP_K_mean, RP_F64, rows[i], many, 0);
+        reduce(RP_K_prod, RP_F32, rows[i], few, 0);
+        reduce(RP_K_min, RP_F32, rows[i], many, 0);
+        reduce(RP_K_var, RP_F32, rows[i], many, 0);
+        reduce(RP_K_logsumexp, RP_F32, rows[i], few, 0);
+        reduce_apart(RP_K_sum, 3, rows[i], few);
+        reduce_apart(RP_K_var, rows[i], 7, few);
+    }
+    tiles_ran("rp_gpu_", kernels, sizeof kernels / sizeof *kernels);
+}
+
 static void sums_of_several_levels_have_the_bits_of_the_reference(void **state)
 {
     static const char *const kernels[] = {"along_sum_f32",    "across_sum_f32", "along_max_f32",    "across_argmax_f32",
@@ -339,6 +380,7 @@ static void sums_of_several_levels_have_the_bits_of_the_reference(void **state)
     (void)state;
     for (int i = 0; i < 3; i++) {
         reduce(RP_K_sum, RP_F32, 1, 70001, 1);
+        reduce(RP_K_sum, RP_F64, 5, 1000, 1);
         reduce(RP_K_sum, RP_F32, 8200, 33, 0);
         reduce(RP_K_mean, RP_F64, 3, 12289, 1);
         reduce(RP_K_max, RP_F32, 2, 4097, 1);
@@ -347,6 +389,74 @@ static void sums_of_several_levels_have_the_bits_of_the_reference(void **state)
         reduce(RP_K_var, RP_F64, 4103, 40, 0);
         reduce(RP_K_logsumexp, RP_F32, 1, 8193, 1);
     }
+    tiles_ran("rp_gpu_", kernels, sizeof kernels / sizeof *kernels);
+}
+
+/* n rows, or with last = 1 columns, of `items` elements to places of an axis; most go to few of them. */
+static void scatter(rp_dtype dtype, size_t size, size_t n, size_t items, int last, bool turned)
+{
+    const rp_attr attr[RP_MAX_ATTR] = {{.i = last}, {.i = (int64_t)size}};
+    tensor in[2] = {make(dtype, 2, (const size_t[]){last ? items : n, last ? n : items}, turned, 0, 1),
+                    make(RP_F32, 1, (const size_t[]){n}, false, 0, 0)};
+    tensor out = make(dtype, 2, (const size_t[]){last ? items : size, last ? size : items}, false, 0, 1);
+    int32_t *index = (int32_t *)(void *)in[1].host;
+    char what[96];
+
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t u = rp_random_u32(12, (uint64_t)kind, 5, i);
+
+        index[i] = (int32_t)(u % 3 == 0 ? u / 3 % size : u / 3 % 2 * (size - 1));
+    }
+    in[1].view.dtype = RP_I32;
+    OK(rp_device_upload(device, in[1].there, index, n * sizeof *index, NULL, &err));
+    snprintf(what, sizeof what, "scatter_add of %zu times %zu to %zu places of axis %d", n, items, size, last);
+    same(RP_K_scatter_add, in, &out, attr, what);
+    drop(&in[0]), drop(&in[1]), drop(&out);
+    next_case();
+}
+
+/* Ranges of one place, of several and of 32, with a rest; several tiles of the index; either axis. */
+static void scattered_sums_have_the_order_of_the_reference(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        scatter(RP_F32, 3, 2500, 140, 0, false);
+        scatter(RP_F32, 5, 1025, 1, 0, false);
+        scatter(RP_F32, 1000, 700, 131, 0, i == 1);
+        scatter(RP_F64, 70, 1030, 300, 0, false);
+        scatter(RP_F32, 45, 33, 1300, 1, i == 1);
+        scatter(RP_F64, 17, 64, 700, 1, false);
+    }
+}
+
+static void copy(rp_dtype dtype, size_t n, size_t rows, size_t cols, int ways)
+{
+    const size_t shape[] = {n, rows, cols};
+    tensor in[2] = {make(dtype, 3, shape, ways & 1, ways >> 2 & 3, ways >> 4 & 1)};
+    tensor out = make(dtype, 3, shape, ways >> 1 & 1, ways >> 5 & 3, 0);
+    char what[64];
+
+    in[1] = in[0];
+    snprintf(what, sizeof what, "copy of %zu times %zu x %zu, way %d", n, rows, cols, ways);
+    same(RP_K_copy, in, &out, NULL, what);
+    drop(&in[0]), drop(&out);
+    next_case();
+}
+
+/* In elements of 16, 8 and 4 bytes, in tiles from either side with rests, with gaps and at addresses of every kind. */
+static void copies_have_all_bytes(void **state)
+{
+    static const rp_dtype types[] = {RP_F32, RP_F64, RP_BF16};
+    static const char *const kernels[] = {"copy_16_bytes", "copy_i64",     "copy_i32",    "copy_f32",
+                                          "transpose_16",  "transpose_32", "transpose_64"};
+
+    (void)state;
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+        for (int ways = 0; ways < 128; ways++) {
+            copy(types[t], 2, 17 + (size_t)ways % 5 * 24, 64 + (size_t)ways % 3 * 8 + (ways > 90), ways);
+            if (ways % 4 == 1 || ways % 4 == 2)
+                copy(types[t], 1, 130, 16 + (size_t)ways, ways);
+        }
     tiles_ran("rp_gpu_", kernels, sizeof kernels / sizeof *kernels);
 }
 
@@ -483,6 +593,9 @@ int main(void)
                                        TEST(minimal_filtering_of_no_channels_gives_zeros),
                                        TEST(sums_of_several_levels_have_the_bits_of_the_reference),
                                        TEST(rows_have_the_bits_of_the_reference),
+                                       TEST(sums_across_have_the_bits_of_the_reference),
+                                       TEST(scattered_sums_have_the_order_of_the_reference),
+                                       TEST(copies_have_all_bytes),
                                        TEST(lines_in_order_have_the_places_of_the_reference)};
 
     return cmocka_run_group_tests(tests, enter, NULL);

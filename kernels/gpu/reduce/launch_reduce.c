@@ -9,7 +9,8 @@
 #include "kernels/gpu/reduce/launch_axes.h"
 #include "kernels/gpu/launch_tuned.h"
 
-enum { THREADS = 256, FEW_THREADS = 64, ALONG = 16, ACROSS = 32, BYTES = 16 };
+enum { THREADS = 256, FEW_THREADS = 64, ALONG = 16, PLACES_ALONG = 32, BYTES = 16 };
+enum { SUMS_ACROSS = 4, PLACES_ACROSS = 16 }; /* outputs beside each other that are worth it */
 
 bool rp_gpu_reduce_set(rp_gpu_reduce *r, const rp_view *x, const rp_view *other, const rp_view *y, unsigned mask)
 {
@@ -64,27 +65,45 @@ static const char *suffix(rp_dtype dtype)
 }
 
 /* Outputs beside each other in memory whose elements are not. */
-static bool goes_across(const rp_gpu_reduce *r)
+static bool goes_across(const rp_gpu_reduce *r, u32 least)
 {
     const u32 d = r->kept.rank - 1, e = r->reduced.rank - 1;
 
-    return r->outputs >= ACROSS / 2 && r->kept.shape[d] >= ACROSS / 2 && r->x_kept[d] == 1 && r->x_reduced[e] != 1;
+    return r->outputs >= least && r->kept.shape[d] >= least && r->x_kept[d] == 1 && r->x_reduced[e] != 1;
+}
+
+/* Threads of a column: one where a thread can ask for all of it at once; few columns in a block where blocks of more
+ * would leave the chip idle. */
+static u32 rows_across(const rp_gpu_reduce *r, u32 element, u64 multiprocessors)
+{
+    const u32 ahead = (r->other != NULL ? 32 : 64) / element;
+    const u64 blocks = (u64)r->chunks * rp_gpu_blocks(r->outputs, RP_GPU_ACROSS / (RP_GPU_LANES / 4));
+
+    if (r->reduced.rank > 1)
+        return RP_GPU_LANES;
+    if (r->n <= RP_GPU_HELD(ahead))
+        return 1;
+    return blocks < 2 * multiprocessors ? RP_GPU_LANES : RP_GPU_LANES / 4;
 }
 
 static void run_level(rp_gpu_queue *queue, rp_gpu_reduce *r, rp_dtype dtype, const char *name, bool places)
 {
-    const bool across = goes_across(r);
+    const bool across = goes_across(r, places ? PLACES_ACROSS : SUMS_ACROSS);
     const u64 values = (u64)r->outputs * r->chunks;
-    const u32 team = places ? ACROSS : ALONG, element = (u32)rp_dtype_size(dtype);
+    const u32 team = places ? PLACES_ALONG : ALONG, element = (u32)rp_dtype_size(dtype);
     rp_gpu_grid grid = {0, 1, 1, THREADS, 0};
     char kernel[48];
 
     r->wide = r->reduced.rank == 1 && r->x_reduced[0] == 1 && (uintptr_t)r->x % BYTES == 0;
     for (u32 d = 0; d < r->kept.rank; d++)
         r->wide = r->wide && (r->kept.shape[d] == 1 || r->x_kept[d] * element % BYTES == 0);
-    if (across)
-        grid.x = r->chunks * rp_gpu_blocks(r->outputs, places ? THREADS : ACROSS);
-    else { /* few values: small blocks, so that more multiprocessors have one */
+    if (across && places) {
+        grid.x = r->chunks * rp_gpu_blocks(r->outputs, THREADS);
+    } else if (across) {
+        r->rows = rows_across(r, element, rp_gpu_multiprocessors(queue));
+        grid.threads = RP_GPU_ACROSS;
+        grid.x = r->chunks * rp_gpu_blocks(r->outputs, RP_GPU_ACROSS / r->rows);
+    } else { /* few values: small blocks, so that more multiprocessors have one */
         grid.threads = values * team / THREADS < 2 * rp_gpu_multiprocessors(queue) ? FEW_THREADS : THREADS;
         grid.x = rp_gpu_blocks(values * team, grid.threads);
     }

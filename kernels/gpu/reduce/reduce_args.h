@@ -6,7 +6,10 @@
 
 #include "kernels/gpu/gpu.h"
 
-enum { RP_GPU_AXES = 8, RP_GPU_CHUNK = 4096, RP_GPU_LANES = 64 };
+enum { RP_GPU_AXES = 8, RP_GPU_CHUNK = 4096, RP_GPU_LANES = 64, RP_GPU_ACROSS = 512 /* threads of a block */ };
+
+/* Lanes that a thread has of a whole column, where it asks for so many elements at once. */
+#define RP_GPU_HELD(ahead) ((ahead) < 8 ? (ahead) : 8)
 
 /* What becomes of the last sum. */
 enum { RP_GPU_FINISH_SUM, RP_GPU_FINISH_DIVIDE, RP_GPU_FINISH_LOG };
@@ -30,6 +33,7 @@ typedef struct rp_gpu_reduce {
     u32 finish;
     double divisor;
     u32 wide; /* an output's elements are neighbours, 16 bytes aligned */
+    u32 rows; /* across: threads of a column */
 } rp_gpu_reduce;
 
 #endif

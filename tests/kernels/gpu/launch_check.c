@@ -12,6 +12,7 @@
 #include "kernels/gpu/conv/conv_weight_args.h"
 #include "kernels/gpu/conv/winograd_args.h"
 #include "kernels/gpu/matmul/matmul_args.h"
+#include "kernels/gpu/move/move_args.h"
 #include "kernels/gpu/reduce/batch_norm_args.h"
 #include "kernels/gpu/reduce/rows_args.h"
 #include "kernels/walk.h"
@@ -96,11 +97,30 @@ static void see_reduction(launch_check *c, const rp_recorded *l, const rp_gpu_re
          p->n);
     want(c, p->x != x->data || (of_kept * of_reduced == elements(x) && last == extent(x)), "reads other elements");
     if (across) {
-        want(c, l->blocks[0] == p->chunks * blocks(p->outputs, places ? l->threads : 32), "%u blocks", l->blocks[0]);
+        want(c, l->blocks[0] == p->chunks * blocks(p->outputs, places ? l->threads : l->threads / p->rows), "%u blocks",
+             l->blocks[0]);
         return;
     }
     want(c, (wide)l->blocks[0] * (l->threads / team) >= values, "%u blocks", l->blocks[0]);
     want(c, (wide)l->blocks[0] * (l->threads / team) <= (wide)1 << 32, "more teams than 32 bits count");
+}
+
+/* Blocks take ranges of the axis and items in turn. */
+static void see_scatter(launch_check *c, const rp_gpu_scatter *p)
+{
+    want(c, p->index.count == elements(&c->args->in[1]), "another count");
+    want(c, (wide)p->items.count * (wide)p->items.own[1] == elements(&c->args->out[0]), "other items");
+    want(c, p->ranges == blocks((wide)p->items.own[1], p->places), "%llu ranges", (unsigned long long)p->ranges);
+    want(c, p->places >= 1 && p->places <= RP_GPU_SCATTER_PLACES, "%u places", p->places);
+}
+
+/* Of a copy that may be a part of what is made. */
+static void see_tiles(launch_check *c, const rp_gpu_transpose *p)
+{
+    want(c, p->tiles_a == blocks(p->a, RP_GPU_TRANSPOSE_SIDE) && p->tiles_b == blocks(p->b, RP_GPU_TRANSPOSE_SIDE),
+         "%llu x %llu tiles", (unsigned long long)p->tiles_a, (unsigned long long)p->tiles_b);
+    want(c, (wide)p->tiles_a * p->tiles_b * p->outer.count == p->tiles, "%llu tiles", (unsigned long long)p->tiles);
+    want(c, (wide)p->a * p->b * p->outer.count <= elements(&c->args->out[0]), "more than there is");
 }
 
 static void see_rows(launch_check *c, const rp_recorded *l, const rp_gpu_rows *p)
@@ -283,7 +303,9 @@ void launch_check_see(void *check, const rp_recorded *l)
     else if (begins(c, "matmul_"))
         see_product(c, l, l->parameters);
     else if (begins(c, "scatter_add_"))
-        want(c, ((const rp_gpu_scatter *)l->parameters)->index.count == elements(&c->args->in[1]), "another count");
+        see_scatter(c, l->parameters);
+    else if (begins(c, "transpose_"))
+        see_tiles(c, l->parameters);
     else if (!begins(c, "copy_") && !begins(c, "fill_")) /* of a concatenation, padding or operand: a part */
         see_map(c, l->parameters, elements(&c->args->out[0]));
 }

@@ -74,6 +74,11 @@ static void elementwise_kernels_and_moves(void **state)
         launch(RP_K_neg, &from, 1, &rows, 1, NULL);
         launch(RP_K_copy, &from, 1, &rows, 1, NULL);
         launch(RP_K_copy, &wide, 1, &wide, 1, NULL);
+        if (n / 64 >= 16) {
+            const rp_view tall = DENSE(RP_F32, n / 64, 64), flat = turned(DENSE(RP_F32, 64, n / 64));
+
+            launch(RP_K_copy, &flat, 1, &tall, 1, NULL);
+        }
         launch(RP_K_fill, NULL, 0, &y, 1, NULL);
         RP_AT(attr, iota, n).i = (int64_t)n;
         launch(RP_K_iota, NULL, 0, &(rp_view){y.data, RP_I64, 1, {n}, {1}}, 1, attr);
