@@ -342,7 +342,7 @@ static void reduce_apart(rp_kernel_id kernel, size_t n, size_t rows, size_t cols
     in[0].view.shape[1] = rows;
     in[1] = in[0];
     snprintf(what, sizeof what, "%s of %zu times %zu x %zu", rp_kernel_name(kernel), n, rows, cols);
-    same(kernel, in, &out, attr, what);
+    same(kernel, in, 2, &out, attr, what);
     drop(&in[0]), drop(&out);
     next_case();
 }
@@ -410,7 +410,7 @@ static void scatter(rp_dtype dtype, size_t size, size_t n, size_t items, int las
     in[1].view.dtype = RP_I32;
     OK(rp_device_upload(device, in[1].there, index, n * sizeof *index, NULL, &err));
     snprintf(what, sizeof what, "scatter_add of %zu times %zu to %zu places of axis %d", n, items, size, last);
-    same(RP_K_scatter_add, in, &out, attr, what);
+    same(RP_K_scatter_add, in, 2, &out, attr, what);
     drop(&in[0]), drop(&in[1]), drop(&out);
     next_case();
 }
@@ -438,7 +438,7 @@ static void copy(rp_dtype dtype, size_t n, size_t rows, size_t cols, int ways)
 
     in[1] = in[0];
     snprintf(what, sizeof what, "copy of %zu times %zu x %zu, way %d", n, rows, cols, ways);
-    same(RP_K_copy, in, &out, NULL, what);
+    same(RP_K_copy, in, 2, &out, NULL, what);
     drop(&in[0]), drop(&out);
     next_case();
 }
