@@ -107,17 +107,15 @@ RP_GPU_FN void PASTE(row_fetch)(T *cache, const T *from, i64 step, u32 lane, u32
         again
 #define PIECES_END }
 
-/* Of the thread's elements: that of cached view v; statement `let` for BATCH of them, whose values `each` is done with
- * in their order, and for those that are left. */
+/* Of the thread's elements: that of cached view v; statement `let` for BATCH of them, or half as many, whose values
+ * `each` is done with in their order, and for those that are left. */
 #define HERE(v) cache[(u32)(v)*p.piece + (i - begin_)]
-#define BATCHES(value, let, each) \
-    u32 i_ = begin_ + team.lane; \
-\
-    RP_GPU_NO_UNROLL for (; i_ + (BATCH - 1) * WARP < last_; i_ += BATCH * WARP) \
+#define BATCH_OF(size, value, let, each) \
+    RP_GPU_NO_UNROLL for (; i_ + (size - 1) * WARP < last_; i_ += size * WARP) \
     { \
-        T values_[BATCH]; \
+        T values_[size]; \
 \
-        RP_GPU_UNROLL for (u32 e = 0; e < BATCH; e++) \
+        RP_GPU_UNROLL for (u32 e = 0; e < size; e++) \
         { \
             const u32 i = i_ + e * WARP; \
             T value; \
@@ -125,14 +123,19 @@ RP_GPU_FN void PASTE(row_fetch)(T *cache, const T *from, i64 step, u32 lane, u32
             let; \
             values_[e] = value; \
         } \
-        RP_GPU_UNROLL for (u32 e = 0; e < BATCH; e++) \
+        RP_GPU_UNROLL for (u32 e = 0; e < size; e++) \
         { \
             const u32 i = i_ + e * WARP; \
             const T value = values_[e]; \
 \
             each; \
         } \
-    } \
+    }
+#define BATCHES(value, let, each) \
+    u32 i_ = begin_ + team.lane; \
+\
+    BATCH_OF(BATCH, value, let, each) \
+    BATCH_OF(BATCH / 2, value, let, each) \
     RP_GPU_NO_UNROLL for (u32 e = 0; i_ < last_; i_ += WARP, e ^= 1) \
     { \
         const u32 i = i_; \
@@ -388,6 +391,7 @@ RP_GPU_KERNEL(WARP *WARPS, 2) PASTE(rp_gpu_norm_lanes)(const RP_GPU_PARAMETER rp
 #undef PIECES_END
 #undef HERE
 #undef BATCHES
+#undef BATCH_OF
 #undef SUM
 #undef MAKE
 #undef MAKE_AGAIN
