@@ -59,18 +59,24 @@ RP_GPU_FN bool is_ever_met(const rp_gpu_conv_axis &axis, int along)
     return first < axis.out && first * axis.stride - before < axis.in;
 }
 
-/* bits[warp of rows][stage]: which of its pixels exist, and are met in the tap of the warp's rows unless those are
- * uneven. A thread each. */
+/* bits[warp of rows][stage]: bit l, pixel l exists and, unless rows are uneven, is met in the tap of the warp's rows; bit
+ * BK, all of its pixels exist and are met in all taps of these rows. A thread each. */
 RP_GPU_FN void make_bits(const rp_gpu_conv_weight &p, const pixel *pixels, u32 *bits, int row0, int rows, int k)
 {
     const int t = (int)RP_GPU_THREAD, row = row0 + t / (CHUNK / BK) * 32, first = t % (CHUNK / BK) * BK;
-    const offset tap = offset_of(p, row < rows ? row : rows - 1);
-    u32 mine = 0;
+    const int last = (row + 31 < rows ? row + 31 : rows - 1) / p.c;
+    const int count = k - first < BK ? k - first : BK;
+    const u32 exist = count > 0 ? (1u << count) - 1 : 0;
+    u32 met = exist;
 
-    for (int l = 0; l < BK; l++)
-        if (first + l < k && (p.uneven || is_met(p, pixels[first + l], tap)))
-            mine |= 1u << l;
-    bits[t] = mine;
+    for (int tap = (row < rows ? row : rows - 1) / p.c; tap <= last; tap++) {
+        const offset at = offset_of(p, tap * p.c);
+
+        for (int l = 0; l < count; l++)
+            if (!is_met(p, pixels[first + l], at))
+                met &= ~(1u << l);
+    }
+    bits[t] = (p.uneven ? exist : met) | (u32)(met == (1u << BK) - 1) << BK;
 }
 
 #define TN 8

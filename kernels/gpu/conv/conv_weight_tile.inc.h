@@ -100,7 +100,17 @@ RP_GPU_KERNEL(THREADS, 2) TILE(rp_gpu_conv_weight)(const RP_GPU_PARAMETER rp_gpu
         const float *from_b = weight_shared + stage * STAGE + BK * SA + in_col;
         const u32 there = bits[warp % 4 * (CHUNK / BK) + kt];
 
-        if (p.uneven) {
+        if (there >> BK & 1) {
+            has = (1u << TM) - 1;
+            TILE(take)(fa[0], fb[0], from_a, from_b);
+            RP_GPU_UNROLL for (int l = 0; l < BK; l++)
+            {
+                if (l + 1 < BK)
+                    TILE(take)(fa[(l + 1) % 2], fb[(l + 1) % 2], from_a + (l + 1) * SA, from_b + (l + 1) * SB);
+                RP_GPU_UNROLL for (int i = 0; i < TM; i++) RP_GPU_UNROLL for (int j = 0; j < TN; j++) acc[i][j] =
+                    RP_GPU_FMA_F32(fa[l % 2][i], fb[l % 2][j], acc[i][j]);
+            }
+        } else if (p.uneven) {
             RP_GPU_NO_UNROLL for (int l = 0; l < BK && there >> l & 1; l++)
             {
                 int32_t met[TM];
@@ -114,16 +124,6 @@ RP_GPU_KERNEL(THREADS, 2) TILE(rp_gpu_conv_weight)(const RP_GPU_PARAMETER rp_gpu
                     RP_GPU_UNROLL for (int j = 0; j < TN; j++) acc[i][j] =
                         RP_GPU_FMA_F32(fa[0][i], fb[0][j], acc[i][j]);
                 }
-            }
-        } else if (there == (1u << BK) - 1) {
-            has = (1u << TM) - 1;
-            TILE(take)(fa[0], fb[0], from_a, from_b);
-            RP_GPU_UNROLL for (int l = 0; l < BK; l++)
-            {
-                if (l + 1 < BK)
-                    TILE(take)(fa[(l + 1) % 2], fb[(l + 1) % 2], from_a + (l + 1) * SA, from_b + (l + 1) * SB);
-                RP_GPU_UNROLL for (int i = 0; i < TM; i++) RP_GPU_UNROLL for (int j = 0; j < TN; j++) acc[i][j] =
-                    RP_GPU_FMA_F32(fa[l % 2][i], fb[l % 2][j], acc[i][j]);
             }
         } else if (there != 0) {
             has = (1u << TM) - 1;

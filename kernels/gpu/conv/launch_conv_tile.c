@@ -6,11 +6,8 @@
 #include "kernels/gpu/conv/conv_tile_args.h"
 #include "kernels/gpu/conv/launch_conv.h"
 #include "kernels/gpu/launch_tuned.h"
-#include "kernels/gpu/matmul/launch_matmul.h"
 
 enum { THREADS = 256, FEW_COLUMNS = 16, FEW_ROWS = 32, FEW_TERMS = 32, ROW_BYTES = 16, MOST_GROUPS = 65535 };
-
-static const rp_gpu_tile_speed wide = {RP_GPU_CONV_ROWS, 128, 2, 50, 65}, narrow = {RP_GPU_CONV_ROWS, 64, 2, 40, 55};
 
 /* Pixels of an image as the rows of a matrix: those behind one another. */
 static bool rows_of(rp_view *matrix, const rp_view *image)
@@ -102,6 +99,18 @@ static bool is_wide(const rp_gpu_conv_tile *t)
            t->tap_stride[1] % 4 == 0 && t->weight_group % 4 == 0 && (uintptr_t)t->weight % ROW_BYTES == 0;
 }
 
+unsigned rp_gpu_conv_width(const rp_gpu_queue *queue, const rp_gpu_tiled_product *all, rp_gpu_tiling *tiling)
+{
+    static const rp_gpu_tile_speed wide = {RP_GPU_CONV_ROWS, 128, 2, 50, 65},
+                                   narrow = {RP_GPU_CONV_ROWS, 64, 2, 40, 55};
+    const rp_gpu_tiling of_wide = rp_gpu_tiling_of(queue, &wide, all, sizeof(float));
+    const rp_gpu_tiling of_narrow = rp_gpu_tiling_of(queue, &narrow, all, sizeof(float));
+    const bool is_wide = of_wide.cycles < of_narrow.cycles;
+
+    *tiling = is_wide ? of_wide : of_narrow;
+    return is_wide ? wide.columns : narrow.columns;
+}
+
 /* Results of chunks apart: as those of a tensor that lies densely, [chunks, groups, images, high, across, columns]. */
 static bool set_apart(rp_gpu_queue *queue, rp_gpu_conv_tile *t, size_t groups, size_t chunks)
 {
@@ -137,11 +146,9 @@ static void join(rp_gpu_queue *queue, const rp_gpu_conv_tile *made, const rp_gpu
 static void run(rp_gpu_queue *queue, rp_gpu_conv_tile *t, size_t groups)
 {
     const rp_gpu_tiled_product all = {(size_t)t->rows, (size_t)t->columns, (size_t)t->taps * (size_t)t->inner, groups};
-    const rp_gpu_tiling of_128 = rp_gpu_tiling_of(queue, &wide, &all, sizeof(float));
-    const rp_gpu_tiling of_64 = rp_gpu_tiling_of(queue, &narrow, &all, sizeof(float));
-    const rp_gpu_tiling tiling = of_128.cycles < of_64.cycles ? of_128 : of_64;
-    const unsigned width = of_128.cycles < of_64.cycles ? wide.columns : narrow.columns;
     const rp_gpu_conv_tile made = *t;
+    rp_gpu_tiling tiling;
+    const unsigned width = rp_gpu_conv_width(queue, &all, &tiling);
     char name[48];
 
     if (tiling.chunks > 1 && !set_apart(queue, t, groups, tiling.chunks))

@@ -5,7 +5,6 @@
 #include "kernels/gpu/conv/conv_weight_args.h"
 #include "kernels/gpu/conv/launch_conv.h"
 #include "kernels/gpu/launch_tuned.h"
-#include "kernels/gpu/matmul/launch_matmul.h"
 
 enum { THREADS = 256, WARP = 32, FEW_COLUMNS = 16, FEW_ROWS = 16, BYTES = 16, MOST_BLOCKS = 65535, ROOM = 64 << 20 };
 
@@ -83,6 +82,7 @@ bool rp_gpu_launch_conv_weight(rp_gpu_queue *queue, rp_kernel_id kernel, const r
     const rp_conv conv = rp_gpu_conv_of(kernel, args);
     rp_gpu_conv p = {0};
     rp_gpu_conv_weight w;
+    rp_gpu_tiling tiling;
     u64 size, at_once;
     u32 width;
     char name[48];
@@ -98,7 +98,12 @@ bool rp_gpu_launch_conv_weight(rp_gpu_queue *queue, rp_kernel_id kernel, const r
     w.parts = rp_gpu_workspace(queue, at_once * size * sizeof(float));
     if (w.parts == NULL)
         return true; /* queue->status tells */
-    width = w.k > 64 ? 128 : 64;
+    /* each block has a chunk at most */
+    width = rp_gpu_conv_width(queue,
+                              &(rp_gpu_tiled_product){(size_t)w.taps * (size_t)w.c, (size_t)w.k,
+                                                      w.pixels < RP_GPU_CONV_CHUNK ? w.pixels : RP_GPU_CONV_CHUNK,
+                                                      (size_t)w.groups * (size_t)at_once},
+                              &tiling);
     snprintf(name, sizeof name, "rp_gpu_conv_weight_%u_%c", width,
              lies_wide(w.x, w.x_stride, w.c) && lies_wide(w.g, w.g_stride, w.k) ? 'w' : 's');
     for (w.first = 0; w.first < w.chunks; w.first += w.here) {
