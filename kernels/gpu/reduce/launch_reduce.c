@@ -76,12 +76,11 @@ static bool goes_across(const rp_gpu_reduce *r, u32 least)
  * would leave the chip idle. */
 static u32 rows_across(const rp_gpu_reduce *r, u32 element, u64 multiprocessors)
 {
-    const u32 ahead = (r->other != NULL ? 32 : 64) / element;
     const u64 blocks = (u64)r->chunks * rp_gpu_blocks(r->outputs, RP_GPU_ACROSS / (RP_GPU_LANES / 4));
 
     if (r->reduced.rank > 1)
         return RP_GPU_LANES;
-    if (r->n <= RP_GPU_HELD(ahead))
+    if (r->n <= RP_GPU_HELD_BYTES / element)
         return 1;
     return blocks < 2 * multiprocessors ? RP_GPU_LANES : RP_GPU_LANES / 4;
 }

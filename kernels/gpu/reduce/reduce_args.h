@@ -7,9 +7,7 @@
 #include "kernels/gpu/gpu.h"
 
 enum { RP_GPU_AXES = 8, RP_GPU_CHUNK = 4096, RP_GPU_LANES = 64, RP_GPU_ACROSS = 512 /* threads of a block */ };
-
-/* Lanes that a thread has of a whole column, where it asks for so many elements at once. */
-#define RP_GPU_HELD(ahead) ((ahead) < 8 ? (ahead) : 8)
+enum { RP_GPU_HELD_BYTES = 32 }; /* of columns that are one thread's, which asks for all of it at once */
 
 /* What becomes of the last sum. */
 enum { RP_GPU_FINISH_SUM, RP_GPU_FINISH_DIVIDE, RP_GPU_FINISH_LOG };
