@@ -23,7 +23,8 @@ typedef struct rp_gpu_reduce {
     void *y;               /* the results, or what chunks gave: [outputs, chunks] */
     i64 *y_places;
     const void *center, *scale; /* one an output: what is taken from x, and what it is multiplied with then */
-    u32 outputs, n, chunks;
+    u64 all;                    /* elements of an output; */
+    u32 outputs, n, chunks;     /* n: those of this launch */
     rp_gpu_axes kept, reduced;
     i64 x_kept[RP_GPU_AXES], x_reduced[RP_GPU_AXES], other_kept[RP_GPU_AXES], other_reduced[RP_GPU_AXES];
     i64 y_kept[RP_GPU_AXES];
