@@ -80,7 +80,7 @@ static bool set_moments(rp_gpu_reduce *mean, rp_gpu_reduce *var, const rp_view *
     *var = (rp_gpu_reduce){.finish = RP_GPU_FINISH_DIVIDE};
     if (!rp_gpu_reduce_set(mean, x, NULL, NULL, mask) || !rp_gpu_reduce_set(var, x, NULL, NULL, mask))
         return false;
-    mean->divisor = var->divisor = mean->n;
+    mean->divisor = var->divisor = (double)mean->all;
     return true;
 }
 

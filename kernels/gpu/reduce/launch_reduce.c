@@ -9,7 +9,7 @@
 #include "kernels/gpu/reduce/launch_axes.h"
 #include "kernels/gpu/launch_tuned.h"
 
-enum { THREADS = 256, FEW_THREADS = 64, ALONG = 16, PLACES_ALONG = 32, BYTES = 16 };
+enum { THREADS = 256, FEW_THREADS = 64, ALONG = 16, PLACES_ALONG = 32, BYTES = 16, PIECE = 1 << 30 };
 enum { SUMS_ACROSS = 4, PLACES_ACROSS = 16 }; /* outputs beside each other that are worth it */
 
 bool rp_gpu_reduce_set(rp_gpu_reduce *r, const rp_view *x, const rp_view *other, const rp_view *y, unsigned mask)
@@ -22,8 +22,9 @@ bool rp_gpu_reduce_set(rp_gpu_reduce *r, const rp_view *x, const rp_view *other,
         views[n] = other;
         kept[n++] = r->other_kept;
     }
-    if (!rp_gpu_axes_of(&r->reduced, reduced, views, n, mask, true, &r->n))
+    if (!rp_gpu_long_axes_of(&r->reduced, reduced, views, n, mask, true, &r->all))
         return false;
+    r->n = (u32)r->all;
     if (y != NULL) {
         views[n] = y;
         kept[n++] = r->y_kept;
@@ -39,7 +40,9 @@ bool rp_gpu_reduce_set(rp_gpu_reduce *r, const rp_view *x, const rp_view *other,
     r->x = x->data;
     r->other = other != NULL ? other->data : NULL;
     r->y = y != NULL ? y->data : NULL;
-    r->chunks = r->n == 0 ? 1 : rp_gpu_blocks(r->n, RP_GPU_CHUNK);
+    if (r->all > INT32_MAX && (r->outputs != 1 || r->reduced.rank != 1 || r->all > (u64)INT32_MAX * RP_GPU_CHUNK))
+        return false;
+    r->chunks = r->all == 0 ? 1 : rp_gpu_blocks(r->all, RP_GPU_CHUNK);
     return (u64)r->outputs * r->chunks * ALONG <= (u64)INT32_MAX * FEW_THREADS;
 }
 
@@ -76,12 +79,11 @@ static bool goes_across(const rp_gpu_reduce *r, u32 least)
  * would leave the chip idle. */
 static u32 rows_across(const rp_gpu_reduce *r, u32 element, u64 multiprocessors)
 {
-    const u32 ahead = (r->other != NULL ? 32 : 64) / element;
     const u64 blocks = (u64)r->chunks * rp_gpu_blocks(r->outputs, RP_GPU_ACROSS / (RP_GPU_LANES / 4));
 
     if (r->reduced.rank > 1)
         return RP_GPU_LANES;
-    if (r->n <= RP_GPU_HELD(ahead))
+    if (r->n <= RP_GPU_HELD_BYTES / element)
         return 1;
     return blocks < 2 * multiprocessors ? RP_GPU_LANES : RP_GPU_LANES / 4;
 }
@@ -111,6 +113,24 @@ static void run_level(rp_gpu_queue *queue, rp_gpu_reduce *r, rp_dtype dtype, con
     rp_gpu_run(queue, kernel, grid, r, sizeof *r);
 }
 
+/* The first level of one output whose elements are more than 31 bits count: in pieces of whole chunks. */
+static void run_pieces(rp_gpu_queue *queue, const rp_gpu_reduce *r, rp_dtype dtype, const char *name)
+{
+    const i64 element = (i64)rp_dtype_size(dtype);
+
+    for (u64 done = 0; done < r->all; done += PIECE) {
+        rp_gpu_reduce piece = *r;
+
+        piece.n = piece.reduced.shape[0] = r->all - done < PIECE ? (u32)(r->all - done) : PIECE;
+        piece.chunks = rp_gpu_blocks(piece.n, RP_GPU_CHUNK);
+        piece.x = (const char *)r->x + (i64)done * r->x_reduced[0] * element;
+        if (r->other != NULL)
+            piece.other = (const char *)r->other + (i64)done * r->other_reduced[0] * element;
+        piece.y = (char *)r->y + (i64)(done / RP_GPU_CHUNK) * element;
+        run_level(queue, &piece, dtype, name, false);
+    }
+}
+
 /* The next level's operand is what this one's chunks gave: [outputs, chunks]. */
 static void rise(rp_gpu_reduce *r)
 {
@@ -118,7 +138,7 @@ static void rise(rp_gpu_reduce *r)
 
     r->x = r->y;
     r->places = r->y_places;
-    r->n = n;
+    r->all = r->n = n;
     r->chunks = rp_gpu_blocks(n, RP_GPU_CHUNK);
     r->reduced.rank = 1;
     r->reduced.shape[0] = n;
@@ -142,7 +162,10 @@ void rp_gpu_reduce_run(rp_gpu_queue *queue, const rp_gpu_reduce *reduce, rp_dtyp
         r.y_places = places ? (i64 *)(void *)memory : NULL;
         r.y = memory + (places ? values * sizeof(i64) : 0);
         memory += level_bytes(values, dtype, places);
-        run_level(queue, &r, dtype, name, places);
+        if (r.all > INT32_MAX)
+            run_pieces(queue, &r, dtype, name);
+        else
+            run_level(queue, &r, dtype, name, places);
         rise(&r);
         name = next;
     }
@@ -176,13 +199,13 @@ bool rp_gpu_launch_reduce(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_ker
     size_t bytes;
     void *memory = NULL;
 
-    if (!rp_gpu_reduce_set(&r, &args->in[0], NULL, &args->out[0], mask))
+    if (!rp_gpu_reduce_set(&r, &args->in[0], NULL, &args->out[0], mask) || (places && r.all > INT32_MAX))
         return false;
     if (r.outputs == 0)
         return true;
     if (kernel == RP_K_mean) {
         r.finish = RP_GPU_FINISH_DIVIDE;
-        r.divisor = r.n;
+        r.divisor = (double)r.all;
     }
     bytes = rp_gpu_reduce_bytes(&r, dtype, places);
     if (bytes > 0 && (memory = rp_gpu_workspace(queue, bytes)) == NULL)
@@ -214,13 +237,13 @@ bool rp_gpu_launch_reduce_twice(rp_gpu_queue *queue, rp_kernel_id kernel, const 
     if (memory == NULL)
         return true;
     first.y = memory;
-    first.divisor = first.n;
+    first.divisor = (double)first.all;
     rp_gpu_reduce_run(queue, &first, dtype, var ? "sum" : "max", var ? "sum" : "max", memory + center);
     second.center = memory;
     if (var) {
         const i64 correction = RP_AT(args->attr, var, correction).i;
 
-        second.divisor = (i64)second.n > correction ? (double)(second.n - correction) : 0;
+        second.divisor = (i64)second.all > correction ? (double)((i64)second.all - correction) : 0;
     }
     rp_gpu_reduce_run(queue, &second, dtype, var ? "square" : "exp", "sum", memory + center);
     return true;

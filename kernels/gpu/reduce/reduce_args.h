@@ -7,9 +7,7 @@
 #include "kernels/gpu/gpu.h"
 
 enum { RP_GPU_AXES = 8, RP_GPU_CHUNK = 4096, RP_GPU_LANES = 64, RP_GPU_ACROSS = 512 /* threads of a block */ };
-
-/* Lanes that a thread has of a whole column, where it asks for so many elements at once. */
-#define RP_GPU_HELD(ahead) ((ahead) < 8 ? (ahead) : 8)
+enum { RP_GPU_HELD_BYTES = 32 }; /* of columns that are one thread's, which asks for all of it at once */
 
 /* What becomes of the last sum. */
 enum { RP_GPU_FINISH_SUM, RP_GPU_FINISH_DIVIDE, RP_GPU_FINISH_LOG };
@@ -25,7 +23,8 @@ typedef struct rp_gpu_reduce {
     void *y;               /* the results, or what chunks gave: [outputs, chunks] */
     i64 *y_places;
     const void *center, *scale; /* one an output: what is taken from x, and what it is multiplied with then */
-    u32 outputs, n, chunks;
+    u64 all;                    /* elements of an output; */
+    u32 outputs, n, chunks;     /* n: those of this launch */
     rp_gpu_axes kept, reduced;
     i64 x_kept[RP_GPU_AXES], x_reduced[RP_GPU_AXES], other_kept[RP_GPU_AXES], other_reduced[RP_GPU_AXES];
     i64 y_kept[RP_GPU_AXES];

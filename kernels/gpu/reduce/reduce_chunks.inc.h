@@ -4,6 +4,8 @@
  *   T                element type; NONE: what a lane begins with; JOIN(a, b): b joins lane a
  *   TERM(v, w, center, scale)  the term of element v and, of the other operand, w; the rest is the output's
  *   OTHER            1: there is an other operand
+ *   AHEAD_BYTES      64, or 32 of terms that take many registers
+ *   RESIDENT         blocks of 256 threads a multiprocessor: 4, or 3 where registers would not do
  *   FINISH(p, s, center)  the result of the last sum s
  * along: an output's elements are what neighbours in a block read; 16 threads a chunk, 4 lanes each.
  * across: outputs are neighbours, columns of a block; p.rows threads share a column's chunk: 64 of a lane each, 16 of
@@ -12,8 +14,14 @@
  * the last are read at its place, and not joined: no branch parts the loads. */
 
 #define ELEMENT(base, stride, pointer, r) ((const T *)p.pointer)[base + rp_gpu_offset(&p.reduced, p.stride, r)]
-#define AHEAD ((OTHER ? 32 : 64) / (int)sizeof(T))
-#define HELD RP_GPU_HELD(AHEAD)
+#ifndef AHEAD_BYTES
+#define AHEAD_BYTES 64
+#endif
+#ifndef RESIDENT
+#define RESIDENT 4
+#endif
+#define AHEAD (AHEAD_BYTES / (int)sizeof(T))
+#define HELD (RP_GPU_HELD_BYTES / (int)sizeof(T))
 #if OTHER
 #define TERM_OF(v, r) TERM(v, ELEMENT(at_other, other_reduced, other, r), center, scale)
 #else
@@ -28,7 +36,7 @@ RP_GPU_FN void CHUNKS(put)(const rp_gpu_reduce &p, u32 output, u32 chunk, T s, T
         ((T *)p.y)[(u64)output * p.chunks + chunk] = s;
 }
 
-RP_GPU_KERNEL(256, 4) CHUNKS(rp_gpu_along)(const RP_GPU_PARAMETER rp_gpu_reduce p)
+RP_GPU_KERNEL(256, RESIDENT) CHUNKS(rp_gpu_along)(const RP_GPU_PARAMETER rp_gpu_reduce p)
 {
     /* the threads before this one may be more than 32 bits hold, the teams are not */
     const u32 team = RP_GPU_BLOCK_X * (RP_GPU_THREADS / 16) + RP_GPU_THREAD / 16, t = RP_GPU_THREAD % 16;
@@ -153,7 +161,7 @@ RP_GPU_FN T CHUNKS(join_far)(const rp_gpu_reduce &p, T lane, i64 at, i64 at_othe
     return lane;
 }
 
-RP_GPU_KERNEL(RP_GPU_ACROSS, 2) CHUNKS(rp_gpu_across)(const RP_GPU_PARAMETER rp_gpu_reduce p)
+RP_GPU_KERNEL(RP_GPU_ACROSS, RESIDENT / 2) CHUNKS(rp_gpu_across)(const RP_GPU_PARAMETER rp_gpu_reduce p)
 {
     RP_GPU_SHARED(T, CHUNKS(folding), 4 * RP_GPU_ACROSS);
     T *const folding = CHUNKS(folding);
@@ -200,6 +208,8 @@ RP_GPU_KERNEL(RP_GPU_ACROSS, 2) CHUNKS(rp_gpu_across)(const RP_GPU_PARAMETER rp_
 #undef ELEMENT
 #undef TERM_OF
 #undef AHEAD
+#undef AHEAD_BYTES
+#undef RESIDENT
 #undef HELD
 #undef CHUNKS
 #undef NONE

@@ -85,6 +85,8 @@ RP_GPU_FN T PASTE(moment)(T g, T x, T mean, T r)
 #define NONE (T)0
 #define TERM PASTE(exp_of)
 #define OTHER 0
+#define AHEAD_BYTES 32
+#define RESIDENT 3
 #define JOIN ADD
 #define FINISH PASTE(finish)
 #include "kernels/gpu/reduce/reduce_chunks.inc.h"
@@ -93,6 +95,7 @@ RP_GPU_FN T PASTE(moment)(T g, T x, T mean, T r)
 #define NONE (T)0
 #define TERM PASTE(moment)
 #define OTHER 1
+#define AHEAD_BYTES 32
 #define JOIN ADD
 #define FINISH PASTE(finish)
 #include "kernels/gpu/reduce/reduce_chunks.inc.h"

@@ -75,6 +75,20 @@ static void see_reference(launch_check *c, const rp_recorded *l, const rp_gpu_ar
     c->reference_items = p->end;
 }
 
+/* A piece of a long sum: it follows the one before, and all but the last are whole chunks. */
+static void see_piece(launch_check *c, const rp_gpu_reduce *p)
+{
+    const rp_view *x = &c->args->in[0];
+    const wide at = (wide)c->pieces * rp_dtype_size(x->dtype) * (wide)p->x_reduced[0];
+
+    want(c, p->outputs == 1 && p->all == elements(x), "a piece of %llu elements", (unsigned long long)p->all);
+    want(c, p->x == (const char *)x->data + at, "another piece");
+    c->pieces += p->n;
+    want(c, c->pieces <= p->all && (p->n % RP_GPU_CHUNK == 0 || c->pieces == p->all), "ends within a chunk");
+    if (c->pieces == p->all) /* the next reduction's begin again */
+        c->pieces = 0;
+}
+
 /* Teams are counted in 32 bits, threads are not; a level's values are what the next one reads. */
 static void see_reduction(launch_check *c, const rp_recorded *l, const rp_gpu_reduce *p, bool places)
 {
@@ -95,7 +109,10 @@ static void see_reduction(launch_check *c, const rp_recorded *l, const rp_gpu_re
     want(c, of_kept == p->outputs && of_reduced == p->n, "axes of %u times %u", p->outputs, p->n);
     want(c, p->chunks == blocks(p->n, RP_GPU_CHUNK) || (p->n == 0 && p->chunks == 1), "%u chunks of %u", p->chunks,
          p->n);
-    want(c, p->x != x->data || (of_kept * of_reduced == elements(x) && last == extent(x)), "reads other elements");
+    if (p->all != p->n)
+        see_piece(c, p);
+    want(c, p->x != x->data || p->all != p->n || (of_kept * of_reduced == elements(x) && last == extent(x)),
+         "reads other elements");
     if (across) {
         want(c, l->blocks[0] == p->chunks * blocks(p->outputs, places ? l->threads : l->threads / p->rows), "%u blocks",
              l->blocks[0]);
@@ -313,6 +330,7 @@ void launch_check_see(void *check, const rp_recorded *l)
 const char *launch_check_end(launch_check *c)
 {
     want(c, c->launches > 0, "nothing was launched");
+    want(c, c->pieces == 0, "pieces of a sum are left");
     want(c, c->products == c->products_wanted, "%llu products of %llu", (unsigned long long)c->products,
          (unsigned long long)c->products_wanted);
     want(c, c->chunks == c->chunks_wanted, "%llu chunks or tiles of %llu", (unsigned long long)c->chunks,

@@ -14,6 +14,7 @@ typedef struct launch_check {
     uint64_t reference_items, products, chunks; /* those before are covered: items of a reference kernel, products of a
                                                    batch, chunks of a convolution's gradient */
     uint64_t products_wanted, chunks_wanted;
+    uint64_t pieces; /* elements of a long sum that the launches before have read */
     char wrong[256]; /* "": nothing so far */
     char name[96];   /* of the last kernel */
 } launch_check;
