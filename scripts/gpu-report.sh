@@ -87,7 +87,7 @@ steps() {
 tests() {
     local chip=$build/tests/emu/libreprise-chip.so
     [ -e "$chip" ] || { echo "the tests are not built"; exit 77; }
-    for test in conformance tiles chains plans models sequences hashing functions; do
+    for test in conformance tiles attention chains plans models sequences hashing functions; do
         echo "emulated_$test"
         RP_EMULATED_LIBRARY=$chip "$build/tests/emu/emulated_$test"
     done
