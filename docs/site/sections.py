@@ -26,7 +26,7 @@ SECTIONS: list[tuple[str, list[str]]] = [
                             "docs/validation.md", "docs/predict.md", "docs/explain.md", "docs/retrain.md", "docs/resume.md",
                             "docs/inventory.md"]),
     ("Programs and networks", ["docs/api.md", "docs/nn.md", "docs/text.md", "docs/python.md", "docs/python-command.md",
-                               "docs/python-*.md", "docs/gpu.md", "docs/pinned.md"]),
+                               "docs/python-*.md", "docs/gpu.md", "docs/benchmarks-gpu.md", "docs/pinned.md"]),
     ("Reference", ["determinism/CONTRACT.md", "audit/FORMAT.md", "docs/json.md", "docs/policy.md", "docs/recipe.md",
                    "docs/coverage.md", C_REFERENCE, PYTHON_REFERENCE]),
     ("The project", ["docs/architecture.md", "docs/benchmarks.md", "docs/benchmarks-*.md", DECISIONS, "golden/README.md",
