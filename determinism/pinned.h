@@ -17,7 +17,7 @@ typedef enum rp_pinned_compute {
 } rp_pinned_compute;
 
 enum {
-    RP_PINNED_ATTRIBUTES = 9,      /* of an algorithm, by which it is named (FORMAT.md 16) */
+    RP_PINNED_ATTRIBUTES = 9, /* of an algorithm, by which it is named (FORMAT.md 16) */
     RP_PINNED_ALGORITHM = 4 * RP_PINNED_ATTRIBUTES,
     RP_PINNED_PRODUCTS = 4096,     /* shapes of one run */
     RP_PINNED_TEXT = 256,          /* bytes of a chip's name or a variable, with a terminator */

@@ -11,8 +11,8 @@
 #include "rp/dtype.h"
 #include "rp/error.h"
 
-/* y[m, n] = a[m, k] b[k, n], `batch` times: an algorithm belongs to a shape, wherever the operands lie. Its name is that
- * of its attributes; `own` is the library's, which is of this process alone: it may differ in the next. */
+/* y[m, n] = a[m, k] b[k, n], `batch` times: an algorithm belongs to a shape, wherever the operands lie. Its attributes
+ * are its name; `own` is the library's, which is of this process alone: it may differ in the next. */
 typedef struct rp_pinned_product {
     uint64_t batch, m, n, k;
     unsigned char algorithm[RP_PINNED_ALGORITHM];

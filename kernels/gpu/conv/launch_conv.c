@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "kernels/gpu/conv/conv_args.h"
+#include "kernels/gpu/conv/conv_tile_args.h"
 #include "kernels/gpu/conv/launch_conv.h"
 #include "kernels/gpu/launch_tuned.h"
 #include "kernels/ref/conv/conv.h"
@@ -46,6 +47,18 @@ bool rp_gpu_conv_set(rp_gpu_conv *p, const rp_conv *conv, const rp_view *made)
     p->c = (int)conv->c, p->k = (int)conv->k;
     p->count = rp_view_count(made);
     return true;
+}
+
+unsigned rp_gpu_conv_width(const rp_gpu_queue *queue, const rp_gpu_tiled_product *all, rp_gpu_tiling *tiling)
+{
+    static const rp_gpu_tile_speed wide = {RP_GPU_CONV_ROWS, 128, 2, 50, 65},
+                                   narrow = {RP_GPU_CONV_ROWS, 64, 2, 40, 55};
+    const rp_gpu_tiling of_wide = rp_gpu_tiling_of(queue, &wide, all, sizeof(float));
+    const rp_gpu_tiling of_narrow = rp_gpu_tiling_of(queue, &narrow, all, sizeof(float));
+    const bool is_wide = of_wide.cycles < of_narrow.cycles;
+
+    *tiling = is_wide ? of_wide : of_narrow;
+    return is_wide ? wide.columns : narrow.columns;
 }
 
 bool rp_gpu_conv_is_near(const rp_view *view)

@@ -99,18 +99,6 @@ static bool is_wide(const rp_gpu_conv_tile *t)
            t->tap_stride[1] % 4 == 0 && t->weight_group % 4 == 0 && (uintptr_t)t->weight % ROW_BYTES == 0;
 }
 
-unsigned rp_gpu_conv_width(const rp_gpu_queue *queue, const rp_gpu_tiled_product *all, rp_gpu_tiling *tiling)
-{
-    static const rp_gpu_tile_speed wide = {RP_GPU_CONV_ROWS, 128, 2, 50, 65},
-                                   narrow = {RP_GPU_CONV_ROWS, 64, 2, 40, 55};
-    const rp_gpu_tiling of_wide = rp_gpu_tiling_of(queue, &wide, all, sizeof(float));
-    const rp_gpu_tiling of_narrow = rp_gpu_tiling_of(queue, &narrow, all, sizeof(float));
-    const bool is_wide = of_wide.cycles < of_narrow.cycles;
-
-    *tiling = is_wide ? of_wide : of_narrow;
-    return is_wide ? wide.columns : narrow.columns;
-}
-
 /* Results of chunks apart: as those of a tensor that lies densely, [chunks, groups, images, high, across, columns]. */
 static bool set_apart(rp_gpu_queue *queue, rp_gpu_conv_tile *t, size_t groups, size_t chunks)
 {

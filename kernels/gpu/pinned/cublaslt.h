@@ -39,8 +39,8 @@ enum {
     RP_LT_ALIGNMENT_A = 5,    /* uint32_t, and those of b, c, d behind it */
     RP_LT_ALIGNMENT_D = 8,
     RP_LT_REDUCTION_COMPUTE_TYPE = 2 /* parts of a split k are added in the compute type */
-    /* Attributes of an algorithm, 0 to 8: its number, tile, parts of k, how these are added, order of tiles, an option of
-     * its own, stages (4 bytes each), inner shape, shape of a cluster (2 bytes each). */
+    /* Attributes of an algorithm, 0 to 8: its number, tile, parts of k, how these are added, order of tiles, an option
+     * of its own, stages (4 bytes each), inner shape, shape of a cluster (2 bytes each). */
 };
 
 /* CALL(result, name, parameters) */
