@@ -13,6 +13,7 @@ rp_gpu_launcher rp_gpu_launch_rows;       /* softmax, layer norm, RMS norm, cros
 rp_gpu_launcher rp_gpu_launch_norm_lanes; /* layer_norm_backward, rms_norm_grad */
 rp_gpu_launcher rp_gpu_launch_batch_norm; /* and batch_norm_train */
 rp_gpu_launcher rp_gpu_launch_batch_norm_grad;
+rp_gpu_launcher rp_gpu_launch_group_norm, rp_gpu_launch_group_norm_grad;
 rp_gpu_launcher rp_gpu_launch_conv_tile;   /* conv2d and its gradients in tiles, or as a matrix product */
 rp_gpu_launcher rp_gpu_launch_conv_weight; /* conv2d_grad_weight */
 rp_gpu_launcher rp_gpu_launch_conv_direct; /* conv2d and its gradients, a thread an element */

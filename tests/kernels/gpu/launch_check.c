@@ -14,6 +14,7 @@
 #include "kernels/gpu/matmul/matmul_args.h"
 #include "kernels/gpu/move/move_args.h"
 #include "kernels/gpu/reduce/batch_norm_args.h"
+#include "kernels/gpu/reduce/group_norm_args.h"
 #include "kernels/gpu/reduce/rows_args.h"
 #include "kernels/walk.h"
 
@@ -156,6 +157,21 @@ static void see_batch_norm(launch_check *c, const rp_recorded *l, const rp_gpu_b
     want(c, p->count == elements(&c->args->out[0]), "counts %llu", (unsigned long long)p->count);
     if (strstr(c->name, "channels") || strstr(c->name, "sums"))
         want(c, (wide)l->blocks[0] * l->threads >= p->channels, "%u blocks", l->blocks[0]);
+}
+
+static void see_group_norm(launch_check *c, const rp_gpu_group_norm *p)
+{
+    const wide width = p->wide ? 16 / rp_dtype_size(c->args->out[0].dtype) : 1;
+
+    want(c, p->items * width == elements(&c->args->out[0]), "%u items", p->items);
+}
+
+static void see_group_numbers(launch_check *c, const rp_recorded *l, const rp_gpu_group_numbers *p)
+{
+    const rp_view *x = &c->args->in[0];
+
+    want(c, (wide)p->items * p->width == (wide)x->shape[0] * x->shape[x->rank - 1], "%u groups", p->items);
+    want(c, (wide)l->blocks[0] * (l->threads / 32) >= p->items, "%u blocks", l->blocks[0]);
 }
 
 /* Rows and columns of a tile's kernel are counted in 31 bits, those beyond the last one too. */
@@ -301,6 +317,10 @@ void launch_check_see(void *check, const rp_recorded *l)
         want(c, ((const rp_gpu_norm_lanes *)l->parameters)->count == elements(&c->args->out[1]), "another count");
     else if (begins(c, "batch_"))
         see_batch_norm(c, l, l->parameters);
+    else if (begins(c, "group_numbers_"))
+        see_group_numbers(c, l, l->parameters);
+    else if (begins(c, "group_"))
+        see_group_norm(c, l->parameters);
     else if (begins(c, "conv_tile_"))
         see_conv_tile(c, l, l->parameters);
     else if (begins(c, "conv_weight_"))

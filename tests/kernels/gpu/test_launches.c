@@ -209,6 +209,30 @@ static void batch_norm(void **state)
         }
 }
 
+static void group_norm(void **state)
+{
+    static const size_t channels[] = {2, 6, 64, G, 2 * G - 2, 2 * G};
+
+    (void)state;
+    for (size_t i = 0; i < COUNTS; i++)
+        for (size_t j = 0; j < sizeof channels / sizeof *channels; j++)
+            for (size_t k = 0; k < 3; k++) { /* samples, positions or two groups are many */
+                const size_t n = k == 0 ? counts[i] : 3, h = k == 0 ? 1 : counts[i], c = channels[j];
+                const int64_t groups = k == 1 ? 2 : (int64_t)c;
+                const rp_attr attr[RP_MAX_ATTR] = {{.r = 1e-5}, {.i = groups}};
+
+                if (counts[i] / 1024 * c > G)
+                    continue;
+                const rp_view x = DENSE(RP_F32, n, h, c), v = DENSE(RP_F32, c), sums = DENSE(RP_F32, n, c);
+                const rp_view number = DENSE(RP_F32, n, (size_t)groups);
+                const rp_view in[3] = {x, v, v}, out[3] = {x, number, number};
+                const rp_view back[5] = {x, x, v, number, number}, slopes[3] = {x, sums, sums};
+
+                launch(RP_K_group_norm, in, 3, out, 3, attr);
+                launch(RP_K_group_norm_grad, back, 5, slopes, 3, attr);
+            }
+}
+
 static void matrix_products(void **state)
 {
     static const size_t sizes[][4] = {/* batch, m, k, n */
@@ -341,6 +365,7 @@ int main(void)
         cmocka_unit_test(sums_that_run_on),
         cmocka_unit_test(rows_of_any_length),
         cmocka_unit_test(batch_norm),
+        cmocka_unit_test(group_norm),
         cmocka_unit_test(matrix_products),
         cmocka_unit_test(attention),
         cmocka_unit_test(convolutions),
