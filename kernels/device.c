@@ -321,6 +321,16 @@ bool rp_device_has_all(const rp_device *device)
     return device->ops->has == NULL;
 }
 
+size_t rp_device_conforming(const rp_device *device)
+{
+    return device->conforming;
+}
+
+void rp_device_set_conforming(rp_device *device, size_t vectors)
+{
+    device->conforming = vectors;
+}
+
 /* ---- digests ---- */
 
 bool rp_device_hashes(const rp_device *device)

@@ -70,6 +70,12 @@ void rp_device_unmap(rp_device *device, rp_mapping *mapping); /* a mapping of ze
 /* Whether mapping copies nothing. */
 bool rp_device_shares_memory(const rp_device *device);
 
+/* How many vectors' kernels were found to have the reference's bits here since the device was opened; 0: it was not
+ * tested, or failed. Freeing a GPU that has passed closes nothing: it waits for whoever opens the same next, and is
+ * still tested then. One that broke is closed, and the next is opened anew. */
+size_t rp_device_conforming(const rp_device *device);
+void rp_device_set_conforming(rp_device *device, size_t vectors);
+
 /* Whether the device has a kernel for elements of that type. What it lacks it does not launch either. */
 bool rp_device_has(const rp_device *device, rp_kernel_id kernel, rp_dtype dtype);
 bool rp_device_has_all(const rp_device *device); /* every kernel there is: nobody has to ask */

@@ -51,6 +51,7 @@ struct rp_device {
     rp_pool *pool;      /* NULL with one thread */
     bool shares_memory; /* the host may read device memory through rp_device_map: then it is ordinary memory */
     rp_pinned *pinned;  /* NULL: the portable profile */
+    size_t conforming;  /* of rp_device_conforming */
 };
 
 typedef rp_status rp_device_opener(rp_device **out, const char *level, unsigned threads, rp_error *err);

@@ -165,6 +165,7 @@ rp_status rp_conformance_device(rp_device *device, bool all, size_t *checked, rp
     rp_status status = rp_kernel_table_get(&reference, "ref", err);
 
     *checked = 0;
+    rp_device_set_conforming(device, 0);
     for (size_t i = 0; i < rp_conformance_vectors() && status == RP_OK; i++) {
         bool tried = false;
 
@@ -181,6 +182,8 @@ rp_status rp_conformance_device(rp_device *device, bool all, size_t *checked, rp
     }
     if (status == RP_OK)
         status = rp_conformance_hash(device, err);
+    if (status == RP_OK)
+        rp_device_set_conforming(device, *checked);
     rp_specimen_cache_free(&cache);
     (void)rp_device_exchange_pinned(device, library);
     return status;

@@ -118,36 +118,83 @@ static rp_status cuda_event_wait(rp_device *device, rp_event *event, rp_stream *
 
 /* ---- the device ---- */
 
+/* One that has passed its test and was freed, for whoever opens the same next: to make a context and to load kernels
+ * takes longer than many a run. It has neither memory nor a library; NULL: none. */
+static _Atomic(rp_gpu_device *) idle;
+
+/* What belonged to whoever had the device. */
+static void strip(rp_gpu_device *d)
+{
+    rp_cublaslt_close(d->cublaslt);
+    rp_gpu_memory_drop(d);
+    if (d->main.workspace != NULL)
+        (void)d->driver->cuMemFree_v2((uintptr_t)d->main.workspace);
+    rp_pinned_free(d->base.pinned);
+    rp_pool_free(d->base.pool);
+    d->cublaslt = NULL;
+    d->base.pinned = NULL;
+    d->base.pool = NULL;
+    d->main = (rp_stream){.handle = d->main.handle};
+}
+
+static void close_context(rp_gpu_device *d)
+{
+    (void)d->driver->cuCtxSetCurrent(d->context);
+    (void)rp_gpu_settle(d, NULL);
+    strip(d);
+    rp_gpu_stages_free(d);
+    for (size_t i = 0; i < RP_GPU_MODULES; i++)
+        if (d->module[i] != NULL)
+            (void)d->driver->cuModuleUnload(d->module[i]);
+    if (d->fault != 0)
+        (void)d->driver->cuMemFree_v2(d->fault);
+    if (d->fault_mirror != NULL)
+        (void)d->driver->cuMemFreeHost(d->fault_mirror);
+    if (d->main.handle != NULL)
+        (void)d->driver->cuStreamDestroy_v2(d->main.handle);
+    (void)d->driver->cuDevicePrimaryCtxRelease_v2(d->device);
+}
+
+static void close_device(rp_gpu_device *d)
+{
+    if (d == NULL)
+        return;
+    if (d->context != NULL)
+        close_context(d);
+    for (size_t i = 0; i < RP_GPU_FUNCTIONS; i++)
+        rp_free(d->function[i].name);
+    rp_driver_close(d->driver);
+    pthread_mutex_destroy(&d->lock);
+    pthread_mutex_destroy(&d->breaking);
+    rp_free(d);
+}
+
+/* Whether it is as good as one that was opened and tested just now: whatever went wrong meanwhile has broken it. */
+static bool may_idle(rp_gpu_device *d)
+{
+    if (d->base.conforming == 0 || d->streams != NULL || rp_gpu_enter(d, NULL) != RP_OK ||
+        rp_gpu_settle(d, NULL) != RP_OK)
+        return false;
+    strip(d);
+    return rp_gpu_clear_fault(d, NULL) == RP_OK;
+}
+
 static void cuda_free(rp_device *device)
 {
     rp_gpu_device *d = (rp_gpu_device *)device;
 
-    if (d->context != NULL) {
-        (void)d->driver->cuCtxSetCurrent(d->context);
-        (void)rp_gpu_settle(d, NULL);
-        rp_cublaslt_close(d->cublaslt);
-        rp_gpu_memory_free(d);
-        for (size_t i = 0; i < RP_GPU_MODULES; i++)
-            if (d->module[i] != NULL)
-                (void)d->driver->cuModuleUnload(d->module[i]);
-        if (d->main.workspace != NULL)
-            (void)d->driver->cuMemFree_v2((uintptr_t)d->main.workspace);
-        if (d->fault != 0)
-            (void)d->driver->cuMemFree_v2(d->fault);
-        if (d->fault_mirror != NULL)
-            (void)d->driver->cuMemFreeHost(d->fault_mirror);
-        if (d->main.handle != NULL)
-            (void)d->driver->cuStreamDestroy_v2(d->main.handle);
-        (void)d->driver->cuDevicePrimaryCtxRelease_v2(d->device);
-    }
-    for (size_t i = 0; i < RP_GPU_FUNCTIONS; i++)
-        rp_free(d->function[i].name);
-    rp_driver_close(d->driver);
-    rp_pinned_free(d->base.pinned);
-    rp_pool_free(d->base.pool);
-    pthread_mutex_destroy(&d->lock);
-    pthread_mutex_destroy(&d->breaking);
-    rp_free(d);
+    close_device(may_idle(d) ? atomic_exchange(&idle, d) : d);
+}
+
+/* The idle one, if it is that. */
+static rp_gpu_device *take_idle(const char *kind, int ordinal)
+{
+    rp_gpu_device *d = atomic_exchange(&idle, NULL);
+
+    if (d == NULL || (strcmp(d->driver->kind, kind) == 0 && d->ordinal == ordinal))
+        return d;
+    close_device(atomic_exchange(&idle, d));
+    return NULL;
 }
 
 static const rp_device_ops cuda_ops = {
@@ -246,6 +293,22 @@ static rp_status equip(rp_gpu_device *d, rp_error *err)
     return rp_gpu_clear_fault(d, err);
 }
 
+static rp_status open_device(rp_gpu_device *d, const char *kind, int ordinal, rp_error *err)
+{
+    rp_status status;
+
+    d->base = (rp_device){.ops = &cuda_ops};
+    d->ordinal = ordinal;
+    pthread_mutex_init(&d->lock, NULL);
+    pthread_mutex_init(&d->breaking, NULL);
+    status = rp_driver_open(&d->driver, kind, err);
+    if (status == RP_OK) {
+        d->base.kind = d->driver->kind;
+        status = open_context(d, ordinal, err);
+    }
+    return status == RP_OK ? equip(d, err) : status;
+}
+
 rp_status rp_device_cuda_new(rp_device **out, const char *kind, int ordinal, const char *level, unsigned threads,
                              rp_error *err)
 {
@@ -261,22 +324,19 @@ rp_status rp_device_cuda_new(rp_device **out, const char *kind, int ordinal, con
     status = rp_kernel_table_get(&table, level, err);
     if (status != RP_OK)
         return status;
-    d = rp_calloc(1, sizeof *d);
-    if (d == NULL)
-        return rp_no_memory(err);
-    pthread_mutex_init(&d->lock, NULL);
-    pthread_mutex_init(&d->breaking, NULL);
-    status = rp_driver_open(&d->driver, kind, err);
-    if (status == RP_OK) {
-        d->base = (rp_device){.ops = &cuda_ops, .kind = d->driver->kind, .level = table->level, .threads = threads};
-        status = open_context(d, ordinal, err);
+    d = take_idle(kind, ordinal);
+    if (d == NULL) {
+        d = rp_calloc(1, sizeof *d);
+        if (d == NULL)
+            return rp_no_memory(err);
+        status = open_device(d, kind, ordinal, err);
     }
-    if (status == RP_OK)
-        status = equip(d, err);
+    d->base.level = table->level;
+    d->base.threads = threads;
     if (status == RP_OK && threads > 1)
         status = rp_pool_new(&d->base.pool, threads, rp_fpenv_worker, err);
     if (status != RP_OK)
-        cuda_free(&d->base);
+        close_device(d);
     else
         *out = &d->base;
     return status;

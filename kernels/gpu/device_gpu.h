@@ -50,7 +50,7 @@ typedef struct rp_gpu_block {
 struct rp_gpu_device {
     rp_device base;
     rp_driver *driver;
-    int device;
+    int ordinal, device; /* as asked for, and as the driver has it */
     rp_cu_context context;
     int multiprocessors, shared_memory;
     rp_stream main;
@@ -112,7 +112,8 @@ rp_status rp_gpu_copy(rp_device *device, void *to, const void *from, size_t byte
 int rp_gpu_memory_new(rp_gpu_device *d, rp_cu_pointer *out, size_t bytes);
 /* As rp_gpu_result of that call; where there is too little, with how much there is. */
 rp_status rp_gpu_memory_result(rp_gpu_device *d, int result, size_t bytes, rp_error *err);
-void rp_gpu_memory_free(rp_gpu_device *d);
+void rp_gpu_memory_drop(rp_gpu_device *d); /* what is kept for later */
+void rp_gpu_stages_free(rp_gpu_device *d);
 
 /* Of queue.c, sequence.c and table.c. */
 rp_status rp_gpu_launch(rp_device *device, rp_kernel_id kernel, const rp_kernel_args *args, rp_stream *stream,

@@ -29,7 +29,7 @@ static rp_gpu_block *take_kept(rp_gpu_device *d, size_t bytes)
 }
 
 /* Back to the driver with what is kept. */
-static void drop_kept(rp_gpu_device *d)
+void rp_gpu_memory_drop(rp_gpu_device *d)
 {
     while (d->kept != NULL) {
         rp_gpu_block *block = d->kept;
@@ -50,7 +50,7 @@ int rp_gpu_memory_new(rp_gpu_device *d, rp_cu_pointer *out, size_t bytes)
         return result;
     pthread_mutex_lock(&d->lock);
     if (d->kept != NULL) {
-        drop_kept(d);
+        rp_gpu_memory_drop(d);
         result = d->driver->cuMemAlloc_v2(out, bytes);
     }
     pthread_mutex_unlock(&d->lock);
@@ -260,7 +260,7 @@ rp_status rp_gpu_copy(rp_device *device, void *to, const void *from, size_t byte
     return status;
 }
 
-void rp_gpu_memory_free(rp_gpu_device *d)
+void rp_gpu_stages_free(rp_gpu_device *d)
 {
     for (size_t i = 0; i < RP_GPU_STAGES; i++) {
         if (d->stage[i].copied != NULL)
@@ -268,5 +268,4 @@ void rp_gpu_memory_free(rp_gpu_device *d)
         if (d->stage[i].host != NULL)
             (void)d->driver->cuMemFreeHost(d->stage[i].host);
     }
-    drop_kept(d);
 }

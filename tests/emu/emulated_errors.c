@@ -268,6 +268,66 @@ static void a_workspace_is_found_where_memory_is_short(void **state)
     }
 }
 
+static size_t conforming_on(const char *name)
+{
+    rp_device *device;
+    size_t vectors;
+
+    OK(rp_device_open(&device, name, NULL, 2, &err));
+    vectors = rp_device_conforming(device);
+    rp_device_free(device);
+    return vectors;
+}
+
+/* One context and one test a process: freed, a device that has passed is the next that is opened, but none beside it,
+ * no other, and none that broke. */
+static void a_device_that_passed_is_handed_on_and_no_other_is(void **state)
+{
+    const unsigned long opened = calls("cuDevicePrimaryCtxRetain");
+    unsigned long launched;
+    size_t vectors, again;
+    rp_device *tested, *beside;
+
+    (void)state;
+    assert_int_equal(conforming_on("emulated"), 0);
+    OK(rp_device_conforms("emulated", false, NULL, &vectors, &err));
+    launched = calls("cuLaunchKernel");
+    OK(rp_device_conforms("emulated", false, NULL, &again, &err));
+    assert_true(vectors > 100 && again == vectors);
+    OK(train("emulated", found, false));
+    same_archive();
+    assert_int_equal(calls("cuDevicePrimaryCtxRetain") - opened, 2);
+    assert_true(calls("cuLaunchKernel") - launched < 1000);
+
+    OK(rp_device_open(&tested, "emulated", NULL, 1, &err));
+    assert_int_equal(rp_device_conforming(tested), vectors);
+    OK(rp_device_open(&beside, "emulated", NULL, 1, &err));
+    assert_int_equal(rp_device_conforming(beside), 0);
+    rp_device_free(beside);
+    rp_device_free(tested);
+    assert_int_equal(conforming_on("emulated:1"), 0);
+    assert_int_equal(conforming_on("emulated"), vectors);
+}
+
+static void a_device_that_passed_and_broke_is_opened_anew(void **state)
+{
+    rp_device *device;
+    size_t vectors;
+
+    (void)state;
+    for (int broken_when_freed = 0; broken_when_freed < 2; broken_when_freed++) {
+        OK(rp_device_conforms("emulated", false, NULL, &vectors, &err));
+        OK(rp_device_open(&device, "emulated", NULL, 1, &err));
+        assert_int_equal(rp_device_conforming(device), vectors);
+        fail_next(broken_when_freed ? "cuMemsetD8Async" : "cuStreamSynchronize", 1, RP_CU_LAUNCH_FAILED);
+        assert_int_equal(rp_device_synchronize(device, NULL, &err), broken_when_freed ? RP_OK : RP_EIO);
+        rp_device_free(device);
+        fail_next(NULL, 0, 0);
+        assert_int_equal(alive(), 0);
+        assert_int_equal(conforming_on("emulated"), 0);
+    }
+}
+
 typedef struct trainee {
     const char *device;
     char path[64];
@@ -327,6 +387,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_archive_of_the_device_is_the_processors),
         cmocka_unit_test(threads_train_beside_each_other),
+        cmocka_unit_test(a_device_that_passed_is_handed_on_and_no_other_is),
+        cmocka_unit_test(a_device_that_passed_and_broke_is_opened_anew),
         cmocka_unit_test(a_workspace_is_found_where_memory_is_short),
         cmocka_unit_test(every_call_that_fails_is_an_error_that_names_it),
         cmocka_unit_test(work_that_fails_on_the_device_is_told_by_who_waits),
