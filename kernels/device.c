@@ -199,6 +199,18 @@ rp_status rp_device_download(rp_device *device, void *host, const void *from, si
     return device->ops->download(device, host, from, bytes, stream, err);
 }
 
+rp_status rp_device_download_many(rp_device *device, void *host, const rp_device_piece *piece, size_t count,
+                                  rp_stream *stream, rp_error *err)
+{
+    rp_status status = RP_OK;
+
+    if (device->ops->download_many != NULL && count > 1)
+        return device->ops->download_many(device, host, piece, count, stream, err);
+    for (size_t i = 0; i < count && status == RP_OK; i++)
+        status = device->ops->download(device, (char *)host + piece[i].at, piece[i].bytes, piece[i].size, stream, err);
+    return status;
+}
+
 rp_status rp_device_copy(rp_device *device, void *to, const void *from, size_t bytes, rp_stream *stream, rp_error *err)
 {
     return device->ops->copy(device, to, from, bytes, stream, err);

@@ -8,12 +8,12 @@
  * one; asking and being told takes as long as some 100 KB here (a model, docs/gpu.md). */
 enum { LEAST_MESSAGES = 64, LEAST_BYTES = 1 << 18 };
 
-/* Begins the copies of messages from `first` on, as many as fit; those that are neighbours are one copy. Returns the
+/* Begins the copies of messages from `first` on, as many as fit; those that are neighbours are one piece. Returns the
  * first that is left. */
 static size_t fill(const rp_fetch *f, int window, const rp_message *message, size_t count, size_t first, bool *ok)
 {
     const size_t end = count - first < RP_FETCH_MESSAGES ? count : first + RP_FETCH_MESSAGES;
-    size_t at = 0, i = first;
+    size_t at = 0, i = first, pieces = 0;
 
     while (*ok && i < end && message[i].size <= f->size - at) {
         const char *from = message[i].bytes;
@@ -27,9 +27,12 @@ static size_t fill(const rp_fetch *f, int window, const rp_message *message, siz
             bytes += message[i++].size;
         } while (i < end && message[i].joined && message[i].size <= f->size - at - bytes &&
                  message[i].bytes == from + bytes);
-        *ok = bytes == 0 || f->begin(f->self, window, at, from, bytes);
+        if (bytes > 0)
+            f->piece[pieces++] = (rp_device_piece){from, (uint32_t)bytes, (uint32_t)at};
         at += (bytes + 63) / 64 * 64;
     }
+    if (*ok && pieces > 0)
+        *ok = f->begin(f->self, window, f->piece, pieces);
     return i;
 }
 

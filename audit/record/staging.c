@@ -15,11 +15,11 @@ struct rp_staging {
     rp_error failed; /* of the first copy that failed */
 };
 
-static bool begin(void *self, int window, size_t at, const void *from, size_t bytes)
+static bool begin(void *self, int window, const rp_device_piece *piece, size_t count)
 {
     rp_staging *s = self;
 
-    return rp_device_download(s->device, s->fetch.window[window] + at, from, bytes, s->stream[window], &s->failed) ==
+    return rp_device_download_many(s->device, s->fetch.window[window], piece, count, s->stream[window], &s->failed) ==
            RP_OK;
 }
 
@@ -57,6 +57,7 @@ void rp_staging_free(rp_staging *s)
         rp_free(s->fetch.message[i]);
     }
     rp_event_free(s->device, s->computed);
+    rp_free(s->fetch.piece);
     rp_free(s);
 }
 
@@ -64,6 +65,9 @@ static rp_status make(rp_staging *s, rp_error *err)
 {
     rp_status status = rp_event_new(s->device, &s->computed, err);
 
+    s->fetch.piece = rp_reallocarray(NULL, RP_FETCH_MESSAGES, sizeof *s->fetch.piece);
+    if (status == RP_OK && !s->fetch.piece)
+        status = rp_no_memory(err);
     for (int i = 0; i < 2 && status == RP_OK; i++) {
         void *window = NULL;
 

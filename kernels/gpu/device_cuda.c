@@ -206,6 +206,7 @@ static const rp_device_ops cuda_ops = {
     .unpin = rp_gpu_unpin,
     .upload = rp_gpu_upload,
     .download = rp_gpu_download,
+    .download_many = rp_gpu_download_many,
     .copy = rp_gpu_copy,
     .has = rp_gpu_has,
     .launch = rp_gpu_launch,

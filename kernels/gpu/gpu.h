@@ -18,8 +18,9 @@ typedef uint64_t u64;
 typedef int64_t i64;
 
 /* What every launch carries: a word that is not 0 when an index was wrong, and then nothing more is executed
- * (kernels/device.h, rp_device_check). The first member of each kernel's parameters; each kernel but the hash, which is
- * to copies what digests are to bytes, begins with RP_GPU_BEGIN(p). All threads of a block find the same there. */
+ * (kernels/device.h, rp_device_check). The first member of each kernel's parameters; each kernel but the hash and the
+ * pack, which are what copies to the host are, begins with RP_GPU_BEGIN(p). All threads of a block find the same there.
+ */
 typedef struct rp_gpu_head {
     const u32 *fault;
 } rp_gpu_head;

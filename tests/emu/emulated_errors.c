@@ -232,6 +232,15 @@ static void a_hash_that_fails_is_an_error_like_any_other(void **state)
     OK(train("cpu", expected, false));
 }
 
+/* Of states that are too small to be hashed there, the first launch, and a later one. */
+static void states_that_do_not_come_are_an_error_like_any_other(void **state)
+{
+    (void)state;
+    for (unsigned nth = 1; nth < 4; nth += 2)
+        for (size_t way = 0; way < 3; way++)
+            assert_true(fail_once("rp_gpu_pack", nth, way));
+}
+
 /* Sums of several levels work in memory of the device's own. Where there is too little for that, what was given back
  * and is kept makes room; where nothing is kept, less is asked for. */
 static void a_workspace_is_found_where_memory_is_short(void **state)
@@ -392,6 +401,7 @@ int main(void)
         cmocka_unit_test(a_workspace_is_found_where_memory_is_short),
         cmocka_unit_test(every_call_that_fails_is_an_error_that_names_it),
         cmocka_unit_test(work_that_fails_on_the_device_is_told_by_who_waits),
+        cmocka_unit_test(states_that_do_not_come_are_an_error_like_any_other),
         cmocka_unit_test(a_hash_that_fails_is_an_error_like_any_other),
     };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copies on the device (CONTRACT 3) that go faster than an element at a time: 16 bytes at once where both views have
- * runs of them, and tiles through shared memory where neighbours of one view are not neighbours of the other. */
+ * runs of them, and tiles through shared memory where neighbours of one view are not neighbours of the other;
+ * and the bytes that go to the host, put together so that they go at once. */
 #include "kernels/gpu/device_map.h"
 #include "kernels/gpu/move/move_args.h"
 
@@ -52,3 +53,18 @@ enum { SIDE = RP_GPU_TRANSPOSE_SIDE, WARPS = 8, THREADS = 32 * WARPS, EACH = SID
 TRANSPOSE(16, uint16_t, SIDE + 2)
 TRANSPOSE(32, u32, SIDE + 1)
 TRANSPOSE(64, u64, SIDE + 1)
+
+/* No look at the fault word: copies to the host happen after a wrong index too. */
+RP_GPU_KERNEL(RP_GPU_PACK_BLOCK, 4) rp_gpu_pack(const RP_GPU_PARAMETER rp_gpu_packing p)
+{
+    const rp_gpu_piece *const piece = &p.piece[RP_GPU_BLOCK_X];
+    const unsigned char *const from = (const unsigned char *)(uintptr_t)piece->bytes;
+    unsigned char *const to = p.to + piece->at;
+    const u64 size = piece->size, wide = (uintptr_t)from % 16 == 0 ? size / 16 : 0;
+    const u64 first = (u64)RP_GPU_BLOCK_Y * RP_GPU_THREADS + RP_GPU_THREAD, step = RP_GPU_BLOCKS_Y * RP_GPU_THREADS;
+
+    for (u64 i = first; i < wide; i += step)
+        RP_GPU_STORE16(rp_gpu_u32x4, to + 16 * i, RP_GPU_LOAD16(rp_gpu_u32x4, from + 16 * i));
+    for (u64 i = 16 * wide + first; i < size; i += step)
+        to[i] = from[i];
+}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Chains over tensors that no host can execute, and hashes of many messages: what the driver (recording.h) is told of
- * covers each element once a step, piece after piece, and what lies between the pieces' launches stays where the device
- * has memory for it. */
+ * Chains over tensors that no host can execute, hashes of many messages and downloads of many pieces: what the driver
+ * (recording.h) is told of covers each element once a step, piece after piece, and what lies between the pieces'
+ * launches stays where the device has memory for it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,6 +14,7 @@
 
 #include "kernels/gpu/chain/program.h"
 #include "kernels/gpu/hash/sha256_args.h"
+#include "kernels/gpu/move/move_args.h"
 #include "tests/kernels/gpu/recorded_device.h"
 
 enum { SCRATCH_MOST = 20 << 20 /* bytes: what a GPU's second-level cache has room for, and a little */ };
@@ -267,11 +268,64 @@ static void hashes(void **state)
     }
 }
 
+/* ---- what comes to the host together ---- */
+
+/* What the launches of a list had so far, which is in order. */
+typedef struct packs {
+    const rp_device_piece *piece;
+    size_t seen, launches;
+} packs;
+
+static void see_pack(void *context, const rp_recorded *l)
+{
+    const rp_gpu_packing *p = l->parameters;
+    packs *all = context;
+    uint64_t longest = 0;
+
+    assert_string_equal(l->name, "rp_gpu_pack");
+    assert_true(l->blocks[0] > 0 && l->blocks[0] <= RP_GPU_PACKED && (uintptr_t)p->to % 16 == 0);
+    for (size_t i = 0; i < l->blocks[0]; i++) {
+        const rp_device_piece *piece = &all->piece[all->seen++];
+
+        fails("address", p->piece[i].bytes, (uintptr_t)piece->bytes);
+        fails("size", p->piece[i].size, piece->size);
+        fails("place", p->piece[i].at, piece->at);
+        longest = piece->size > longest ? piece->size : longest;
+    }
+    fails("threads", l->threads, RP_GPU_PACK_BLOCK);
+    assert_true(l->blocks[1] > 0 && l->blocks[1] <= 64 && l->blocks[1] <= (longest + 16383) / 16384 + 1);
+    all->launches++;
+}
+
+static void downloads(void **state)
+{
+    static const size_t pieces[] = {2, 239, 240, 241, 480, 1000}, sizes[] = {0, 4, 64, 16384, 1 << 20};
+    static unsigned char block[1000 << 12];
+    static rp_device_piece piece[1000];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++)
+        for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+            packs all = {piece, 0, 0};
+
+            for (size_t k = 0; k < pieces[i]; k++)
+                piece[k] = (rp_device_piece){(const void *)(2 * G + k * 16384), (uint32_t)(k == 1 ? sizes[s] : 64),
+                                             (uint32_t)(k < 2 ? 64 * k : sizes[s] + 64 * k)};
+            on_launch(see_pack, &all);
+            if (rp_device_download_many(device, block, piece, pieces[i], NULL, &err) != RP_OK)
+                fail_msg("%s", err.text);
+            on_launch(NULL, NULL);
+            fails("pieces", all.seen, pieces[i]);
+            fails("launches", all.launches, (pieces[i] + RP_GPU_PACKED - 1) / RP_GPU_PACKED);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(chains),
         cmocka_unit_test(hashes),
+        cmocka_unit_test(downloads),
     };
 
     return cmocka_run_group_tests(tests, open_device, close_device);
