@@ -113,16 +113,21 @@ static size_t find_function(rp_gpu_queue *queue, const char *name)
     return at;
 }
 
+/* It grows alone, so a thread that launches the same kernel beside keeps what it asked for. */
 static void ask_shared(rp_gpu_queue *queue, size_t at, unsigned bytes)
 {
     rp_gpu_device *d = queue->device;
 
-    if (bytes <= SHARED_FREE || bytes <= d->function[at].shared)
+    if (bytes <= SHARED_FREE)
         return;
-    queue->status = rp_gpu_result_of(
-        d, d->driver->cuFuncSetAttribute(d->function[at].handle, RP_CU_FUNCTION_DYNAMIC_SHARED, (int)bytes),
-        "cuFuncSetAttribute", d->function[at].name, queue->err);
-    d->function[at].shared = bytes;
+    pthread_mutex_lock(&d->lock);
+    if (bytes > d->function[at].shared) {
+        queue->status = rp_gpu_result_of(
+            d, d->driver->cuFuncSetAttribute(d->function[at].handle, RP_CU_FUNCTION_DYNAMIC_SHARED, (int)bytes),
+            "cuFuncSetAttribute", d->function[at].name, queue->err);
+        d->function[at].shared = bytes;
+    }
+    pthread_mutex_unlock(&d->lock);
 }
 
 void rp_gpu_run(rp_gpu_queue *queue, const char *name, rp_gpu_grid grid, void *parameter, size_t size)

@@ -13,6 +13,7 @@
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static emu_device device[EMU_DEVICES];
 static int n_devices;
+static size_t multiprocessors = 4;
 static bool initialized;
 static emu_order order;
 static __thread emu_device *current;
@@ -226,6 +227,7 @@ static bool read_settings(void)
 
     if (!emu_setting("RP_EMULATED_DEVICES", 0, EMU_DEVICES, &devices) ||
         !emu_setting("RP_EMULATED_MEMORY", 1, SIZE_MAX, &bytes) ||
+        !emu_setting("RP_EMULATED_MULTIPROCESSORS", 1, 1024, &multiprocessors) ||
         !emu_setting("RP_EMULATED_THREADS", 1, EMU_THREADS, &threads) || !emu_setting_fail("RP_EMULATED_FAIL"))
         return false;
     n_devices = (int)devices;
@@ -315,7 +317,7 @@ static const int attribute[][2] = {{1, 1024}, /* threads of a block, along x, y,
                                    {10, 32},
                                    {12, 65536}, /* registers */
                                    {RP_CU_DEVICE_CLOCK_RATE, 1000000},
-                                   {RP_CU_DEVICE_MULTIPROCESSORS, 4},
+                                   {RP_CU_DEVICE_MULTIPROCESSORS, 0}, /* as many as are set */
                                    {RP_CU_DEVICE_MEMORY_CLOCK_RATE, 1000000},
                                    {RP_CU_DEVICE_MEMORY_BUS_WIDTH, 256},
                                    {RP_CU_DEVICE_L2_CACHE, 4 << 20},
@@ -337,6 +339,8 @@ int cuDeviceGetAttribute(int *value, int which, int index)
     if (result == RP_CU_SUCCESS && i == sizeof attribute / sizeof *attribute)
         result = RP_CU_INVALID_VALUE;
     *value = result == RP_CU_SUCCESS ? attribute[i][1] : 0;
+    if (result == RP_CU_SUCCESS && which == RP_CU_DEVICE_MULTIPROCESSORS)
+        *value = (int)multiprocessors;
     return emu_leave(result);
 }
 

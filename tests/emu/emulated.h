@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What tests may ask of the emulated driver (libreprise-emulated.so) beside the driver's own interface. The same by
  * variables of the environment: RP_EMULATED_ORDER=0|1|2, read at every cuInit; RP_EMULATED_FAIL=CALL:N:RESULT,
- * RP_EMULATED_DEVICES, RP_EMULATED_MEMORY (bytes each), RP_EMULATED_THREADS (of the host), read at the first. */
+ * RP_EMULATED_DEVICES, RP_EMULATED_MEMORY (bytes each), RP_EMULATED_MULTIPROCESSORS (of each), RP_EMULATED_THREADS (of
+ * the host), read at the first. */
 #ifndef TESTS_EMU_EMULATED_H
 #define TESTS_EMU_EMULATED_H
 

@@ -123,15 +123,17 @@ static void heads_of(work *w, const rp_view *q, size_t shared)
 
     w->axes = r == 0 ? 1 : r + (shared > 1);
     w->refused = w->axes > AXES;
+    if (w->refused)
+        return;
     w->lead[0] = 1;
-    for (int axis = 0; axis < r && !w->refused; axis++)
+    for (int axis = 0; axis < r; axis++)
         w->lead[axis] = q->shape[axis];
-    if (shared > 1 && !w->refused) {
+    if (shared > 1) {
         w->lead[r - 1] = q->shape[r - 1] / shared;
         w->lead[r] = shared;
     }
     w->heads = 1;
-    for (int axis = 0; axis < w->axes && !w->refused; axis++)
+    for (int axis = 0; axis < w->axes; axis++)
         w->heads *= w->lead[axis];
     for (int axis = 0; axis < AXES; axis++)
         w->p.lead[axis] = axis < AXES - w->axes ? 1 : w->lead[axis - (AXES - w->axes)];

@@ -43,7 +43,8 @@ bool rp_gpu_reduce_set(rp_gpu_reduce *r, const rp_view *x, const rp_view *other,
     if (r->all > INT32_MAX && (r->outputs != 1 || r->reduced.rank != 1 || r->all > (u64)INT32_MAX * RP_GPU_CHUNK))
         return false;
     r->chunks = r->all == 0 ? 1 : rp_gpu_blocks(r->all, RP_GPU_CHUNK);
-    return (u64)r->outputs * r->chunks * ALONG <= (u64)INT32_MAX * FEW_THREADS;
+    return (u64)r->outputs * r->chunks <= UINT32_MAX && /* kernels count these */
+           (u64)r->outputs * r->chunks * ALONG <= (u64)INT32_MAX * FEW_THREADS;
 }
 
 static size_t level_bytes(u64 values, rp_dtype dtype, bool places)
