@@ -12,6 +12,26 @@
 
 enum { ROUND_STEP = 9 }; /* of the short form: every kind of data, other options and layouts with each */
 
+/* An output's memory, as it comes from the device. */
+typedef struct result {
+    rp_specimen_plan plan;
+    rp_dtype dtype;
+    size_t at, count;
+} result;
+
+/* Results on their way, beside what the reference left there, and the device's memory that they come from. They are
+ * waited for together: to wait for each takes longer than to compute it. */
+enum { RESULTS = 64, RESULTS_BYTES = 1 << 20 };
+typedef struct results {
+    rp_device *device;
+    const rp_kernel_table *reference;
+    void *found; /* pinned */
+    unsigned char *want, *stored;
+    result result[RESULTS];
+    void *block[RESULTS * RP_SPECIMEN_VIEWS];
+    size_t n, n_blocks, used; /* bytes */
+} results;
+
 /* A specimen's memory on the device, and its views there. */
 typedef struct copy {
     rp_device *device;
@@ -50,48 +70,71 @@ static rp_status move_there(copy *c, const rp_specimen *s, rp_error *err)
     return status;
 }
 
-static rp_status move_back(copy *c, rp_specimen *s, rp_error *err)
+static size_t output_bytes(const rp_specimen *s)
 {
-    rp_status status = RP_OK;
-
-    for (size_t n = s->args.n_in; n < s->args.n_in + s->args.n_out && status == RP_OK; n++)
-        status = rp_device_download(c->device, s->block[n], c->block[n], block_bytes(s, n), NULL, err);
-    return status == RP_OK ? rp_device_synchronize(c->device, NULL, err) : status;
-}
-
-/* The outputs' memory as it is stored, in one piece. */
-static unsigned char *stored_outputs(const rp_specimen *s, size_t *size)
-{
-    unsigned char *bytes;
-    size_t at = 0;
+    size_t bytes = 0;
 
     for (size_t n = s->args.n_in; n < s->args.n_in + s->args.n_out; n++)
-        at += block_bytes(s, n);
-    bytes = rp_malloc(at);
-    *size = at;
-    at = 0;
-    for (size_t n = s->args.n_in; bytes != NULL && n < s->args.n_in + s->args.n_out; n++) {
-        rp_to_stored(bytes + at, s->block[n], view_of(s, n)->dtype, s->count[n]);
-        at += block_bytes(s, n);
-    }
+        bytes += block_bytes(s, n);
     return bytes;
 }
 
-static rp_status compare(rp_device *device, const rp_specimen_plan *plan, const rp_specimen *s,
-                         const unsigned char *want, size_t size, rp_error *err)
+static rp_status compare(results *r, const result *found, rp_error *err)
 {
-    unsigned char *found = stored_outputs(s, &size);
-    const bool equal = found != NULL && memcmp(found, want, size) == 0;
-    const rp_status status =
-        found == NULL ? rp_no_memory(err)
-        : equal       ? RP_OK
-                      : rp_fail(err, RP_EBITS,
-                                "kernel %s %s, device %s: other bits than the reference (option %d, "
-                                      "layout %d, data %d): this device does not keep the numeric contract",
-                                rp_kernel_name(plan->kernel), rp_dtype_name(plan->dtype), rp_device_identity(device),
-                                plan->option, (int)plan->layout, (int)plan->data);
+    const rp_specimen_plan *plan = &found->plan;
 
-    rp_free(found);
+    rp_to_stored(r->stored, (unsigned char *)r->found + found->at, found->dtype, found->count);
+    return memcmp(r->stored, r->want + found->at, found->count * rp_dtype_size(found->dtype)) == 0
+               ? RP_OK
+               : rp_fail(err, RP_EBITS,
+                         "kernel %s %s, device %s: other bits than the reference (option %d, "
+                         "layout %d, data %d): this device does not keep the numeric contract",
+                         rp_kernel_name(plan->kernel), rp_dtype_name(plan->dtype), rp_device_identity(r->device),
+                         plan->option, (int)plan->layout, (int)plan->data);
+}
+
+/* All are here, looked at and forgotten. */
+static rp_status settle(results *r, rp_error *err)
+{
+    rp_status status = rp_device_synchronize(r->device, NULL, err);
+
+    for (size_t i = 0; i < r->n && status == RP_OK; i++)
+        status = compare(r, &r->result[i], err);
+    for (size_t i = 0; i < r->n_blocks; i++)
+        rp_device_release(r->device, r->block[i]);
+    r->n = r->n_blocks = r->used = 0;
+    return status;
+}
+
+/* Room for a specimen's outputs, twice. */
+static rp_status make_room(results *r, const rp_specimen *s, rp_error *err)
+{
+    const size_t bytes = 2 * output_bytes(s);
+
+    if (bytes > RESULTS_BYTES)
+        return rp_fail(err, RP_EARG, "a specimen of %zu bytes: expected at most %d", bytes, (int)RESULTS_BYTES);
+    return r->n + 2 * s->args.n_out > RESULTS || r->used + bytes > RESULTS_BYTES ? settle(r, err) : RP_OK;
+}
+
+/* The outputs' memory as it is stored. */
+static void store_outputs(const rp_specimen *s, unsigned char *to)
+{
+    for (size_t n = s->args.n_in; n < s->args.n_in + s->args.n_out; n++) {
+        rp_to_stored(to, s->block[n], view_of(s, n)->dtype, s->count[n]);
+        to += block_bytes(s, n);
+    }
+}
+
+static rp_status move_back(results *r, const copy *c, const rp_specimen_plan *plan, const rp_specimen *s, rp_error *err)
+{
+    rp_status status = RP_OK;
+
+    for (size_t n = s->args.n_in; n < s->args.n_in + s->args.n_out && status == RP_OK; n++) {
+        r->result[r->n++] = (result){*plan, view_of(s, n)->dtype, r->used, s->count[n]};
+        status = rp_device_download(c->device, (unsigned char *)r->found + r->used, c->block[n], block_bytes(s, n),
+                                    NULL, err);
+        r->used += block_bytes(s, n);
+    }
     return status;
 }
 
@@ -118,51 +161,76 @@ static rp_status launch_step(copy *c, rp_kernel_id kernel, rp_error *err)
 }
 
 /* By the kernel, or as a chain of one step. */
-static rp_status check_launch(rp_device *device, const rp_specimen_plan *plan, rp_specimen *s,
-                              const unsigned char *want, size_t size, bool step, rp_error *err)
+static rp_status launch(results *r, const rp_specimen_plan *plan, rp_specimen *s, bool step, rp_error *err)
 {
-    copy c = {.device = device};
+    copy c = {.device = r->device};
     rp_status status;
 
     rp_specimen_reset(s);
     status = move_there(&c, s, err);
     if (status == RP_OK)
-        status = step ? launch_step(&c, plan->kernel, err) : rp_device_launch(device, plan->kernel, &c.args, NULL, err);
+        status =
+            step ? launch_step(&c, plan->kernel, err) : rp_device_launch(c.device, plan->kernel, &c.args, NULL, err);
     if (status == RP_OK)
-        status = move_back(&c, s, err);
-    if (status == RP_OK)
-        status = compare(device, plan, s, want, size, err);
+        status = move_back(r, &c, plan, s, err);
     for (size_t n = 0; n < RP_SPECIMEN_VIEWS; n++)
-        rp_device_release(device, c.block[n]);
+        if (c.block[n] != NULL)
+            r->block[r->n_blocks++] = c.block[n];
     return status;
 }
 
-static rp_status check(rp_device *device, const rp_kernel_table *reference, const rp_specimen_plan *plan, rp_error *err)
+static rp_status check(results *r, const rp_specimen_plan *plan, rp_error *err)
 {
-    const rp_kernel *kernel = reference->kernel[plan->kernel];
+    const rp_kernel *kernel = r->reference->kernel[plan->kernel];
     rp_specimen s;
-    unsigned char *want;
-    size_t size;
+    const unsigned char *want;
     rp_status status = rp_specimen_make(&s, plan, err);
 
     if (status != RP_OK)
         return status;
-    kernel->run(&s.args, 0, kernel->items(&s.args));
-    want = stored_outputs(&s, &size);
-    status = want != NULL ? check_launch(device, plan, &s, want, size, false, err) : rp_no_memory(err);
-    if (status == RP_OK && may_be_a_step(&s, plan->kernel))
-        status = check_launch(device, plan, &s, want, size, true, err);
-    rp_free(want);
+    status = make_room(r, &s, err);
+    want = r->want + r->used;
+    if (status == RP_OK) {
+        kernel->run(&s.args, 0, kernel->items(&s.args));
+        store_outputs(&s, r->want + r->used);
+        status = launch(r, plan, &s, false, err);
+    }
+    if (status == RP_OK && may_be_a_step(&s, plan->kernel)) {
+        memcpy(r->want + r->used, want, output_bytes(&s));
+        status = launch(r, plan, &s, true, err);
+    }
     rp_specimen_free(&s);
     return status;
 }
 
+static rp_status begin(results *r, rp_device *device, rp_error *err)
+{
+    rp_status status = rp_kernel_table_get(&r->reference, "ref", err);
+
+    r->device = device;
+    r->want = rp_malloc(RESULTS_BYTES);
+    r->stored = rp_malloc(RESULTS_BYTES);
+    if (status == RP_OK && (r->want == NULL || r->stored == NULL))
+        status = rp_no_memory(err);
+    return status == RP_OK ? rp_device_pin(device, &r->found, RESULTS_BYTES, err) : status;
+}
+
+static rp_status end(results *r, rp_status status, rp_error *err)
+{
+    const rp_status settled = settle(r, status == RP_OK ? err : NULL); /* memory goes back either way */
+
+    rp_device_unpin(r->device, r->found);
+    rp_free(r->stored);
+    rp_free(r->want);
+    return status == RP_OK ? settled : status;
+}
+
 rp_status rp_conformance_device(rp_device *device, bool all, size_t *checked, rp_error *err)
 {
-    const rp_kernel_table *reference;
+    results r = {0};
     rp_specimen_cache cache = {0};
     rp_pinned *const library = rp_device_exchange_pinned(device, NULL); /* the kernels of the contract, not it */
-    rp_status status = rp_kernel_table_get(&reference, "ref", err);
+    rp_status status = begin(&r, device, err);
 
     *checked = 0;
     rp_device_set_conforming(device, 0);
@@ -175,11 +243,12 @@ rp_status rp_conformance_device(rp_device *device, bool all, size_t *checked, rp
             plan.cache = &cache;
             if (!rp_device_has(device, plan.kernel, plan.dtype)) /* a run that needs it is refused */
                 break;
-            status = check(device, reference, &plan, err);
+            status = check(&r, &plan, err);
             tried = true;
         }
         *checked += status == RP_OK && tried;
     }
+    status = end(&r, status, err);
     if (status == RP_OK)
         status = rp_conformance_hash(device, err);
     if (status == RP_OK)

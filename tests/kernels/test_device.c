@@ -10,7 +10,9 @@
 
 #include <cmocka.h>
 
+#include "kernels/conformance/conformance.h"
 #include "kernels/device_ops.h"
+#include "kernels/walk.h"
 #include "tests/kernels/far_device.h"
 
 static const char *names[] = {"cpu", "far"}; /* the second: far_device_name() */
@@ -267,6 +269,44 @@ static int setup(void **state)
     return 0;
 }
 
+/* A device of which one launch leaves another bit: the n-th that computes something. */
+static rp_device_ops right, wrong;
+static size_t launches_left;
+
+static rp_status launch_wrongly(rp_device *device, rp_kernel_id kernel, const rp_kernel_args *args, rp_stream *stream,
+                                rp_error *err)
+{
+    rp_status status = right.launch(device, kernel, args, stream, err);
+    const rp_view *out = args->out;
+    unsigned char *last = (unsigned char *)out->data + rp_dtype_size(out->dtype) - 1;
+
+    if (status == RP_OK && rp_view_count(out) > 0 && launches_left > 0 && --launches_left == 0)
+        *last = !*last; /* of a NaN too, it makes another value */
+    return status;
+}
+
+static void one_wrong_value_is_no_conforming_device(void **state)
+{
+    static const size_t nth[] = {1, 2, 40, 63, 64, 65, 500, 0}; /* the last: none */
+    rp_device *device = device_of("cpu", 1);
+    size_t checked;
+    rp_error err;
+
+    (void)state;
+    right = wrong = *device->ops;
+    wrong.launch = launch_wrongly;
+    device->ops = &wrong;
+    for (size_t i = 0; i < sizeof nth / sizeof *nth; i++) {
+        launches_left = nth[i];
+        assert_int_equal(rp_conformance_device(device, false, &checked, &err), nth[i] > 0 ? RP_EBITS : RP_OK);
+        assert_int_equal(rp_device_conforming(device), nth[i] > 0 ? 0 : checked);
+        if (nth[i] > 0)
+            assert_non_null(strstr(err.text, "other bits than the reference"));
+    }
+    assert_true(checked > 100);
+    rp_device_free(device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -276,6 +316,7 @@ int main(void)
         cmocka_unit_test(the_first_wrong_index_is_told_and_stops_what_follows),
         cmocka_unit_test(empty_indices_are_right),
         cmocka_unit_test(touches_are_seen),
+        cmocka_unit_test(one_wrong_value_is_no_conforming_device),
     };
 
     return cmocka_run_group_tests(tests, setup, NULL);
