@@ -199,8 +199,8 @@ rp_status rp_device_download(rp_device *device, void *host, const void *from, si
     return device->ops->download(device, host, from, bytes, stream, err);
 }
 
-rp_status rp_device_download_many(rp_device *device, void *host, const rp_device_piece *piece, size_t count,
-                                  rp_stream *stream, rp_error *err)
+rp_status rp_device_download_many(rp_device *device, void *host, const rp_piece *piece, size_t count, rp_stream *stream,
+                                  rp_error *err)
 {
     rp_status status = RP_OK;
 

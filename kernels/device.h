@@ -6,6 +6,7 @@
 #ifndef KERNELS_DEVICE_H
 #define KERNELS_DEVICE_H
 
+#include "base/piece.h"
 #include "base/pool.h"
 #include "kernels/chain.h"
 #include "kernels/pinned/pinned.h"
@@ -53,16 +54,11 @@ rp_status rp_device_upload(rp_device *device, void *to, const void *host, size_t
                            rp_error *err);
 rp_status rp_device_download(rp_device *device, void *host, const void *from, size_t bytes, rp_stream *stream,
                              rp_error *err);
-/* Downloads from many places into one block of the host, at most 2^31 bytes; what lies between them there may change
- * too. One copy, where the device can put them together itself. The list may be changed when this returns. */
-typedef struct rp_device_piece {
-    const void *bytes;
-    uint32_t size;
-    uint32_t at; /* in the block: a multiple of 16 */
-} rp_device_piece;
-
-rp_status rp_device_download_many(rp_device *device, void *host, const rp_device_piece *piece, size_t count,
-                                  rp_stream *stream, rp_error *err);
+/* Downloads from many places into one block of the host, at most 2^31 bytes, each to a multiple of 16 there; what lies
+ * between them may change too. One copy, where the device can put them together itself. The list may be changed when
+ * this returns. */
+rp_status rp_device_download_many(rp_device *device, void *host, const rp_piece *piece, size_t count, rp_stream *stream,
+                                  rp_error *err);
 rp_status rp_device_copy(rp_device *device, void *to, const void *from, size_t bytes, rp_stream *stream, rp_error *err);
 /* A download that was waited for. */
 rp_status rp_device_read(rp_device *device, void *host, const void *from, size_t bytes, rp_stream *stream,

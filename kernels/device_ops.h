@@ -16,8 +16,8 @@ typedef struct rp_device_ops {
     rp_status (*upload)(rp_device *device, void *to, const void *host, size_t bytes, rp_stream *stream, rp_error *err);
     rp_status (*download)(rp_device *device, void *host, const void *from, size_t bytes, rp_stream *stream,
                           rp_error *err);
-    rp_status (*download_many)(rp_device *device, void *host, const rp_device_piece *piece, size_t count,
-                               rp_stream *stream, rp_error *err); /* NULL: downloads each; count is above 1 */
+    rp_status (*download_many)(rp_device *device, void *host, const rp_piece *piece, size_t count, rp_stream *stream,
+                               rp_error *err); /* NULL: downloads each; count is above 1 */
     rp_status (*copy)(rp_device *device, void *to, const void *from, size_t bytes, rp_stream *stream, rp_error *err);
     bool (*has)(const rp_device *device, rp_kernel_id kernel, rp_dtype dtype); /* NULL: it has every kernel */
     rp_status (*launch)(rp_device *device, rp_kernel_id kernel, const rp_kernel_args *args, rp_stream *stream,

@@ -28,7 +28,7 @@ static size_t fill(const rp_fetch *f, int window, const rp_message *message, siz
         } while (i < end && message[i].joined && message[i].size <= f->size - at - bytes &&
                  message[i].bytes == from + bytes);
         if (bytes > 0)
-            f->piece[pieces++] = (rp_device_piece){from, (uint32_t)bytes, (uint32_t)at};
+            f->piece[pieces++] = (rp_piece){from, (uint32_t)bytes, (uint32_t)at};
         at += (bytes + 63) / 64 * 64;
     }
     if (*ok && pieces > 0)

@@ -6,7 +6,7 @@
 #define AUDIT_DIGEST_FETCH_H
 
 #include "audit/digest/sha256.h"
-#include "kernels/device.h"
+#include "base/piece.h"
 
 enum { RP_FETCH_MESSAGES = 1024 }; /* in a window at most */
 enum { RP_FETCH_HASHED = 48 };     /* bytes of a window for each message that is hashed there: its digest, its place */
@@ -15,11 +15,11 @@ typedef struct rp_fetch {
     void *self;
     unsigned char *window[2]; /* aligned to 64 bytes */
     rp_message *message[2];   /* room for RP_FETCH_MESSAGES, */
-    rp_device_piece *piece;   /* and this */
+    rp_piece *piece;          /* and this */
     size_t size;              /* bytes of a window: a multiple of 64, and no message is larger */
     /* Begins the copies to a window, at least one, at multiples of 64 in it, once before it is waited for; wait returns
      * when all that was begun for that window is there. False: a copy failed. */
-    bool (*begin)(void *self, int window, const rp_device_piece *piece, size_t count);
+    bool (*begin)(void *self, int window, const rp_piece *piece, size_t count);
     bool (*wait)(void *self, int window);
     /* NULL: they cannot be hashed where they are. Begins to hash at most size / RP_FETCH_HASHED messages, in memory of
      * that window; when it was waited for, their digests lie in order where it begins. False: that failed. */

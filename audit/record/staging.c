@@ -15,7 +15,7 @@ struct rp_staging {
     rp_error failed; /* of the first copy that failed */
 };
 
-static bool begin(void *self, int window, const rp_device_piece *piece, size_t count)
+static bool begin(void *self, int window, const rp_piece *piece, size_t count)
 {
     rp_staging *s = self;
 

@@ -131,8 +131,8 @@ rp_status rp_gpu_queue_end(rp_gpu_queue *queue); /* its status */
 bool rp_gpu_has(const rp_device *device, rp_kernel_id kernel, rp_dtype dtype);
 
 /* Of move/launch_pack.c. */
-rp_status rp_gpu_download_many(rp_device *device, void *host, const rp_device_piece *piece, size_t count,
-                               rp_stream *stream, rp_error *err);
+rp_status rp_gpu_download_many(rp_device *device, void *host, const rp_piece *piece, size_t count, rp_stream *stream,
+                               rp_error *err);
 
 /* Of hash/launch_sha256.c. */
 rp_status rp_gpu_hash(rp_device *device, unsigned char *digest, const rp_device_message *message, size_t count,

@@ -11,13 +11,12 @@
 
 enum { PART = 16 << 10, PARTS = 64 /* bytes of a piece for a block, and blocks that share one at most */ };
 
-_Static_assert(sizeof(rp_device_piece) == sizeof(rp_gpu_piece) &&
-                   offsetof(rp_device_piece, size) == offsetof(rp_gpu_piece, size) &&
-                   offsetof(rp_device_piece, at) == offsetof(rp_gpu_piece, at),
+_Static_assert(sizeof(rp_piece) == sizeof(rp_gpu_piece) && offsetof(rp_piece, size) == offsetof(rp_gpu_piece, size) &&
+                   offsetof(rp_piece, at) == offsetof(rp_gpu_piece, at),
                "the table is taken as it is");
 _Static_assert(sizeof(rp_gpu_packing) <= 4096, "what a launch may have as parameters");
 
-static void pack(rp_gpu_queue *queue, unsigned char *work, const rp_device_piece *piece, size_t count)
+static void pack(rp_gpu_queue *queue, unsigned char *work, const rp_piece *piece, size_t count)
 {
     rp_gpu_packing p;
     size_t longest = 0, parts;
@@ -34,8 +33,8 @@ static void pack(rp_gpu_queue *queue, unsigned char *work, const rp_device_piece
                &p, sizeof p);
 }
 
-rp_status rp_gpu_download_many(rp_device *device, void *host, const rp_device_piece *piece, size_t count,
-                               rp_stream *stream, rp_error *err)
+rp_status rp_gpu_download_many(rp_device *device, void *host, const rp_piece *piece, size_t count, rp_stream *stream,
+                               rp_error *err)
 {
     rp_gpu_device *d = (rp_gpu_device *)device;
     rp_gpu_queue queue = stream != NULL ? rp_gpu_queue_beside(d, stream, err) : rp_gpu_queue_of(d, NULL, err);

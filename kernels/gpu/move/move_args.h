@@ -25,7 +25,7 @@ typedef struct rp_gpu_transpose {
     rp_gpu_map outer;            /* the other axes; views to, from */
 } rp_gpu_transpose;
 
-/* An rp_device_piece (kernels/device.h) with the address as a number. */
+/* An rp_piece (kernels/device.h) with the address as a number. */
 typedef struct rp_gpu_piece {
     u64 bytes;
     u32 size, at;

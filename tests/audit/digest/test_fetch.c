@@ -27,7 +27,7 @@ typedef struct source {
     size_t n_asked[2], hashes;
 } source;
 
-static bool begin(void *self, int window, const rp_device_piece *piece, size_t count)
+static bool begin(void *self, int window, const rp_piece *piece, size_t count)
 {
     source *s = self;
 

@@ -221,7 +221,7 @@ static void pieces_come_together(void **state)
 {
     enum { PIECES = 1000, BLOCK = 4 << 20, LAUNCH = 240, BEHIND = 256 };
     static const size_t counts[] = {1, 2, LAUNCH, LAUNCH + 1, PIECES};
-    static rp_device_piece piece[PIECES];
+    static rp_piece piece[PIECES];
     unsigned char *host = NULL;
 
     (void)state;
@@ -233,8 +233,8 @@ static void pieces_come_together(void **state)
         for (size_t i = 0; i < counts[c]; i++) {
             const size_t size = i % 97 == 1 ? 70000 + i : i % 5 == 0 ? i % 3 * LEAF : i * 7 % 131;
 
-            piece[i] = (rp_device_piece){there + i * 929 % (ROOM / 2) / (i % 2 ? 1 : 16) * (i % 2 ? 1 : 16),
-                                         (uint32_t)size, (uint32_t)at};
+            piece[i] = (rp_piece){there + i * 929 % (ROOM / 2) / (i % 2 ? 1 : 16) * (i % 2 ? 1 : 16), (uint32_t)size,
+                                  (uint32_t)at};
             end = size > 0 ? at + size : end;
             at += (size + 15) / 16 * 16 + i % 3 * 16;
         }

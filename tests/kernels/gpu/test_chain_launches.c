@@ -272,7 +272,7 @@ static void hashes(void **state)
 
 /* What the launches of a list had so far, which is in order. */
 typedef struct packs {
-    const rp_device_piece *piece;
+    const rp_piece *piece;
     size_t seen, launches;
 } packs;
 
@@ -285,7 +285,7 @@ static void see_pack(void *context, const rp_recorded *l)
     assert_string_equal(l->name, "rp_gpu_pack");
     assert_true(l->blocks[0] > 0 && l->blocks[0] <= RP_GPU_PACKED && (uintptr_t)p->to % 16 == 0);
     for (size_t i = 0; i < l->blocks[0]; i++) {
-        const rp_device_piece *piece = &all->piece[all->seen++];
+        const rp_piece *piece = &all->piece[all->seen++];
 
         fails("address", p->piece[i].bytes, (uintptr_t)piece->bytes);
         fails("size", p->piece[i].size, piece->size);
@@ -301,7 +301,7 @@ static void downloads(void **state)
 {
     static const size_t pieces[] = {2, 239, 240, 241, 480, 1000}, sizes[] = {0, 4, 64, 16384, 1 << 20};
     static unsigned char block[1000 << 12];
-    static rp_device_piece piece[1000];
+    static rp_piece piece[1000];
 
     (void)state;
     for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++)
@@ -309,8 +309,8 @@ static void downloads(void **state)
             packs all = {piece, 0, 0};
 
             for (size_t k = 0; k < pieces[i]; k++)
-                piece[k] = (rp_device_piece){(const void *)(2 * G + k * 16384), (uint32_t)(k == 1 ? sizes[s] : 64),
-                                             (uint32_t)(k < 2 ? 64 * k : sizes[s] + 64 * k)};
+                piece[k] = (rp_piece){(const void *)(2 * G + k * 16384), (uint32_t)(k == 1 ? sizes[s] : 64),
+                                      (uint32_t)(k < 2 ? 64 * k : sizes[s] + 64 * k)};
             on_launch(see_pack, &all);
             if (rp_device_download_many(device, block, piece, pieces[i], NULL, &err) != RP_OK)
                 fail_msg("%s", err.text);
