@@ -21,7 +21,7 @@ typedef struct result {
 
 /* Results on their way, beside what the reference left there, and the device's memory that they come from. They are
  * waited for together: to wait for each takes longer than to compute it. */
-enum { RESULTS = 64, RESULTS_BYTES = 1 << 20 };
+enum { RESULTS = 64, RESULTS_BYTES = 4 << 20 /* the largest specimen leaves half a MiB */ };
 typedef struct results {
     rp_device *device;
     const rp_kernel_table *reference;
