@@ -102,9 +102,9 @@ pinned() {
     local compute status
     "$reprise" doctor --device "$device" >"$work/doctor" || true
     grep -qE '^pinned +(cublasLt|stand-in)' "$work/doctor" || { echo "cuBLASLt is not here"; exit 77; }
-    cp examples/loans.csv "$work"
+    cp golden/small.csv "$work"
     for compute in f32 tf32; do
-        { cat examples/loans.yaml; printf 'profile: pinned\npinned: {compute: %s}\n' $compute; } >"$work/pinned.yaml"
+        { cat golden/small.yaml; printf 'profile: pinned\npinned: {compute: %s}\n' $compute; } >"$work/pinned.yaml"
         for name in a b; do
             "$reprise" run "$work/pinned.yaml" -o "$work/$name.reprise" --device "$device" --force >/dev/null
         done
