@@ -99,11 +99,12 @@ tests() {
 
 # The pinned profile: two runs are one archive, which replays here; not on a CPU.
 pinned() {
-    local compute status
+    local compute computes="f32 tf32" status
+    [ -z "$reduced" ] || computes=f32
     "$reprise" doctor --device "$device" >"$work/doctor" || true
     grep -qE '^pinned +(cublasLt|stand-in)' "$work/doctor" || { echo "cuBLASLt is not here"; exit 77; }
     cp golden/small.csv "$work"
-    for compute in f32 tf32; do
+    for compute in $computes; do
         { cat golden/small.yaml; printf 'profile: pinned\npinned: {compute: %s}\n' $compute; } >"$work/pinned.yaml"
         for name in a b; do
             "$reprise" run "$work/pinned.yaml" -o "$work/$name.reprise" --device "$device" --force >/dev/null
