@@ -252,6 +252,8 @@ rp_status rp_conformance_device(rp_device *device, bool all, size_t *checked, rp
     if (status == RP_OK)
         status = rp_conformance_hash(device, err);
     if (status == RP_OK)
+        status = rp_device_synchronize(device, NULL, err); /* a release that failed has broken it */
+    if (status == RP_OK)
         rp_device_set_conforming(device, *checked);
     rp_specimen_cache_free(&cache);
     (void)rp_device_exchange_pinned(device, library);

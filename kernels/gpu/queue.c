@@ -125,7 +125,8 @@ static void ask_shared(rp_gpu_queue *queue, size_t at, unsigned bytes)
         queue->status = rp_gpu_result_of(
             d, d->driver->cuFuncSetAttribute(d->function[at].handle, RP_CU_FUNCTION_DYNAMIC_SHARED, (int)bytes),
             "cuFuncSetAttribute", d->function[at].name, queue->err);
-        d->function[at].shared = bytes;
+        if (queue->status == RP_OK)
+            d->function[at].shared = bytes;
     }
     pthread_mutex_unlock(&d->lock);
 }
