@@ -271,6 +271,8 @@ RP_API rp_status rp_doctor(const char *device, char **json, bool *healthy, rp_er
 RP_API rp_status rp_host_conforms(const char *level, rp_error *err);
 /* Whether a device's kernels give the bits of the reference here: of the vectors' specimens all, or some, which takes a
  * fraction of a second. NULL and "cpu" are rp_host_conforms' matter. identity: NULL, or where to say what computes.
+ * A device that has passed is kept until the process ends, and vouches for the runs after it there; one that broke is
+ * opened and tested anew.
  * Errors: RP_EUNSUPPORTED when they do not, or there is no such device; what the device tells; RP_ENOMEM. */
 enum { RP_DEVICE_TEXT = 96 };
 RP_API rp_status rp_device_conforms(const char *device, bool all, char identity[RP_DEVICE_TEXT], size_t *vectors,

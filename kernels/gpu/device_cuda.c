@@ -142,6 +142,7 @@ static void close_context(rp_gpu_device *d)
     (void)d->driver->cuCtxSetCurrent(d->context);
     (void)rp_gpu_settle(d, NULL);
     strip(d);
+    rp_gpu_memory_reclaim(d);
     rp_gpu_stages_free(d);
     for (size_t i = 0; i < RP_GPU_MODULES; i++)
         if (d->module[i] != NULL)
@@ -169,10 +170,19 @@ static void close_device(rp_gpu_device *d)
     rp_free(d);
 }
 
-/* Whether it is as good as one that was opened and tested just now: whatever went wrong meanwhile has broken it. */
+static bool has_memory_out(const rp_gpu_device *d)
+{
+    for (size_t i = 0; i < RP_GPU_GIVEN; i++)
+        if (d->given[i] != NULL)
+            return true;
+    return false;
+}
+
+/* Whether it is as good as one that was opened and tested just now: whatever went wrong meanwhile has broken it. What
+ * somebody has not released goes with the context, as it did before contexts were kept. */
 static bool may_idle(rp_gpu_device *d)
 {
-    if (d->base.conforming == 0 || d->streams != NULL || rp_gpu_enter(d, NULL) != RP_OK ||
+    if (d->base.conforming == 0 || d->streams != NULL || has_memory_out(d) || rp_gpu_enter(d, NULL) != RP_OK ||
         rp_gpu_settle(d, NULL) != RP_OK)
         return false;
     strip(d);
@@ -186,14 +196,20 @@ static void cuda_free(rp_device *device)
     close_device(may_idle(d) ? atomic_exchange(&idle, d) : d);
 }
 
-/* The idle one, if it is that. */
+/* The idle one, if it is that, and its context lives: others in this process may have reset it, or lost the chip. */
 static rp_gpu_device *take_idle(const char *kind, int ordinal)
 {
     rp_gpu_device *d = atomic_exchange(&idle, NULL);
 
-    if (d == NULL || (strcmp(d->driver->kind, kind) == 0 && d->ordinal == ordinal))
+    if (d == NULL)
+        return NULL;
+    if (strcmp(d->driver->kind, kind) != 0 || d->ordinal != ordinal) {
+        close_device(atomic_exchange(&idle, d));
+        return NULL;
+    }
+    if (rp_gpu_enter(d, NULL) == RP_OK && rp_gpu_clear_fault(d, NULL) == RP_OK && rp_gpu_settle(d, NULL) == RP_OK)
         return d;
-    close_device(atomic_exchange(&idle, d));
+    close_device(d);
     return NULL;
 }
 

@@ -112,7 +112,8 @@ rp_status rp_gpu_copy(rp_device *device, void *to, const void *from, size_t byte
 int rp_gpu_memory_new(rp_gpu_device *d, rp_cu_pointer *out, size_t bytes);
 /* As rp_gpu_result of that call; where there is too little, with how much there is. */
 rp_status rp_gpu_memory_result(rp_gpu_device *d, int result, size_t bytes, rp_error *err);
-void rp_gpu_memory_drop(rp_gpu_device *d); /* what is kept for later */
+void rp_gpu_memory_drop(rp_gpu_device *d);    /* what is kept for later */
+void rp_gpu_memory_reclaim(rp_gpu_device *d); /* what nobody released */
 void rp_gpu_stages_free(rp_gpu_device *d);
 
 /* Of queue.c, sequence.c and table.c. */

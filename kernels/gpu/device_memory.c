@@ -41,6 +41,19 @@ void rp_gpu_memory_drop(rp_gpu_device *d)
     d->kept_bytes = 0;
 }
 
+/* What nobody released, when the device goes. */
+void rp_gpu_memory_reclaim(rp_gpu_device *d)
+{
+    for (size_t i = 0; i < RP_GPU_GIVEN; i++)
+        while (d->given[i] != NULL) {
+            rp_gpu_block *block = d->given[i];
+
+            d->given[i] = block->next;
+            (void)d->driver->cuMemFree_v2(block->memory);
+            rp_free(block);
+        }
+}
+
 /* What is kept makes room where there is none. */
 int rp_gpu_memory_new(rp_gpu_device *d, rp_cu_pointer *out, size_t bytes)
 {

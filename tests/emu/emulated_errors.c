@@ -337,6 +337,42 @@ static void a_device_that_passed_and_broke_is_opened_anew(void **state)
     }
 }
 
+/* Nobody was there to see it: the next who opens it finds a new context, which has to be tested. */
+static void a_device_that_broke_while_it_was_idle_is_opened_anew(void **state)
+{
+    static const char *const asked[] = {"cuCtxSetCurrent", "cuMemsetD8Async", "cuStreamSynchronize"};
+    rp_device *device;
+    size_t vectors;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+        OK(rp_device_conforms("emulated", false, NULL, &vectors, &err));
+        fail_next(asked[i], 1, RP_CU_LAUNCH_FAILED);
+        OK(rp_device_open(&device, "emulated", NULL, 1, &err));
+        assert_int_equal(rp_device_conforming(device), 0);
+        fail_next(NULL, 0, 0);
+        OK(rp_device_synchronize(device, NULL, &err));
+        rp_device_free(device);
+        assert_int_equal(alive(), 0);
+    }
+}
+
+static void memory_that_nobody_released_goes_with_its_device(void **state)
+{
+    rp_device *device;
+    void *lost;
+    size_t vectors;
+
+    (void)state;
+    OK(rp_device_conforms("emulated", false, NULL, &vectors, &err));
+    OK(rp_device_open(&device, "emulated", NULL, 1, &err));
+    assert_int_equal(rp_device_conforming(device), vectors);
+    OK(rp_device_allocate(device, &lost, 1 << 20, &err));
+    rp_device_free(device);
+    assert_int_equal(alive(), 0);
+    assert_int_equal(conforming_on("emulated"), 0);
+}
+
 typedef struct trainee {
     const char *device;
     char path[64];
@@ -398,6 +434,8 @@ int main(void)
         cmocka_unit_test(threads_train_beside_each_other),
         cmocka_unit_test(a_device_that_passed_is_handed_on_and_no_other_is),
         cmocka_unit_test(a_device_that_passed_and_broke_is_opened_anew),
+        cmocka_unit_test(a_device_that_broke_while_it_was_idle_is_opened_anew),
+        cmocka_unit_test(memory_that_nobody_released_goes_with_its_device),
         cmocka_unit_test(a_workspace_is_found_where_memory_is_short),
         cmocka_unit_test(every_call_that_fails_is_an_error_that_names_it),
         cmocka_unit_test(work_that_fails_on_the_device_is_told_by_who_waits),
