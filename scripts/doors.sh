@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 python=$(realpath -s "$1")
 build=$(realpath "$2")
 cmake --build "$build" -j "$(nproc)" --target reprise_static reprise_cli >/dev/null
-"$python" -m pip install --quiet 'scikit-build-core>=0.10' expecttest
+"$python" -m pip install --quiet --require-hashes --no-deps -r bench/doors/build.txt
 "$python" -m pip install --quiet --no-build-isolation --no-deps --force-reinstall . \
     -C "cmake.define.RP_PYTHON_LIBRARY=$build/libreprise.a" -C build.targets=reprise_python \
     -C "build-dir=$build/python-doors"

@@ -9,12 +9,12 @@ cd "$(dirname "$0")/.."
 build=$(realpath "${1:-build/release}")
 source=$PWD
 python=$source/build/tools/bin/python
-if ! cmp -s bench/doors/tools.txt build/tools/installed.txt; then
+if ! cat bench/doors/{tools,pandas2}.txt | cmp -s - build/tools/installed.txt; then
     rm -rf build/tools
     "${PYTHON:-python3}" -m venv build/tools
-    "$python" -m pip install -q -r bench/doors/tools.txt 'scikit-build-core>=0.10'
-    "$python" -m pip install -q --no-deps --target build/tools/pandas2 pandas==2.3.3 pytz python-dateutil six tzdata
-    cp bench/doors/tools.txt build/tools/installed.txt
+    "$python" -m pip install -q --require-hashes -r bench/doors/tools.txt
+    "$python" -m pip install -q --require-hashes --no-deps --target build/tools/pandas2 -r bench/doors/pandas2.txt
+    cat bench/doors/{tools,pandas2}.txt >build/tools/installed.txt
 fi
 "$python" -m pip install -q --no-build-isolation --no-deps --force-reinstall . -C build.targets=reprise_python \
     -C "cmake.define.RP_PYTHON_LIBRARY=$build/libreprise.a" -C build-dir=build/tools/wheel
