@@ -64,6 +64,8 @@ class Torch:
             graph.replay()
             return loss
 
+        replay.step = step  # holds what the graph reads by address: batches, parameters
+
         return replay
 
     def deterministic(self):
