@@ -37,6 +37,7 @@ typedef struct rp_chain {
     rp_view view[RP_CHAIN_VIEWS]; /* operands as the kernels take them; all outputs contiguous, of one shape */
     rp_chain_scratch scratch[RP_CHAIN_VIEWS];
     size_t n_steps, n_views, n_scratch;
+    unsigned way; /* 0: as a device likes; else, for tests, which of its kernels for chains, from 1 on, where it may */
 } rp_chain;
 
 /* Runs the chain with the kernels of a table. pool may be NULL; least: work, in elementary operations, that a thread
