@@ -86,11 +86,18 @@ static rp_status copy(drive *d, const rp_view *from, const rp_view *to, rp_error
     return rp_execute_copy(d->frames->device, from, to, err);
 }
 
-static rp_status put_index(drive *d, const rp_view *to, uint64_t value, rp_error *err)
+static rp_status put_number(drive *d, const rp_view *to, uint64_t value, rp_error *err)
 {
-    const int64_t index = (int64_t)value;
+    const int64_t number = (int64_t)value;
 
-    return rp_device_upload(d->frames->device, to->data, &index, sizeof index, NULL, err);
+    return rp_device_upload(d->frames->device, to->data, &number, sizeof number, NULL, err);
+}
+
+/* The index of the frame of function k that comes next. One that nobody reads is not put there: the host would wait for
+ * the device, whose uploads are few at a time. */
+static rp_status put_index(drive *d, size_t k, uint64_t index, rp_error *err)
+{
+    return d->region->function[k]->reads_first ? put_number(d, &d->param[0], index, err) : RP_OK;
 }
 
 /* A scalar that decides what comes next: the host waits for it, and for what was wrong before it, as then it is none.
@@ -153,7 +160,7 @@ static rp_status run_iteration(drive *d, uint64_t t, const rp_view *second, rp_e
     const rp_region *r = d->region;
     const size_t outs = rp_function_outs(r->function[0]);
     const uint64_t i = index_of(r, t);
-    rp_status status = put_index(d, &d->param[0], i, err);
+    rp_status status = put_index(d, 0, i, err);
 
     for (size_t k = 0; k < r->carried; k++) {
         d->param[1 + k] = t ? carried_at(d, second, k, t) : d->in[k];
@@ -228,7 +235,7 @@ static rp_status run_while(drive *d, rp_error *err)
     while (status == RP_OK) {
         const rp_view *to = count % 2 ? second : d->given + 1;
 
-        status = put_index(d, &d->param[0], count, err);
+        status = put_number(d, &d->param[0], count, err);
         if (status == RP_OK && count < r->times)
             status = goes_on(d, from, &flag, &go, err);
         if (status != RP_OK || !go || count == r->times)
@@ -322,7 +329,8 @@ static rp_status run_shard(drive *d, tree *trees, size_t s, size_t j, rp_error *
 {
     const rp_region *r = d->region;
     const uint64_t rows = rp_shard_rows(r, s);
-    rp_status status = put_index(d, &d->param[0], r->first + s, err);
+    const size_t k = rp_region_function_of(r, rows);
+    rp_status status = put_index(d, k, r->first + s, err);
 
     for (size_t i = 0; i < r->sliced; i++)
         d->param[1 + i] = rp_view_range(&d->in[i], r->cuts[s], rows);
@@ -331,7 +339,7 @@ static rp_status run_shard(drive *d, tree *trees, size_t s, size_t j, rp_error *
                     : r->combine[i] == RP_COMBINE_STACK ? rp_view_index(&d->given[i], j)
                                                         : rp_view_range(&d->given[i], r->cuts[s] - r->cuts[0], rows);
     if (status == RP_OK)
-        status = frame(d, rp_region_function_of(r, rows), err);
+        status = frame(d, k, err);
     for (size_t i = 0; i < r->n_combine && status == RP_OK; i++)
         if (r->combine[i] == RP_COMBINE_TREE)
             status = tree_grow(d, &trees[i], err);
