@@ -64,6 +64,34 @@ static rp_view *take_views(rp_view **next, size_t n)
     return first;
 }
 
+/* What frames that are the same calls every time launch, as a sequence could; 0: the host decides or brings something
+ * between them, or they are too many. */
+static size_t launches_of(const region_call *c)
+{
+    const rp_region *r = c->region;
+    const uint64_t frames = r->kind == RP_SCAN ? r->times : r->kind == RP_MAP ? rp_region_shards(r) : 1;
+    size_t most = 0;
+
+    if (r->kind == RP_COND || r->kind == RP_WHILE)
+        return 0;
+    for (size_t k = 0; k < r->n_functions; k++) {
+        const rp_plan *body = c->body[k];
+        size_t launches = r->carried + r->n_combine;
+
+        if (r->kind != RP_CALL && r->function[k]->reads_first)
+            return 0;
+        for (size_t i = 0; body && i < body->n_calls; i++) {
+            const region_call *inner = body->call[i].region;
+
+            if (inner && !inner->launches)
+                return 0;
+            launches += inner ? inner->launches : 1;
+        }
+        most = launches > most ? launches : most;
+    }
+    return frames && most <= RP_REPEAT_MAX / frames ? most * (size_t)frames : 0;
+}
+
 /* The region's own memory, then copies of operands that are not contiguous, then what frames need. */
 static rp_status bind_region(rp_plan *plan, const rp_instr *instr, call *c, rp_view **next, rp_error *err)
 {
@@ -96,6 +124,7 @@ static rp_status bind_region(rp_plan *plan, const rp_instr *instr, call *c, rp_v
         status = rp_plan_follow(plan, &packed->data, copied ? at : plan->root[instr->in[i]], err);
     }
     c->region->frame = used;
+    c->region->launches = launches_of(c->region);
     return status == RP_OK ? rp_plan_follow(plan, &c->region->scratch, at, err) : status;
 }
 

@@ -19,6 +19,7 @@ typedef struct region_call {
     void *scratch;   /* rp_region_scratch */
     size_t frame;    /* bytes from there to what the bodies need */
     size_t n_packed; /* operands that are copied */
+    size_t launches; /* of all frames; 0: the host has to look at or bring something meanwhile */
 } region_call;
 
 /* One launch with everything bound. */

@@ -161,9 +161,16 @@ static rp_status launch_some(void *self, size_t *i, size_t end, rp_error *err)
     return launch_calls(self, i, end, err);
 }
 
-enum { WORTH_REPEATING = 3 /* calls */ };
+enum { WORTH_REPEATING = 3 /* launches */ };
 
-/* launch_calls of a program's plan: what stands between regions as one sequence, on a device that repeats. */
+/* How much a call adds to a sequence; 0: it stands in none. */
+static size_t repeated(const call *c)
+{
+    return c->region ? c->region->launches : 1;
+}
+
+/* launch_calls of a program's plan: what stands between regions at which the host has a part as one sequence, on a
+ * device that repeats. */
 static rp_status launch_parts(rp_plan *plan, size_t *i, size_t end, rp_error *err)
 {
     rp_status status = RP_OK;
@@ -171,11 +178,11 @@ static rp_status launch_parts(rp_plan *plan, size_t *i, size_t end, rp_error *er
     if (!rp_device_repeats(plan->device) || plan->watch)
         return launch_calls(plan, i, end, err);
     while (*i < end && status == RP_OK) {
-        size_t stop = *i;
+        size_t stop = *i, launches = 0;
 
-        while (stop < end && plan->call[stop].region == NULL)
-            stop++;
-        if (stop - *i >= WORTH_REPEATING)
+        for (size_t n; stop < end && (n = repeated(&plan->call[stop])) && n <= RP_REPEAT_MAX - launches; stop++)
+            launches += n;
+        if (launches >= WORTH_REPEATING)
             status = rp_repeat_calls(&plan->repeat, plan->device, plan->arena->memory, i, stop, launch_some, plan, err);
         else
             status = launch_calls(plan, i, stop > *i ? stop : stop + 1, err);
