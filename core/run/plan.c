@@ -39,6 +39,7 @@ void rp_plan_free(rp_plan *plan)
     rp_free(plan->order.instr);
     rp_free(plan->order.first);
     rp_free(plan->block);
+    rp_free(plan->twin);
     rp_free(plan->bases.at);
     rp_free(plan->bases.first);
     rp_free(plan->bases.follower);

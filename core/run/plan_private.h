@@ -58,6 +58,11 @@ typedef struct block {
     block_place place;
     bool made; /* by an instruction */
     void *fixed;
+    size_t span;   /* PLACE_ARENA: bytes with those that lie in it too; 0: none do */
+    uint32_t with; /* joined: in whose block, */
+    size_t shift;  /* and how far behind its beginning */
+    bool joined;   /* lies in another's block in the arena */
+    bool overlaps; /* has bytes that are another's too */
 } block;
 
 /* Instructions in the order of their execution: those that only make a view, are equal to another or dead are left out.
@@ -146,13 +151,16 @@ struct rp_plan {
     rp_repeat *repeat;          /* of a program's: its calls, between regions and what is settled, as sequences */
     rp_view *operands;          /* all calls' views */
     void **output;              /* contiguous memory of each output */
+    uint32_t *twin;             /* of each output of a function: the one that it is a copy of; UINT32_MAX */
 };
 
 enum { BASE_ARENA, BASE_PARAMETERS };
 
 enum { VALUE_MADE = 255 };
 /* Taken before its turn in the program; it ends the life of a gradient, say, so a chain should not wait for more. */
-enum { MARK_EARLY = 1, MARK_UPDATE = 2, MARK_GATHERED = 4, MARK_GATHERS = 8 }; /* rows for one reduction, and that */
+enum { MARK_EARLY = 1, MARK_UPDATE = 2, MARK_GATHERED = 4, MARK_GATHERS = 8 /* rows for one reduction, and that */ };
+/* A concat whose operands stay where they lie, and the call that reads them there. */
+enum { MARK_LIES = 16, MARK_READS_LYING = 32 };
 
 /* Before all others: outputs that are inputs or views become copies, where something could spoil them. Errors:
  * RP_EFORMAT (rp_program_check_states), RP_ENOMEM. */
@@ -182,6 +190,11 @@ rp_status rp_plan_fuse(rp_plan *plan, rp_error *err);
 void rp_plan_gathered(rp_plan *plan);
 /* From when to when each value is needed, which are made in a state's memory, which only in a chain's scratch. */
 void rp_plan_lifetimes(rp_plan *plan, void *const *input_memory);
+/* Which of them lie in one block: before values take over others' blocks, and after. */
+void rp_plan_overlap_histories(rp_plan *plan);
+void rp_plan_put_beside(rp_plan *plan);
+/* Views of an addition whose operand `at` is a concat, for it to read the concat's operands where they lie. */
+void rp_plan_bind_lying(const rp_plan *plan, const rp_instr *concat, size_t at, rp_view *in, rp_view *out);
 /* Gives the others their places. Errors: RP_ENOMEM. */
 rp_status rp_plan_place(rp_plan *plan, rp_error *err);
 /* Views on memory, calls in order, final copies, and who follows which base. Errors: RP_ENOMEM. */
@@ -226,6 +239,14 @@ void rp_plan_move(rp_plan *plan, size_t base, void *to);
 rp_status rp_plan_follow_arena(rp_plan *plan, rp_error *err);
 
 bool rp_plan_same_attr(rp_attr_kind kind, const rp_attr *a, const rp_attr *b);
+
+/* Bytes that a block takes of the arena: none in another's. */
+static inline size_t rp_block_taken(const block *b)
+{
+    if (!b->made || b->place != PLACE_ARENA || b->joined)
+        return 0;
+    return b->span ? b->span : b->bytes;
+}
 
 /* Whether executing the instruction can be an error of the step: such are never left out, and keep their order. */
 static inline bool rp_plan_can_fail(const rp_instr *instr)

@@ -163,38 +163,52 @@ static void compare(const training *a, const training *b, size_t step)
 /* ---- tests ---- */
 
 typedef struct counts {
-    unsigned long launches, graphs, uploads;
+    unsigned long launches, graphs, uploads, copies;
 } counts;
 
 static counts now(void)
 {
-    return (counts){calls("cuLaunchKernel"), calls("cuGraphLaunch"), calls("cuMemcpyHtoDAsync_v2")};
+    static const char *const copies[] = {"rp_gpu_copy_16_bytes", "rp_gpu_copy_i64", "rp_gpu_copy_i32",
+                                         "rp_gpu_transpose_32"};
+    counts n = {calls("cuLaunchKernel"), calls("cuGraphLaunch"), calls("cuMemcpyHtoDAsync_v2"), 0};
+
+    for (size_t i = 0; i < sizeof copies / sizeof *copies; i++)
+        n.copies += calls(copies[i]);
+    return n;
 }
 
-/* Launches and uploads of the step after the one that was captured, when both have the same states. */
-static counts last_step(bool told, bool reverse)
+static counts between(const counts *before, const counts *after)
+{
+    return (counts){after->launches - before->launches, after->graphs - before->graphs,
+                    after->uploads - before->uploads, after->copies - before->copies};
+}
+
+/* What the first step asks of the driver, and the one after that which was captured, when all leave the same states. */
+static void steps(bool told, bool reverse, counts *first, counts *last)
 {
     training here = training_of("cpu", told, reverse), there = training_of("emulated", told, reverse);
-    counts before = {0}, after = {0};
 
     for (size_t step = 0; step < STEPS; step++) {
+        counts before, after;
+
         OK(rp_compiled_step(here.compiled, &err));
         before = now();
         OK(rp_compiled_step(there.compiled, &err));
         after = now();
         compare(&here, &there, step);
+        *(step == 0 ? first : last) = between(&before, &after);
     }
     training_free(&here);
     training_free(&there);
-    return (counts){after.launches - before.launches, after.graphs - before.graphs, after.uploads - before.uploads};
 }
 
 static void frames_that_are_the_same_calls_every_time_are_repeated(void **unused)
 {
     (void)unused;
     for (int reverse = 0; reverse < 2; reverse++) {
-        const counts n = last_step(false, reverse);
+        counts first, n;
 
+        steps(false, reverse, &first, &n);
         assert_true(n.graphs > 0);
         assert_in_range(n.launches, 0, 2); /* between two states that are written, too few for a sequence */
         assert_int_equal(n.uploads, 0);
@@ -206,10 +220,24 @@ static void frames_that_read_their_index_are_launched(void **unused)
 {
     (void)unused;
     for (int reverse = 0; reverse < 2; reverse++) {
-        const counts n = last_step(true, reverse);
+        counts first, n;
 
+        steps(true, reverse, &first, &n);
         assert_true(n.launches > TIMES);
         assert_in_range(n.uploads, TIMES, 2 * TIMES);
+    }
+}
+
+/* Rows, histories and what gates' gradients are added to lie where they are made and read: copies are of what is
+ * carried into the scan and out of it, and of the state whose gradient is in the order of a transposed product. */
+static void frames_copy_nothing(void **unused)
+{
+    (void)unused;
+    for (int reverse = 0; reverse < 2; reverse++) {
+        counts first, last;
+
+        steps(false, reverse, &first, &last);
+        assert_in_range(first.copies, 0, TIMES - 1);
     }
 }
 
@@ -269,6 +297,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(frames_that_are_the_same_calls_every_time_are_repeated),
                                        cmocka_unit_test(frames_that_read_their_index_are_launched),
+                                       cmocka_unit_test(frames_copy_nothing),
                                        cmocka_unit_test(pieces_at_one_distance_are_one_copy)};
 
     return cmocka_run_group_tests(tests, find_driver, NULL);
