@@ -139,6 +139,8 @@ static rp_status run_passes(rp_plan *plan, void *const *input_memory, rp_error *
     if (status == RP_OK)
         status = rp_plan_order(plan, err);
     if (status == RP_OK)
+        rp_plan_constants(plan);
+    if (status == RP_OK)
         status = rp_plan_fuse(plan, err);
     if (status != RP_OK)
         return status;

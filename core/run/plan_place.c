@@ -181,10 +181,10 @@ rp_status rp_plan_place(rp_plan *plan, rp_error *err)
     size_t *offset = rp_malloc(plan->n_blocks * sizeof *offset);
     bool memory = offset != NULL;
 
-    if (plan->passes & RP_PASS_INPLACE) {
+    if (memory && plan->passes & RP_PASS_INPLACE) {
         rp_plan_overlap_histories(plan);
         share(plan);
-        rp_plan_put_beside(plan);
+        rp_plan_put_beside(plan, offset);
     }
     plan->arena_bytes = SIZE_MAX;
     memory = memory && place_arena(plan, false, offset);

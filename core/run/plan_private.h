@@ -19,6 +19,7 @@ typedef struct region_call {
     void *scratch;   /* rp_region_scratch */
     size_t frame;    /* bytes from there to what the bodies need */
     size_t n_packed; /* operands that are copied */
+    bool begun;      /* a frame has run, and left its constants */
     size_t launches; /* of all frames; 0: the host has to look at or bring something meanwhile */
 } region_call;
 
@@ -144,6 +145,7 @@ struct rp_plan {
     size_t n_calls;
     state_write *write; /* in the order of the calls */
     size_t n_writes;
+    size_t constants;           /* calls in front that a function's frames after the first leave out */
     bool start;                 /* rp_plan_options */
     bool regions_around;        /* stand on both sides of the first of them */
     bool mixed;                 /* the last run failed when a state had been written */
@@ -161,6 +163,7 @@ enum { VALUE_MADE = 255 };
 enum { MARK_EARLY = 1, MARK_UPDATE = 2, MARK_GATHERED = 4, MARK_GATHERS = 8 /* rows for one reduction, and that */ };
 /* A concat whose operands stay where they lie, and the call that reads them there. */
 enum { MARK_LIES = 16, MARK_READS_LYING = 32 };
+enum { MARK_GIVEN = 64 }; /* makes an output of a function, or what it is a view of */
 
 /* Before all others: outputs that are inputs or views become copies, where something could spoil them. Errors:
  * RP_EFORMAT (rp_program_check_states), RP_ENOMEM. */
@@ -184,15 +187,18 @@ void rp_plan_join_copies(rp_plan *plan);
 rp_status rp_plan_dead(rp_plan *plan, rp_error *err);
 /* Puts them in order. Errors: RP_ENOMEM. */
 rp_status rp_plan_order(rp_plan *plan, rp_error *err);
+/* Puts a function's constants in front. */
+void rp_plan_constants(rp_plan *plan);
 /* Gathers chains, which changes the order. Errors: RP_ENOMEM. */
 rp_status rp_plan_fuse(rp_plan *plan, rp_error *err);
 /* Finds what is gathered for one reduction. */
 void rp_plan_gathered(rp_plan *plan);
 /* From when to when each value is needed, which are made in a state's memory, which only in a chain's scratch. */
 void rp_plan_lifetimes(rp_plan *plan, void *const *input_memory);
-/* Which of them lie in one block: before values take over others' blocks, and after. */
+/* Which of them lie in one block: before values take over others' blocks, and after. reader: room for a number of each
+ * value. */
 void rp_plan_overlap_histories(rp_plan *plan);
-void rp_plan_put_beside(rp_plan *plan);
+void rp_plan_put_beside(rp_plan *plan, size_t *reader);
 /* Views of an addition whose operand `at` is a concat, for it to read the concat's operands where they lie. */
 void rp_plan_bind_lying(const rp_plan *plan, const rp_instr *concat, size_t at, rp_view *in, rp_view *out);
 /* Gives the others their places. Errors: RP_ENOMEM. */

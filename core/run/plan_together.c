@@ -60,6 +60,8 @@ void rp_plan_overlap_histories(rp_plan *plan)
 
 /* ---- operands of a concat ---- */
 
+enum { BESIDE_MOST = 32 };
+
 static bool fits_beside(const rp_plan *plan, const rp_instr *instr, size_t i)
 {
     const block *a = &plan->block[instr->in[0]], *b = &plan->block[instr->in[i]];
@@ -71,21 +73,23 @@ static bool fits_beside(const rp_plan *plan, const rp_instr *instr, size_t i)
            b->bytes % RP_FIT_ALIGN == 0;
 }
 
-/* The only position at which the value is read; plan->order.n: there is none, or an output is. */
-static size_t reader_of(const rp_plan *plan, uint32_t value)
+/* The only position at which each value is read; plan->order.n or more: there is none, there are several, or it is an
+ * output. */
+static void find_readers(const rp_plan *plan, size_t *reader)
 {
+    const size_t none = plan->order.n;
     const rp_program *p = plan->program;
-    size_t at = plan->order.n, n = 0;
 
+    for (size_t v = 0; v < p->n_values; v++)
+        reader[v] = SIZE_MAX;
     for (size_t k = 0; k < plan->order.n; k++)
-        for (size_t i = 0; i < rp_plan_at(plan, k)->n_in; i++)
-            if (plan->root[rp_plan_at(plan, k)->in[i]] == value) {
-                at = k;
-                n++;
-            }
+        for (size_t i = 0; i < rp_plan_at(plan, k)->n_in; i++) {
+            size_t *of = &reader[plan->root[rp_plan_at(plan, k)->in[i]]];
+
+            *of = *of == SIZE_MAX ? k : none;
+        }
     for (size_t o = 0; o < p->n_outputs; o++)
-        n += plan->root[p->output[o].value] == value;
-    return n == 1 ? at : plan->order.n;
+        reader[plan->root[p->output[o].value]] = none;
 }
 
 static bool is_scalar(const rp_plan *plan, uint32_t value)
@@ -114,23 +118,25 @@ static bool reads_as_they_lie(const rp_plan *plan, size_t q, const rp_instr *con
     return is_alone(plan, value) && plan->block[add->out[0]].place != PLACE_SHARED;
 }
 
-void rp_plan_put_beside(rp_plan *plan)
+void rp_plan_put_beside(rp_plan *plan, size_t *reader)
 {
-    for (size_t k = 0; k < plan->order.n && plan->function; k++) {
+    if (!plan->function)
+        return;
+    find_readers(plan, reader);
+    for (size_t k = 0; k < plan->order.n; k++) {
         const rp_instr *instr = rp_plan_at(plan, k);
-        bool fit = instr->op == rp_op_get(RP_OP_concat) && instr->n_in > 1;
-        size_t reader;
+        const size_t at = reader[instr->out[0]];
+        bool fit = instr->op == rp_op_get(RP_OP_concat) && instr->n_in > 1 && instr->n_in <= BESIDE_MOST;
 
         for (size_t i = 0; i < instr->n_in && fit; i++)
             fit = fits_beside(plan, instr, i);
         for (size_t i = 1; i < instr->n_in && fit; i++)
             join(plan, instr->in[0], instr->in[i], i * plan->block[instr->in[0]].bytes);
-        reader = fit ? reader_of(plan, instr->out[0]) : plan->order.n;
-        if (!fit || !reads_as_they_lie(plan, reader, instr))
+        if (!fit || !reads_as_they_lie(plan, at, instr))
             continue;
         plan->mark[plan->order.instr[k]] |= MARK_LIES;
-        plan->mark[plan->order.instr[reader]] |= MARK_READS_LYING;
-        plan->block[instr->in[0]].last = (uint32_t)reader;
+        plan->mark[plan->order.instr[at]] |= MARK_READS_LYING;
+        plan->block[instr->in[0]].last = (uint32_t)at;
         plan->block[instr->out[0]].made = false; /* by anyone: it has no memory */
     }
 }

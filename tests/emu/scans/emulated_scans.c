@@ -163,14 +163,15 @@ static void compare(const training *a, const training *b, size_t step)
 /* ---- tests ---- */
 
 typedef struct counts {
-    unsigned long launches, graphs, uploads, copies;
+    unsigned long launches, graphs, uploads, copies, fills;
 } counts;
 
 static counts now(void)
 {
     static const char *const copies[] = {"rp_gpu_copy_16_bytes", "rp_gpu_copy_i64", "rp_gpu_copy_i32",
                                          "rp_gpu_transpose_32"};
-    counts n = {calls("cuLaunchKernel"), calls("cuGraphLaunch"), calls("cuMemcpyHtoDAsync_v2"), 0};
+    counts n = {calls("cuLaunchKernel"), calls("cuGraphLaunch"), calls("cuMemcpyHtoDAsync_v2"), 0,
+                calls("rp_gpu_fill_f32")};
 
     for (size_t i = 0; i < sizeof copies / sizeof *copies; i++)
         n.copies += calls(copies[i]);
@@ -180,7 +181,7 @@ static counts now(void)
 static counts between(const counts *before, const counts *after)
 {
     return (counts){after->launches - before->launches, after->graphs - before->graphs,
-                    after->uploads - before->uploads, after->copies - before->copies};
+                    after->uploads - before->uploads, after->copies - before->copies, after->fills - before->fills};
 }
 
 /* What the first step asks of the driver, and the one after that which was captured, when all leave the same states. */
@@ -229,8 +230,8 @@ static void frames_that_read_their_index_are_launched(void **unused)
 }
 
 /* Rows, histories and what gates' gradients are added to lie where they are made and read: copies are of what is
- * carried into the scan and out of it, and of the state whose gradient is in the order of a transposed product. */
-static void frames_copy_nothing(void **unused)
+ * carried into the scan and out of it. */
+static void frames_copy_nothing_and_make_no_constant_again(void **unused)
 {
     (void)unused;
     for (int reverse = 0; reverse < 2; reverse++) {
@@ -238,6 +239,7 @@ static void frames_copy_nothing(void **unused)
 
         steps(false, reverse, &first, &last);
         assert_in_range(first.copies, 0, TIMES - 1);
+        assert_in_range(first.fills, 0, TIMES - 1);
     }
 }
 
@@ -297,7 +299,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(frames_that_are_the_same_calls_every_time_are_repeated),
                                        cmocka_unit_test(frames_that_read_their_index_are_launched),
-                                       cmocka_unit_test(frames_copy_nothing),
+                                       cmocka_unit_test(frames_copy_nothing_and_make_no_constant_again),
                                        cmocka_unit_test(pieces_at_one_distance_are_one_copy)};
 
     return cmocka_run_group_tests(tests, find_driver, NULL);
