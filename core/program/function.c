@@ -55,6 +55,15 @@ static int depth_of(const rp_program *body)
     return depth + 1;
 }
 
+static bool reads_first(const rp_program *body)
+{
+    for (size_t k = 0; k < body->n_instrs && body->n_inputs; k++)
+        for (size_t i = 0; i < body->instr[k].n_in; i++)
+            if (body->instr[k].in[i] == 0)
+                return true;
+    return false;
+}
+
 rp_status rp_function_new(rp_function **out, rp_program *body, rp_error *err)
 {
     rp_function *f = rp_calloc(1, sizeof *f);
@@ -70,6 +79,7 @@ rp_status rp_function_new(rp_function **out, rp_program *body, rp_error *err)
     if (status == RP_OK) {
         f->body = body;
         f->depth = depth_of(body);
+        f->reads_first = reads_first(body);
         f->price = rp_program_price(body);
         atomic_init(&f->users, 1);
         if (f->depth > RP_CALL_DEPTH_MAX)

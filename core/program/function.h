@@ -24,6 +24,7 @@ struct rp_function {
     rp_program *body;
     rp_price price;
     int depth;        /* 1: calls nothing */
+    bool reads_first; /* some instruction reads the first parameter, which tells the frames of scan and map apart */
     uint32_t *number; /* what errors call each instruction, of a function that a plan made; NULL: its place */
 };
 

@@ -39,6 +39,7 @@ void rp_plan_free(rp_plan *plan)
     rp_free(plan->order.instr);
     rp_free(plan->order.first);
     rp_free(plan->block);
+    rp_free(plan->twin);
     rp_free(plan->bases.at);
     rp_free(plan->bases.first);
     rp_free(plan->bases.follower);
@@ -137,6 +138,8 @@ static rp_status run_passes(rp_plan *plan, void *const *input_memory, rp_error *
         status = rp_plan_dead(plan, err);
     if (status == RP_OK)
         status = rp_plan_order(plan, err);
+    if (status == RP_OK)
+        rp_plan_constants(plan);
     if (status == RP_OK)
         status = rp_plan_fuse(plan, err);
     if (status != RP_OK)

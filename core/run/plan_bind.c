@@ -64,6 +64,34 @@ static rp_view *take_views(rp_view **next, size_t n)
     return first;
 }
 
+/* What frames that are the same calls every time launch, as a sequence could; 0: the host decides or brings something
+ * between them, or they are too many. */
+static size_t launches_of(const region_call *c)
+{
+    const rp_region *r = c->region;
+    const uint64_t frames = r->kind == RP_SCAN ? r->times : r->kind == RP_MAP ? rp_region_shards(r) : 1;
+    size_t most = 0;
+
+    if (r->kind == RP_COND || r->kind == RP_WHILE)
+        return 0;
+    for (size_t k = 0; k < r->n_functions; k++) {
+        const rp_plan *body = c->body[k];
+        size_t launches = r->carried + r->n_combine;
+
+        if (r->kind != RP_CALL && r->function[k]->reads_first)
+            return 0;
+        for (size_t i = 0; body && i < body->n_calls; i++) {
+            const region_call *inner = body->call[i].region;
+
+            if (inner && !inner->launches)
+                return 0;
+            launches += inner ? inner->launches : 1;
+        }
+        most = launches > most ? launches : most;
+    }
+    return frames && most <= RP_REPEAT_MAX / frames ? most * (size_t)frames : 0;
+}
+
 /* The region's own memory, then copies of operands that are not contiguous, then what frames need. */
 static rp_status bind_region(rp_plan *plan, const rp_instr *instr, call *c, rp_view **next, rp_error *err)
 {
@@ -96,6 +124,7 @@ static rp_status bind_region(rp_plan *plan, const rp_instr *instr, call *c, rp_v
         status = rp_plan_follow(plan, &packed->data, copied ? at : plan->root[instr->in[i]], err);
     }
     c->region->frame = used;
+    c->region->launches = launches_of(c->region);
     return status == RP_OK ? rp_plan_follow(plan, &c->region->scratch, at, err) : status;
 }
 
@@ -109,17 +138,45 @@ static const call *call_of(const rp_plan *plan, uint32_t instr)
     return &plan->call[i];
 }
 
+/* A concat whose operands stay where they are: a copy of nothing onto itself, which is none. */
+static void bind_lying(call *c)
+{
+    c->in[0] = c->out[0] = (rp_view){.data = NULL};
+    c->n_in = c->n_out = 1;
+}
+
+/* The concat that is operand i and stays in pieces; NULL: the operand is anything else. */
+static const rp_instr *lying(const rp_plan *plan, const rp_instr *instr, size_t i)
+{
+    const uint32_t maker = plan->program->maker[instr->in[i]];
+
+    return plan->mark[instr - plan->program->instr] & MARK_READS_LYING && maker != RP_NO_INSTR &&
+                   plan->mark[maker] & MARK_LIES
+               ? &plan->program->instr[maker]
+               : NULL;
+}
+
 static rp_status bind_call(rp_plan *plan, const rp_instr *instr, call *c, rp_view **next, rp_error *err)
 {
     rp_status status = RP_OK;
 
     c->n_in = instr->n_in;
     c->n_out = (size_t)instr->n_out;
+    c->instr = plan->numbered + (size_t)(instr - plan->program->instr);
     c->in = take_views(next, c->n_in);
     c->out = take_views(next, c->n_out);
+    if (plan->mark[instr - plan->program->instr] & MARK_LIES) {
+        bind_lying(c);
+        return RP_OK;
+    }
     for (size_t i = 0; i < c->n_in && status == RP_OK; i++) {
+        const rp_instr *concat = lying(plan, instr, i);
+        const uint32_t root = concat ? concat->in[0] : plan->root[instr->in[i]];
+
         c->in[i] = plan->view[instr->in[i]];
-        status = rp_plan_follow(plan, &c->in[i].data, plan->root[instr->in[i]], err);
+        if (concat)
+            c->in[i].data = plan->view[root].data;
+        status = rp_plan_follow(plan, &c->in[i].data, root, err);
     }
     for (size_t i = 0; i < c->n_out && status == RP_OK; i++) {
         c->out[i] = plan->view[instr->out[i]];
@@ -127,7 +184,6 @@ static rp_status bind_call(rp_plan *plan, const rp_instr *instr, call *c, rp_vie
     }
     if (status != RP_OK)
         return status;
-    c->instr = plan->numbered + (size_t)(instr - plan->program->instr);
     if (instr->region)
         return bind_region(plan, instr, c, next, err);
     if (instr->op->alias) {
@@ -139,6 +195,9 @@ static rp_status bind_call(rp_plan *plan, const rp_instr *instr, call *c, rp_vie
         c->op = instr->op;
         c->attr = instr->attr;
         rp_bind_operands(instr->op, c->in, c->n_in, &c->out[0]);
+        for (size_t i = 0; i < c->n_in && plan->mark[instr - plan->program->instr] & MARK_READS_LYING; i++)
+            if (lying(plan, instr, i))
+                rp_plan_bind_lying(plan, lying(plan, instr, i), i, c->in, c->out);
     }
     return RP_OK;
 }
@@ -280,8 +339,9 @@ static rp_status allocate(rp_plan *plan, rp_error *err)
     plan->operands = rp_malloc(views * sizeof *plan->operands);
     plan->call = rp_calloc(plan->order.n + p->n_outputs, sizeof *plan->call);
     plan->output = rp_calloc(p->n_outputs, sizeof *plan->output);
+    plan->twin = rp_malloc(p->n_outputs * sizeof *plan->twin);
     plan->write = rp_malloc(p->n_outputs * sizeof *plan->write);
-    return plan->operands && plan->call && plan->output && plan->write ? RP_OK : rp_no_memory(err);
+    return plan->operands && plan->call && plan->output && plan->twin && plan->write ? RP_OK : rp_no_memory(err);
 }
 
 /* Of each value that is made in a state's memory: which input that state is. */
@@ -344,6 +404,19 @@ static bool is_fed(const rp_plan *plan, size_t o)
            b->fixed == plan->block[rp_program_find_input(plan->program, RP_INPUT_STATE, output->name)->value].fixed;
 }
 
+/* Which output of a function a whole one is a copy of: the one whose memory its value was made in. */
+static uint32_t twin_of(const rp_plan *plan, size_t o)
+{
+    const rp_program *p = plan->program;
+    const uint32_t value = p->output[o].value, root = plan->root[value];
+    const block *b = &plan->block[root];
+
+    return plan->function && b->place == PLACE_GIVEN && b->made && rp_view_contiguous(&plan->view[value]) &&
+                   rp_type_bytes(&p->value[value]) == rp_type_bytes(&p->value[root])
+               ? (uint32_t)(b->shared - BASE_PARAMETERS - p->n_inputs)
+               : UINT32_MAX;
+}
+
 /* Copies after everything has run, of states and outputs whose value was made elsewhere. */
 static rp_status bind_outputs(rp_plan *plan, rp_view **next, rp_error *err)
 {
@@ -356,6 +429,7 @@ static rp_status bind_outputs(rp_plan *plan, rp_view **next, rp_error *err)
         void *to;
 
         plan->output[o] = from->data;
+        plan->twin[o] = twin_of(plan, o);
         if (is_fed(plan, o)) /* by nobody's call */
             plan->write[plan->n_writes++] = (state_write){plan->n_calls, state_input(p, &p->output[o])};
         if (goes_to(plan, o, &base, &to)) {

@@ -84,6 +84,8 @@ static void read_and_made(rp_plan *plan)
         if (plan->mark[plan->order.instr[k]] & MARK_GATHERS)
             read_late(plan, k, &p->instr[p->maker[instr->in[0]]]);
     }
+    for (size_t k = 0; k < plan->constants; k++)
+        plan->block[rp_plan_at(plan, k)->out[0]].last = (uint32_t)plan->order.n;
     for (size_t o = 0; o < p->n_outputs; o++) {
         block *b = &plan->block[plan->root[p->output[o].value]];
 

@@ -22,7 +22,8 @@ static uint32_t operand_to_share(const rp_plan *plan, size_t k, size_t i)
         return NOTHING;
     root = plan->root[instr->in[i]];
     if ((plan->block[root].place != PLACE_ARENA && plan->block[root].place != PLACE_SHARED) ||
-        plan->block[root].last != k || plan->block[root].bytes != plan->block[instr->out[i]].bytes ||
+        plan->block[root].last != k || plan->block[root].overlaps ||
+        plan->block[root].bytes != plan->block[instr->out[i]].bytes ||
         plan->view[root].dtype != plan->view[instr->out[i]].dtype ||
         !rp_view_is_whole(&plan->view[instr->in[i]], &plan->program->value[instr->out[i]]))
         return NOTHING;
@@ -80,7 +81,7 @@ static bool lists_new(lists *l, const rp_plan *plan, bool apart)
     for (uint32_t v = 0; v < (apart ? plan->program->n_values : n); v++) {
         const block *b = &plan->block[v];
 
-        if (!b->made || b->place != PLACE_ARENA)
+        if (rp_block_taken(b) == 0)
             continue;
         l->next_born[v] = l->born[b->first];
         l->born[b->first] = v;
@@ -112,7 +113,7 @@ static bool walk(const rp_plan *plan, const lists *l, bool back, size_t *offset,
         const size_t k = back ? l->positions - 1 - i : i;
 
         for (uint32_t v = come[k]; v != NOTHING && memory; v = next_come[v]) {
-            memory = rp_fit_take(&fit, plan->block[v].bytes, &l->piece[v]);
+            memory = rp_fit_take(&fit, rp_block_taken(&plan->block[v]), &l->piece[v]);
             offset[v] = memory ? rp_fit_offset(&fit, l->piece[v]) : 0;
         }
         for (uint32_t v = go[k]; v != NOTHING && memory && plan->passes & RP_PASS_REUSE; v = next_go[v])
@@ -121,6 +122,15 @@ static bool walk(const rp_plan *plan, const lists *l, bool back, size_t *offset,
     *bytes = fit.end;
     rp_fit_free(&fit);
     return memory;
+}
+
+/* Where the blocks begin in which the walk has put the values. */
+static size_t offset_of(const rp_plan *plan, const size_t *offset, size_t v)
+{
+    const size_t at = plan->block[v].place == PLACE_SHARED ? plan->block[v].shared : v;
+    const block *b = &plan->block[at];
+
+    return b->joined ? offset[b->with] + b->shift : offset[at];
 }
 
 /* Walks there and back; the better one counts if it needs less than `bytes`. apart: what regions need lies behind all
@@ -143,8 +153,7 @@ static bool place_arena(rp_plan *plan, bool apart, size_t *offset)
             block *b = &plan->block[v];
 
             if (b->made && (b->place == PLACE_ARENA || b->place == PLACE_SHARED))
-                b->offset =
-                    apart && v >= plan->program->n_values ? bytes : offset[b->place == PLACE_SHARED ? b->shared : v];
+                b->offset = apart && v >= plan->program->n_values ? bytes : offset_of(plan, offset, v);
         }
     }
     lists_free(&l);
@@ -172,8 +181,11 @@ rp_status rp_plan_place(rp_plan *plan, rp_error *err)
     size_t *offset = rp_malloc(plan->n_blocks * sizeof *offset);
     bool memory = offset != NULL;
 
-    if (plan->passes & RP_PASS_INPLACE)
+    if (memory && plan->passes & RP_PASS_INPLACE) {
+        rp_plan_overlap_histories(plan);
         share(plan);
+        rp_plan_put_beside(plan, offset);
+    }
     plan->arena_bytes = SIZE_MAX;
     memory = memory && place_arena(plan, false, offset);
     if (plan->n_blocks > plan->program->n_values)

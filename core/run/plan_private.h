@@ -19,6 +19,8 @@ typedef struct region_call {
     void *scratch;   /* rp_region_scratch */
     size_t frame;    /* bytes from there to what the bodies need */
     size_t n_packed; /* operands that are copied */
+    bool begun;      /* a frame has run, and left its constants */
+    size_t launches; /* of all frames; 0: the host has to look at or bring something meanwhile */
 } region_call;
 
 /* One launch with everything bound. */
@@ -57,6 +59,11 @@ typedef struct block {
     block_place place;
     bool made; /* by an instruction */
     void *fixed;
+    size_t span;   /* PLACE_ARENA: bytes with those that lie in it too; 0: none do */
+    uint32_t with; /* joined: in whose block, */
+    size_t shift;  /* and how far behind its beginning */
+    bool joined;   /* lies in another's block in the arena */
+    bool overlaps; /* has bytes that are another's too */
 } block;
 
 /* Instructions in the order of their execution: those that only make a view, are equal to another or dead are left out.
@@ -138,6 +145,7 @@ struct rp_plan {
     size_t n_calls;
     state_write *write; /* in the order of the calls */
     size_t n_writes;
+    size_t constants;           /* calls in front that a function's frames after the first leave out */
     bool start;                 /* rp_plan_options */
     bool regions_around;        /* stand on both sides of the first of them */
     bool mixed;                 /* the last run failed when a state had been written */
@@ -145,13 +153,17 @@ struct rp_plan {
     rp_repeat *repeat;          /* of a program's: its calls, between regions and what is settled, as sequences */
     rp_view *operands;          /* all calls' views */
     void **output;              /* contiguous memory of each output */
+    uint32_t *twin;             /* of each output of a function: the one that it is a copy of; UINT32_MAX */
 };
 
 enum { BASE_ARENA, BASE_PARAMETERS };
 
 enum { VALUE_MADE = 255 };
 /* Taken before its turn in the program; it ends the life of a gradient, say, so a chain should not wait for more. */
-enum { MARK_EARLY = 1, MARK_UPDATE = 2, MARK_GATHERED = 4, MARK_GATHERS = 8 }; /* rows for one reduction, and that */
+enum { MARK_EARLY = 1, MARK_UPDATE = 2, MARK_GATHERED = 4, MARK_GATHERS = 8 /* rows for one reduction, and that */ };
+/* A concat whose operands stay where they lie, and the call that reads them there. */
+enum { MARK_LIES = 16, MARK_READS_LYING = 32 };
+enum { MARK_GIVEN = 64 }; /* makes an output of a function, or what it is a view of */
 
 /* Before all others: outputs that are inputs or views become copies, where something could spoil them. Errors:
  * RP_EFORMAT (rp_program_check_states), RP_ENOMEM. */
@@ -175,12 +187,20 @@ void rp_plan_join_copies(rp_plan *plan);
 rp_status rp_plan_dead(rp_plan *plan, rp_error *err);
 /* Puts them in order. Errors: RP_ENOMEM. */
 rp_status rp_plan_order(rp_plan *plan, rp_error *err);
+/* Puts a function's constants in front. */
+void rp_plan_constants(rp_plan *plan);
 /* Gathers chains, which changes the order. Errors: RP_ENOMEM. */
 rp_status rp_plan_fuse(rp_plan *plan, rp_error *err);
 /* Finds what is gathered for one reduction. */
 void rp_plan_gathered(rp_plan *plan);
 /* From when to when each value is needed, which are made in a state's memory, which only in a chain's scratch. */
 void rp_plan_lifetimes(rp_plan *plan, void *const *input_memory);
+/* Which of them lie in one block: before values take over others' blocks, and after. reader: room for a number of each
+ * value. */
+void rp_plan_overlap_histories(rp_plan *plan);
+void rp_plan_put_beside(rp_plan *plan, size_t *reader);
+/* Views of an addition whose operand `at` is a concat, for it to read the concat's operands where they lie. */
+void rp_plan_bind_lying(const rp_plan *plan, const rp_instr *concat, size_t at, rp_view *in, rp_view *out);
 /* Gives the others their places. Errors: RP_ENOMEM. */
 rp_status rp_plan_place(rp_plan *plan, rp_error *err);
 /* Views on memory, calls in order, final copies, and who follows which base. Errors: RP_ENOMEM. */
@@ -225,6 +245,14 @@ void rp_plan_move(rp_plan *plan, size_t base, void *to);
 rp_status rp_plan_follow_arena(rp_plan *plan, rp_error *err);
 
 bool rp_plan_same_attr(rp_attr_kind kind, const rp_attr *a, const rp_attr *b);
+
+/* Bytes that a block takes of the arena: none in another's. */
+static inline size_t rp_block_taken(const block *b)
+{
+    if (!b->made || b->place != PLACE_ARENA || b->joined)
+        return 0;
+    return b->span ? b->span : b->bytes;
+}
 
 /* Whether executing the instruction can be an error of the step: such are never left out, and keep their order. */
 static inline bool rp_plan_can_fail(const rp_instr *instr)

@@ -30,10 +30,11 @@ static rp_status wait_for_all(const rp_plan *top, size_t *at, rp_error *err)
 
 static rp_status launch_calls(rp_plan *plan, size_t *i, size_t end, rp_error *err);
 
-static rp_status launch_function(rp_plan *plan, void *arena, const rp_view *param, const rp_view *out, rp_error *err)
+/* The calls from i on. */
+static rp_status launch_function(rp_plan *plan, size_t i, void *arena, const rp_view *param, const rp_view *out,
+                                 rp_error *err)
 {
     const size_t params = rp_function_params(plan->function), outs = rp_function_outs(plan->function);
-    size_t i = 0;
 
     rp_plan_move(plan, BASE_ARENA, arena);
     for (size_t n = 0; n < params; n++)
@@ -46,10 +47,12 @@ static rp_status launch_function(rp_plan *plan, void *arena, const rp_view *para
 static rp_status run_frame(void *self, const rp_region *region, size_t k, const rp_view *param, const rp_view *out,
                            rp_error *err)
 {
-    const region_call *c = self;
+    region_call *c = self;
+    const bool left = c->begun && region->n_functions == 1; /* else another function's frame was in the same memory */
 
-    (void)region;
-    return launch_function(c->body[k], (char *)c->scratch + c->frame, param, out, err);
+    c->begun = true;
+    return launch_function(c->body[k], left ? c->body[k]->constants : 0, (char *)c->scratch + c->frame, param, out,
+                           err);
 }
 
 /* Whether the region that the function is of was not written out: what its frames execute has their numbers. */
@@ -69,7 +72,7 @@ rp_status rp_plan_run_function(rp_plan *plan, void *arena, const rp_view *param,
 
     if (plan->number && is_still_there(plan))
         plan->number[0] = (uint32_t)number;
-    status = launch_function(plan, arena, param, out, err);
+    status = launch_function(plan, 0, arena, param, out, err);
     settled = wait_for_all(plan, &at, status == RP_OK ? err : NULL);
     return status == RP_OK ? settled : status;
 }
@@ -88,6 +91,7 @@ static rp_status run_region(region_call *c, const call *with, rp_error *err)
     const rp_frames frames = {run_frame, wait_for, c, c->plan->device, number};
     rp_status status = RP_OK;
 
+    c->begun = false;
     for (size_t i = 0; i < with->n_in && c->n_packed && status == RP_OK; i++)
         if (c->packed[i].data != with->in[i].data)
             status = rp_execute_copy(c->plan->device, &with->in[i], &c->packed[i], err);
@@ -121,8 +125,8 @@ static rp_status launch(const rp_plan *plan, const call *c, rp_error *err)
     if (c->looks)
         return rp_execute_check(plan->device, c->op, &(rp_kernel_args){c->in, c->n_in, c->out, c->n_out, c->attr},
                                 c->instr, err);
-    if (!c->op)
-        return rp_execute_copy(plan->device, &c->in[0], &c->out[0], err);
+    if (!c->op) /* a scan's row may be that of its history */
+        return c->in[0].data == c->out[0].data ? RP_OK : rp_execute_copy(plan->device, &c->in[0], &c->out[0], err);
     return rp_execute(plan->device, c->op, &(rp_kernel_args){c->in, c->n_in, c->out, c->n_out, c->attr}, c->instr, err);
 }
 
@@ -161,9 +165,16 @@ static rp_status launch_some(void *self, size_t *i, size_t end, rp_error *err)
     return launch_calls(self, i, end, err);
 }
 
-enum { WORTH_REPEATING = 3 /* calls */ };
+enum { WORTH_REPEATING = 3 /* launches */ };
 
-/* launch_calls of a program's plan: what stands between regions as one sequence, on a device that repeats. */
+/* How much a call adds to a sequence; 0: it stands in none. */
+static size_t repeated(const call *c)
+{
+    return c->region ? c->region->launches : 1;
+}
+
+/* launch_calls of a program's plan: what stands between regions at which the host has a part as one sequence, on a
+ * device that repeats. */
 static rp_status launch_parts(rp_plan *plan, size_t *i, size_t end, rp_error *err)
 {
     rp_status status = RP_OK;
@@ -171,11 +182,11 @@ static rp_status launch_parts(rp_plan *plan, size_t *i, size_t end, rp_error *er
     if (!rp_device_repeats(plan->device) || plan->watch)
         return launch_calls(plan, i, end, err);
     while (*i < end && status == RP_OK) {
-        size_t stop = *i;
+        size_t stop = *i, launches = 0;
 
-        while (stop < end && plan->call[stop].region == NULL)
-            stop++;
-        if (stop - *i >= WORTH_REPEATING)
+        for (size_t n; stop < end && (n = repeated(&plan->call[stop])) && n <= RP_REPEAT_MAX - launches; stop++)
+            launches += n;
+        if (launches >= WORTH_REPEATING)
             status = rp_repeat_calls(&plan->repeat, plan->device, plan->arena->memory, i, stop, launch_some, plan, err);
         else
             status = launch_calls(plan, i, stop > *i ? stop : stop + 1, err);

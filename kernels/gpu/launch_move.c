@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Moves: what the host can say of them by views is not for the device to find out. A concatenation is a copy for each
- * operand, padding a constant and a copy; takes see table and index as if each had the other's axes, with no step. */
+ * operand, or for several that lie at one distance from each other; padding is a constant and a copy; takes see table
+ * and index as if each had the other's axes, with no step. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +10,7 @@
 #include "kernels/gpu/move/launch_copy.h"
 #include "kernels/walk.h"
 
-enum { NAME = 64 };
+enum { NAME = 64, WIDEST = 16 /* bytes that a copy moves at once, so long as all lies in multiples of them */ };
 
 /* attr NULL: zeros. */
 static void fill_view(rp_gpu_queue *queue, const rp_view *to, const rp_attr *attr)
@@ -48,16 +49,59 @@ bool rp_gpu_launch_iota(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_kerne
     return true;
 }
 
+/* How many of the n views, of which the first is not alone in being there, are one view with an axis more: as long, of
+ * the same strides, at one distance from each other, which is *apart elements. Two that are as long always are. */
+static size_t evenly_apart(const rp_view *in, size_t n, size_t axis, ptrdiff_t *apart)
+{
+    const intptr_t size = (intptr_t)rp_dtype_size(in[0].dtype);
+    size_t count = 1;
+    intptr_t step;
+
+    *apart = 0;
+    while (count < n && in[count].shape[axis] == in[0].shape[axis] &&
+           memcmp(in[count].stride, in[0].stride, (size_t)in[0].rank * sizeof *in[0].stride) == 0) {
+        step = (intptr_t)in[count].data - (intptr_t)in[count - 1].data;
+        if (step % WIDEST != 0 || (count > 1 && step / size != *apart))
+            break;
+        *apart = step / size;
+        count++;
+    }
+    return count;
+}
+
+/* view with `count` of itself in front, so many elements apart. */
+static rp_view several(const rp_view *view, size_t count, ptrdiff_t apart)
+{
+    rp_view all = *view;
+
+    all.rank++;
+    memmove(all.shape + 1, view->shape, (size_t)view->rank * sizeof *view->shape);
+    memmove(all.stride + 1, view->stride, (size_t)view->rank * sizeof *view->stride);
+    all.shape[0] = count;
+    all.stride[0] = apart;
+    return all;
+}
+
 bool rp_gpu_launch_concat(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_kernel_args *args)
 {
     const size_t axis = (size_t)RP_AT(args->attr, concat, axis).i;
     rp_view part = args->out[0];
 
     (void)kernel;
-    for (size_t i = 0; i < args->n_in; i++) {
+    for (size_t i = 0, n; i < args->n_in; i += n) {
+        const ptrdiff_t length = (ptrdiff_t)args->in[i].shape[axis];
+        ptrdiff_t apart;
+
         part.shape[axis] = args->in[i].shape[axis];
-        rp_gpu_copy_view(queue, &part, &args->in[i]);
-        part.data = rp_view_at(&part, (ptrdiff_t)part.shape[axis] * part.stride[axis]);
+        n = part.rank < RP_MAX_RANK ? evenly_apart(&args->in[i], args->n_in - i, axis, &apart) : 1;
+        if (n > 1) {
+            const rp_view to = several(&part, n, length * part.stride[axis]), from = several(&args->in[i], n, apart);
+
+            rp_gpu_copy_view(queue, &to, &from);
+        } else {
+            rp_gpu_copy_view(queue, &part, &args->in[i]);
+        }
+        part.data = rp_view_at(&part, (ptrdiff_t)n * length * part.stride[axis]);
     }
     return true;
 }

@@ -60,7 +60,7 @@ size_t rp_region_scratch(const rp_region *r)
 
     if (r->kind == RP_SCAN || r->kind == RP_MAP)
         bytes += room(&index_type);
-    for (size_t i = 0; (r->kind == RP_WHILE || r->times > 1) && i < r->carried; i++)
+    for (size_t i = 0; (r->kind == RP_WHILE || (r->times > 1 && !r->history)) && i < r->carried; i++)
         bytes += room(rp_function_param(r->function[0], 1 + i));
     for (size_t i = 0; i < r->n_combine; i++)
         if (r->combine[i] == RP_COMBINE_TREE)
@@ -86,11 +86,18 @@ static rp_status copy(drive *d, const rp_view *from, const rp_view *to, rp_error
     return rp_execute_copy(d->frames->device, from, to, err);
 }
 
-static rp_status put_index(drive *d, const rp_view *to, uint64_t value, rp_error *err)
+static rp_status put_number(drive *d, const rp_view *to, uint64_t value, rp_error *err)
 {
-    const int64_t index = (int64_t)value;
+    const int64_t number = (int64_t)value;
 
-    return rp_device_upload(d->frames->device, to->data, &index, sizeof index, NULL, err);
+    return rp_device_upload(d->frames->device, to->data, &number, sizeof number, NULL, err);
+}
+
+/* The index of the frame of function k that comes next. One that nobody reads is not put there: the host would wait for
+ * the device, whose uploads are few at a time. */
+static rp_status put_index(drive *d, size_t k, uint64_t index, rp_error *err)
+{
+    return d->region->function[k]->reads_first ? put_number(d, &d->param[0], index, err) : RP_OK;
 }
 
 /* A scalar that decides what comes next: the host waits for it, and for what was wrong before it, as then it is none.
@@ -111,8 +118,8 @@ static rp_status run_call(drive *d, rp_error *err)
 
 /* ---- carried values ---- */
 
-/* The second set of buffers for what is carried; NULL: out of memory. The first is where the region's values go: a
- * frame reads one set and writes the other, and the first frame reads the operands. */
+/* The second set of buffers for what is carried, where no history has it; NULL: out of memory. The first is where the
+ * region's values go: a frame reads one set and writes the other, and the first frame reads the operands. */
 static rp_view *hold_carried(drive *d)
 {
     rp_view *set = rp_reallocarray(NULL, d->region->carried, sizeof *set);
@@ -131,47 +138,71 @@ static rp_status copy_carried(drive *d, const rp_view *from, const rp_view *to, 
     return status;
 }
 
-/* Iteration i, of which the carried values are read at `from` and written to `to`. */
-static rp_status run_iteration(drive *d, uint64_t i, const rp_view *from, const rp_view *to, rp_error *err)
+static uint64_t index_of(const rp_region *r, uint64_t t)
+{
+    return r->reverse ? r->times - 1 - t : t;
+}
+
+/* Where carried value k lies before iteration t, 0 < t <= times: the last one where it goes, and those of a history in
+ * their rows, so that what an iteration makes is no other's copy. */
+static rp_view carried_at(const drive *d, const rp_view *second, size_t k, uint64_t t)
+{
+    const rp_region *r = d->region;
+
+    if (r->history && t < r->times)
+        return rp_view_index(&d->given[rp_function_outs(r->function[0]) + k], index_of(r, t));
+    return (r->times - t) % 2 ? second[k] : d->given[k];
+}
+
+/* Iteration t. */
+static rp_status run_iteration(drive *d, uint64_t t, const rp_view *second, rp_error *err)
 {
     const rp_region *r = d->region;
     const size_t outs = rp_function_outs(r->function[0]);
-    rp_status status = put_index(d, &d->param[0], i, err);
+    const uint64_t i = index_of(r, t);
+    rp_status status = put_index(d, 0, i, err);
 
-    if (r->carried) { /* else there are no sets */
-        memcpy(d->param + 1, from, r->carried * sizeof *from);
-        memcpy(d->out, to, r->carried * sizeof *to);
+    for (size_t k = 0; k < r->carried; k++) {
+        d->param[1 + k] = t ? carried_at(d, second, k, t) : d->in[k];
+        d->out[k] = carried_at(d, second, k, t + 1);
     }
     for (size_t k = 0; k < r->sliced; k++)
         d->param[1 + r->carried + k] = rp_view_index(&d->in[r->carried + k], i);
     for (size_t k = r->carried; k < outs; k++)
         d->out[k] = rp_view_index(&d->given[k], i);
-    for (size_t k = 0; r->history && k < r->carried && status == RP_OK; k++) {
-        const rp_view row = rp_view_index(&d->given[outs + k], i);
-
-        status = copy(d, &from[k], &row, err);
-    }
     return status == RP_OK ? frame(d, 0, err) : status;
+}
+
+/* The operands are the history's first rows. */
+static rp_status begin_history(drive *d, rp_error *err)
+{
+    const rp_region *r = d->region;
+    const size_t outs = rp_function_outs(r->function[0]);
+    rp_status status = RP_OK;
+
+    for (size_t k = 0; k < r->carried && status == RP_OK; k++) {
+        const rp_view row = rp_view_index(&d->given[outs + k], index_of(r, 0));
+
+        status = copy(d, &d->in[k], &row, err);
+    }
+    return status;
 }
 
 static rp_status run_scan(drive *d, rp_error *err)
 {
     const rp_region *r = d->region;
     const size_t shared = r->carried + r->sliced;
-    const rp_view *from = d->in;
     rp_view *second = NULL;
     rp_status status = RP_OK;
 
     d->param[0] = hold(d, &index_type);
     memcpy(d->param + 1 + shared, d->in + shared, (d->n_in - shared) * sizeof *d->in);
-    if (r->times > 1 && r->carried && !(second = hold_carried(d)))
+    if (r->times > 1 && r->carried && !r->history && !(second = hold_carried(d)))
         return rp_no_memory(err);
-    for (uint64_t t = 0; t < r->times && status == RP_OK; t++) {
-        const rp_view *to = (r->times - 1 - t) % 2 ? second : d->given; /* the last one writes where they go */
-
-        status = run_iteration(d, r->reverse ? r->times - 1 - t : t, from, to, err);
-        from = to;
-    }
+    if (r->history && r->times)
+        status = begin_history(d, err);
+    for (uint64_t t = 0; t < r->times && status == RP_OK; t++)
+        status = run_iteration(d, t, second, err);
     if (status == RP_OK && r->times == 0)
         status = copy_carried(d, d->in, d->given, err);
     rp_free(second);
@@ -204,7 +235,7 @@ static rp_status run_while(drive *d, rp_error *err)
     while (status == RP_OK) {
         const rp_view *to = count % 2 ? second : d->given + 1;
 
-        status = put_index(d, &d->param[0], count, err);
+        status = put_number(d, &d->param[0], count, err);
         if (status == RP_OK && count < r->times)
             status = goes_on(d, from, &flag, &go, err);
         if (status != RP_OK || !go || count == r->times)
@@ -298,7 +329,8 @@ static rp_status run_shard(drive *d, tree *trees, size_t s, size_t j, rp_error *
 {
     const rp_region *r = d->region;
     const uint64_t rows = rp_shard_rows(r, s);
-    rp_status status = put_index(d, &d->param[0], r->first + s, err);
+    const size_t k = rp_region_function_of(r, rows);
+    rp_status status = put_index(d, k, r->first + s, err);
 
     for (size_t i = 0; i < r->sliced; i++)
         d->param[1 + i] = rp_view_range(&d->in[i], r->cuts[s], rows);
@@ -307,7 +339,7 @@ static rp_status run_shard(drive *d, tree *trees, size_t s, size_t j, rp_error *
                     : r->combine[i] == RP_COMBINE_STACK ? rp_view_index(&d->given[i], j)
                                                         : rp_view_range(&d->given[i], r->cuts[s] - r->cuts[0], rows);
     if (status == RP_OK)
-        status = frame(d, rp_region_function_of(r, rows), err);
+        status = frame(d, k, err);
     for (size_t i = 0; i < r->n_combine && status == RP_OK; i++)
         if (r->combine[i] == RP_COMBINE_TREE)
             status = tree_grow(d, &trees[i], err);

@@ -231,10 +231,12 @@ static uint64_t *alive(const rp_plan *plan)
     for (size_t i = 0; at && i < plan->n_blocks; i++) {
         const block *b = &plan->block[i];
 
-        if (!b->made || b->place != PLACE_ARENA || b->first > b->last || b->first > plan->order.n)
+        const size_t bytes = rp_block_taken(b);
+
+        if (bytes == 0 || b->first > b->last || b->first > plan->order.n)
             continue;
-        at[b->first] += b->bytes;
-        at[(b->last < plan->order.n ? b->last : plan->order.n) + 1] -= b->bytes; /* wraps, and so does the sum */
+        at[b->first] += bytes;
+        at[(b->last < plan->order.n ? b->last : plan->order.n) + 1] -= bytes; /* wraps, and so does the sum */
     }
     for (size_t k = 0; at && k < plan->order.n + 2; k++)
         at[k] = sum += at[k];

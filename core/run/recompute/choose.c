@@ -56,11 +56,12 @@ rp_status rp_plan_fullest(const rp_plan *plan, size_t *bytes, uint32_t *position
     *bytes = *position = 0;
     for (size_t v = 0; v < plan->n_blocks && come && go; v++) {
         const block *b = &plan->block[v];
+        const size_t taken = (rp_block_taken(b) + RP_FIT_ALIGN - 1) / RP_FIT_ALIGN * RP_FIT_ALIGN;
 
-        if (!b->made || b->place != PLACE_ARENA)
+        if (taken == 0)
             continue;
-        come[b->first] += (b->bytes + RP_FIT_ALIGN - 1) / RP_FIT_ALIGN * RP_FIT_ALIGN;
-        go[b->last + 1] += (b->bytes + RP_FIT_ALIGN - 1) / RP_FIT_ALIGN * RP_FIT_ALIGN;
+        come[b->first] += taken;
+        go[b->last + 1] += taken;
     }
     for (uint32_t k = 0; k <= plan->order.n && come && go; k++) {
         now += come[k] - go[k];

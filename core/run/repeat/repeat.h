@@ -6,6 +6,8 @@
 
 #include "kernels/device.h"
 
+enum { RP_REPEAT_MAX = 1 << 14 /* launches of a sequence: the driver holds all that each one is given */ };
+
 /* Calls [begin, end) of a plan, as they were when the arena lay at `arena`. */
 typedef struct rp_repeat {
     struct rp_repeat *next;
