@@ -124,7 +124,7 @@ def compare(rows, budgets):
 def occupancy(kernel, chip, registers, fixed):
     """Threads of a block and blocks that a multiprocessor holds at once, by registers (rounded up to 8 a thread, 256 a
     warp), threads and shared memory: a model."""
-    kinds = {"large": (256, 16, 3, 128 + 256, 4), "middle": (256, 16, 2, 256, 4), "small": (128, 16, 4, 96, 4),
+    kinds = {"large": (128, 8, 4, 128 + 128, 4), "middle": (128, 16, 2, 128 + 64, 4), "small": (128, 16, 4, 96, 4),
              "thin": (128, 16, 4, 144, 4)}
     kind = re.search(r"(large|middle|small|thin)", kernel)
     if "sha256" in kernel:
