@@ -139,6 +139,10 @@ def occupancy(kernel, chip, registers, fixed):
     else:
         threads, steps, stages, size = 256, 8, 4, 4
         sides = 128 + int(re.search(r"_(\d+)_", kernel).group(1))
+        if kernel.endswith(("_64_e", "_64_k")):
+            threads, steps, stages = 128, 16, 2
+        elif "weight_64" in kernel:
+            threads = 128
     pad = 4 if size == 8 else 8
     extra = 512 * 16 + 256 * 4 if "conv_weight" in kernel else 9 * 133 * 4 if "conv" in kernel else 0
     shared = stages * steps * (sides + pad) * size + fixed + extra + 1024
