@@ -194,8 +194,8 @@ static void matmul(rp_dtype dtype, size_t batch, size_t m, size_t n, size_t k, i
 /* The device has four multiprocessors: so many tiles make a size large. */
 static void matrix_products_have_the_bits_of_the_reference_in_every_tile(void **state)
 {
-    static const char *const kernels[] = {"f32_large_ss",  "f32_large_sw",  "f32_large_ws",  "f32_large_ww",
-                                          "f32_middle_ss", "f32_middle_sw", "f32_middle_ws", "f32_middle_ww",
+    static const char *const kernels[] = {"f32_large_kk",  "f32_large_kw",  "f32_large_wk",  "f32_large_ww",
+                                          "f32_middle_kk", "f32_middle_kw", "f32_middle_wk", "f32_middle_ww",
                                           "f32_small_ss",  "f32_small_sw",  "f32_thin_ss",   "f32_thin_sw",
                                           "bf16_small_ss", "bf16_thin_ss",  "f64_middle_ss", "f64_middle_sw",
                                           "pack_f32",      "pack_bf16",     "join_f32",      "join_f64"};
@@ -227,6 +227,9 @@ static void matrix_products_have_the_bits_of_the_reference_in_every_tile(void **
     matmul(RP_F32, 1, 128, 256, 2060, 1, 0); /* chunks of the large tile apart, of the middle one */
     matmul(RP_F32, 1, 128, 128, 2060, 1, 0);
     matmul(RP_F32, 1, 8, 128, 64, 0, 0);
+    matmul(RP_F32, 1, 132, 1024, 511, 2, 3); /* lines that begin at 16 bytes and do not end there */
+    matmul(RP_F32, 1, 1028, 132, 519, 2, 3);
+    matmul(RP_F32, 1, 260, 70, 71, 2, 3);
     tiles_ran("rp_gpu_matmul_", kernels, sizeof kernels / sizeof *kernels);
 }
 
@@ -265,8 +268,8 @@ static void convolve(rp_kernel_id kernel, const conv_case *p)
 
 static void convolutions_have_the_bits_of_the_reference_in_every_tile(void **state)
 {
-    static const char *const kernels[] = {"tile_128_s",   "tile_128_w",   "tile_64_s",   "tile_64_w",
-                                          "weight_128_s", "weight_128_w", "weight_64_s", "weight_64_w"};
+    static const char *const kernels[] = {"tile_128_s", "tile_128_w",   "tile_64_s",    "tile_64_w",   "tile_64_e",
+                                          "tile_64_k",  "weight_128_s", "weight_128_w", "weight_64_s", "weight_64_w"};
     static const conv_case cases[] = {
         {2, 9, 11, 20, 20, 3, 3, 1, 1, 1, 1, 1},   {1, 10, 9, 72, 64, 3, 3, 1, 1, 1, 1, 1},
         {2, 8, 8, 68, 130, 3, 3, 2, 2, 1, 1, 1},   {1, 15, 13, 18, 24, 7, 7, 2, 2, 3, 1, 1},
@@ -279,7 +282,8 @@ static void convolutions_have_the_bits_of_the_reference_in_every_tile(void **sta
         {1, 28, 34, 18, 128, 1, 3, 1, 1, 1, 1, 1}, {2, 13, 14, 32, 36, 3, 3, 1, 1, 1, 1, 1},
         {1, 25, 30, 64, 72, 3, 3, 2, 2, 1, 1, 1},  {3, 9, 7, 28, 40, 5, 3, 1, 1, 4, 1, 1},
         {1, 3, 40, 32, 20, 5, 3, 9, 1, 1, 1, 1},   {1, 6, 8, 128, 128, 2, 4, 1, 1, 1, 1, 1},
-        {1, 6, 8, 126, 128, 2, 4, 1, 1, 1, 1, 1}};
+        {1, 6, 8, 126, 128, 2, 4, 1, 1, 1, 1, 1},  {4, 20, 20, 64, 64, 3, 3, 1, 1, 1, 1, 1},
+        {1, 9, 7, 18, 32, 3, 3, 1, 1, 1, 1, 1},    {2, 9, 9, 96, 52, 3, 3, 2, 2, 1, 1, 2}};
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

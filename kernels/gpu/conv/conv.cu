@@ -108,3 +108,13 @@ RP_GPU_FN void make_table(const rp_gpu_conv_tile &p, int row0, int *table, u32 *
 #define WIDE 1
 #define TILE(name) name##_64_w
 #include "kernels/gpu/conv/conv_tile.inc.h"
+
+#undef BK
+#undef STAGES
+#undef THREADS
+#define ALONG 0
+#define TILE(name) name##_64_e
+#include "kernels/gpu/conv/conv_even.inc.h"
+#define ALONG 1
+#define TILE(name) name##_64_k
+#include "kernels/gpu/conv/conv_even.inc.h"

@@ -7,6 +7,7 @@
 #include "kernels/gpu/conv/conv_args.h"
 
 enum { RP_GPU_CONV_ROWS = 128, RP_GPU_CONV_STEPS = 8, RP_GPU_CONV_STAGES = 4, RP_GPU_CONV_TOGETHER = 32 };
+enum { RP_GPU_CONV_EVEN_STEPS = 16, RP_GPU_CONV_EVEN_STAGES = 2, RP_GPU_CONV_EVEN_THREADS = 128 };
 
 typedef struct rp_gpu_conv_tile {
     rp_gpu_head head;
@@ -23,6 +24,7 @@ typedef struct rp_gpu_conv_tile {
     int images, together; /* rows go through so many images before the next pixel: a warp's mostly meet the same taps */
     int rows, columns, inner, taps;
     int apart;
+    int to_wide; /* results of neighbouring columns lie in 16 bytes */
 } rp_gpu_conv_tile;
 
 #endif

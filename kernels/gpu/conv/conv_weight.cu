@@ -9,8 +9,8 @@
 #define BK RP_GPU_WEIGHT_STEPS
 #define STAGES RP_GPU_WEIGHT_STAGES
 #define CHUNK RP_GPU_CONV_CHUNK
-#define THREADS 256
 #define TM 8
+#define TN 8
 #define SA (ROWS + 4)
 
 /* A chunk's pixels: where their windows begin in x, perhaps outside, and where they lie in g. */
@@ -60,10 +60,10 @@ RP_GPU_FN bool is_ever_met(const rp_gpu_conv_axis &axis, int along)
 }
 
 /* bits[warp of rows][stage]: bit l, pixel l exists and, unless rows are uneven, is met in the tap of the warp's rows; bit
- * BK, all of its pixels exist and are met in all taps of these rows. A thread each. */
-RP_GPU_FN void make_bits(const rp_gpu_conv_weight &p, const pixel *pixels, u32 *bits, int row0, int rows, int k)
+ * BK, all of its pixels exist and are met in all taps of these rows. The i-th of these words. */
+RP_GPU_FN void make_bits(const rp_gpu_conv_weight &p, const pixel *pixels, u32 *bits, int i, int row0, int rows, int k)
 {
-    const int t = (int)RP_GPU_THREAD, row = row0 + t / (CHUNK / BK) * 32, first = t % (CHUNK / BK) * BK;
+    const int row = row0 + i / (CHUNK / BK) * 32, first = i % (CHUNK / BK) * BK;
     const int last = (row + 31 < rows ? row + 31 : rows - 1) / p.c;
     const int count = k - first < BK ? k - first : BK;
     const u32 exist = count > 0 ? (1u << count) - 1 : 0;
@@ -76,25 +76,21 @@ RP_GPU_FN void make_bits(const rp_gpu_conv_weight &p, const pixel *pixels, u32 *
             if (!is_met(p, pixels[first + l], at))
                 met &= ~(1u << l);
     }
-    bits[t] = (p.uneven ? exist : met) | (u32)(met == (1u << BK) - 1) << BK;
+    bits[i] = (p.uneven ? exist : met) | (u32)(met == (1u << BK) - 1) << BK;
 }
 
-#define TN 8
 #define WIDTH 128
 #define WIDE 0
 #define TILE(name) name##_128_s
 #include "kernels/gpu/conv/conv_weight_tile.inc.h"
-#define TN 8
 #define WIDTH 128
 #define WIDE 1
 #define TILE(name) name##_128_w
 #include "kernels/gpu/conv/conv_weight_tile.inc.h"
-#define TN 4
 #define WIDTH 64
 #define WIDE 0
 #define TILE(name) name##_64_s
 #include "kernels/gpu/conv/conv_weight_tile.inc.h"
-#define TN 4
 #define WIDTH 64
 #define WIDE 1
 #define TILE(name) name##_64_w

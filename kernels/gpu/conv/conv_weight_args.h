@@ -7,6 +7,7 @@
 #include "kernels/gpu/conv/conv_args.h"
 
 enum { RP_GPU_WEIGHT_ROWS = 128, RP_GPU_WEIGHT_STEPS = 8, RP_GPU_WEIGHT_STAGES = 4 };
+#define RP_GPU_WEIGHT_THREADS(width) (2 * (width))
 /* 32-bit words of shared memory: of stages, pixels, bits, flags where rows are uneven */
 #define RP_GPU_WEIGHT_SHARED(width, uneven) \
     (RP_GPU_WEIGHT_STAGES * RP_GPU_WEIGHT_STEPS * \

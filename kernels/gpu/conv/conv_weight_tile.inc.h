@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A tile of conv_weight.cu for one chunk of pixels: 128 rows by WIDTH columns, 8 x TN a thread. Parameters: TILE(name),
- * TN, WIDTH = 16 TN, WIDE (x's channels and g's filters are neighbours, copied 16 bytes at a time). */
+ * A tile of conv_weight.cu for one chunk of pixels: 128 rows by WIDTH columns, 128 or 64, 8 x 8 a thread. Parameters:
+ * TILE(name), WIDTH, WIDE (x's channels and g's filters are neighbours, copied 16 bytes at a time). */
+#define THREADS RP_GPU_WEIGHT_THREADS(WIDTH)
 #define SB (WIDTH + 4)
 #define STAGE (BK * (SA + SB))
 #define FLAGS (BK * ROWS)
 #define A_COPIES (ROWS * BK / THREADS / (WIDE ? 4 : 1))
 #define B_COPIES (WIDTH * BK / THREADS)
+#define A_STEPS (THREADS * (WIDE ? 4 : 1) / ROWS) /* that a copy of all threads brings */
 
 RP_GPU_FN void TILE(take)(float *fa, float *fb, const float *a, const float *b)
 {
@@ -13,7 +15,7 @@ RP_GPU_FN void TILE(take)(float *fa, float *fb, const float *a, const float *b)
     RP_GPU_UNROLL for (int q = 0; q < TN / 4; q++) rp_gpu_take16(fb + q * 4, b + q * 32);
 }
 
-RP_GPU_KERNEL(THREADS, 2) TILE(rp_gpu_conv_weight)(const RP_GPU_PARAMETER rp_gpu_conv_weight p)
+RP_GPU_KERNEL(THREADS, 512 / THREADS) TILE(rp_gpu_conv_weight)(const RP_GPU_PARAMETER rp_gpu_conv_weight p)
 {
     RP_GPU_SHARED_GIVEN(float, weight_shared, RP_GPU_WEIGHT_SHARED(WIDTH, true)); /* stages, pixels, bits, flags */
     pixel *const pixels = (pixel *)(weight_shared + STAGES * STAGE);
@@ -45,7 +47,8 @@ RP_GPU_KERNEL(THREADS, 2) TILE(rp_gpu_conv_weight)(const RP_GPU_PARAMETER rp_gpu
         pixels[l] = pixel_of(p, begin + (u32)l);
     RP_GPU_UNROLL for (int i = 0; i < TM; i++) RP_GPU_UNROLL for (int j = 0; j < TN; j++) acc[i][j] = 0.0f;
     RP_GPU_BARRIER();
-    make_bits(p, pixels, bits, row0, rows, k); /* the first stage's barrier is its end */
+    for (int i = t; i < ROWS / 32 * (CHUNK / BK); i += THREADS)
+        make_bits(p, pixels, bits, i, row0, rows, k); /* the first stage's barrier is its end */
 
 #if WIDE
 #define COPY_A RP_GPU_COPY16
@@ -65,7 +68,7 @@ RP_GPU_KERNEL(THREADS, 2) TILE(rp_gpu_conv_weight)(const RP_GPU_PARAMETER rp_gpu
 \
         RP_GPU_UNROLL for (int u = 0; u < A_COPIES; u++) \
         { \
-            const int l = a_l + u * (THREADS / ROWS); \
+            const int l = a_l + u * A_STEPS; \
             bool there = (first) + l < k; \
 \
             if (there) { \
@@ -163,15 +166,16 @@ RP_GPU_KERNEL(THREADS, 2) TILE(rp_gpu_conv_weight)(const RP_GPU_PARAMETER rp_gpu
     }
 }
 
+#undef THREADS
 #undef SB
 #undef STAGE
 #undef FLAGS
 #undef A_COPIES
 #undef B_COPIES
+#undef A_STEPS
 #undef FETCH
 #undef FETCH_B
 #undef COPY_A
 #undef TILE
-#undef TN
 #undef WIDTH
 #undef WIDE

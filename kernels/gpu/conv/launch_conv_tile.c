@@ -99,6 +99,24 @@ static bool is_wide(const rp_gpu_conv_tile *t)
            t->tap_stride[1] % 4 == 0 && t->weight_group % 4 == 0 && (uintptr_t)t->weight % ROW_BYTES == 0;
 }
 
+/* Channels of pixels that are neighbours, in whole stages of 16 bytes, and weights wide or so too. */
+static bool is_even(const rp_gpu_conv_tile *t)
+{
+    const bool weights =
+        is_wide(t) || (t->weight_inner == 1 && t->weight_column % 4 == 0 && t->tap_stride[0] % 4 == 0 &&
+                       t->tap_stride[1] % 4 == 0 && t->weight_group % 4 == 0 && (uintptr_t)t->weight % ROW_BYTES == 0);
+
+    return weights && t->inner % RP_GPU_CONV_EVEN_STEPS == 0 && t->a_inner == 1 && t->a_stride[0] % 4 == 0 &&
+           t->a_stride[1] % 4 == 0 && t->a_stride[2] % 4 == 0 && (uintptr_t)t->a % ROW_BYTES == 0;
+}
+
+static bool is_to_wide(const rp_gpu_conv_tile *t)
+{
+    return t->to_stride[3] == 1 && t->columns % 4 == 0 && t->to_stride[0] % 4 == 0 && t->to_stride[1] % 4 == 0 &&
+           t->to_stride[2] % 4 == 0 && t->to_group % 4 == 0 && t->to_chunk % 4 == 0 &&
+           (uintptr_t)t->to % ROW_BYTES == 0;
+}
+
 /* Results of chunks apart: as those of a tensor that lies densely, [chunks, groups, images, high, across, columns]. */
 static bool set_apart(rp_gpu_queue *queue, rp_gpu_conv_tile *t, size_t groups, size_t chunks)
 {
@@ -130,22 +148,34 @@ static void join(rp_gpu_queue *queue, const rp_gpu_conv_tile *made, const rp_gpu
     rp_gpu_matmul_add(queue, RP_F32, &p);
 }
 
-/* The width of tiles and whether chunks go to blocks of their own, as a model finds it fastest. */
+/* The tile, and whether chunks go to blocks of their own, as a model finds it fastest. */
 static void run(rp_gpu_queue *queue, rp_gpu_conv_tile *t, size_t groups)
 {
+    static const rp_gpu_tile_speed even_speed = {RP_GPU_CONV_ROWS, 64, 3, 46, 55};
     const rp_gpu_tiled_product all = {(size_t)t->rows, (size_t)t->columns, (size_t)t->taps * (size_t)t->inner, groups};
     const rp_gpu_conv_tile made = *t;
+    const bool even = is_even(t);
     rp_gpu_tiling tiling;
-    const unsigned width = rp_gpu_conv_width(queue, &all, &tiling);
+    unsigned width = even_speed.columns, threads = RP_GPU_CONV_EVEN_THREADS;
+    unsigned words =
+        RP_GPU_CONV_EVEN_STAGES * RP_GPU_CONV_EVEN_STEPS * (RP_GPU_CONV_ROWS + 4 + width + 4) + RP_GPU_CONV_ROWS;
     char name[48];
 
+    if (even) {
+        tiling = rp_gpu_tiling_of(queue, &even_speed, &all, sizeof(float));
+    } else {
+        width = rp_gpu_conv_width(queue, &all, &tiling);
+        threads = THREADS;
+        words = RP_GPU_CONV_STAGES * RP_GPU_CONV_STEPS * (RP_GPU_CONV_ROWS + 4 + width + 4);
+    }
     if (tiling.chunks > 1 && !set_apart(queue, t, groups, tiling.chunks))
         return; /* queue->status tells */
-    snprintf(name, sizeof name, "rp_gpu_conv_tile_%u_%c", width, is_wide(t) ? 'w' : 's');
+    t->to_wide = is_to_wide(t);
+    snprintf(name, sizeof name, "rp_gpu_conv_tile_%u_%c", width,
+             even ? (is_wide(t) ? 'e' : 'k') : (is_wide(t) ? 'w' : 's'));
     rp_gpu_run(queue, name,
-               (rp_gpu_grid){(u32)(tiling.tiles / groups), (u32)groups, (u32)tiling.chunks, THREADS,
-                             4 * (RP_GPU_CONV_STAGES * RP_GPU_CONV_STEPS * (RP_GPU_CONV_ROWS + 4 + width + 4) +
-                                  (unsigned)t->taps * (RP_GPU_CONV_ROWS + 4 + 1))},
+               (rp_gpu_grid){(u32)(tiling.tiles / groups), (u32)groups, (u32)tiling.chunks, threads,
+                             4 * (words + (unsigned)t->taps * (RP_GPU_CONV_ROWS + 4 + 1))},
                t, sizeof *t);
     if (tiling.chunks > 1)
         join(queue, &made, t, groups, tiling.chunks);

@@ -6,7 +6,7 @@
 #include "kernels/gpu/conv/launch_conv.h"
 #include "kernels/gpu/launch_tuned.h"
 
-enum { THREADS = 256, WARP = 32, FEW_COLUMNS = 16, FEW_ROWS = 16, BYTES = 16, MOST_BLOCKS = 65535, ROOM = 64 << 20 };
+enum { WARP = 32, FEW_COLUMNS = 16, FEW_ROWS = 16, BYTES = 16, MOST_BLOCKS = 65535, ROOM = 64 << 20 };
 
 static u32 blocks(u64 count, u32 of)
 {
@@ -72,7 +72,7 @@ static void run(rp_gpu_queue *queue, const char *name, unsigned width, rp_gpu_co
 
     rp_gpu_run(queue, name,
                (rp_gpu_grid){blocks(rows, RP_GPU_WEIGHT_ROWS) * blocks((u64)w->k, width), (u32)w->groups, w->here,
-                             THREADS, 4 * (unsigned)RP_GPU_WEIGHT_SHARED(width, w->uneven)},
+                             RP_GPU_WEIGHT_THREADS(width), 4 * (unsigned)RP_GPU_WEIGHT_SHARED(width, w->uneven)},
                w, sizeof *w);
     rp_gpu_matmul_add(queue, RP_F32, &p);
 }

@@ -33,19 +33,19 @@ typedef struct product {
 typedef struct tile {
     const char *name;
     unsigned rows, columns, steps, stages, threads, vec;
-    bool free; /* takes operands that lie anyhow, else those along k or wide ones */
-    bool rows_wide, columns_wide;
+    bool free;         /* takes operands that lie anyhow, else those that lie in 16 bytes along k or wide */
+    bool columns_wide; /* of the free: there is one for wide columns */
     unsigned resident, alone, full; /* as rp_gpu_tile_speed */
 } tile;
 
-static const tile large = {"f32_large", 128, 256, 16, 3, 256, 4, false, true, true, 1, 68, 68};
-static const tile middle = {"f32_middle", 128, 128, 16, 2, 256, 4, false, true, true, 2, 60, 68};
-static const tile small[] = {[RP_F32] = {"f32_small", 32, 64, 16, 4, 128, 4, true, false, true, 6, 34, 50},
-                             [RP_F64] = {"f64_middle", 64, 64, 8, 4, 128, 2, true, false, true, 3, 15, 30},
-                             [RP_BF16] = {"bf16_small", 32, 64, 16, 2, 128, 4, true, false, false, 5, 30, 44}};
-static const tile thin[] = {[RP_F32] = {"f32_thin", 16, 128, 16, 4, 128, 4, true, false, true, 4, 30, 44},
-                            [RP_F64] = {"f64_middle", 64, 64, 8, 4, 128, 2, true, false, true, 3, 15, 30},
-                            [RP_BF16] = {"bf16_thin", 16, 128, 16, 2, 128, 4, true, false, false, 5, 26, 40}};
+static const tile large = {"f32_large", 128, 128, 8, 4, 128, 4, false, false, 2, 66, 72};
+static const tile middle = {"f32_middle", 128, 64, 16, 2, 128, 4, false, false, 3, 52, 70};
+static const tile small[] = {[RP_F32] = {"f32_small", 32, 64, 16, 4, 128, 4, true, true, 6, 34, 50},
+                             [RP_F64] = {"f64_middle", 64, 64, 8, 4, 128, 2, true, true, 3, 15, 30},
+                             [RP_BF16] = {"bf16_small", 32, 64, 16, 2, 128, 4, true, false, 5, 30, 44}};
+static const tile thin[] = {[RP_F32] = {"f32_thin", 16, 128, 16, 4, 128, 4, true, true, 4, 30, 44},
+                            [RP_F64] = {"f64_middle", 64, 64, 8, 4, 128, 2, true, true, 3, 15, 30},
+                            [RP_BF16] = {"bf16_thin", 16, 128, 16, 2, 128, 4, true, false, 5, 26, 40}};
 
 /* false: a shape or stride that the kernels' numbers do not hold. */
 static bool product_of(product *p, const rp_kernel_args *args)
@@ -140,17 +140,25 @@ static const tile *choose(const rp_gpu_queue *queue, const product *p, rp_gpu_ti
     return best;
 }
 
-static bool is_wide(const operand *o, size_t element)
+/* Whether lines `stride` elements apart begin at 16 bytes, in each product. */
+static bool in_16_bytes(const operand *o, int64_t stride, size_t element)
 {
     const int64_t vec = ROW_BYTES / (int64_t)element;
+    bool in = stride % vec == 0 && (uintptr_t)o->data % ROW_BYTES == 0;
 
-    if (o->side_stride != 1 || o->k_stride % vec != 0 || o->side % (size_t)vec != 0 ||
-        (uintptr_t)o->data % ROW_BYTES != 0)
-        return false;
     for (int d = 0; d < AXES; d++)
-        if (o->batch[d] % vec != 0)
-            return false;
-    return true;
+        in = in && o->batch[d] % vec == 0;
+    return in;
+}
+
+static bool is_wide(const operand *o, size_t element)
+{
+    return o->side_stride == 1 && o->side % (ROW_BYTES / element) == 0 && in_16_bytes(o, o->k_stride, element);
+}
+
+static bool is_along(const operand *o)
+{
+    return o->k_stride == 1 && in_16_bytes(o, o->side_stride, sizeof(float));
 }
 
 /* Elements of an operand laid out anew: neighbours along k stay so, else its sides become neighbours. */
@@ -213,7 +221,7 @@ static bool lies_well(const product *p, const tile *t, const operand *o)
 {
     if (t->free)
         return !o->half || p->dtype == RP_BF16;
-    return !o->half && (is_wide(o, sizeof(float)) || o->k_stride == 1);
+    return !o->half && (is_wide(o, sizeof(float)) || is_along(o));
 }
 
 static bool y_is_wide(const product *p, unsigned vec)
@@ -226,7 +234,7 @@ static bool y_is_wide(const product *p, unsigned vec)
 }
 
 /* The tile's kernel for operands packed or as they are; chunks > 1: each to its own place in `parts`. */
-static void run_tile(rp_gpu_queue *queue, const product *p, const tile *t, bool wide_a, bool wide_b, size_t chunks,
+static void run_tile(rp_gpu_queue *queue, const product *p, const tile *t, const char sides[3], size_t chunks,
                      void *parts)
 {
     const size_t element = p->dtype == RP_F64 ? sizeof(double) : sizeof(float);
@@ -252,7 +260,7 @@ static void run_tile(rp_gpu_queue *queue, const product *p, const tile *t, bool 
     memcpy(params.b_batch, p->b.batch, sizeof params.b_batch);
     memcpy(params.y_batch, p->y_batch, sizeof params.y_batch);
     memcpy(params.batch, p->batch, sizeof params.batch);
-    snprintf(name, sizeof name, "rp_gpu_matmul_%s_%c%c", t->name, wide_a ? 'w' : 's', wide_b ? 'w' : 's');
+    snprintf(name, sizeof name, "rp_gpu_matmul_%s_%s", t->name, sides);
     for (size_t first = 0; first < p->count; first += MOST_BLOCKS_YZ) {
         const size_t left = p->count - first;
         const rp_gpu_grid grid = {(uint32_t)(blocks(p->m, t->rows) * blocks(p->n, t->columns)),
@@ -341,15 +349,17 @@ static bool plan_of(const rp_gpu_queue *queue, plan *l, const rp_kernel_args *ar
 static void run_plan(rp_gpu_queue *queue, plan *l, char *memory)
 {
     product *p = &l->p;
-    const size_t element = p->dtype == RP_F64 ? sizeof(double) : sizeof(float);
-    const bool wide_a = l->t->rows_wide && (l->bytes_a > 0 ? p->a.k_stride != 1 : is_wide(&p->a, element));
-    const bool wide_b = l->t->columns_wide && (l->bytes_b > 0 ? p->b.k_stride != 1 : is_wide(&p->b, element));
+    char sides[3] = "ss";
 
     if (l->bytes_a > 0)
         pack(queue, p, &p->a, (float *)(void *)(memory + l->bytes_parts));
     if (l->bytes_b > 0)
         pack(queue, p, &p->b, (float *)(void *)(memory + l->bytes_parts + l->bytes_a));
-    run_tile(queue, p, l->t, wide_a, wide_b, l->chunks, memory);
+    if (!l->t->free)
+        sides[0] = is_along(&p->a) ? 'k' : 'w', sides[1] = is_along(&p->b) ? 'k' : 'w';
+    else if (l->t->columns_wide && is_wide(&p->b, p->dtype == RP_F64 ? sizeof(double) : sizeof(float)))
+        sides[1] = 'w';
+    run_tile(queue, p, l->t, sides, l->chunks, memory);
     if (l->chunks > 1)
         join(queue, p, l->chunks, memory);
 }
@@ -374,9 +384,10 @@ bool rp_gpu_launch_matmul(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_ker
 
 size_t rp_gpu_matmul_most(size_t m, size_t k, size_t n, size_t count, size_t size)
 {
-    const size_t chunks = blocks(k, RP_MATMUL_CHUNK);
+    const size_t chunks = blocks(k, RP_MATMUL_CHUNK), pitch = blocks(k, 4) * 4;
+    const size_t parts = chunks > 1 ? blocks(chunks * count * m * n * size, ROW_BYTES) * ROW_BYTES : 0;
 
-    return chunks > 1 ? blocks(chunks * count * m * n * size, ROW_BYTES) * ROW_BYTES : 0;
+    return parts + (pitch == k ? 0 : count * m * pitch * size); /* rows of a that do not begin at 16 bytes */
 }
 
 bool rp_gpu_matmul_takes(size_t k, size_t n)

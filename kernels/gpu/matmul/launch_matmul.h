@@ -31,7 +31,8 @@ rp_gpu_tiling rp_gpu_tiling_of(const rp_gpu_queue *queue, const rp_gpu_tile_spee
 void rp_gpu_matmul_add(rp_gpu_queue *queue, rp_dtype dtype, rp_gpu_matmul_join *p);
 
 /* Bytes that rp_gpu_matmul_here may need for products [count] of m x k by k x n, numbers of `size` bytes that lie in
- * rows of multiples of 16 bytes: the results of chunks, of which there are as many as 512 goes into k. */
+ * rows of multiples of 16 bytes but for those of a: the results of chunks, of which there are as many as 512 goes into
+ * k, and rows of a laid out anew. */
 size_t rp_gpu_matmul_most(size_t m, size_t k, size_t n, size_t count, size_t size);
 /* Whether rp_gpu_matmul_here takes such products: rows of a are k apart, those of b n. */
 bool rp_gpu_matmul_takes(size_t k, size_t n);

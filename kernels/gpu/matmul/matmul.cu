@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Matrix products on the device in the order of CONTRACT 4.4: tiles of matmul_tile.inc.h for large, middle, small and
- * thin results, each for operands whose sides are neighbours in memory (wide) or lie anyhow; binary32, bf16 operands
- * with binary32 chains, binary64. launch_matmul.c chooses. */
+ * Matrix products on the device in the order of CONTRACT 4.4: tiles of matmul_large.inc.h for large and middle results,
+ * for operands whose sides (wide) or steps of k (along) are neighbours in 16 bytes; of matmul_tile.inc.h for small and
+ * thin ones, of columns that are neighbours or operands that lie anyhow; binary32, bf16 operands with binary32 chains,
+ * binary64. launch_matmul.c chooses. */
 #include "kernels/gpu/gpu.h"
 #include "kernels/gpu/matmul/matmul_args.h"
 #include "kernels/gpu/vectors.h"
@@ -37,6 +38,44 @@ RP_GPU_FN rp_gpu_matmul_place rp_gpu_matmul_place_of(const rp_gpu_matmul *p)
     return at;
 }
 
+/* A block's tile. Blocks go down eight tiles before they go right, so that those at work together share operands in the
+ * second cache. */
+RP_GPU_FN void rp_gpu_matmul_tile_of(const rp_gpu_matmul *p, int rows, int columns, int *row0, int *col0)
+{
+    const int high = (int)((p->m + rows - 1) / rows), wide = (int)((p->n + columns - 1) / columns);
+    const int block = (int)RP_GPU_BLOCK_X, band = block / (8 * wide), in_band = block - band * 8 * wide;
+    const int tall = high - band * 8 < 8 ? high - band * 8 : 8;
+
+    *row0 = (band * 8 + in_band % tall) * rows;
+    *col0 = in_band / tall * columns;
+}
+
+#define PASTE_(name, kind, sides) name##_##kind##_##sides
+#define PASTE(name, kind, sides) PASTE_(name, kind, sides)
+#define TILE(name) PASTE(name, KIND, SIDES)
+
+/* 128 x 128 results of four warps, two blocks a multiprocessor: one multiplies while the other waits */
+#define KIND f32_large
+#define TM 8
+#define TN 16
+#define WM 4
+#define WN 1
+#define BK 8
+#define STAGES 4
+#define BLOCKS 2
+#include "kernels/gpu/matmul/matmul_large_sides.inc.h"
+
+/* 128 x 64, three */
+#define KIND f32_middle
+#define TM 8
+#define TN 8
+#define WM 4
+#define WN 1
+#define BK 16
+#define STAGES 2
+#define BLOCKS 3
+#include "kernels/gpu/matmul/matmul_large_sides.inc.h"
+
 #define T float
 #define SHARED matmul_shared_f32
 #define SOURCE float
@@ -45,34 +84,6 @@ RP_GPU_FN rp_gpu_matmul_place rp_gpu_matmul_place_of(const rp_gpu_matmul *p)
 #define VEC 4
 #define FMA RP_GPU_FMA_F32
 #define COPY_ONE RP_GPU_COPY4
-
-#define PASTE_(name, kind, sides) name##_##kind##_##sides
-#define PASTE(name, kind, sides) PASTE_(name, kind, sides)
-#define TILE(name) PASTE(name, KIND, SIDES)
-
-/* 128 x 256 results of eight warps, which have a multiprocessor to themselves */
-#define KIND f32_large
-#define TM 8
-#define TN 16
-#define WM 4
-#define WN 2
-#define BK 16
-#define STAGES 3
-#define BLOCKS 1
-#define FREE 0
-#include "kernels/gpu/matmul/matmul_sides.inc.h"
-
-/* 128 x 128, two blocks a multiprocessor */
-#define KIND f32_middle
-#define TM 8
-#define TN 8
-#define WM 4
-#define WN 2
-#define BK 16
-#define STAGES 2
-#define BLOCKS 2
-#define FREE 0
-#include "kernels/gpu/matmul/matmul_sides.inc.h"
 
 /* 32 x 64, for results that would leave most multiprocessors idle */
 #define KIND f32_small
@@ -84,7 +95,6 @@ RP_GPU_FN rp_gpu_matmul_place rp_gpu_matmul_place_of(const rp_gpu_matmul *p)
 #define STAGES 4
 #define BLOCKS 6
 #define FREE 1
-#define ONLY_NARROW
 #include "kernels/gpu/matmul/matmul_sides.inc.h"
 
 /* 16 x 128: a few rows, whose speed is that of reading b */
@@ -97,7 +107,6 @@ RP_GPU_FN rp_gpu_matmul_place rp_gpu_matmul_place_of(const rp_gpu_matmul *p)
 #define STAGES 4
 #define BLOCKS 6
 #define FREE 1
-#define ONLY_NARROW
 #include "kernels/gpu/matmul/matmul_sides.inc.h"
 
 #undef SOURCE
@@ -158,7 +167,6 @@ RP_GPU_FN rp_gpu_matmul_place rp_gpu_matmul_place_of(const rp_gpu_matmul *p)
 #define STAGES 4
 #define BLOCKS 3
 #define FREE 1
-#define ONLY_NARROW
 #include "kernels/gpu/matmul/matmul_sides.inc.h"
 
 /* An operand laid out anew for the tiles: neighbours to rows of `pitch`, a multiple of 16 bytes. */

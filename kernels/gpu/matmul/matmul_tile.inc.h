@@ -2,22 +2,24 @@
  * A tiled matrix product in the order of CONTRACT 4.4. Parameters:
  *   SHARED            the name of shared memory, one a type
  *   TILE(name)        the name of what belongs to this tile, by SIDES
- *   T, FMA            type of the chains and their step; VEC: how many T are 16 bytes, with LOAD_VEC, STORE_VEC,
- * COPY_ONE SOURCE, OF(x)     what operands are stored as, and its value in T; CONVERTED: 1 if that is not itself TM, TN
- * outputs of a thread, multiples of VEC; a warp is 4 x 8 threads WM, WN            warps of a block: it makes WM * 4 *
- * TM rows and WN * 8 * TN columns BK, STAGES        steps of k a stage of shared memory holds (512 is a multiple), and
- * how many there are BLOCKS            that shall fit a multiprocessor A_WIDE, B_WIDE    1: the operand's rows (of a),
- * columns (of b) are neighbours and copied 16 bytes at a time FREE              1: another operand is walked along its
- * side where its rows, columns are neighbours; 0: along k The sum of the chunks before lies in y itself and is met once
- * in 512 steps, so no register holds it: -0 + c is c for every c, so the first chunk is added to -0 without a branch.
- * The rest of k that fills no stage has a counted loop: nothing is ever multiplied that is not a term. */
+ *   T, FMA            type of the chains and their step; VEC: how many T are 16 bytes; COPY_ONE copies one
+ *   SOURCE, OF(x)     what operands are stored as, and its value in T; CONVERTED: 1 if that is not itself
+ *   TM, TN            outputs of a thread, multiples of VEC; a warp is 4 x 8 threads
+ *   WM, WN            warps of a block: it makes WM * 4 * TM rows and WN * 8 * TN columns
+ *   BK, STAGES        steps of k a stage of shared memory holds (512 is a multiple), and how many there are
+ *   BLOCKS            that shall fit a multiprocessor
+ *   B_WIDE            1: columns of b are neighbours and copied 16 bytes at a time
+ *   FREE              1: another operand is walked along its side where its rows, columns are neighbours; 0: along k
+ * The sum of the chunks before lies in y itself and is met once in 512 steps, so no register holds it: -0 + c is c for
+ * every c, so the first chunk is added to -0 without a branch. The rest of k that fills no stage has a counted loop:
+ * nothing is ever multiplied that is not a term. */
 #define BM (WM * 4 * TM)
 #define BN (WN * 8 * TN)
 #define THREADS (WM * WN * 32)
 #define SA (BM + VEC) /* so that neighbours in k lie in other banks */
 #define SB (BN + VEC)
 #define STAGE (BK * (SA + SB))
-#define A_COPIES (BM * BK / THREADS / (A_WIDE ? VEC : 1)) /* of a thread, for a stage */
+#define A_COPIES (BM * BK / THREADS) /* of a thread, for a stage */
 #define B_COPIES (BN * BK / THREADS / (B_WIDE ? VEC : 1))
 
 /* What a thread brings of one operand to each stage: copies that go along k, at one place of its side, or along the
@@ -68,11 +70,7 @@ RP_GPU_FN void TILE(fetch)(TILE(feed) * f, T *shared, int steps, bool whole)
 #else
     const rp_gpu_shared_at to = RP_GPU_SHARED_AT(shared);
 
-#if A_WIDE
-    RP_GPU_UNROLL for (int s = 0; s < A_COPIES; s++) if (THERE(f->a, s)) RP_GPU_COPY16(TO(f->a, s), AT(f->a, s));
-#else
     RP_GPU_UNROLL for (int s = 0; s < A_COPIES; s++) if (THERE(f->a, s)) COPY_ONE(TO(f->a, s), AT(f->a, s));
-#endif
 #if B_WIDE
     RP_GPU_UNROLL for (int s = 0; s < B_COPIES; s++) if (THERE(f->b, s)) RP_GPU_COPY16(TO(f->b, s), AT(f->b, s));
 #else
@@ -139,18 +137,6 @@ RP_GPU_FN void TILE(put)(const rp_gpu_matmul *p, T *y, T acc[TM][TN], int row, i
     RP_GPU_UNROLL for (int i = 0; i < TM; i++) RP_GPU_UNROLL for (int j = 0; j < TN; j++) acc[i][j] = 0;
 }
 
-/* Blocks go down eight tiles before they go right, so that those at work together share operands in the second cache.
- */
-RP_GPU_FN void TILE(place)(const rp_gpu_matmul *p, int *row0, int *col0)
-{
-    const int high = (int)((p->m + BM - 1) / BM), wide = (int)((p->n + BN - 1) / BN), block = (int)RP_GPU_BLOCK_X;
-    const int band = block / (8 * wide), in_band = block - band * 8 * wide;
-    const int tall = high - band * 8 < 8 ? high - band * 8 : 8;
-
-    *row0 = (band * 8 + in_band % tall) * BM;
-    *col0 = in_band / tall * BN;
-}
-
 RP_GPU_KERNEL(THREADS, BLOCKS) TILE(rp_gpu_matmul)(const rp_gpu_matmul p)
 {
     RP_GPU_SHARED_GIVEN(T, SHARED, STAGES * STAGE);
@@ -166,9 +152,9 @@ RP_GPU_KERNEL(THREADS, BLOCKS) TILE(rp_gpu_matmul)(const rp_gpu_matmul p)
     TILE(feed) feed;
 
     RP_GPU_BEGIN(p);
-    TILE(place)(&p, &row0, &col0);
+    rp_gpu_matmul_tile_of(&p, BM, BN, &row0, &col0);
     TILE(part_begin)
-    (&feed.a, (const SOURCE *)p.a + at.a + (int64_t)row0 * p.a_row, BM, (int)p.m - row0, p.a_row, p.a_col, SA, A_WIDE,
+    (&feed.a, (const SOURCE *)p.a + at.a + (int64_t)row0 * p.a_row, BM, (int)p.m - row0, p.a_row, p.a_col, SA, 0,
      A_COPIES);
     TILE(part_begin)
     (&feed.b, (const SOURCE *)p.b + at.b + (int64_t)col0 * p.b_col, BN, (int)p.n - col0, p.b_col, p.b_row, SB, B_WIDE,
@@ -242,5 +228,4 @@ RP_GPU_KERNEL(THREADS, BLOCKS) TILE(rp_gpu_matmul)(const rp_gpu_matmul p)
 #undef TO
 #undef BYTES
 #undef SIDES
-#undef A_WIDE
 #undef B_WIDE

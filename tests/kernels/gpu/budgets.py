@@ -124,7 +124,7 @@ def compare(rows, budgets):
 def occupancy(kernel, chip, registers, fixed):
     """Threads of a block and blocks that a multiprocessor holds at once, by registers (rounded up to 8 a thread, 256 a
     warp), threads and shared memory: a model."""
-    kinds = {"large": (256, 16, 3, 128 + 256, 4), "middle": (256, 16, 2, 256, 4), "small": (128, 16, 4, 96, 4),
+    kinds = {"large": (128, 8, 4, 128 + 128, 4), "middle": (128, 16, 2, 128 + 64, 4), "small": (128, 16, 4, 96, 4),
              "thin": (128, 16, 4, 144, 4)}
     kind = re.search(r"(large|middle|small|thin)", kernel)
     if "sha256" in kernel:
@@ -139,6 +139,10 @@ def occupancy(kernel, chip, registers, fixed):
     else:
         threads, steps, stages, size = 256, 8, 4, 4
         sides = 128 + int(re.search(r"_(\d+)_", kernel).group(1))
+        if kernel.endswith(("_64_e", "_64_k")):
+            threads, steps, stages = 128, 16, 2
+        elif "weight_64" in kernel:
+            threads = 128
     pad = 4 if size == 8 else 8
     extra = 512 * 16 + 256 * 4 if "conv_weight" in kernel else 9 * 133 * 4 if "conv" in kernel else 0
     shared = stages * steps * (sides + pad) * size + fixed + extra + 1024

@@ -229,8 +229,8 @@ static void see_winograd(launch_check *c, const rp_recorded *l, const rp_gpu_win
 static const struct tile {
     const char *name;
     unsigned rows, columns;
-} tiles[] = {{"f32_large", 128, 256}, {"f32_middle", 128, 128}, {"f32_small", 32, 64}, {"f32_thin", 16, 128},
-             {"bf16_small", 32, 64},  {"bf16_thin", 16, 128},   {"f64_middle", 64, 64}};
+} tiles[] = {{"f32_large", 128, 128}, {"f32_middle", 128, 64}, {"f32_small", 32, 64}, {"f32_thin", 16, 128},
+             {"bf16_small", 32, 64},  {"bf16_thin", 16, 128},  {"f64_middle", 64, 64}};
 
 static void see_product(launch_check *c, const rp_recorded *l, const rp_gpu_matmul *p)
 {
