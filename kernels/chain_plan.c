@@ -113,6 +113,7 @@ static void make_compact(rp_chain_plan *plan)
     bool kept[RP_CHAIN_SLOTS] = {false};
 
     for (size_t i = 0; i < plan->begin[chain->n_steps]; i++) {
+        keep_slot(plan, kept, plan->part[i].load);
         keep_slot(plan, kept, plan->part[i].x);
         keep_slot(plan, kept, plan->part[i].store);
     }
@@ -166,6 +167,8 @@ void rp_chain_fused(rp_fused *fused, const rp_chain_plan *plan, const rp_view *v
         memcpy(step->attr, part->attr, sizeof step->attr);
         step->stores_mask = part->is_mask;
         step->past = part->past != NULL;
+        if (part->load != RP_CHAIN_VIEWS)
+            step->load = element(&view[part->load], first);
         if (part->x != RP_CHAIN_VIEWS)
             step->x = element(&view[part->x], first);
         if (part->past)

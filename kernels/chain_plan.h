@@ -8,7 +8,8 @@
 #include "kernels/fused.h"
 #include "kernels/walk.h"
 
-/* A step in registers, with views for addresses: of the other operand, and of what is stored; RP_CHAIN_VIEWS: none.
+/* A step in registers, with views for addresses: of what the register gets first, of the other operand, and of what is
+ * stored; RP_CHAIN_VIEWS: none.
  * past: NULL, or element 0 of the memory to which a run's last step stores at once, as no step of the chain wants it.
  */
 typedef struct rp_chain_part {
@@ -16,7 +17,7 @@ typedef struct rp_chain_part {
     unsigned char mask, a, b;
     bool is_mask; /* what it makes */
     float attr[2];
-    size_t x, store;
+    size_t load, x, store;
     float *past;
 } rp_chain_part;
 

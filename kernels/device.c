@@ -274,6 +274,11 @@ rp_status rp_device_launch_chain(rp_device *device, const rp_chain *chain, rp_st
     return device->ops->launch_chain(device, chain, stream, err);
 }
 
+bool rp_device_launch_bags(rp_device *device, const rp_bags *bags)
+{
+    return device->ops->launch_bags != NULL && device->ops->launch_bags(device, bags);
+}
+
 rp_status rp_device_check(rp_device *device, const rp_index_check *check, rp_stream *stream, rp_error *err)
 {
     return device->ops->check(device, check, stream, err);

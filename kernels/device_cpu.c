@@ -124,6 +124,35 @@ static rp_status cpu_launch_chain(rp_device *device, const rp_chain *chain, rp_s
     return RP_OK;
 }
 
+typedef struct bags_job {
+    rp_bags_run *run;
+    const rp_bags *bags;
+} bags_job;
+
+static void run_bags(void *arg, size_t begin, size_t end)
+{
+    const bags_job *j = arg;
+
+    j->run(j->bags, begin, end);
+}
+
+static bool cpu_launch_bags(rp_device *device, const rp_bags *bags)
+{
+    const cpu_device *self = (const cpu_device *)device;
+    const size_t n = bags->index.shape[0], cost = n > 0 ? rp_view_count(&bags->out) / n * bags->index.shape[1] : 0;
+    bags_job j = {rp_bags_of(self->table), bags};
+
+    if (j.run == NULL)
+        return false;
+    if (self->faulted)
+        return true;
+    if (device->pool == NULL)
+        run_bags(&j, 0, n);
+    else
+        rp_pool_run(device->pool, n, 1 + WORK_A_THREAD / (cost > 0 ? cost : 1), run_bags, &j);
+    return true;
+}
+
 /* ---- indices ---- */
 
 typedef struct check_job {
@@ -222,6 +251,7 @@ static const rp_device_ops cpu_ops = {
     .copy = cpu_copy,
     .launch = cpu_launch,
     .launch_chain = cpu_launch_chain,
+    .launch_bags = cpu_launch_bags,
     .check = cpu_check,
     .fault = cpu_fault,
     .synchronize = cpu_synchronize,

@@ -4,7 +4,7 @@
 #ifndef KERNELS_DEVICE_OPS_H
 #define KERNELS_DEVICE_OPS_H
 
-#include "kernels/device.h"
+#include "kernels/bags.h"
 
 typedef struct rp_device_ops {
     void (*free)(rp_device *device);
@@ -23,6 +23,7 @@ typedef struct rp_device_ops {
     rp_status (*launch)(rp_device *device, rp_kernel_id kernel, const rp_kernel_args *args, rp_stream *stream,
                         rp_error *err);
     rp_status (*launch_chain)(rp_device *device, const rp_chain *chain, rp_stream *stream, rp_error *err);
+    bool (*launch_bags)(rp_device *device, const rp_bags *bags); /* NULL: it has no such way */
     rp_status (*check)(rp_device *device, const rp_index_check *check, rp_stream *stream, rp_error *err);
     bool (*fault)(rp_device *device, rp_index_fault *out);
     rp_status (*synchronize)(rp_device *device, rp_stream *stream, rp_error *err);

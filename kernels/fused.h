@@ -30,7 +30,14 @@ typedef enum rp_fused_op {
     RP_FUSED_TANH_GRAD,
     RP_FUSED_SIGMOID_GRAD,
     RP_FUSED_SELECT, /* the first operand where m is set, else the second */
-    RP_FUSED_LOAD,   /* y is x */
+    RP_FUSED_LOAD,   /* y is x, one element for all */
+    /* the same where m is set, or is not, while y stays elsewhere: the two sides of a selection */
+    RP_FUSED_IF_ADD,
+    RP_FUSED_IF_MUL,
+    RP_FUSED_ELSE_ADD,
+    RP_FUSED_ELSE_MUL,
+    RP_FUSED_IF_SQUARE, /* of the value alone */
+    RP_FUSED_ELSE_SQUARE,
     /* masks of the value and an operand; y stays */
     RP_FUSED_EQ,
     RP_FUSED_NE,
@@ -68,8 +75,9 @@ typedef struct rp_fused_step {
     bool past;                /* store is aligned to 64 bytes and nobody reads it soon: it goes past the caches */
     bool stores_mask;         /* store is m in bytes, not y */
     float attr[2];
-    const void *x; /* the other operand */
-    void *store;   /* NULL: only later steps want it */
+    const void *load; /* NULL, or what y is before the step: one step for both */
+    const void *x;    /* the other operand */
+    void *store;      /* NULL: only later steps want it */
 } rp_fused_step;
 
 /* rp_fused_run takes elements from and up to multiples of RP_FUSED_ELEMENTS. A store may be where an operand is. */

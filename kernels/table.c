@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/kernel.h"
+#include "kernels/bags.h"
 
 #define ROW(name) extern const rp_kernel rp_kernel_##name##_ref;
 #define KERNEL(name, ...) ROW(name)
@@ -24,6 +24,8 @@ static const rp_kernel_table table_ref = {"ref",
 extern const rp_kernel_table rp_kernel_table_sse2, rp_kernel_table_avx2, rp_kernel_table_avx512;
 static const rp_kernel_table *const built[] = {&table_ref, &rp_kernel_table_sse2, &rp_kernel_table_avx2,
                                                &rp_kernel_table_avx512};
+extern rp_bags_run rp_bags_run_sse2, rp_bags_run_avx2, rp_bags_run_avx512;
+static rp_bags_run *const bags[] = {NULL, rp_bags_run_sse2, rp_bags_run_avx2, rp_bags_run_avx512};
 
 static bool host_has(size_t level)
 {
@@ -40,6 +42,8 @@ static bool host_has(size_t level)
 #define LEVEL_NAMES "ref", "neon"
 extern const rp_kernel_table rp_kernel_table_neon;
 static const rp_kernel_table *const built[] = {&table_ref, &rp_kernel_table_neon};
+extern rp_bags_run rp_bags_run_neon;
+static rp_bags_run *const bags[] = {NULL, rp_bags_run_neon};
 
 static bool host_has(size_t level)
 {
@@ -49,6 +53,7 @@ static bool host_has(size_t level)
 #else
 #define LEVEL_NAMES "ref"
 static const rp_kernel_table *const built[] = {&table_ref};
+static rp_bags_run *const bags[] = {NULL};
 
 static bool host_has(size_t level)
 {
@@ -98,6 +103,14 @@ rp_status rp_kernel_table_get(const rp_kernel_table **out, const char *level, rp
         return rp_fail(err, RP_EUNSUPPORTED, "%s: this host or build cannot run '%s'; 'ref' runs everywhere", source,
                        level);
     return RP_OK;
+}
+
+rp_bags_run *rp_bags_of(const rp_kernel_table *table)
+{
+    for (size_t i = 0; i < BUILT; i++)
+        if (built[i] == table)
+            return bags[i];
+    return NULL;
 }
 
 size_t rp_kernel_levels(const char *const **names)

@@ -4,13 +4,14 @@
  * memory is not stored. */
 #include "kernels/chain/registers.h"
 
-enum { NOTHING = RP_CHAIN_VIEWS, NO_SLOT = RP_CHAIN_SLOTS };
+enum { NOTHING = RP_CHAIN_VIEWS, NO_SLOT = RP_CHAIN_SLOTS, NO_STEP = RP_CHAIN_STEPS };
 
 typedef struct run {
     rp_chain_plan *plan;
     const rp_chain *chain;
     size_t n_parts;
     size_t held, masked[RP_FUSED_MASKS]; /* views; NOTHING */
+    size_t load;                         /* the view that the next part loads first; NOTHING */
     unsigned next_mask;                  /* the one that is given up first */
     bool in_register[RP_CHAIN_VIEWS];    /* the operand is taken from there */
     size_t size[RP_CHAIN_SLOTS];         /* of the elements that the run has in each slot; 0: none */
@@ -120,7 +121,8 @@ static rp_chain_part *add_part(run *r, unsigned op, size_t x)
 {
     rp_chain_part *part = &r->plan->part[r->n_parts++];
 
-    *part = (rp_chain_part){.code = 4 * op, .x = x, .store = NOTHING};
+    *part = (rp_chain_part){.code = 4 * op, .load = r->load, .x = x, .store = NOTHING};
+    r->load = NOTHING;
     if (x != NOTHING && repeats(r, x))
         part->code += RP_FUSED_SCALAR;
     return part;
@@ -137,7 +139,10 @@ static void hold(run *r, size_t v)
         r->in_register[v] = true;
         return;
     }
-    (void)add_part(r, RP_FUSED_LOAD, v);
+    if (repeats(r, v))
+        (void)add_part(r, RP_FUSED_LOAD, v);
+    else
+        r->load = v;
     r->held = v;
 }
 
@@ -283,6 +288,149 @@ static void add_step(run *r, place p, const rp_chain_step *step)
         r->held = step->out;
 }
 
+/* ---- selections ---- */
+
+/* A selection whose sides are made of one value: of that in the register, step by step, each step where its side is
+ * chosen, so that neither side nor the value itself waits in memory. All steps [first, selection) are of one of the
+ * two; the second may have none: it is the value as it is. */
+typedef struct choice {
+    size_t first, selection;
+    size_t last[2];  /* of each side, from first on; or NO_STEP */
+    unsigned second; /* bit k: step k is of the second */
+    unsigned mask;
+    bool yes_first; /* the first side is taken where the mask is set */
+} choice;
+
+/* Whether nobody but step `reader` reads what step k makes. */
+static bool read_once(const run *r, size_t k, size_t reader)
+{
+    const rp_chain *chain = r->chain;
+    const size_t made = chain->step[k].out;
+
+    if (r->plan->slot[made] == NO_SLOT)
+        return false;
+    for (size_t i = 0; i < chain->n_scratch; i++)
+        if (chain->scratch[i].view == made && chain->scratch[i].stream != NULL)
+            return false;
+    for (size_t j = k + 1; j < chain->n_steps; j++) {
+        const rp_chain_step *step = &chain->step[j];
+
+        for (size_t v = step->in; v < step->in + step->n_in; v++)
+            if (same_place(r, v, made) && j != reader)
+                return false;
+        for (size_t v = step->out; v < step->out + step->n_out; v++)
+            if (same_place(r, v, made))
+                return true;
+    }
+    return true;
+}
+
+static bool reads(const run *r, const rp_chain_step *step, size_t v)
+{
+    return same_elements(r, step->in, v) || same_elements(r, step->in + 1, v);
+}
+
+/* What a side is so far. */
+static size_t side_value(const run *r, const choice *c, int side)
+{
+    return c->last[side] == NO_STEP ? r->held : r->chain->step[c->last[side]].out;
+}
+
+/* Takes step k for the side whose value it works on: one that has begun, else one that the step begins. */
+static bool take_side(run *r, choice *c, size_t k)
+{
+    const rp_chain_step *step = &r->chain->step[k];
+    int side = -1;
+
+    for (int i = 1; i >= 0; i--)
+        if (c->last[i] == NO_STEP && reads(r, step, r->held))
+            side = i;
+    for (int i = 0; i < 2; i++)
+        if (c->last[i] != NO_STEP && reads(r, step, side_value(r, c, i)))
+            side = i;
+    if (side < 0 || (c->last[side] != NO_STEP && !read_once(r, c->last[side], k)))
+        return false;
+    c->last[side] = k;
+    c->second |= (unsigned)side << k;
+    return slots_agree(r, step);
+}
+
+/* A square, or an addition or a multiplication of two. */
+static bool makes_side(const run *r, place p, const rp_chain_step *step)
+{
+    return p.kind == BOTH &&
+           (p.op == RP_FUSED_MUL || (p.op == RP_FUSED_ADD && !same_elements(r, step->in, step->in + 1)));
+}
+
+static bool find_choice(run *r, size_t k, const bool *flat, choice *c)
+{
+    const rp_chain_step *step = &r->chain->step[k];
+    size_t one, other;
+
+    *c = (choice){.first = k, .last = {NO_STEP, NO_STEP}};
+    for (; r->held != NOTHING && k < r->chain->n_steps && flat[k]; step = &r->chain->step[++k])
+        if (!makes_side(r, find_place(r->plan, step), step))
+            break;
+        else if (!take_side(r, c, k))
+            return false;
+    if (c->last[0] == NO_STEP || k == r->chain->n_steps || !flat[k] || find_place(r->plan, step).kind != SELECTION ||
+        !slots_agree(r, step))
+        return false;
+    c->selection = k;
+    one = side_value(r, c, 0);
+    other = side_value(r, c, 1);
+    for (int i = 0; i < 2; i++)
+        if (c->last[i] != NO_STEP && !read_once(r, c->last[i], k))
+            return false;
+    c->yes_first = same_elements(r, step->in + 1, one) && same_elements(r, step->in + 2, other);
+    if (same_place(r, one, other) ||
+        (!c->yes_first && !(same_elements(r, step->in + 1, other) && same_elements(r, step->in + 2, one))))
+        return false;
+    for (c->mask = 0; c->mask < RP_FUSED_MASKS; c->mask++)
+        if (r->masked[c->mask] != NOTHING && same_elements(r, step->in, r->masked[c->mask]))
+            return true;
+    return false;
+}
+
+/* Step k of a side, of value v. */
+static void add_side(run *r, size_t k, size_t v, unsigned mask, bool yes)
+{
+    const rp_chain_step *step = &r->chain->step[k];
+    const bool first = same_elements(r, step->in, v), both = first && same_elements(r, step->in + 1, v);
+    const bool adds = find_place(r->plan, step).op == RP_FUSED_ADD;
+    const rp_fused_op op = both   ? yes ? RP_FUSED_IF_SQUARE : RP_FUSED_ELSE_SQUARE
+                           : adds ? yes ? RP_FUSED_IF_ADD : RP_FUSED_ELSE_ADD
+                           : yes  ? RP_FUSED_IF_MUL
+                                  : RP_FUSED_ELSE_MUL;
+    rp_chain_part *part = add_part(r, op, both ? NOTHING : first ? step->in + 1 : step->in);
+
+    if (!first)
+        part->code += RP_FUSED_SECOND;
+    part->mask = (unsigned char)mask;
+    r->in_register[step->in] = r->in_register[step->in] || first;
+    r->in_register[step->in + 1] = r->in_register[step->in + 1] || both || !first;
+    r->plan->begin[k + 1] = r->n_parts;
+}
+
+static void add_choice(run *r, const choice *c)
+{
+    const rp_chain_step *step = &r->chain->step[c->selection];
+    size_t value[2] = {r->held, r->held};
+
+    for (size_t k = c->first; k < c->selection; k++) {
+        const unsigned side = c->second >> k & 1;
+
+        add_side(r, k, value[side], c->mask, (side == 0) == c->yes_first);
+        value[side] = r->chain->step[k].out;
+    }
+    for (size_t v = step->in; v < step->in + step->n_in; v++)
+        r->in_register[v] = true;
+    for (size_t k = c->first; k <= c->selection; k++)
+        overwrite(r, r->chain->step[k].out);
+    r->plan->begin[c->selection + 1] = r->n_parts;
+    r->held = step->out;
+}
+
 /* ---- what is stored ---- */
 
 /* Whether the output of step k is wanted in memory. */
@@ -329,7 +477,7 @@ static float *streamed_only(const run *r, size_t k)
 void rp_chain_registers_plan(rp_chain_plan *plan, size_t k, const bool *flat)
 {
     const rp_chain *chain = plan->chain;
-    run r = {.plan = plan, .chain = chain, .n_parts = plan->begin[k], .held = NOTHING};
+    run r = {.plan = plan, .chain = chain, .n_parts = plan->begin[k], .held = NOTHING, .load = NOTHING};
     size_t end = k;
     rp_chain_part *last;
 
@@ -337,9 +485,15 @@ void rp_chain_registers_plan(rp_chain_plan *plan, size_t k, const bool *flat)
         r.masked[m] = NOTHING;
     for (; end < chain->n_steps && flat[end] && slots_agree(&r, &chain->step[end]); end++) {
         const place p = find_place(plan, &chain->step[end]);
+        choice c;
 
         if (p.kind == NO_KIND)
             break;
+        if (find_choice(&r, end, flat, &c)) {
+            add_choice(&r, &c);
+            end = c.selection;
+            continue;
+        }
         add_step(&r, p, &chain->step[end]);
         plan->begin[end + 1] = r.n_parts;
     }

@@ -104,6 +104,10 @@ RP_INLINE vec all_of(float x)
 {
     return x - (vec){0};
 }
+RP_INLINE vec choose_else(mask m, vec no, vec yes)
+{
+    return choose(m, yes, no);
+}
 RP_INLINE vec only(mask m, vec x)
 {
     return choose(m, x, (vec){0});
@@ -197,19 +201,41 @@ RP_INLINE vec one_trunc(vec x)
     return signed_as(one_floor(one_abs(x)), x);
 }
 
+/* An address that the compiler does not know to be one of a few that grow together: it would keep all their sums with
+ * places of registers, or work them out before it knows the step. */
+#define APART(address) __asm__("" : "+r"(address))
+
+RP_INLINE const char *operand(const rp_fused_step *s, size_t byte)
+{
+    const char *x = (const char *)s->x + byte;
+
+    APART(x);
+    return x;
+}
+
+RP_INLINE mask *mask_at(mask (*masks)[REGISTERS], size_t number)
+{
+    APART(number);
+    return masks[number];
+}
+
+/* What a case needs is looked up there: a step that needs none of it waits for none. */
 #define VALUE(value) \
     RP_UNROLL for (int r = 0; r < REGISTERS; r++) y[r] = value; \
     break;
+#define WITH_X(value) \
+    x = operand(s, i * sizeof(float)); \
+    VALUE(value)
 #define MASK(value) \
     RP_UNROLL for (int r = 0; r < REGISTERS; r++) m[r] = value; \
     break;
-#define X ((const at_any *)at)[r]
+#define X ((const at_any *)x)[r]
 #define SCALAR all_of(*(const float *)s->x)
 #define BOTH(op, f) \
     case 4 * (op): \
-        VALUE(f(y[r], X)) \
+        WITH_X(f(y[r], X)) \
     case 4 * (op) + RP_FUSED_SECOND: \
-        VALUE(f(X, y[r])) \
+        WITH_X(f(X, y[r])) \
     case 4 * (op) + RP_FUSED_SCALAR: \
         c = SCALAR; \
         VALUE(f(y[r], c)) \
@@ -226,17 +252,35 @@ RP_INLINE vec one_trunc(vec x)
     VALUE(f(__VA_ARGS__))
 #define EXTREME(op, f, how, loser) \
     case 4 * (op): \
-        VALUE(f(y[r], X)) \
+        WITH_X(f(y[r], X)) \
     case 4 * (op) + RP_FUSED_SECOND: \
-        VALUE(f(X, y[r])) \
+        WITH_X(f(X, y[r])) \
     case 4 * (op) + RP_FUSED_SCALAR: \
         BOUND(f, how, loser, y[r], c) \
     case 4 * (op) + RP_FUSED_SCALAR + RP_FUSED_SECOND: \
         BOUND(f, how, loser, c, y[r])
+#define SIDE(op, f, choice) \
+    case 4 * (op): \
+        m = mask_at(masks, s->mask); \
+        WITH_X(choice(m[r], f(y[r], X), y[r])) \
+    case 4 * (op) + RP_FUSED_SECOND: \
+        m = mask_at(masks, s->mask); \
+        WITH_X(choice(m[r], f(X, y[r]), y[r])) \
+    case 4 * (op) + RP_FUSED_SCALAR: \
+        m = mask_at(masks, s->mask); \
+        c = SCALAR; \
+        VALUE(choice(m[r], f(y[r], c), y[r])) \
+    case 4 * (op) + RP_FUSED_SCALAR + RP_FUSED_SECOND: \
+        m = mask_at(masks, s->mask); \
+        c = SCALAR; \
+        VALUE(choice(m[r], f(c, y[r]), y[r]))
 #define COMPARED(op, how) \
     case 4 * (op): \
+        m = mask_at(masks, s->mask); \
+        x = operand(s, i * sizeof(float)); \
         MASK(how(y[r], X)) \
     case 4 * (op) + RP_FUSED_SCALAR: \
+        m = mask_at(masks, s->mask); \
         c = SCALAR; \
         MASK(how(y[r], c))
 #define ONE(op, ...) \
@@ -244,11 +288,17 @@ RP_INLINE vec one_trunc(vec x)
         VALUE(__VA_ARGS__)
 #define MASKS(op, value) \
     case 4 * (op): \
+        m = mask_at(masks, s->mask); \
+        a = mask_at(masks, s->a); \
+        b = mask_at(masks, s->b); \
         MASK(value)
 
-/* Changes y or m. */
-RP_INLINE void step(const rp_fused_step *s, const void *at, vec *restrict y, mask *m, const mask *a, const mask *b)
+/* Changes y or a mask, of elements from i on. */
+RP_INLINE void step(const rp_fused_step *s, size_t i, vec *restrict y, mask (*masks)[REGISTERS])
 {
+    const mask *a, *b;
+    const char *x;
+    mask *m;
     vec c;
 
     switch (s->code) {
@@ -262,17 +312,29 @@ RP_INLINE void step(const rp_fused_step *s, const void *at, vec *restrict y, mas
         BOTH(RP_FUSED_TANH_GRAD, both_tanh_grad)
         BOTH(RP_FUSED_SIGMOID_GRAD, both_sigmoid_grad)
     case 4 * RP_FUSED_SELECT:
-        VALUE(choose(m[r], y[r], X))
+        m = mask_at(masks, s->mask);
+        WITH_X(choose(m[r], y[r], X))
     case 4 * RP_FUSED_SELECT + RP_FUSED_SECOND:
-        VALUE(choose(m[r], X, y[r]))
+        m = mask_at(masks, s->mask);
+        WITH_X(choose(m[r], X, y[r]))
     case 4 * RP_FUSED_SELECT + RP_FUSED_SCALAR:
+        m = mask_at(masks, s->mask);
         c = SCALAR;
         VALUE(choose(m[r], y[r], c))
     case 4 * RP_FUSED_SELECT + RP_FUSED_SCALAR + RP_FUSED_SECOND:
+        m = mask_at(masks, s->mask);
         c = SCALAR;
         VALUE(choose(m[r], c, y[r]))
-    case 4 * RP_FUSED_LOAD:
-        VALUE(X)
+        SIDE(RP_FUSED_IF_ADD, both_add, choose)
+        SIDE(RP_FUSED_IF_MUL, both_mul, choose)
+        SIDE(RP_FUSED_ELSE_ADD, both_add, choose_else)
+        SIDE(RP_FUSED_ELSE_MUL, both_mul, choose_else)
+    case 4 * RP_FUSED_IF_SQUARE:
+        m = mask_at(masks, s->mask);
+        VALUE(choose(m[r], y[r] * y[r], y[r]))
+    case 4 * RP_FUSED_ELSE_SQUARE:
+        m = mask_at(masks, s->mask);
+        VALUE(choose(m[r], y[r], y[r] * y[r]))
     case 4 * RP_FUSED_LOAD + RP_FUSED_SCALAR:
         c = SCALAR;
         VALUE(c)
@@ -293,8 +355,13 @@ RP_INLINE void step(const rp_fused_step *s, const void *at, vec *restrict y, mas
         ONE(RP_FUSED_TRUNC, one_trunc(y[r]))
         ONE(RP_FUSED_LEAKY_RELU, one_leaky_relu(y[r], s->attr[0]))
         ONE(RP_FUSED_HARDTANH, one_hardtanh(y[r], s->attr[0], s->attr[1]))
-        ONE(RP_FUSED_OF_MASK, only(m[r], all_of(1)))
-        MASKS(RP_FUSED_MASK_LOAD, of_bools(((const bytes_at_any *)at)[r]))
+    case 4 * RP_FUSED_OF_MASK:
+        m = mask_at(masks, s->mask);
+        VALUE(only(m[r], all_of(1)))
+    case 4 * RP_FUSED_MASK_LOAD:
+        m = mask_at(masks, s->mask);
+        x = operand(s, i);
+        MASK(of_bools(((const bytes_at_any *)x)[r]))
         MASKS(RP_FUSED_MASK_NOT, (mask)~a[r])
         MASKS(RP_FUSED_MASK_AND, a[r] & b[r])
         MASKS(RP_FUSED_MASK_OR, a[r] | b[r])
@@ -323,10 +390,6 @@ RP_INLINE void fetch(const rp_fused *fused, size_t i)
     }
 }
 
-/* An address that the compiler does not know to be one of a few that grow together: it would keep all their sums with
- * places of registers, for every step. */
-#define APART(address) __asm__("" : "+r"(address))
-
 extern rp_fused_run RP_LEVEL_NAME(rp_fused_run, RP_LEVEL);
 void RP_LEVEL_NAME(rp_fused_run, RP_LEVEL)(const rp_fused *fused, size_t begin, size_t end)
 {
@@ -336,13 +399,15 @@ void RP_LEVEL_NAME(rp_fused_run, RP_LEVEL)(const rp_fused *fused, size_t begin, 
     for (size_t i = begin; i < end; i += PART) {
         fetch(fused, i);
         for (const rp_fused_step *s = fused->step; s < fused->step + fused->n; s++) {
-            const char *at = s->x; /* NULL: none is read */
+            const char *from = s->load;
             char *to = s->store;
 
-            if (at != NULL)
-                at += s->code == 4 * RP_FUSED_MASK_LOAD ? i : i * sizeof(float);
-            APART(at);
-            step(s, at, y, masks[s->mask], masks[s->a], masks[s->b]);
+            if (from != NULL) {
+                from += i * sizeof(float);
+                APART(from);
+                RP_UNROLL for (int r = 0; r < REGISTERS; r++) y[r] = ((const at_any *)(const void *)from)[r];
+            }
+            step(s, i, y, masks);
             if (to == NULL)
                 continue;
             to += s->stores_mask ? i : i * sizeof(float);

@@ -7,6 +7,7 @@
 #include "kernels/cpu/functions/inline_math.h"
 
 #include "determinism/sum.h"
+#include "kernels/bags.h"
 #include "kernels/cpu/functions/fast_rows.h"
 #include "kernels/cpu/matmul/matmul_scratch.h"
 #include "kernels/level.h"
@@ -21,13 +22,17 @@ typedef struct reduction {
     int64_t divisor; /* of VAR: the count less the correction, but not less than 0 */
 } reduction;
 
+enum { BAG_BYTES = 1024 }; /* of a strip of columns of a bag */
+
 #define BITS uint32_t
 #include "kernels/type_f32.h"
 #include "kernels/cpu/reduce_type.inc.h"
+#include "kernels/cpu/bags_type.inc.h"
 #undef BITS
 #define BITS uint64_t
 #include "kernels/type_f64.h"
 #include "kernels/cpu/reduce_type.inc.h"
+#include "kernels/cpu/bags_type.inc.h"
 #undef BITS
 #include "kernels/type_end.h"
 
@@ -92,3 +97,18 @@ REDUCTION(argmin, ARGMIN, 1u << RP_AT(args->attr, argmin, axis).i);
 REDUCTION(prod, PROD, axes_mask(&RP_AT(args->attr, prod, axes)));
 REDUCTION(var, VAR, axes_mask(&RP_AT(args->attr, var, axes)));
 REDUCTION(logsumexp, LOGSUMEXP, axes_mask(&RP_AT(args->attr, logsumexp, axes)));
+
+/* ---- bags ---- */
+
+extern rp_bags_run RP_LEVEL_NAME(rp_bags_run, RP_LEVEL);
+void RP_LEVEL_NAME(rp_bags_run, RP_LEVEL)(const rp_bags *bags, size_t begin, size_t end)
+{
+    const rp_view rows = rp_view_axes(&bags->out, 1, false);
+    const size_t inner = rp_view_count(&rows);
+    _Alignas(64) char least[2 * RP_LANES * BAG_BYTES];
+
+    if (bags->table.dtype == RP_F32)
+        bags_f32(bags, inner, (float *)(void *)least, begin, end);
+    else
+        bags_f64(bags, inner, (double *)(void *)least, begin, end);
+}

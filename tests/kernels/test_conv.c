@@ -17,6 +17,7 @@
 #include "determinism/sum.h"
 #include "tests/kernels/kernel_call.h"
 #include "kernels/cpu/matmul/matmul_scratch.h"
+#include "kernels/limits.h"
 #include "tests/house/sanitized.h"
 
 enum { CONV, GRAD_INPUT, GRAD_WEIGHT };
@@ -53,6 +54,9 @@ static const conv_shape shapes[] = {
     {1, 6, 6, 40, 600, 3, 3, 1, {1, 1}, {1, 1, 1, 1}, {1, 1}},   /* taps of the gradient longer than a chunk */
     {2, 7, 6, 96, 160, 1, 1, 1, {2, 2}, {0, 0, 0, 0}, {1, 1}},   /* inputs that no output reads, in whole panels */
     {1, 5, 5, 2, 3, 7, 7, 1, {1, 1}, {5, 5, 5, 5}, {1, 1}},      /* every pixel has taps of its own */
+    {1, 20, 21, 2, 3, 17, 18, 1, {1, 1}, {1, 2, 1, 0}, {1, 1}},  /* a filter about as large as its image */
+    {1, 1, 700, 1, 2, 1, 690, 1, {1, 1}, {0, 3, 0, 2}, {1, 1}},  /* ... of one row, in several chunks */
+    {1, 640, 1, 1, 2, 310, 1, 1, {3, 1}, {4, 0, 5, 0}, {2, 1}},  /* ... of one column, with steps */
     {0, 4, 4, 2, 3, 3, 3, 1, {1, 1}, {1, 1, 1, 1}, {1, 1}}};
 
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };
@@ -323,6 +327,33 @@ static void chunks_without_a_tap_are_left_out(void **state)
     }
 }
 
+static double seconds_of(const conv_shape *p, int kind)
+{
+    operands o = make(p, RP_F32, kind, false);
+    const double start = rp_seconds_cpu();
+
+    call(levels[n_levels - 1], kind, &o);
+    drop(&o);
+    return rp_seconds_cpu() - start;
+}
+
+/* Seconds where a look at all taps for each chunk of them takes minutes. */
+static void a_large_filter_of_few_outputs_takes_the_time_of_its_terms(void **state)
+{
+    static const conv_shape column = {1, 1048581, 1, 1, 1, 1048576, 1, 1, {1, 1}, {0, 0, 0, 0}, {1, 1}};
+    static const conv_shape row = {1, 1, 1048581, 1, 1, 1, 1048576, 1, {1, 1}, {0, 0, 0, 0}, {1, 1}};
+    static const conv_shape plane = {1, 257, 258, 1, 1, 256, 256, 1, {1, 1}, {0, 0, 0, 0}, {1, 1}};
+
+    (void)state;
+    if (n_levels == 1)
+        skip(); /* the reference looks at all taps, which is what it is for */
+    for (int kind = CONV; kind <= GRAD_WEIGHT; kind++) {
+        assert_true(kind == GRAD_INPUT || seconds_of(&column, kind) < 3);
+        assert_true(kind == GRAD_INPUT || seconds_of(&row, kind) < 3);
+        assert_true(seconds_of(&plane, kind) < 3);
+    }
+}
+
 /* f(v) = sum of out * g by kernel; convolution is linear in each operand, so central differences are exact up to
  * rounding. */
 static double dot(const double *a, const double *b, size_t n)
@@ -413,6 +444,7 @@ int main(void)
         cmocka_unit_test(a_pointwise_convolution_is_a_matrix_product),
         cmocka_unit_test(taps_in_the_padding_do_not_exist),
         cmocka_unit_test(chunks_without_a_tap_are_left_out),
+        cmocka_unit_test(a_large_filter_of_few_outputs_takes_the_time_of_its_terms),
         cmocka_unit_test(convolution_gradients_agree_with_finite_differences),
         cmocka_unit_test(the_contracts_convolution_examples_hold),
     };

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "kernels/chain.h"
+#include "kernels/chain_plan.h"
 
 enum { COUNT = RP_CHAIN_BLOCK + 700, CHAINS = 8000, FEEDS = 3, VALUES = FEEDS + RP_CHAIN_STEPS };
 
@@ -28,6 +29,8 @@ typedef struct random_chain {
     rp_attr attr[RP_CHAIN_STEPS][RP_MAX_ATTR];
     size_t in[RP_CHAIN_STEPS][3]; /* values; VALUES + i: constant i */
     size_t n_values;
+    bool selects;  /* of few operations: sides of selections */
+    bool in_place; /* a step's output may be where an operand of its type was */
 } random_chain;
 
 static value values[VALUES];
@@ -96,14 +99,10 @@ static bool draw_operand(random_chain *r, char type, size_t *v)
     return false;
 }
 
-static bool draw_step(random_chain *r, size_t k)
+static void take_step(random_chain *r, size_t k, const operation *o)
 {
-    const operation *o = &operations[draw(r, sizeof operations / sizeof *operations)];
     rp_chain_step *s = &r->chain.step[k];
 
-    for (int i = 0; i < o->n_in; i++)
-        if (!draw_operand(r, o->types[i], &r->in[k][i]))
-            return false;
     *s = (rp_chain_step){.kernel = o->kernel, .n_in = (size_t)o->n_in, .n_out = 1, .attr = r->attr[k]};
     memset(r->attr[k], 0, sizeof r->attr[k]);
     r->attr[k][0].r = o->kernel == RP_K_hardtanh ? -0.75 : 0.3;
@@ -114,7 +113,38 @@ static bool draw_step(random_chain *r, size_t k)
             values[r->in[k][i]].last = k;
     values[r->n_values].dtype = o->types[o->n_in] == 'b' ? RP_BOOL : RP_F32;
     values[r->n_values++].last = k;
+}
+
+static bool draw_step(random_chain *r, size_t k)
+{
+    const operation *o = &operations[draw(r, sizeof operations / sizeof *operations)];
+
+    for (int i = 0; i < o->n_in; i++)
+        if (!draw_operand(r, o->types[i], &r->in[k][i]))
+            return false;
+    take_step(r, k, o);
     return true;
+}
+
+/* By turns a value, what is below a constant, what is made of the value or of that, and a choice among them. */
+static void draw_selection(random_chain *r, size_t k)
+{
+    static const operation turns[] = {{RP_K_abs, 1, "rr"},  {RP_K_lt, 2, "rrb"},  {RP_K_mul, 2, "rrr"},
+                                      {RP_K_mul, 2, "rrr"}, {RP_K_add, 2, "rrr"}, {RP_K_where, 3, "brrr"}};
+    const size_t turn = k % 6, root = FEEDS + k - turn;
+    size_t *in = r->in[k];
+
+    in[0] = turn == 0 ? draw(r, (uint32_t)r->n_values) : turn == 5 ? root + 1 : root;
+    in[1] = root;
+    while (turn == 0 && values[in[0]].dtype == RP_BOOL)
+        in[0]--;
+    for (int i = 1; i < 3 && turn == 5; i++)
+        in[i] = root + (draw(r, 4) ? 2 + draw(r, 3) : 0);
+    for (int i = 0; i < 2 && turn > 1 && turn < 5; i++)
+        in[i] = draw(r, 3) ? root : root + (turn > 2 ? 2 + draw(r, (uint32_t)turn - 2) : 0);
+    if (turn > 0 && turn < 5 && draw(r, 4))
+        in[turn == 1 || draw(r, 2)] = draw(r, 2) || turn == 1 ? VALUES + draw(r, CONSTANTS) : draw(r, 2);
+    take_step(r, k, &turns[turn]);
 }
 
 static void run_kernels(const random_chain *r, const rp_kernel_table *ref)
@@ -143,8 +173,11 @@ static size_t free_slot(const random_chain *r, size_t k)
     for (size_t slot = 0;; slot++) {
         bool busy = false;
 
-        for (size_t v = FEEDS; v < FEEDS + k; v++)
-            busy = busy || (values[v].slot == slot && values[v].last >= k);
+        for (size_t v = FEEDS; v < FEEDS + k; v++) {
+            const bool shared = r->in_place && values[v].dtype == values[FEEDS + k].dtype;
+
+            busy = busy || (values[v].slot == slot && values[v].last + !shared > k);
+        }
         if (!busy)
             return slot;
         assert_true(slot < RP_CHAIN_SLOTS && r->n_values > 0);
@@ -189,6 +222,18 @@ static void fill_feeds(random_chain *r)
     }
 }
 
+/* How many steps are made where their side of a selection is chosen alone. */
+static size_t sides_of(const rp_chain *chain)
+{
+    rp_chain_plan plan;
+    size_t n = 0;
+
+    rp_chain_plan_make(&plan, chain, true);
+    for (size_t i = 0; i < plan.begin[chain->n_steps]; i++)
+        n += plan.part[i].code / 4 >= RP_FUSED_IF_ADD && plan.part[i].code / 4 <= RP_FUSED_ELSE_SQUARE;
+    return n;
+}
+
 /* One bit for another, but that all NaNs are one (CONTRACT 2.3). */
 static bool same(const value *v, size_t i)
 {
@@ -214,19 +259,23 @@ static void chains_have_the_bits_of_their_kernels(void **state)
     const char *const *level;
     const size_t levels = rp_kernel_levels(&level);
     const rp_kernel_table *table[8];
+    size_t sides = 0;
 
     (void)state;
     for (size_t l = 0; l < levels; l++)
         assert_int_equal(rp_kernel_table_get(&table[l], level[l], NULL), RP_OK);
     for (uint64_t seed = 0; seed < CHAINS; seed++) {
-        random_chain r = {.seed = seed * 7919 + 1};
+        random_chain r = {.seed = seed * 7919 + 1, .selects = seed % 2, .in_place = seed / 2 % 2};
         const size_t wanted = 2 + draw(&r, RP_CHAIN_STEPS - 1);
 
         fill_feeds(&r);
+        for (; r.selects && r.chain.n_steps < wanted; r.chain.n_steps++)
+            draw_selection(&r, r.chain.n_steps);
         for (int tries = 0; tries < 200 && r.chain.n_steps < wanted; tries++)
             r.chain.n_steps += draw_step(&r, r.chain.n_steps);
         r.chain.count = COUNT;
         place(&r);
+        sides += sides_of(&r.chain);
         run_kernels(&r, table[0]);
         for (size_t l = 0; l < levels; l++) {
             for (size_t v = FEEDS; v < r.n_values; v++)
@@ -235,6 +284,7 @@ static void chains_have_the_bits_of_their_kernels(void **state)
             check(&r, level[l]);
         }
     }
+    assert_true(sides > 200); /* of selections were looked at */
 }
 
 int main(void)

@@ -2,6 +2,9 @@
  * Gathering and reducing, piece by piece. */
 #include "core/program/indexing/gathered.h"
 
+#include "determinism/sum.h"
+#include "kernels/bags.h"
+
 /* Bytes: of a piece, which with what it is read of fits a second-level cache; from which on a whole does not. */
 enum { PIECE = 1 << 18, LEAST = 1 << 20 };
 
@@ -51,13 +54,44 @@ static rp_view rows_of(const rp_view *view, size_t first, size_t n)
     return part;
 }
 
+/* Elements of `view` from axis `first` on, of each element before: in order. */
+static bool rows_contiguous(const rp_view *view, int first)
+{
+    ptrdiff_t step = 1;
+
+    for (int d = view->rank - 1; d >= first; d--) {
+        if (view->shape[d] != 1 && view->stride[d] != step)
+            return false;
+        step *= (ptrdiff_t)view->shape[d];
+    }
+    return true;
+}
+
+/* Whether rows are added where they lie: bags of the second axis of the index, and of nothing else. */
+static bool as_bags(const rp_instr *gather, const rp_instr *reduce, const rp_view *in, const rp_view *out,
+                    rp_bags *bags)
+{
+    const bool mean = reduce->op == rp_op_get(RP_OP_mean);
+    const rp_attr *axes = mean ? &RP_AT(reduce->attr, mean, axes) : &RP_AT(reduce->attr, sum, axes);
+
+    if ((!mean && reduce->op != rp_op_get(RP_OP_sum)) || RP_AT(gather->attr, gather, axis).i != 0 ||
+        (in[0].dtype != RP_F32 && in[0].dtype != RP_F64) || in[0].rank < 2 || in[1].rank != 2 || axes->n != 1 ||
+        axes->list[0] != 1 || in[1].shape[1] < 1 || in[1].shape[1] > (size_t)RP_CHUNK * RP_CHUNK)
+        return false;
+    *bags = (rp_bags){in[0], in[1], *out, mean};
+    return rows_contiguous(&in[0], 1) && rows_contiguous(out, 1);
+}
+
 rp_status rp_gathered_launch(rp_device *device, const rp_instr *gather, const rp_instr *reduce, const rp_type *gathered,
                              const rp_view *in, const rp_view *out, void *piece, rp_error *err)
 {
     const size_t rows = rows_of_piece(gathered);
     rp_type type = *gathered;
     rp_status status = RP_OK;
+    rp_bags bags;
 
+    if (as_bags(gather, reduce, in, out, &bags) && rp_device_launch_bags(device, &bags))
+        return RP_OK;
     for (size_t i = 0, n; i < gathered->shape[0] && status == RP_OK; i += n) {
         const size_t left = gathered->shape[0] - i;
         rp_view from[2], made, to;

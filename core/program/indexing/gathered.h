@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Rows that are gathered only to be reduced, as an embedding bag's are: both instructions run piece by piece, so that
  * what is gathered stays in a near cache and is never there as a whole. The kernels are the ordinary ones; an element
- * of a reduction is made of its own elements alone, so any cut has the same bits. */
+ * of a reduction is made of its own elements alone, so any cut has the same bits. Sums and means of bags add the rows
+ * where they lie (kernels/bags.h), if the device can. */
 #ifndef CORE_PROGRAM_INDEXING_GATHERED_H
 #define CORE_PROGRAM_INDEXING_GATHERED_H
 

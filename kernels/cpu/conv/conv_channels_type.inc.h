@@ -197,7 +197,7 @@ static void FN(channels)(const plan *p, size_t begin, size_t end)
     const size_t plane = p->h.length * p->w.length;
     pixel_class k = {.n = 0};
 
-    while (next_class(p, &k.h, &k.w))
+    while (next_class(&p->h, &p->w, &k.h, &k.w))
         for (size_t image = begin / plane; image * plane < end; image++)
             for (size_t i = 0; i < k.h.count; i++) {
                 const size_t item = image * plane + (k.h.start + i * p->h.step) * p->w.length + k.w.start;

@@ -25,13 +25,35 @@ typedef struct side {
     const rp_conv_axis *axis;
     bool back;
     size_t length, step, move; /* neighbours with the same taps are step apart, and move apart on the other side */
+    size_t low, high;          /* the coordinates that are gone through: [low, high), else all */
 } side;
 
 static side side_of(const rp_conv_axis *axis, bool back)
 {
     const size_t stride = (size_t)axis->stride;
 
-    return (side){axis, back, back ? axis->in : axis->out, back ? stride : 1, back ? 1 : stride};
+    const size_t length = back ? axis->in : axis->out;
+
+    return (side){axis, back, length, back ? stride : 1, back ? 1 : stride, 0, length};
+}
+
+static size_t within(int64_t at, size_t length)
+{
+    return at < 0 ? 0 : (size_t)at < length ? (size_t)at : length;
+}
+
+/* The same for those coordinates alone that may have one of taps [tap, end): all others lie outside of [low, high). A
+ * filter that is larger than what it makes has as many different coordinates as taps, and each has few of them. */
+static side side_with(const side *s, size_t tap, size_t end)
+{
+    const int64_t stride = s->axis->stride, first = (int64_t)tap * s->axis->dilation - s->axis->pad;
+    const int64_t last = (int64_t)(end - 1) * s->axis->dilation - s->axis->pad;
+    side part = *s;
+
+    part.low = within(s->back ? first : -last / stride, s->length);
+    part.high = within(s->back ? last + (int64_t)s->axis->out * stride : ((int64_t)s->axis->in - first) / stride + 1,
+                       s->length);
+    return part;
 }
 
 static rp_taps taps_of(const side *s, size_t at)
@@ -42,20 +64,20 @@ static rp_taps taps_of(const side *s, size_t at)
 /* Goes through all coordinates; a run with count 0 begins. */
 static bool next_same(const side *s, same_taps *run)
 {
-    size_t at = run->start + run->count * s->step;
+    size_t at = run->count > 0 ? run->start + run->count * s->step : s->low;
 
-    if (run->count > 0 && at >= s->length) {
-        at = run->start % s->step + 1; /* the next residue */
-        if (at >= s->step)
+    if (run->count > 0 && at >= s->high) {
+        at = s->low + (run->start - s->low) % s->step + 1; /* the next residue */
+        if (at >= s->low + s->step)
             return false;
     }
-    if (at >= s->length)
+    if (at >= s->high)
         return false;
     run->start = at;
     run->count = 1;
     run->step = s->step;
     run->taps = taps_of(s, at);
-    for (at += s->step; at < s->length; at += s->step) {
+    for (at += s->step; at < s->high; at += s->step) {
         const rp_taps taps = taps_of(s, at);
 
         if (taps.first != run->taps.first || taps.count != run->taps.count)
@@ -83,14 +105,14 @@ typedef struct pixel_class {
 
 enum { MOST_CLASSES = 64 }; /* at a time; there may be more */
 
-/* Goes through all classes; h and w with count 0 begin. */
-static bool next_class(const plan *p, same_taps *h, same_taps *w)
+/* Goes through the classes of these rows and columns; h and w with count 0 begin. */
+static bool next_class(const side *rows, const side *columns, same_taps *h, same_taps *w)
 {
-    if (h->count == 0 && !next_same(&p->h, h))
+    if (h->count == 0 && !next_same(rows, h))
         return false;
-    while (!next_same(&p->w, w)) {
+    while (!next_same(columns, w)) {
         *w = (same_taps){0};
-        if (!next_same(&p->h, h))
+        if (!next_same(rows, h))
             return false;
     }
     return true;
@@ -117,21 +139,29 @@ typedef struct tap_list {
     size_t tap[RP_CONV_CHUNK + 1];
 } tap_list;
 
+/* The first of a row's taps that is `tap` or a later one. */
+static size_t tap_from(const rp_taps *taps, size_t tap)
+{
+    return tap > taps->first ? (tap - taps->first + taps->step - 1) / taps->step : 0;
+}
+
 static void list_taps(const plan *p, const chunk *c, const pixel_class *k, tap_list *list)
 {
     const rp_taps *r = &k->h.taps, *s = &k->w.taps;
+    const size_t width = p->conv->w.taps;
 
     list->n = 0;
-    for (size_t i = 0; i < r->count; i++) {
-        const size_t row = (r->first + i * r->step) * p->conv->w.taps;
+    for (size_t i = tap_from(r, c->tap / width); i < r->count; i++) {
+        const size_t row = (r->first + i * r->step) * width;
 
-        if (row + p->conv->w.taps <= c->tap || row >= c->tap_end)
-            continue;
-        for (size_t j = 0; j < s->count; j++) {
+        if (row >= c->tap_end)
+            break;
+        for (size_t j = c->tap > row ? tap_from(s, c->tap - row) : 0; j < s->count; j++) {
             const size_t tap = row + s->first + j * s->step;
 
-            if (tap >= c->tap && tap < c->tap_end)
-                list->tap[list->n++] = tap;
+            if (tap >= c->tap_end)
+                break;
+            list->tap[list->n++] = tap;
         }
     }
 }

@@ -268,14 +268,22 @@ static void FN(run_alike)(FN(work) * w, const pixel_class *k, pixel_class *class
 
 static void FN(run_chunk)(FN(work) * w)
 {
+    const chunk *c = &w->chunk;
+    const size_t width = w->p->conv->w.taps;
+    side rows = w->p->h, columns = w->p->w;
     same_taps h = {0}, v = {0};
     bool more = true;
 
+    if (c->number > 0) { /* pixels without a term are for the first chunk */
+        rows = side_with(&rows, c->tap / width, (c->tap_end - 1) / width + 1);
+        if (c->tap / width == (c->tap_end - 1) / width)
+            columns = side_with(&columns, c->tap % width, (c->tap_end - 1) % width + 1);
+    }
     w->packed = false;
     while (more) {
         size_t n = 0;
 
-        while (n < MOST_CLASSES && (more = next_class(w->p, &h, &v))) {
+        while (n < MOST_CLASSES && (more = next_class(&rows, &columns, &h, &v))) {
             pixel_class *k = &w->class[n++];
 
             *k = (pixel_class){.h = h, .w = v};

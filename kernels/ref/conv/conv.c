@@ -21,35 +21,58 @@ static bool output_of(const rp_conv_axis *axis, size_t i, size_t t, size_t *o)
     return at >= 0 && at % axis->stride == 0 && *o < axis->out;
 }
 
-RP_KERNEL_CALLER static rp_taps taps_of(const rp_conv_axis *axis, size_t from,
+/* a / b rounded up, and down; b > 0 */
+static int64_t up(int64_t a, int64_t b)
+{
+    return a > 0 ? (a - 1) / b + 1 : a / b;
+}
+
+static int64_t down(int64_t a, int64_t b)
+{
+    return -up(-a, b);
+}
+
+/* Of taps [begin, end) those that exist, evenly spaced: a filter may have as many taps as an image has pixels, so none
+ * of them is looked at beyond the second that exists. */
+RP_KERNEL_CALLER static rp_taps taps_of(const rp_conv_axis *axis, size_t from, int64_t begin, int64_t end,
                                         bool (*meets)(const rp_conv_axis *axis, size_t from, size_t t, size_t *to))
 {
     rp_taps taps = {.step = 1};
-    size_t to;
+    const int64_t most = (int64_t)axis->taps;
+    int64_t t = begin > 0 ? begin : 0;
+    size_t to = 0;
 
-    for (size_t t = 0; t < axis->taps; t++) {
-        if (!meets(axis, from, t, &to))
-            continue;
-        if (taps.count == 0) {
-            taps.first = t;
-            taps.at = (ptrdiff_t)to;
-        } else if (taps.count == 1) { /* those that exist are evenly spaced */
-            taps.step = t - taps.first;
-            taps.move = (ptrdiff_t)to - taps.at;
-        }
-        taps.count++;
-    }
+    end = end < most ? end : most;
+    while (t < end && !meets(axis, from, (size_t)t, &to))
+        t++;
+    if (t >= end)
+        return taps;
+    taps.first = (size_t)t;
+    taps.count = 1;
+    taps.at = (ptrdiff_t)to;
+    for (t++; t < end && !meets(axis, from, (size_t)t, &to);)
+        t++;
+    if (t >= end)
+        return taps;
+    taps.step = (size_t)t - taps.first;
+    taps.move = (ptrdiff_t)to - taps.at;
+    taps.count += (size_t)(end - 1 - t) / taps.step + 1;
     return taps;
 }
 
 RP_KERNEL_FN rp_taps rp_conv_taps(const rp_conv_axis *axis, size_t o)
 {
-    return taps_of(axis, o, input_of);
+    const int64_t start = axis->pad - (int64_t)o * axis->stride; /* input t dilation - start */
+
+    return taps_of(axis, o, up(start, axis->dilation), up(start + (int64_t)axis->in, axis->dilation), input_of);
 }
 
 RP_KERNEL_FN rp_taps rp_conv_taps_back(const rp_conv_axis *axis, size_t i)
 {
-    return taps_of(axis, i, output_of);
+    const int64_t start = (int64_t)i + axis->pad; /* output (start - t dilation) / stride */
+
+    return taps_of(axis, i, down(start - (int64_t)axis->out * axis->stride, axis->dilation) + 1,
+                   down(start, axis->dilation) + 1, output_of);
 }
 
 RP_KERNEL_FN void rp_conv_outputs(const rp_conv_axis *axis, size_t t, size_t *begin, size_t *end)

@@ -404,6 +404,44 @@ static void negative_steps_have_the_bits_of_copies(void **state)
     rp_run_free(run);
 }
 
+/* Rows from a table as it lies and from one of wider rows, a slice; each bag so large that its rows are not gathered as
+ * a whole. Outside of a call the gather is made, and then reduced. */
+static void large_bags_have_the_bits_of_rows_gathered_and_reduced(void **state)
+{
+    enum { ROWS = 300, WIDTH = 1030, BAGS = 40, LENGTH = 9, KEPT = 900 };
+    rp_run *run = step_new();
+    float *x = malloc(ROWS * WIDTH * sizeof *x), *found = malloc(BAGS * WIDTH * sizeof *found);
+    float *expected = malloc(BAGS * WIDTH * sizeof *expected);
+    int64_t index[BAGS * LENGTH];
+    rp_tensor table[2], at;
+
+    (void)state;
+    assert_true(x && found && expected);
+    for (size_t i = 0; i < ROWS * WIDTH; i++)
+        x[i] = (float)((int)(i * 7919 % 20011) - 10005) * 0.0137f;
+    for (size_t i = 0; i < BAGS * LENGTH; i++)
+        index[i] = (int64_t)(i * 104729 % ROWS);
+    table[0] = put_f32(run, SHAPE(ROWS, WIDTH), x);
+    table[1] = rp_slice(table[0], (size_t[]){0, 17}, (size_t[]){ROWS, 17 + KEPT});
+    at = put_i64(run, SHAPE(BAGS, LENGTH), index);
+    for (int i = 0; i < 2; i++)
+        for (int how = RP_BAG_SUM; how <= RP_BAG_MAX; how++) {
+            const size_t bytes = BAGS * (size_t)(i ? KEPT : WIDTH) * sizeof *found;
+            rp_tensor taken = rp_gather(table[i], at, 0), by_hand;
+
+            by_hand = how == RP_BAG_SUM    ? rp_sum(taken, (int[]){1}, 1, false)
+                      : how == RP_BAG_MEAN ? rp_mean(taken, (int[]){1}, 1, false)
+                                           : rp_max(taken, (int[]){1}, 1, false);
+            assert_int_equal(rp_read(run, by_hand, expected, bytes, NULL), RP_OK);
+            assert_int_equal(rp_read(run, rp_embedding_bag(table[i], at, (rp_bag)how), found, bytes, NULL), RP_OK);
+            assert_memory_equal(found, expected, bytes);
+        }
+    rp_run_free(run);
+    free(x);
+    free(found);
+    free(expected);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -415,6 +453,7 @@ int main(void)
         cmocka_unit_test(views_and_copies_rearrange),
         cmocka_unit_test(padding_comes_from_where_it_says),
         cmocka_unit_test(products_over_named_axes),
+        cmocka_unit_test(large_bags_have_the_bits_of_rows_gathered_and_reduced),
         cmocka_unit_test(each_mistake_is_one_clear_error),
         cmocka_unit_test(negative_steps_have_the_bits_of_copies),
     };
