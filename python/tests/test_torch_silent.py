@@ -280,6 +280,16 @@ class Gradients(unittest.TestCase):
         self.same([0.0, 95.0, -95.0], lambda w, x: F.binary_cross_entropy_with_logits(w, t, pos_weight=torch.tensor(2.0)))
         self.same([0.0, 30.0, -30.0], lambda w, x: F.soft_margin_loss(w, torch.tensor([1.0, -1.0, 1.0])))
 
+    def test_operations_that_are_made_of_others(self):
+        """PyTorch has no derivatives of these but those of what it makes of them, and there is no rule for them."""
+        w, rows = [[0.5, -1.0, 2.0], [1.0, 0.25, 0.5]], torch.tensor([[1.0, 2.0, 3.0], [-1.0, 0.5, 2.0]])
+        self.same(w, lambda w, x: F.triplet_margin_loss(w, rows, rows.flip(0), margin=2.0, swap=True))
+        self.same(w, lambda w, x: F.cosine_embedding_loss(w, rows, torch.tensor([1.0, -1.0]), margin=0.2))
+        self.same(w, lambda w, x: torch.linalg.norm(w * x, ord=1, dim=1).sum() + torch.quantile(w, 0.3))
+
+    def test_classes_as_integers(self):
+        self.same([0.5, -1.0, 2.0], lambda w, x: (F.one_hot(x.long() - 1, 3) * w).sum() + (F.one_hot(x.long(), 5).float()[:, 1:4] @ w).sum())
+
     def test_clamps_at_their_bounds(self):
         self.same([0.0, 1.0, 0.5, -1.0, 2.0], lambda w, x: w.clamp(0, 1).sum() + w.clamp(min=0).sum() + 2 * w.clamp_max(1).sum())
         self.same([[1.0, 2.0, 1.5]], lambda w, x: F.multi_margin_loss(w, torch.tensor([1])))
