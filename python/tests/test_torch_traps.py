@@ -247,7 +247,7 @@ class Traps(unittest.TestCase):
             globals()["SCALE"], torch_small.FACTOR = 1.0, 1.0
 
     def test_arrays_and_numbers_of_numpy_are_guarded(self):
-        for value, other in ((np.float32(1), np.float32(2)), (np.int64(1), np.int64(2)), (np.ones(1, np.float32), np.full(1, 2, np.float32))):
+        for value, other in ((np.float32(1), np.float32(2)), (np.int64(1), np.int64(2)), (np.ones(1, 'f'), np.full(1, 2, 'f'))):
             m = Line(lambda m, x: (m.w * x * torch.as_tensor(m.k)).sum())
             m.k = value
             step = rt.compile(m, example=(X,), optimizer=sgd(m, 0.0))

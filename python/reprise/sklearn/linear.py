@@ -115,12 +115,12 @@ class LogisticRegression(ClassifierMixin, Recorded):  # type: ignore[misc]
             self.intercept_ = self.intercept_ - self.intercept_.mean()
         self.n_iter_ = np.array([steps[0]])
         if not ended[0]:
-            warnings.warn(f"the steps did not end: after {steps[0]} of at most {self.max_iter} the coefficients still move, or the objective "
-                          "falls no further. max_iter, tol or C may be too small or too large, the columns' scales too far apart",
+            warnings.warn(f"the steps did not end: after {steps[0]} of at most {self.max_iter} the coefficients still move, or the "
+                          "objective falls no further. max_iter, tol or C may be too small or too large, the columns' scales too far apart",
                           ConvergenceWarning, stacklevel=2)
         elif np.isinf(self.C) and certain(design, found) > CERTAIN:
-            warnings.warn("the steps ended where probabilities are 0 or 1 to the last digit: without a penalty the estimates of classes that "
-                          "can be told apart are infinite", ConvergenceWarning, stacklevel=2)
+            warnings.warn("the steps ended where probabilities are 0 or 1 to the last digit: without a penalty the estimates of "
+                          "classes that can be told apart are infinite", ConvergenceWarning, stacklevel=2)
         return self
 
     def decision_function(self, X: Any) -> Array:

@@ -117,8 +117,8 @@ class Network(Recorded):
             if waited >= self.n_iter_no_change:
                 break
         else:
-            warnings.warn(f"the loss still fell by more than tol after max_iter = {self.max_iter} epochs: the network is not trained to the "
-                          "end", ConvergenceWarning, stacklevel=4)
+            warnings.warn(f"the loss still fell by more than tol after max_iter = {self.max_iter} epochs: the network is not trained "
+                          "to the end", ConvergenceWarning, stacklevel=4)
         self.loss_ = self.loss_curve_[-1]
         return {n: np.array(run.get_state(n)) for n in names}
 

@@ -18,7 +18,7 @@ from .traps import framework
 from .check import as_array, check
 from .lower import Unsupported
 from .optim import MOMENTS, Optimizer
-from .training import Batch, Built, Guards, Held, build, burned_in, captured_step, names_of, tensors_of
+from .training import Batch, Built, Guards, Held, build, burned_in, captured_step, names_of, structure_of, tensors_of
 
 MOST_PROGRAMS = 64
 VERSION = operator.attrgetter("_version")  # PyTorch counts a tensor's changes in place
@@ -150,7 +150,7 @@ class Step:
         self._watch(self._named().items())
         for b in self.built.values():
             self._watch(b.captured.constants.items())
-        self._held = Held(tensors_of(self.module, self.loss), self._tensors)
+        self._held = Held(tensors_of(self.module, self.loss), self._tensors, structure_of(self.module, self.loss))
 
     def _watch(self, found: Iterable[tuple[str, Any]]) -> None:
         for name, t in found:

@@ -371,12 +371,19 @@ def tensors_of(module: Any, loss: Any) -> list[Place]:
     return [place for place in found if isinstance(place[2], torch.Tensor)]
 
 
-class Held:
-    """The places of tensors that programs have taken values of, and which tensors were there."""
+def structure_of(module: Any, loss: Any) -> list[Place]:
+    """Where modules have their parts, and functions as attributes: another one there is another model."""
+    modules = {id(m): m for root in (module, loss) if hasattr(root, "modules") for m in root.modules()}.values()
+    return [(m._modules, k, v) for m in modules for k, v in m._modules.items()] + \
+        [(m.__dict__, k, v) for m in modules for k, v in m.__dict__.items() if inspect.isroutine(v) or isinstance(v, functools.partial)]
 
-    def __init__(self, found: Sequence[Place], taken: Sequence[Any]) -> None:
+
+class Held:
+    """The places of tensors that programs have taken values of, and which tensors were there; and those of `parts` of the model."""
+
+    def __init__(self, found: Sequence[Place], taken: Sequence[Any], parts: Sequence[Place] = ()) -> None:
         known = {k for t in taken for k in same_memory(t)}
-        self.found = [place for place in found if known.intersection(same_memory(place[2]))]
+        self.found = [*parts, *(place for place in found if known.intersection(same_memory(place[2])))]
         self.plain = [place for place in self.found if isinstance(place[0], dict)]
         self.rest = [place for place in self.found if not isinstance(place[0], dict)]
         self.where, self.names, self.values = ([place[i] for place in self.plain] for i in range(3))
