@@ -19,6 +19,7 @@ if importlib.util.find_spec("sklearn") is None:
 
 import sklearn.linear_model
 from sklearn.datasets import make_classification
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import check_estimator
 
 from reprise import command_calls as calls
@@ -97,6 +98,27 @@ class Fits(unittest.TestCase):
             ours = LogisticRegression(C=0.7).fit(x, t, w)
             np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-4, atol=1e-6)
             np.testing.assert_allclose(ours.predict_proba(x), theirs.predict_proba(x), atol=1e-5)
+
+    def test_fits_that_did_not_end_say_so(self):
+        x, y = make_classification(200, 4, random_state=1)
+        apart, classes = np.arange(6.0)[:, None], np.array([0, 0, 0, 1, 1, 1])
+        many = np.array([0, 0, 1, 1, 2, 2])
+        net = MLPClassifier(hidden_layer_sizes=(4,), max_iter=3, random_state=0)
+        for fit in (lambda: LogisticRegression(max_iter=2).fit(x, y), lambda: LogisticRegression(C=np.inf).fit(apart, classes),
+                    lambda: LogisticRegression(C=1e12).fit(apart, classes), lambda: LogisticRegression(C=np.inf).fit(apart, many),
+                    lambda: net.fit(x, y)):
+            with self.assertWarns(ConvergenceWarning) as caught:
+                fit()
+            self.assertEqual(caught.filename, __file__)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for C in (1.0, np.inf):
+                LogisticRegression(C=C).fit(x, y), LogisticRegression(C=C).fit(x, np.arange(200) % 3)
+            MLPClassifier(hidden_layer_sizes=(4,), max_iter=500, tol=0.1, random_state=0).fit(x, y)
+
+    def test_one_penalty_for_all_targets(self):
+        with self.assertRaisesRegex(ValueError, "alpha is one number"):
+            Ridge(alpha=[1.0, 2.0]).fit(np.eye(4), np.eye(4))
 
     def test_a_fit_is_an_archive_that_the_command_replays(self):
         x, y = make_classification(60, 5, random_state=1)

@@ -160,6 +160,18 @@ class Losses(unittest.TestCase):
         smooth = -(logs * w).sum(1)
         self.assertAlmostEqual(float(c.run()[0]), (0.8 * own + 0.2 / 3 * smooth).sum() / w[k].sum(), 6)
 
+    def test_labels_of_sequences_and_images_are_rows(self):
+        k = np.array([1, -100, 0])
+        rows = float(values("aten.cross_entropy_loss.default", Meta("f32", ()), x=self.x, k=k).run()[0])
+        for middle in ([3], [1, 3], [1, 1, 3]):  # [1, classes, ..] of labels [1, ..]
+            x, labels = self.x.T.reshape([1, 3, *middle]), k.reshape([1, *middle])
+            c = values("aten.cross_entropy_loss.default", Meta("f32", ()), x=x, k=labels)
+            self.assertEqual(float(c.run()[0]), rows)
+            self.assertEqual(np.abs(c.run("x")[..., 1]).max(), 0)
+            c = values("aten.cross_entropy_loss.default", Meta("f32", labels.shape), extra=["x", "k", None, 0], x=x, k=labels)
+            self.assertEqual(c.run()[0].shape, labels.shape)
+        one = values("aten.cross_entropy_loss.default", Meta("f32", ()), x=self.x[0], k=np.array(1))
+        self.assertAlmostEqual(float(one.run()[0]), -self.logs()[0, 1], 6)
 
     def test_the_gradient_of_a_certain_probability_that_was_wrong_is_large(self):
         c = values("aten.binary_cross_entropy.default", Meta("f32", ()), extra=["x", "t", None, 2], x=[0.0, 1.0, 0.25], t=[1.0, 1.0, 1.0])

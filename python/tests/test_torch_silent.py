@@ -111,6 +111,18 @@ class States(unittest.TestCase):
             with self.assertRaisesRegex(rt.Unsupported, "of the module changed"):
                 step(X, X)
 
+    def test_a_part_of_the_model_that_is_replaced_is_not_overlooked(self):
+        m = nn.Sequential(nn.Linear(3, 2), nn.Tanh())
+        m.act = torch.sin
+        for change in (lambda: m.__setitem__(1, nn.ReLU()), lambda: setattr(m, "act", torch.cos)):
+            step = rt.compile(m, lambda y, t: m.act(y).sum(), (X[None], X), sgd(m, 0.0))
+            step(X[None], X)
+            change()
+            with self.assertRaisesRegex(rt.Unsupported, "changed since it was compiled"):
+                step(X[None], X)
+            step.load()
+            self.assertAlmostEqual(float(step(X[None], X)), float(m.act(m(X[None])).sum().detach()), places=5)
+
     def test_memory_that_two_values_share_is_refused(self):
         class Shared(nn.Module):
             def __init__(self, make):
@@ -170,6 +182,26 @@ class States(unittest.TestCase):
 
 
 class Forwards(unittest.TestCase):
+    def test_a_module_that_changes_is_followed(self):
+        m = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2)).eval()
+        forward = rt.compile_inference(m, X[None])
+
+        def same():
+            torch.testing.assert_close(forward(X[None]), m(X[None]).detach(), rtol=1e-5, atol=1e-5)
+        same()
+        m.load_state_dict({k: v + 1 for k, v in m.state_dict().items()})
+        same()
+        m[1].running_mean.add_(1)
+        same()
+        m[0].weight = nn.Parameter(torch.ones(2, 3))
+        same()
+        m[0] = nn.Linear(3, 2)
+        same()
+        step = rt.compile(m, lambda y, t: ((y - t) ** 2).sum(), (X[None], torch.ones(1, 2)), sgd(m))
+        step(X[None], torch.ones(1, 2))
+        step.copy_to(m)
+        same()
+
     def test_numbers_are_looked_at_and_each_call_draws_anew(self):
         m = Two()
         forward = rt.compile_inference(m, (X, X))
@@ -279,6 +311,16 @@ class Gradients(unittest.TestCase):
         self.same([100.0, -110.0, 1.0], lambda w, x: F.binary_cross_entropy(torch.sigmoid(w), t))
         self.same([0.0, 95.0, -95.0], lambda w, x: F.binary_cross_entropy_with_logits(w, t, pos_weight=torch.tensor(2.0)))
         self.same([0.0, 30.0, -30.0], lambda w, x: F.soft_margin_loss(w, torch.tensor([1.0, -1.0, 1.0])))
+
+    def test_operations_that_are_made_of_others(self):
+        """PyTorch has no derivatives of these but those of what it makes of them, and there is no rule for them."""
+        w, rows = [[0.5, -1.0, 2.0], [1.0, 0.25, 0.5]], torch.tensor([[1.0, 2.0, 3.0], [-1.0, 0.5, 2.0]])
+        self.same(w, lambda w, x: F.triplet_margin_loss(w, rows, rows.flip(0), margin=2.0, swap=True))
+        self.same(w, lambda w, x: F.cosine_embedding_loss(w, rows, torch.tensor([1.0, -1.0]), margin=0.2))
+        self.same(w, lambda w, x: torch.linalg.norm(w * x, ord=1, dim=1).sum() + torch.quantile(w, 0.3))
+
+    def test_classes_as_integers(self):
+        self.same([0.5, -1.0, 2.0], lambda w, x: (F.one_hot(x.long() - 1, 3) * w).sum() + (F.one_hot(x.long(), 4).float()[:, 1:] @ w).sum())
 
     def test_clamps_at_their_bounds(self):
         self.same([0.0, 1.0, 0.5, -1.0, 2.0], lambda w, x: w.clamp(0, 1).sum() + w.clamp(min=0).sum() + 2 * w.clamp_max(1).sum())

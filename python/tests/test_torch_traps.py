@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each trap of export, with what would go wrong without its guard."""
+import functools
 import importlib.util
 import os
 import random
@@ -21,6 +22,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import reprise.torch as rt
 from reprise.torch.capture import capture
+import torch_small
 from torch_small import X, Line, batch, eager_gradient, gradient, mlp, sgd
 
 SCALE = 1.0
@@ -204,6 +206,91 @@ class Traps(unittest.TestCase):
         self.assertEqual(float(step(X, X)), 8 * one)
         self.assertEqual(step.programs, 4)
 
+    def test_numbers_of_losses_that_are_objects_are_guarded(self):
+        class Settings:
+            factor = 1.0  # the class's own until it is set
+
+        class Loss:
+            def __init__(self):
+                self.factor = 1.0
+
+            def __call__(self, v, y):
+                return v * self.factor
+
+            def method(self, v, y):
+                return v * self.factor
+
+        def partial(v, y, found, settings=None):
+            return v * found["factor"]
+
+        deep, own, plain, given, words = Settings(), Loss(), Settings(), {"factor": 1.0}, {"factor": 1.0}
+        deep.inner = Settings()
+        losses = {
+            "an object of the closure": (lambda v, y: v * plain.factor, lambda: setattr(plain, "factor", 2.0)),
+            "an object in one": (lambda v, y: v * deep.inner.factor, lambda: setattr(deep.inner, "factor", 2.0)),
+            "a class": (lambda v, y: v * Settings.factor, lambda: setattr(Settings, "factor", 2.0)),
+            "a callable object": (own, lambda: setattr(own, "factor", 2.0)),
+            "a method": (own.method, lambda: setattr(own, "factor", 4.0)),
+            "a partial's keyword": (functools.partial(partial, found=words), lambda: words.update(factor=2.0)),
+            "a partial's argument": (functools.partial(partial, settings=None, found=given), lambda: given.update(factor=2.0)),
+            "a generator's global": (lambda v, y: sum(e * SCALE for e in (v,)), lambda: globals().update(SCALE=2.0)),
+            "a module's": (lambda v, y: v * torch_small.FACTOR, lambda: setattr(torch_small, "FACTOR", 2.0))}
+        try:
+            for name, (loss, change) in losses.items():
+                with self.subTest(name):
+                    m = Line(lambda m, x: (m.w * x).sum())
+                    step = rt.compile(m, loss, (X, X), sgd(m, 0.0))
+                    one = float(step(X, X))
+                    change()
+                    self.assertEqual(float(step(X, X)), 2 * one)
+        finally:
+            globals()["SCALE"], torch_small.FACTOR = 1.0, 1.0
+
+    def test_arrays_and_numbers_of_numpy_are_guarded(self):
+        for value, other in ((np.float32(1), np.float32(2)), (np.int64(1), np.int64(2)), (np.ones(1, 'f'), np.full(1, 2, 'f'))):
+            m = Line(lambda m, x: (m.w * x * torch.as_tensor(m.k)).sum())
+            m.k = value
+            step = rt.compile(m, example=(X,), optimizer=sgd(m, 0.0))
+            one = float(step(X))
+            m.k = other
+            self.assertEqual(float(step(X)), 2 * one)
+            if isinstance(value, np.ndarray):
+                m.k[:] = 4  # in place
+                self.assertEqual(float(step(X)), 4 * one)
+
+    def test_tensors_that_others_take_the_place_of_are_an_error(self):
+        found = {"k": torch.ones(3)}
+        lists = Line(lambda m, x: (m.w * x * m.parts[0]).sum())
+        lists.parts = [torch.ones(3)]
+        cases = ((lists, None, (X,), lambda: lists.parts.__setitem__(0, torch.zeros(3))),
+                 (Line(lambda m, x: (m.w * x).sum()), lambda v, y: (v * found["k"]).sum(), (X, X), lambda: found.update(k=torch.zeros(3))))
+        for m, loss, batch, change in cases:
+            step = rt.compile(m, loss, batch, sgd(m, 0.0))
+            step(*batch)
+            change()
+            with self.assertRaisesRegex(rt.Unsupported, "changed since it was compiled"):
+                step(*batch)
+            step.load()
+            self.assertEqual(float(step(*batch)), 0)
+
+    def test_a_loss_that_changes_its_own_numbers_is_refused(self):
+        class Annealed:
+            steps = 0
+
+            def __call__(self, v, y):
+                self.steps += 1
+                return v * self.steps
+        counted = 0
+
+        def counts(v, y):
+            nonlocal counted
+            counted += 1
+            return v * counted
+        for loss, name in ((Annealed(), "steps"), (counts, "counted")):
+            m = Line(lambda m, x: (m.w * x).sum())
+            with self.assertRaisesRegex(rt.Unsupported, f"the loss changes {name}"):
+                rt.compile(m, loss, (X, X), sgd(m))
+
     def test_a_forward_that_changes_its_own_numbers_is_refused(self):
         def f(m, x):
             m.k += 1
@@ -244,7 +331,7 @@ class Traps(unittest.TestCase):
         self.assertEqual(len(set(streams)), 2)
 
     def test_control_flow_by_values_is_refused_and_cond_is_a_region(self):
-        with self.assertRaisesRegex(rt.Unsupported, "export"):
+        with self.assertRaisesRegex(rt.Unsupported, r"test_torch_traps.py:\d+: torch.export: .*torch.where or torch.cond"):
             rt.compile(m := Line(lambda m, x: (m.w * x).sum() if x.sum() > 0 else m.w.sum()), example=(X,), optimizer=sgd(m))
         f = lambda m, x: torch.cond(x.sum() > 0, lambda a: a * m.w, lambda a: a * a * m.w, (x,)).sum()
         for x in (X, -X):

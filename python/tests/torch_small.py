@@ -9,6 +9,7 @@ import torch.nn as nn
 
 import reprise.torch as rt
 
+FACTOR = 1.0  # what a loss reads of another module
 torch.set_num_threads(1)
 warnings.simplefilter("ignore")
 

@@ -2,14 +2,18 @@
 """Linear models with their exact solutions: LinearRegression, Ridge, LogisticRegression."""
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin  # type: ignore
+from sklearn.exceptions import ConvergenceWarning  # type: ignore
 from sklearn.utils.multiclass import check_classification_targets  # type: ignore
 from sklearn.utils.validation import check_is_fitted  # type: ignore
 
 from .base import Array, Recorded, append, computed, eye, reprise, solve, total
+
+CERTAIN = 29.9  # a score beyond it is a probability below 1e-13
 
 
 class Ridge(RegressorMixin, Recorded):  # type: ignore[misc]
@@ -24,6 +28,8 @@ class Ridge(RegressorMixin, Recorded):  # type: ignore[misc]
         return tags
 
     def penalty(self) -> float:
+        if np.ndim(self.alpha):
+            raise ValueError("alpha is one number for all targets: fit an estimator a target for penalties of their own")
         if not np.isfinite(self.alpha) or self.alpha < 0:
             raise ValueError(f"alpha is {self.alpha}: it has to be finite and not negative")
         return float(self.alpha)
@@ -70,7 +76,8 @@ class LinearRegression(Ridge):
 
 
 class LogisticRegression(ClassifierMixin, Recorded):  # type: ignore[misc]
-    """Logistic regression with the penalty |b|^2 / (2 C), by Newton's steps; of more than two classes the multinomial one."""
+    """Logistic regression with the penalty |b|^2 / (2 C), by Newton's steps; of more than two classes the multinomial one. Where the steps
+    do not end in max_iter, or without a penalty (C infinite) where classes can be told apart, a ConvergenceWarning says so."""
 
     def __init__(self, C: float = 1.0, fit_intercept: bool = True, tol: float = 1e-10, max_iter: int = 100,
                  archive: Any = None, key: Any = None) -> None:
@@ -95,10 +102,10 @@ class LogisticRegression(ClassifierMixin, Recorded):  # type: ignore[misc]
         design = np.ascontiguousarray(np.hstack([x, one]))
         targets = np.eye(k)[codes][:, 1:] if k == 2 else np.eye(k)[codes]
         penalties = np.r_[np.full(p, 1 / self.C), [0.0] * one.shape[1]][:, None]
-        steps = [0]
+        steps, ended = [0], [False]
 
         def job(f: dict[str, Any]) -> dict[str, Any]:
-            steps[0], b = newton(f["x"], f["y"], f["w"], f["penalty"], self.tol, self.max_iter)
+            steps[0], ended[0], b = newton(f["x"], f["y"], f["w"], f["penalty"], self.tol, self.max_iter)
             return {"coef": b}
 
         found = computed(self, job, {"x": design, "y": np.ascontiguousarray(targets), "w": w, "penalty": penalties})["coef"]
@@ -107,6 +114,13 @@ class LogisticRegression(ClassifierMixin, Recorded):  # type: ignore[misc]
         if k > 2:  # probabilities do not change by one number added to all of them: their mean is 0
             self.intercept_ = self.intercept_ - self.intercept_.mean()
         self.n_iter_ = np.array([steps[0]])
+        if not ended[0]:
+            warnings.warn(f"the steps did not end: after {steps[0]} of at most {self.max_iter} the coefficients still move, or the "
+                          "objective falls no further. max_iter, tol or C may be too small or too large, the columns' scales too far apart",
+                          ConvergenceWarning, stacklevel=2)
+        elif np.isinf(self.C) and certain(design, found) > CERTAIN:
+            warnings.warn("the steps ended where probabilities are 0 or 1 to the last digit: without a penalty the estimates of "
+                          "classes that can be told apart are infinite", ConvergenceWarning, stacklevel=2)
         return self
 
     def decision_function(self, X: Any) -> Array:
@@ -127,6 +141,12 @@ class LogisticRegression(ClassifierMixin, Recorded):  # type: ignore[misc]
     def predict(self, X: Any) -> Array:
         found = self.decision_function(X)
         return self.classes_[(found > 0).astype(int) if found.ndim == 1 else found.argmax(1)]
+
+
+def certain(x: Array, coef: Array) -> float:
+    """How far apart the scores of a row's classes are at most."""
+    z = np.array((reprise().Tensor(x) @ reprise().Tensor(np.ascontiguousarray(coef))).numpy())
+    return float(np.abs(z).max() if z.shape[1] == 1 else (z.max(1) - z.min(1)).max())
 
 
 def shares(scores: Array) -> Array:
@@ -152,8 +172,8 @@ def objective(x: Any, y: Any, w: Any, penalty: Any, b: Any) -> float:
     return float(((each * w).sum() + (b * b * penalty).sum() * 0.5).numpy())
 
 
-def newton(x: Any, y: Any, w: Any, penalty: Any, tol: float, most: int) -> tuple[int, Any]:
-    """Newton's steps, halved until the objective falls; coefficients [columns, outputs]."""
+def newton(x: Any, y: Any, w: Any, penalty: Any, tol: float, most: int) -> tuple[int, bool, Any]:
+    """Newton's steps, halved until the objective falls: how many, whether they ended, coefficients [columns, outputs]."""
     p, k = x.shape[1], y.shape[1]
     b = append("fill", value=0.0, shape=[p, k], dtype="f64")
     value = objective(x, y, w, penalty, b)
@@ -170,12 +190,12 @@ def newton(x: Any, y: Any, w: Any, penalty: Any, tol: float, most: int) -> tuple
                 break
             size /= 2
         else:
-            return step, b
+            return step, False, b
         change = float((append("abs", move).max() * size).numpy())
         b, value = found, new
         if change <= tol * max(1.0, float(append("abs", b).max().numpy())):
-            return step, b
-    return most, b
+            return step, True, b
+    return most, False, b
 
 
 def curvature(x: Any, w: Any, mu: Any, penalty: Any) -> Any:

@@ -2,11 +2,13 @@
 """Networks of fully connected layers: MLPClassifier, MLPRegressor, trained by compiled steps of one program."""
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin  # type: ignore
+from sklearn.exceptions import ConvergenceWarning  # type: ignore
 from sklearn.utils import check_random_state  # type: ignore
 from sklearn.utils.multiclass import check_classification_targets  # type: ignore
 from sklearn.utils.validation import check_is_fitted  # type: ignore
@@ -114,6 +116,9 @@ class Network(Recorded):
             best = min(best, self.loss_curve_[-1])
             if waited >= self.n_iter_no_change:
                 break
+        else:
+            warnings.warn(f"the loss still fell by more than tol after max_iter = {self.max_iter} epochs: the network is not trained "
+                          "to the end", ConvergenceWarning, stacklevel=4)
         self.loss_ = self.loss_curve_[-1]
         return {n: np.array(run.get_state(n)) for n in names}
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .graph import DType, Graph, Input, Meta, Node, Output, Ref, Sub, map_refs, refs
-from .lower import Unsupported
-from .traps import framework, refuse_changed, refuse_hooks, refuse_shared, source_line, trapped, unchanged
+from .lower import RULES, Unsupported
+from .traps import framework, own_file, refuse_changed, refuse_hooks, refuse_shared, source_line, trapped, unchanged
 
 DTYPES = {"float32": "f32", "float64": "f64", "bfloat16": "bf16", "float16": "f16", "int64": "i64", "int32": "i32", "int16": "i16",
           "int8": "i8", "uint8": "u8", "uint16": "u16", "uint32": "u32", "bool": "bool"}
@@ -45,7 +45,7 @@ def exported(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None 
             with trapped():
                 program = torch.export.export(module, tuple(args), dict(kwargs or {}), strict=False)
             flatten_regions(program.graph_module)
-            return program.run_decompositions({})
+            return decomposed(program.run_decompositions({}))
         except Unsupported:
             raise
         except Exception as e:
@@ -53,10 +53,42 @@ def exported(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None 
                 if isinstance(cause, Unsupported):
                     raise cause from None
             text = (str(e).strip() or type(e).__name__).splitlines()[0]
-            raise Unsupported(f"torch.export does not take this model: {type(e).__name__}: {text}",
-                              remedy="torch.export.export(model, args) alone gives its whole reason") from e
+            remedy = "torch.export.export(model, args) alone gives its whole reason"
+            if any("DataDependent" in type(cause).__name__ for cause in causes(e)):
+                remedy = "What the values of tensors decide is written with torch.where or torch.cond, or given to the step as a number"
+            raise Unsupported(f"does not take this model: {type(e).__name__}: {text}",
+                              Node("", "torch.export", where=raised_at(e)), remedy) from e
         finally:
             torch.random.set_rng_state(state)
+
+
+def decomposed(program: Any) -> Any:
+    """The program in which operations that have no rule, and that PyTorch itself makes of others, are those others: its gradients are
+    theirs too."""
+    torch = framework()
+    for _ in range(3):  # what an operation is made of may be made of others
+        found = {n.target for n in program.graph.nodes if n.op == "call_function" and str(n.target) not in RULES
+                 and isinstance(n.target, torch._ops.OpOverload) and made_of_others(n.target)}
+        known = torch.export.default_decompositions() if found else {}
+        table = {op: known[op] for op in found if op in known}
+        if not table:
+            break
+        program = program.run_decompositions(table)
+    return program
+
+
+def made_of_others(op: Any) -> bool:
+    return bool(op.has_kernel_for_dispatch_key(framework()._C.DispatchKey.CompositeImplicitAutograd))
+
+
+def raised_at(e: BaseException) -> str:
+    """The innermost line of the model that an error came through."""
+    found, trace = "", e.__traceback__
+    while trace is not None:
+        if not own_file(trace.tb_frame.f_code.co_filename):
+            found = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return found
 
 
 def causes(e: BaseException | None) -> Iterator[BaseException]:

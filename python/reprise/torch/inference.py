@@ -16,7 +16,7 @@ from .traps import framework, unchanged
 from .check import as_array
 from .graph import Graph
 from .lower import REMEDIES, RULES, Lowering, Unsupported, live
-from .training import Batch, Guards, burned_in, flatten, name_feeds, names_of, unflatten
+from .training import Batch, Guards, Held, burned_in, flatten, name_feeds, names_of, structure_of, tensors_of, unflatten
 from . import rules
 
 __all__ = ["Inference", "ModelProgram", "Report", "compile_inference", "program", "report", "rules"]
@@ -56,16 +56,19 @@ def captured_forward(module: Any, batch: Batch) -> tuple[Captured, dict[str, Any
 
 
 class Inference:
-    """`y = f(x)`: a module's forward by a program, with the weights that the module had when it was compiled (`load` takes them
-    again). Made by compile_inference. What the module gives comes back in its form, as tensors of torch. A forward that changes
-    buffers (batch norm in training) is refused: module.eval() first."""
+    """`y = f(x)`: a module's forward by a program, with the weights that the module has: what was written into it or replaced since
+    is taken anew, but for writes that PyTorch does not count (`w.data`), which `load` takes. Made by compile_inference. What the
+    module gives comes back in its form, as tensors of torch. A forward that changes buffers (batch norm in training) is refused:
+    module.eval() first."""
 
     def __init__(self, module: Any, example: Any, options: dict[str, Any]) -> None:
         self.module, self.options, self.names = module, options, names_of(module, None)
         self.built: dict[Any, tuple[Any, list[tuple[str, int]], dict[str, Any], Any]] = {}
         self.program: Any = None
         self._guards: Guards | None = None
-        self._run: Any = None
+        self._taken: list[Any] = []  # the module's tensors that programs have values of
+        self._versions: list[int] = []
+        self._held = Held([], [])
         batch = self._batch(example)
         self.built[self._key(batch)] = self._build(batch)
 
@@ -99,13 +102,19 @@ class Inference:
         tensor = framework().Tensor
         at = [k for k, x in enumerate(batch.leaves) if isinstance(x, tensor)]
         users = [i.feed for i in captured.graph.inputs if i.kind == "user"]
+        self._taken += [t for t in (*captured.tensors.values(), *captured.constants.values()) if not t.is_inference()]
+        self._versions = [t._version for t in self._taken]
+        self._held = Held(tensors_of(self.module, None), self._taken, structure_of(self.module, None))
         return run.compile(program), [(n, k) for n, k in zip(users, at) if n in declared], outputs, len(found)
 
     def load(self) -> None:
         """Takes the module's weights as they are now."""
         self.built.clear()
+        self._taken = []
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if [t._version for t in self._taken] != self._versions or not self._held.stand():
+            self.load()
         batch = self._batch(args if args else kwargs)
         key = self._key(batch)
         if key not in self.built:

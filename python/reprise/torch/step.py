@@ -18,7 +18,7 @@ from .traps import framework
 from .check import as_array, check
 from .lower import Unsupported
 from .optim import MOMENTS, Optimizer
-from .training import Batch, Built, Guards, build, burned_in, captured_step, names_of, tensors_of
+from .training import Batch, Built, Guards, Held, build, burned_in, captured_step, names_of, structure_of, tensors_of
 
 MOST_PROGRAMS = 64
 VERSION = operator.attrgetter("_version")  # PyTorch counts a tensor's changes in place
@@ -60,7 +60,7 @@ class Step:
         self._last: Built | None = None
         self._own: list[Any] = [p for r in self._roots() for p in r.parameters()]
         self._trained: list[bool] = []
-        self._guards, self._held = Guards([]), Guards([])
+        self._guards, self._held = Guards([]), Held([], [])
         self._members: list[int] = []
         self._generations: dict[Any, int] = {}
         self._generation = 0
@@ -150,8 +150,7 @@ class Step:
         self._watch(self._named().items())
         for b in self.built.values():
             self._watch(b.captured.constants.items())
-        taken = set(map(id, self._tensors))
-        self._held = Guards([place for r in self._roots() for place in tensors_of(r) if id(place[2]) in taken])
+        self._held = Held(tensors_of(self.module, self.loss), self._tensors, structure_of(self.module, self.loss))
 
     def _watch(self, found: Iterable[tuple[str, Any]]) -> None:
         for name, t in found:

@@ -3,6 +3,7 @@
 tuples, lists and dicts of tensors and numbers) and which Python numbers a program burns in are here too."""
 from __future__ import annotations
 
+import functools
 import inspect
 import operator
 import re
@@ -10,9 +11,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from . import rules
 from .capture import Captured, capture
-from .traps import NOTHING, framework, snapshot, spaces, unchanged
+from .traps import MOST_NUMBERS, NOTHING, framework, snapshot, spaces, unchanged
 from .graph import Graph, Node
 from .lower import Lowering, Unsupported
 from .optim import Optimizer
@@ -46,6 +49,8 @@ def unflatten(form: Any, leaves: Any) -> Any:
 
 def identity(x: Any) -> tuple[str, str]:
     """What tells a number of Python from another: 1 is neither True nor 1.0, and 0.0 not -0.0."""
+    if isinstance(x, np.ndarray):
+        return "ndarray", f"{x.dtype}{x.shape}{x.tobytes().hex()}" if x.size <= MOST_NUMBERS else str(id(x))
     return type(x).__name__, repr(x)
 
 
@@ -117,8 +122,13 @@ def wrapped(module: Any, loss: Callable[..., Any] | None, batch: Batch) -> Any:
         def forward(self, *tensors: Any) -> Any:
             walk = iter(tensors)
             whole = unflatten(batch.form, iter([next(walk) if f is None else f[0] for f in fixed]))
+            before = Guards(burned_in(None, self.loss))
             with unchanged(self.module, self.loss):  # here: export itself sets numbers back afterwards
-                return loss_of(self.module, self.loss, whole)
+                found = loss_of(self.module, self.loss, whole)
+            if before.changed():
+                raise Unsupported(f"the loss changes {' or '.join(before.moved())}: a number of Python, which the program would keep as "
+                                  "it was", remedy="Make it a tensor of the batch, or change it between steps")
+            return found
 
     step = Step()
     step.training = module.training
@@ -255,34 +265,141 @@ class Cell:
             return None
 
 
-def variables(function: Any) -> list[tuple[Any, str, Any]]:
-    """Where a function's numbers from elsewhere are: variables of its closure and of its module."""
+class Attributes:
+    """An object whose attributes are looked at as a dict is: those of its class, too."""
+
+    def __init__(self, owner: Any) -> None:
+        self.owner = owner
+
+    def get(self, name: str) -> Any:
+        return getattr(self.owner, name, None)
+
+
+class Items:
+    """A list looked at as a dict is."""
+
+    def __init__(self, items: Sequence[Any]) -> None:
+        self.items = items
+
+    def get(self, k: int) -> Any:
+        return self.items[k] if k < len(self.items) else None
+
+
+Place = tuple[Any, Any, Any]  # a dict, or what has its `get`; the name in it; the value that it has
+DEEP = 3  # so far into objects that functions read from elsewhere
+
+
+def names_read(code: Any) -> list[str]:
+    """The names that a function reads, those of its generators and inner functions too."""
+    return [*code.co_names, *(n for c in code.co_consts if inspect.iscode(c) for n in names_read(c))]
+
+
+def attributes(v: Any, names: Sequence[str], deep: int = DEEP) -> list[Place]:
+    """Of an object, class or module that a function reads the attributes which it names."""
+    module = v.__name__ if inspect.ismodule(v) else type(v).__module__
+    if deep == 0 or not hasattr(v, "__dict__") or inspect.isroutine(v) or str(module).partition(".")[0] in ("torch", "numpy", "reprise"):
+        return []
+    found: list[Place] = []
+    for n in names:
+        kinds = v.__mro__ if isinstance(v, type) else type(v).__mro__
+        if not isinstance(v, type) and n in v.__dict__:
+            found.append((v.__dict__, n, v.__dict__[n]))
+        else:
+            found += [(Attributes(v), n, vars(c)[n]) for c in kinds if n in vars(c) and not hasattr(vars(c)[n], "__get__")][:1]
+    return found + [a for _, _, inner in found for a in attributes(inner, names, deep - 1)]
+
+
+def variables(function: Any) -> list[Place]:
+    """Where a function's numbers from elsewhere are: variables of its closure and of its module, and what it reads of objects there."""
     function = getattr(function, "__func__", function)
     code = getattr(function, "__code__", None)
     if code is None:
         return []
+    read = list(dict.fromkeys(names_read(code)))
     cells = [(Cell(c), n) for n, c in zip(code.co_freevars, function.__closure__ or ())]
-    names = [(function.__globals__, n) for n in code.co_names if n in function.__globals__]
-    return [(where, name, where.get(name)) for where, name in (*cells, *names)]
+    names = [(function.__globals__, n) for n in read if n in function.__globals__]
+    found = [(where, name, where.get(name)) for where, name in (*cells, *names)]
+    return found + [a for _, _, v in found for a in attributes(v, read)]
 
 
-def burned_in(module: Any, loss: Any) -> list[tuple[Any, str, Any]]:
-    """What a program burns in: where each number, text, flag or list of them is, its name and value. Looked at are attributes of all
-    modules and of objects that are attributes, and the variables that their forwards and the loss have from elsewhere."""
+def parts(loss: Any) -> tuple[Any, list[dict[Any, Any]]]:
+    """The function that a loss is in the end, and what it brings along: a partial's arguments, the attributes of the object whose
+    method it is."""
+    brought: list[dict[Any, Any]] = []
+    while isinstance(loss, functools.partial):
+        brought += [loss.keywords, dict(enumerate(loss.args))]
+        loss = loss.func
+    owner = getattr(loss, "__self__", None)
+    if owner is None and not inspect.isroutine(loss) and not hasattr(loss, "named_modules"):
+        owner, loss = loss, getattr(type(loss), "__call__", None)
+    if hasattr(owner, "named_modules"):
+        return loss, brought + [space for _, space in spaces(owner)]
+    return loss, brought + ([vars(owner)] if hasattr(owner, "__dict__") and not inspect.ismodule(owner) else [])
+
+
+def read_by(module: Any, loss: Any) -> list[Place]:
+    """Everything that programs may burn in. Looked at are attributes of all modules and of objects that are attributes, those of a
+    loss that is an object, and the variables that forwards and the loss have from elsewhere."""
+    function, brought = parts(loss)
     roots = [root for root in (module, loss) if hasattr(root, "named_modules")]
-    found: list[tuple[Any, str, Any]] = []
-    for space in {id(space): space for root in roots for _, space in spaces(root)}.values():
+    found: list[Place] = []
+    for space in {id(space): space for space in [*(space for root in roots for _, space in spaces(root)), *brought]}.values():
         found += [(space, k, v) for k, v in space.items()]
     kinds = {type(m): m for root in roots for m in root.modules() if not type(m).__module__.startswith("torch.")}
-    for function in {id(f): f for f in [kind.forward for kind in kinds] + [loss]}.values():
-        found += variables(function)
-    return [(where, name, s) for where, name, v in found if (s := snapshot(name, v)) is not NOTHING]
+    for f in {id(f): f for f in [kind.forward for kind in kinds] + [function]}.values():
+        found += variables(f)
+    return found
 
 
-def tensors_of(module: Any) -> list[tuple[Any, str, Any]]:
-    """Where a module and its parts have tensors: another one there is not what the step goes on from."""
-    spaces = [s for m in module.modules() for s in (m._parameters, m._buffers, m.__dict__)]
-    return [(space, k, v) for space in spaces for k, v in space.items() if isinstance(v, framework().Tensor)]
+def burned_in(module: Any, loss: Any) -> list[Place]:
+    """What a program burns in: where each number, text, flag, array or list of them is, its name and value."""
+    return [(where, name, s) for where, name, v in read_by(module, loss) if (s := snapshot(name, v)) is not NOTHING]
+
+
+def tensors_of(module: Any, loss: Any) -> list[Place]:
+    """Where a module, a loss and their parts have tensors, in lists and dicts too: another one there is not what the step goes on
+    from."""
+    torch = framework()
+    found = read_by(module, loss)
+    found += [(space, k, v) for root in (module, loss) if hasattr(root, "modules") for m in root.modules()
+              for space in (m._parameters, m._buffers) for k, v in space.items()]
+    for _, _, v in list(found):
+        if isinstance(v, dict):
+            found += [(v, k, e) for k, e in v.items()]
+        elif isinstance(v, (list, tuple)):
+            found += [(Items(v), k, e) for k, e in enumerate(v)]
+    return [place for place in found if isinstance(place[2], torch.Tensor)]
+
+
+def structure_of(module: Any, loss: Any) -> list[Place]:
+    """Where modules have their parts, and functions as attributes: another one there is another model."""
+    modules = {id(m): m for root in (module, loss) if hasattr(root, "modules") for m in root.modules()}.values()
+    return [(m._modules, k, v) for m in modules for k, v in m._modules.items()] + \
+        [(m.__dict__, k, v) for m in modules for k, v in m.__dict__.items() if inspect.isroutine(v) or isinstance(v, functools.partial)]
+
+
+class Held:
+    """The places of tensors that programs have taken values of, and which tensors were there; and those of `parts` of the model."""
+
+    def __init__(self, found: Sequence[Place], taken: Sequence[Any], parts: Sequence[Place] = ()) -> None:
+        known = {k for t in taken for k in same_memory(t)}
+        self.found = [*parts, *(place for place in found if known.intersection(same_memory(place[2])))]
+        self.plain = [place for place in self.found if isinstance(place[0], dict)]
+        self.rest = [place for place in self.found if not isinstance(place[0], dict)]
+        self.where, self.names, self.values = ([place[i] for place in self.plain] for i in range(3))
+
+    def stand(self) -> bool:
+        return all(map(operator.is_, map(dict.get, self.where, self.names), self.values)) and \
+            all(where.get(name) is v for where, name, v in self.rest)
+
+    def moved(self) -> list[str]:
+        return [str(name) for where, name, v in self.found if where.get(name) is not v]
+
+
+def same_memory(t: Any) -> list[Any]:
+    """What tells a tensor: itself, or where it lies, since the exporter has an alias of some."""
+    plain = t.numel() and not t.is_meta and t.layout is framework().strided
+    return [id(t), *([(t.data_ptr(), t.shape, t.dtype)] if plain else [])]
 
 
 class Guards:
@@ -300,13 +417,13 @@ class Guards:
     def key(self) -> tuple[Any, ...]:
         return tuple((name, identity(v)) for _, name, v in self.found)
 
+    def moved(self) -> list[str]:
+        """The names of the places that have another value."""
+        return sorted({str(n) for w, n, v in self.found if identity(w.get(n)) != identity(v)})
+
     def stand(self) -> bool:
         """Whether each place has the same object."""
         return all(map(operator.is_, map(dict.get, self.where, self.names), self.values))
-
-    def moved(self) -> list[str]:
-        """The names of the places that have another."""
-        return [n for w, n, v in zip(self.where, self.names, self.values) if w.get(n) is not v]
 
     def changed(self) -> bool:
         """Whether a place has another value."""

@@ -90,9 +90,11 @@ MOST_NUMBERS = 4096
 
 
 def snapshot(name: str, v: Any) -> Any:
-    """A number, text or flag, or a copy of a list, tuple or dict of such; NOTHING of what else there is."""
-    if isinstance(v, (bool, int, float, str)):
+    """A number, text or flag, or a copy of a list, tuple or dict of such or of an array; NOTHING of what else there is."""
+    if isinstance(v, (bool, int, float, str, np.generic)):
         return v
+    if isinstance(v, np.ndarray) and v.dtype.kind in "biuf":
+        return v.copy() if v.size <= MOST_NUMBERS else v
     if not isinstance(v, (list, tuple, dict)) or len(v) > MOST_NUMBERS or name in OWN or "hooks" in name:
         return NOTHING
     parts = [snapshot("", e) if e is not None else None for e in (v.values() if isinstance(v, dict) else v)]
@@ -125,6 +127,12 @@ def numbers_of(module: Any) -> dict[tuple[str, str], Any]:
     return found
 
 
+def equal(a: Any, b: Any) -> bool:
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and a.dtype == b.dtype and np.array_equal(a, b, equal_nan=True)
+    return bool(a == b or (a != a and b != b))
+
+
 @contextlib.contextmanager
 def unchanged(*roots: Any) -> Iterator[None]:
     """The forward must not change numbers of Python, nor draw from generators that the program does not have."""
@@ -132,7 +140,7 @@ def unchanged(*roots: Any) -> Iterator[None]:
     numbers, python, legacy = [numbers_of(m) for m in modules], random.getstate(), np.random.get_state()
     yield
     for (path, name), v, was in [(k, v, before.get(k, v)) for m, before in zip(modules, numbers) for k, v in numbers_of(m).items()]:
-        if was is not v and was != v and not (was != was and v != v):
+        if was is not v and not equal(was, v):
             raise Unsupported(f"the forward changes {path + '.' if path else ''}{name} from {was!r} to {v!r}: a number of Python, which "
                               "the program would keep as it was", remedy="Make it a buffer: self.register_buffer(name, torch.tensor(..))")
     after = np.random.get_state()

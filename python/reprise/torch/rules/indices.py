@@ -353,7 +353,8 @@ def masked_scatter(g: Lowering, node: Node, x: Any, mask: Any, source: Any) -> A
 def one_hot(g: Lowering, node: Node, x: Any, classes: int = -1) -> Any:
     if classes < 0:
         raise g.refuse("as many classes as the values have", "Give num_classes")
-    return g.reshape(g.op("one_hot", g.reshape(x.tensor, [x.size]), depth=classes, dtype="i64"), [*x.shape, classes])
+    ones = g.op("one_hot", g.reshape(x.tensor, [x.size]), depth=classes, dtype="f32")  # the operation has floats alone
+    return g.reshape(g.cast(ones, "i64"), [*x.shape, classes])
 
 
 @lowers("aten.nonzero.default", "aten.masked_select.default", "aten._local_scalar_dense.default", "aten.unique_consecutive.default",

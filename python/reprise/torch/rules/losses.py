@@ -30,9 +30,9 @@ def cross_entropy(g: Lowering, node: Node, x: Any, target: Any, weight: Any = No
     if target.real:
         return of_probabilities(g, t, classes_last(g, target)[0], weight, reduction, label_smoothing, x)
     if weight is None and not label_smoothing and in_range(g):
-        return finished(g, g.op("cross_entropy", t, target.tensor), reduction)
+        return finished(g, of_labels(g, t, target.tensor), reduction)
     valid, labels = checked(g, target, ignore_index)
-    loss = g.op("cross_entropy", t, labels)
+    loss = of_labels(g, t, labels)
     if weight is None and not label_smoothing:
         return averaged(g, loss, valid, None, reduction)
     scale = None if weight is None else g.reshape(g.op("gather", weight.tensor, g.reshape(labels, [target.size]), axis=0), target.shape)
@@ -44,6 +44,14 @@ def cross_entropy(g: Lowering, node: Node, x: Any, target: Any, weight: Any = No
         smooth = g.op("mul", smooth, g.fill(label_smoothing / classes, x.dtype))
         y = g.op("add", g.op("mul", y, g.fill(1 - label_smoothing, x.dtype)), smooth)
     return averaged(g, y, valid, scale, reduction)
+
+
+def of_labels(g: Lowering, t: Tensor, labels: Tensor) -> Tensor:
+    """The loss of each label, in the labels' shape: the operation takes rows, images and sequences are as many rows as they have labels."""
+    if len(t.shape) == 2:
+        return g.op("cross_entropy", t, labels)
+    rows = math.prod(labels.shape)
+    return g.reshape(g.op("cross_entropy", g.reshape(t, [rows, t.shape[-1]]), g.reshape(labels, [rows])), labels.shape)
 
 
 def in_range(g: Lowering) -> bool:
