@@ -208,8 +208,9 @@ static bool coin(emu_block *b)
 
 static void copy_now(const emu_async *c)
 {
-    memset(c->to, 0, c->bytes);
     memcpy(c->to, c->from, c->taken);
+    if (c->taken < c->bytes)
+        memset(c->to + c->taken, 0, c->bytes - c->taken);
 }
 
 static void copy_later(emu_block *b, emu_copies *queue, emu_async copy)

@@ -233,6 +233,47 @@ int cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
 
 /* ---- pinned memory of the host ---- */
 
+/* What was given back last, which nobody may touch until it is given anew: to map megabytes took half of the time of
+ * short jobs, and each job has a few of one or two sizes. */
+static struct {
+    char *map;
+    size_t mapped;
+} spare[8];
+enum { SPARES = sizeof spare / sizeof *spare, WORTH_KEEPING = 256 << 10 };
+
+static char *map_pinned(size_t size)
+{
+    for (int i = 0; i < SPARES; i++)
+        if (spare[i].map != NULL && spare[i].mapped == size &&
+            mprotect(spare[i].map, size, PROT_READ | PROT_WRITE) == 0) {
+            char *map = spare[i].map;
+
+            spare[i].map = NULL;
+            return map;
+        }
+    return mmap(NULL, size, PROT_READ | PROT_WRITE, fresh(size), -1, 0);
+}
+
+static void unmap_pinned(char *map, size_t size)
+{
+    static int oldest;
+    int at = 0;
+
+    if (size < WORTH_KEEPING || size > JUNK_AT_MOST || mprotect(map, size, PROT_NONE) != 0) {
+        (void)munmap(map, size);
+        return;
+    }
+    while (at < SPARES && spare[at].map != NULL)
+        at++;
+    if (at == SPARES) {
+        at = oldest;
+        oldest = (oldest + 1) % SPARES;
+        (void)munmap(spare[at].map, spare[at].mapped);
+    }
+    spare[at].map = map;
+    spare[at].mapped = size;
+}
+
 bool emu_is_pinned(const void *host)
 {
     for (const emu_memory *m = pinned; m != NULL; m = m->next)
@@ -252,7 +293,7 @@ int cuMemHostAlloc(void **host, size_t bytes, unsigned flags)
     m = calloc(1, sizeof *m);
     if (m != NULL) {
         m->mapped = round_up(bytes, PAGE);
-        m->map = mmap(NULL, m->mapped, PROT_READ | PROT_WRITE, fresh(m->mapped), -1, 0);
+        m->map = map_pinned(m->mapped);
     }
     if (m == NULL || m->map == MAP_FAILED) {
         free(m);
@@ -281,7 +322,7 @@ int cuMemFreeHost(void *host)
         return emu_leave(result != RP_CU_SUCCESS ? result : RP_CU_INVALID_VALUE);
     found = *m;
     *m = found->next;
-    (void)munmap(found->map, found->mapped);
+    unmap_pinned(found->map, found->mapped);
     free(found);
     alive--;
     return emu_leave(result);

@@ -14,6 +14,7 @@
 #include "determinism/fpenv.h"
 #include "kernels/conformance/specimen_data.h"
 #include "kernels/device.h"
+#include "tests/house/sanitized.h"
 #include "tests/kernels/specimen_compare.h"
 
 static rp_error err;
@@ -96,14 +97,15 @@ static void check(rp_device *d, const rp_specimen_plan *plan)
 
 enum { OPTIONS = 8 };
 
-/* The specimens of the conformance table, of every kind of data; of each the options that `part` of three takes. */
+/* The specimens of the conformance table, of every kind of data; of each the options that `part` of three takes.
+ * Sanitizers look at one kind of data of each option, going round: values choose no address. */
 static size_t check_table(rp_device *d, rp_kernel_id id, rp_dtype dtype, int part, rp_specimen_cache *cache)
 {
     static const size_t shapes[][3] = {{2, 3, 67}, {5, 7, 19}, {1, 2, 1031}};
     size_t checked = 0;
 
     for (int option = part; option < OPTIONS; option += 3)
-        for (int data = 0; data < RP_DATA_COUNT; data++, checked++) {
+        for (int data = 0; data < RP_DATA_COUNT; data++) {
             const size_t *shape = shapes[(option + data) % 3];
             const rp_specimen_plan plan = {.kernel = id,
                                            .dtype = dtype,
@@ -114,7 +116,10 @@ static size_t check_table(rp_device *d, rp_kernel_id id, rp_dtype dtype, int par
                                            .seed = 20260101 + (uint64_t)option,
                                            .cache = cache};
 
+            if (SANITIZED && data != (option + option / RP_DATA_COUNT + id) % RP_DATA_COUNT)
+                continue;
             check(d, &plan);
+            checked++;
         }
     return checked;
 }

@@ -227,7 +227,8 @@ static void a_hash_that_fails_is_an_error_like_any_other(void **state)
     assert_true(times >= 4);
     for (unsigned nth = 1; nth <= times; nth++)
         for (size_t way = 0; way < 3; way++)
-            assert_true(fail_once("rp_gpu_sha256", nth, way));
+            if (!SANITIZED || nth % 3 == way) /* under sanitizers one way a launch */
+                assert_true(fail_once("rp_gpu_sha256", nth, way));
     put_recipe(small);
     OK(train("cpu", expected, false));
 }

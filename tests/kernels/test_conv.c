@@ -168,10 +168,11 @@ static float oracle(const conv_shape *p, int kind, const operands *o, size_t at)
     return oracle_grad_weight(p, o->data[0], o->data[2], i[0], i[1], i[2], i[3]);
 }
 
+/* The reference runs on every shape below too: sanitizers compute few of these sums a second time. */
 static void the_reference_has_the_bits_of_the_contracts_text(void **state)
 {
     (void)state;
-    for (int n = 0; n < 2 * SHAPES; n += 1 + SANITIZED)
+    for (int n = 0; n < 2 * SHAPES; n += 1 + 6 * SANITIZED)
         for (int kind = CONV; kind <= GRAD_WEIGHT; kind++) {
             operands o = make(&shapes[n / 2], RP_F32, kind, n % 2 == 1);
 
@@ -203,6 +204,8 @@ static void compare(const conv_shape *p, rp_dtype dtype, int kind, bool rare)
         for (size_t c = 0; c < 4; c++) {
             size_t items;
 
+            if (SANITIZED && c % 2 != (l + (size_t)kind) % 2) /* of two cuts by turns */
+                continue;
             assert_int_equal(rp_kernel_table_get(&table, levels[l], NULL), RP_OK);
             items = table->kernel[kernels[kind]]->items(&args);
             memset(o.out.data, 0xA5, n * size);
