@@ -367,13 +367,13 @@ size_t rp_compiled_memory(const rp_compiled *c)
 
 static rp_status check_size(const rp_device_tensor *tensor, const char *kind, size_t size, rp_error *err)
 {
-    char type[192];
+    char type[192]; /* written for the message alone: feeds come with each step */
 
+    if (size == rp_type_bytes(&tensor->type))
+        return RP_OK;
     rp_type_text(&tensor->type, type, sizeof type);
-    return size == rp_type_bytes(&tensor->type)
-               ? RP_OK
-               : rp_fail(err, RP_EARG, "%s %s is %s: expected exactly %zu bytes, found %zu", kind, tensor->name, type,
-                         rp_type_bytes(&tensor->type), size);
+    return rp_fail(err, RP_EARG, "%s %s is %s: expected exactly %zu bytes, found %zu", kind, tensor->name, type,
+                   rp_type_bytes(&tensor->type), size);
 }
 
 rp_status rp_compiled_write(rp_compiled *c, const char *name, const void *bytes, size_t size, rp_error *err)
