@@ -214,6 +214,37 @@ static rp_status write_and_step(compiled_object *c, home *h, given *feeds, size_
     return status;
 }
 
+bool compiled_once(PyObject *self, const fed *feeds, size_t n, const fed *result, void *bytes)
+{
+    rp_compiled *compiled = ((compiled_object *)self)->compiled;
+    home *h = home_of(self);
+    home_visit visit;
+    rp_error err;
+    rp_status status = RP_OK;
+    uint64_t number;
+
+    home_enter(h, &visit);
+    for (size_t i = 0; i < n && status == RP_OK; i++)
+        status = rp_compiled_write(compiled, feeds[i].name, feeds[i].bytes, feeds[i].size, &err);
+    number = rp_run_steps(h->run);
+    if (status == RP_OK)
+        status = rp_compiled_step(compiled, &err);
+    if (status == RP_OK)
+        status = rp_compiled_read(compiled, result->name, bytes, result->size, &err);
+    home_leave(h, &visit);
+    if (status != RP_OK)
+        raise_step(&err, status, number);
+    return status == RP_OK;
+}
+
+const rp_program *compiled_program(PyObject *self)
+{
+    if (Py_TYPE(self) == compiled_type)
+        return program_in(self);
+    PyErr_Format(PyExc_TypeError, "expected a reprise.Compiled, found %R", self);
+    return NULL;
+}
+
 static PyObject *call(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     const size_t most = kwargs ? (size_t)PyDict_Size(kwargs) : 0;

@@ -1,32 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * DLPack, both ways. What comes in is copied to be a value; what goes out is the tensor's own memory, which nobody may
  * write. The structures are those of the DLPack 1.0 interface. */
-#include "binding.h"
-
-enum {
-    DL_CPU = 1,
-    DL_INT = 0,
-    DL_UINT = 1,
-    DL_FLOAT = 2,
-    DL_BFLOAT = 4,
-    DL_BOOL = 6,
-    DL_READ_ONLY = 1,
-    DL_IS_COPIED = 2
-};
-
-typedef struct dl_tensor {
-    void *data;
-    struct {
-        int32_t type, id;
-    } device;
-    int32_t ndim;
-    struct {
-        uint8_t code, bits;
-        uint16_t lanes;
-    } dtype;
-    int64_t *shape, *strides;
-    uint64_t byte_offset;
-} dl_tensor;
+#include "exchange.h"
 
 typedef struct dl_managed {
     dl_tensor tensor;
@@ -56,23 +31,42 @@ enum { KINDS = sizeof kinds / sizeof *kinds };
 
 /* ---- in ---- */
 
+/* Which dtype of this build each kind is, by its name; RP_DTYPE_COUNT: none. Under the GIL. */
+static const rp_dtype *kind_dtypes(void)
+{
+    static rp_dtype of[KINDS];
+    static bool made;
+
+    for (size_t i = 0; i < KINDS && !made; i++) {
+        int k = 0;
+
+        while (k < RP_DTYPE_COUNT && strcmp(rp_dtype_name((rp_dtype)k), kinds[i].name) != 0)
+            k++;
+        of[i] = (rp_dtype)k;
+    }
+    made = true;
+    return of;
+}
+
+bool exchange_type(const dl_tensor *from, rp_type *type)
+{
+    const rp_dtype *of = kind_dtypes();
+    size_t i = 0;
+
+    while (i < KINDS && (kinds[i].code != from->dtype.code || kinds[i].bits != from->dtype.bits))
+        i++;
+    if (i == KINDS || of[i] == RP_DTYPE_COUNT || from->dtype.lanes != 1 || from->ndim < 0 || from->ndim > RP_MAX_RANK)
+        return false;
+    *type = (rp_type){.dtype = of[i], .rank = from->ndim};
+    for (int k = 0; k < from->ndim; k++)
+        type->shape[k] = (size_t)from->shape[k];
+    return true;
+}
+
 static bool type_from(const dl_tensor *from, rp_type *type)
 {
-    const char *name = NULL;
-
-    for (size_t i = 0; i < KINDS; i++)
-        if (kinds[i].code == from->dtype.code && kinds[i].bits == from->dtype.bits && from->dtype.lanes == 1)
-            name = kinds[i].name;
-    for (int i = 0; name && i < RP_DTYPE_COUNT; i++)
-        if (strcmp(rp_dtype_name((rp_dtype)i), name) == 0) {
-            *type = (rp_type){.dtype = (rp_dtype)i, .rank = from->ndim};
-            name = NULL;
-            if (from->ndim < 0 || from->ndim > RP_MAX_RANK)
-                break;
-            for (int k = 0; k < from->ndim; k++)
-                type->shape[k] = (size_t)from->shape[k];
-            return true;
-        }
+    if (exchange_type(from, type))
+        return true;
     PyErr_Format(PyExc_TypeError, "DLPack: elements of kind %d, %d bits, or %d axes, are of no tensor here",
                  from->dtype.code, from->dtype.bits, from->ndim);
     return false;

@@ -452,5 +452,5 @@ bool run_setup(PyObject *module)
                                                 .basicsize = sizeof(step_object),
                                                 .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
                                                 .slots = step_slots});
-    return run_type && step_type && compiled_setup(module) && recorder_setup(module);
+    return run_type && step_type && compiled_setup(module) && recorder_setup(module) && door_setup(module);
 }

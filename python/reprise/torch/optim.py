@@ -4,7 +4,7 @@ depends on the number of steps are fed, moments are states. Other optimizers and
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from operator import itemgetter
@@ -160,6 +160,22 @@ class Optimizer:
                 lr /= 1 + (t - 1) * group["lr_decay"]
             found.append((lr_name, lr))
         return found
+
+    def rates(self) -> list[tuple[Any, int, float, float, float]] | None:
+        """What `feeds` computes with, for the door: of each group itself, the steps that it is behind, the betas, and the decay of
+        its rate or -1. None where something of it is no plain number."""
+        found: list[tuple[Any, int, float, float, float]] = []
+        for group, behind in zip(self.torch.param_groups, self.behind):
+            numbers = [*(group["betas"] if self.adam else (0.0, 0.0)), group["lr_decay"] if self.kind == "Adagrad" else -1.0]
+            if not all(type(v) in (int, float) for v in numbers) or not all(0 <= b < 1 for b in numbers[:2]) or \
+                    self.kind == "Adagrad" and numbers[2] < 0:
+                return None
+            found.append((group, behind, *map(float, numbers)))
+        return found
+
+    def rate_feeds(self, names: Collection[str]) -> list[tuple[str, int, int]]:
+        """Of these feeds, those of rates and corrections: name, group, and which of the three."""
+        return [(n, k, kind) for k, three in enumerate(self.names) for kind, n in enumerate(three) if n in names]
 
     def append(self, g: Lowering, state: str, tensor: Any, gradient: Any) -> list[str]:
         """Appends the update of a state; gives the names of its moments."""

@@ -8,12 +8,15 @@ import json
 import operator
 import os
 import re
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 
+from .._core import Door
 from .traps import framework
 from .check import as_array, check
 from .lower import Unsupported
@@ -21,6 +24,7 @@ from .optim import MOMENTS, Optimizer
 from .training import Batch, Built, Guards, Held, build, burned_in, captured_step, names_of, structure_of, tensors_of
 
 MOST_PROGRAMS = 64
+MOST_LOOKS = 16  # in vain, one after the other: then the door is asked no more
 VERSION = operator.attrgetter("_version")  # PyTorch counts a tensor's changes in place
 TRAINED = operator.attrgetter("requires_grad")
 _recordings: list[record] = []
@@ -29,14 +33,14 @@ _recordings: list[record] = []
 @dataclass
 class Ready:
     """A program that is bound to the run: `places`: feed, which leaf of the batch, how its elements are got; `hyper`: the feeds of
-    the optimizer with their types, of which `fed` are the last values."""
+    the optimizer with their types; `taken`: whether the door knows it."""
 
     compiled: Any
     places: list[tuple[str, int, Callable[[Any], Any]]]
     hyper: dict[str, Callable[[float], Any]]
-    fed: dict[str, float]
     built: Built
     states: frozenset[str]
+    taken: bool = False
 
 
 class Step:
@@ -57,7 +61,10 @@ class Step:
         self._ready: dict[Any, Ready] = {}
         self._run: Any = None
         self._recording: record | None = None
-        self._last: Built | None = None
+        self._door = Door(framework().Tensor)  # the short way of a step, which knows nothing yet
+        self._lock = threading.RLock()
+        self._taught: frozenset[str] | None = None  # the states of the steps that the door knows
+        self._blind = 0
         self._own: list[Any] = [p for r in self._roots() for p in r.parameters()]
         self._trained: list[bool] = []
         self._guards, self._held = Guards([]), Held([], [])
@@ -94,7 +101,23 @@ class Step:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """One step: forward, gradients and the optimizer's update. A batch of another shape is another program, built when it
-        first comes. Returns the loss as a tensor of one element; float(loss) is its value."""
+        first comes. Returns the loss as a tensor of one element; float(loss) is its value. Threads that call it take turns."""
+        with self._lock:
+            try:
+                loss = None if kwargs else self._door.step(args)
+            except importlib.import_module("reprise").Error as e:
+                self._note(e)
+                raise
+            return self._long(args, kwargs) if loss is None else loss
+
+    def _note(self, e: Exception) -> None:
+        """Where in the model the instruction comes from at which the last program stopped."""
+        at = re.match(r"instruction (\d+)", str(e))
+        if at and self._last is not None and int(at[1]) in self._last.lines:
+            e.add_note(f"in the model at {self._last.lines[int(at[1])]}")
+
+    def _long(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A step of any batch after anything: what the door leaves to Python, and what it then learns from."""
         if self._guards.changed() or list(map(TRAINED, self._own)) != self._trained or self.optimizer.members() != self._members:
             self._moved()
         if list(map(VERSION, self._tensors)) != self._versions or not self._held.stand():
@@ -119,22 +142,67 @@ class Step:
             feeds = {name: array_of(leaves[k]) for name, k, array_of in found.places}
         except (RuntimeError, TypeError):  # of another device, or with a gradient of its own
             feeds = {name: as_array(leaves[k]) for name, k, _ in found.places}
-        hyper, fed = found.hyper, found.fed
         for name, value in self.optimizer.feeds(found.states):
-            if fed.get(name) != value and name in hyper:
-                fed[name] = value
-                feeds[name] = hyper[name](value)
+            if name in found.hyper:
+                feeds[name] = found.hyper[name](value)
+        self._last = found.built
         try:
             loss = found.compiled(**feeds)["loss"]
         except importlib.import_module("reprise").Error as e:
-            at = re.match(r"instruction (\d+)", str(e))
-            if at and int(at[1]) in found.built.lines:
-                e.add_note(f"in the model at {found.built.lines[int(at[1])]}")
+            self._note(e)
             raise
-        self._last = found.built
         self.optimizer.count(found.states)
         self.optimizer.torch._opt_called = True  # schedulers ask whether a step came before theirs
+        if self._taught != found.states:
+            self._forget()  # steps of the states that it knows are no longer those of all
+        if args and len(leaves) == len(args):
+            self._teach(args, found)
         return loss
+
+    def _teach(self, leaves: tuple[Any, ...], found: Ready) -> None:
+        """Shows the door what this step was, so that the next like it is its own. What was looked at before the step is what it
+        goes on from: a change since then is one for the next step to see."""
+        if not self._door.stands():
+            self._forget()
+            rates = self.optimizer.rates()
+            if rates is None or self._blind >= MOST_LOOKS or self.optimizer.members() != self._members or \
+                    self._recording is not (_recordings[-1] if _recordings else None):
+                return
+            if not self._door.watch(self._watched(), rates, vars(self.optimizer), "steps", self.optimizer.made, found.states):
+                self._blind += 1  # there is something that it cannot compare
+                self._forget()
+                return
+            self._taught, self._blind = found.states, 0
+        if not found.taken:
+            feeds: list[str | None] = [None] * len(leaves)
+            for name, k, _ in found.places:
+                feeds[k] = name
+            found.taken = self._door.add(leaves, tuple(feeds), self.optimizer.rate_feeds(found.hyper), found.compiled, "loss",
+                                         found.built)
+
+    def _watched(self) -> list[tuple[Any, str, Any]]:
+        """All that a step looks at before it is made, as it is now."""
+        own = vars(self.optimizer.torch)
+        return [*self._guards.places(), *self._held.places(), *zip(self._tensors, repeat("_version"), self._versions),
+                *zip(self._own, repeat("requires_grad"), self._trained), (own, "state", self.optimizer.own), (own, "_opt_called", True),
+                (own, "param_groups", list(own["param_groups"])),
+                *((g, "params", list(g["params"])) for g in own["param_groups"]), (globals(), "_recordings", list(_recordings))]
+
+    def _forget(self) -> None:
+        """What the door was taught holds no longer."""
+        self._door.clear()
+        self._taught = None
+        for ready in self._ready.values():
+            ready.taken = False
+
+    @property
+    def _last(self) -> Built | None:
+        found: Built | None = self._door.last
+        return found
+
+    @_last.setter
+    def _last(self, built: Built) -> None:
+        self._door.last = built
 
     def _changed(self) -> None:
         names = {id(t): n for n, t in self._seen}
@@ -153,6 +221,7 @@ class Step:
         self._held = Held(tensors_of(self.module, self.loss), self._tensors, structure_of(self.module, self.loss))
 
     def _watch(self, found: Iterable[tuple[str, Any]]) -> None:
+        self._forget()
         for name, t in found:
             if not any(t is o for o in self._tensors):
                 self._seen.append((name, t))
@@ -170,6 +239,10 @@ class Step:
     def load(self) -> None:
         """Takes the parameters and buffers that the module has now; moments and the number of steps stay. What was a constant is
         captured anew. Not inside a record."""
+        with self._lock:
+            self._load()
+
+    def _load(self) -> None:
         if self._recording is not None:
             raise Unsupported("loading inside a record", remedy="Load before it: the record then begins with what was loaded")
         if self._run is not None:
@@ -183,6 +256,7 @@ class Step:
 
     def _moved(self) -> None:
         """A number of Python that programs burn in has changed: the programs of the new ones are others."""
+        self._forget()
         self.optimizer.place(self._own)
         self._members = self.optimizer.members()
         self._guards = Guards(burned_in(self.module, self.loss) + self.optimizer.guards())
@@ -235,7 +309,7 @@ class Step:
             for n, k in zip(built.feeds, at) if n is not None]
         real: dict[str, Callable[[float], Any]] = {"f32": np.float32, "f64": np.float64}
         hyper = {i[1]: real[i[3]] for i in built.program.inputs if i[0] == "feed" and i[1] in built.hyper}
-        self._ready[key] = Ready(compiled, places, hyper, {}, built, frozenset(built.moments))
+        self._ready[key] = Ready(compiled, places, hyper, built, frozenset(built.moments))
 
     def _begin(self, wanted: record | None) -> None:
         """A run with the values there are now, recorded where wanted."""
@@ -259,12 +333,14 @@ class Step:
         if wanted is not None and wanted.origin:
             text = json.dumps(self.origin, sort_keys=True, separators=(",", ":")).encode()
             self._run.add_state("origin.json", np.frombuffer(text, np.uint8))  # data that no program reads is in no archive
+        self._forget()
         self._ready = {}
         self._recording = wanted
 
     def _leave(self) -> None:
         """The run's recording ends: what comes next begins another run, with the values there are."""
         self._values = {n: np.array(self._run.get_state(n)) for n in self._values}
+        self._forget()
         self._run, self._recording, self._ready = None, None, {}
 
     def _origin(self, first: Built, batch: Batch, check_gradients: bool, bound: float) -> dict[str, Any]:
@@ -295,7 +371,7 @@ class Step:
         torch = framework()
         own = {**dict(module.named_parameters(remove_duplicate=False)), **dict(module.named_buffers(remove_duplicate=False))}
         values = self.state
-        with torch.no_grad():
+        with self._lock, torch.no_grad():
             for state, names in self._names.items():
                 for name in names:
                     if name not in own and name.startswith("loss."):
@@ -304,7 +380,7 @@ class Step:
                     if tuple(t.shape) != tuple(v.shape) or t.dtype != self._kinds[state]:
                         raise ValueError(f"{name} is {t.dtype}{list(t.shape)}, the state {v.dtype}{list(v.shape)}")
                     t.copy_(torch.utils.dlpack.from_dlpack(v) if v.dtype == "bf16" else torch.from_numpy(np.array(v)))
-        self._look()
+            self._look()
 
 
 class record:
@@ -348,7 +424,8 @@ class record:
             return bool(self.inner.__exit__(kind, value, trace))
         finally:
             if step is not None and step._recording is self:
-                step._leave()
+                with step._lock:
+                    step._leave()
 
 
 def compile(module: Any, loss: Callable[..., Any] | None = None, example: Any = None, optimizer: Any = None, *, check: bool = True,

@@ -378,6 +378,17 @@ def structure_of(module: Any, loss: Any) -> list[Place]:
         [(m.__dict__, k, v) for m in modules for k, v in m.__dict__.items() if inspect.isroutine(v) or isinstance(v, functools.partial)]
 
 
+def plain_place(where: Any, name: Any, value: Any) -> Place:
+    """A place as a dict's or an attribute: of a list the whole, with this value in it."""
+    if isinstance(where, Cell):
+        return where.cell, "cell_contents", value
+    if isinstance(where, Attributes):
+        return where.owner, name, value
+    if isinstance(where, Items):
+        return {"": where.items}, "", type(where.items)(value if k == name else v for k, v in enumerate(where.items))
+    return where, name, value
+
+
 class Held:
     """The places of tensors that programs have taken values of, and which tensors were there; and those of `parts` of the model."""
 
@@ -387,6 +398,9 @@ class Held:
         self.plain = [place for place in self.found if isinstance(place[0], dict)]
         self.rest = [place for place in self.found if not isinstance(place[0], dict)]
         self.where, self.names, self.values = ([place[i] for place in self.plain] for i in range(3))
+
+    def places(self) -> list[Place]:
+        return [plain_place(*place) for place in self.found]
 
     def stand(self) -> bool:
         return all(map(operator.is_, map(dict.get, self.where, self.names), self.values)) and \
@@ -420,6 +434,10 @@ class Guards:
     def moved(self) -> list[str]:
         """The names of the places that have another value."""
         return sorted({str(n) for w, n, v in self.found if identity(w.get(n)) != identity(v)})
+
+    def places(self) -> list[Place]:
+        """Where to look, at what, and what was there: in a dict, or an attribute of what is none."""
+        return [*zip(self.where, self.names, self.values), *(plain_place(*place[:3]) for place in self.rest)]
 
     def stand(self) -> bool:
         """Whether each place has the same object."""
