@@ -1,13 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A training step through the door beside the same program without it and beside PyTorch eager, in one process, turn by turn, one
-thread each. Usage: torch_speed.py [SECONDS a model, 8 unless given]. "program" is the compiled program stepped with the feeds
-that it has: what C does, less the writing of feeds and the reading of the loss."""
+"""A training step through the door beside the same program stepped by C (bench/doors/program.c) and beside PyTorch eager, turn by
+turn, one thread each, in the processor's time: what else runs counts for little.
+
+    torch_speed.py [--seconds S a model] [--program PATH of build/release/bench/door_program] [--only NAME ..]
+
+A turn of each makes a step that is not counted, which brings its states into the caches, and then some that are; all are given
+the same batch, and door and C must have the same loss, bit for bit, after each turn. Shown are the least of turns and the median
+of the ratios of neighbours."""
 from __future__ import annotations
 
+import argparse
 import copy
-import sys
+import os
+import statistics
+import subprocess
+import tempfile
 import time
 
+import numpy as np
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -16,6 +26,32 @@ import reprise.torch as rt
 from torch_versions import CNN, GPT, LSTM, rows
 
 torch.set_num_threads(1)
+HERE = os.path.dirname(os.path.abspath(__file__))
+BETAS = (0.9, 0.999)
+
+
+class Encoder(nn.Module):
+    """Of sentences, as BERT is: what is padded is masked, the first token is classified."""
+
+    def __init__(self, tokens=97, width=128, layers=2, heads=4, length=64):
+        super().__init__()
+        self.tokens, self.places = nn.Embedding(tokens, width), nn.Embedding(length, width)
+        self.blocks = nn.ModuleList([nn.ModuleDict({
+            "qkv": nn.Linear(width, 3 * width), "out": nn.Linear(width, width), "first": nn.LayerNorm(width),
+            "up": nn.Linear(width, 4 * width), "down": nn.Linear(4 * width, width), "second": nn.LayerNorm(width)})
+            for _ in range(layers)])
+        self.heads, self.last = heads, nn.Linear(width, 2)
+
+    def forward(self, i, mask):
+        b, t = i.shape
+        x = self.tokens(i) + self.places(torch.arange(t))
+        seen = mask.view(b, 1, 1, t)
+        for block in self.blocks:
+            q, k, v = (p.view(b, t, self.heads, -1).transpose(1, 2) for p in block["qkv"](x).chunk(3, 2))
+            y = F.scaled_dot_product_attention(q, k, v, attn_mask=seen)
+            x = block["first"](x + block["out"](y.transpose(1, 2).reshape(b, t, -1)))
+            x = block["second"](x + block["down"](F.gelu(block["up"](x))))
+        return self.last(x[:, 0])
 
 
 def models():
@@ -27,42 +63,88 @@ def models():
     yield "gpt", GPT(65, 128, 2, 4, 64, 0.1), rows, (torch.randint(0, 65, (8, 64)), torch.randint(0, 65, (8, 64)))
     yield "cnn", CNN(), F.cross_entropy, (torch.randn(32, 3, 32, 32), torch.randint(0, 5, (32,)))
     yield "lstm", LSTM(65, 64, 128), rows, (torch.randint(0, 65, (16, 32)), torch.randint(0, 65, (16, 32)))
+    yield "encoder", Encoder(), F.cross_entropy, \
+        (torch.randint(0, 97, (8, 64)), torch.arange(64)[None] < torch.randint(16, 65, (8, 1)), torch.randint(0, 2, (8,)))
+
+
+class ByC:
+    """The program of a compiled step, with the values that its states have now, in a process of C."""
+
+    def __init__(self, program, step, batch, rate):
+        built = step._last
+        values = {**{n: np.array(v) for n, v in step.state.items()}, **{n: np.array(a) for n, a in built.data.items()}}
+        values.update({n: t.numpy() for n, t in zip(built.feeds, batch) if n is not None})
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "program.json"), "wb") as f:
+                f.write(built.program.text)
+            for k, (_, name, shape, dtype, *_) in enumerate(built.program.inputs):
+                a = values[name] if name in values else np.full(shape, rate, {"f32": np.float32, "f64": np.float64}[dtype])
+                a.tofile(os.path.join(folder, f"{k}.bin"))
+            self.process = subprocess.Popen([program, folder, "1", *map(repr, BETAS)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                            text=True)
+            self.turn(0)  # the files are read
+
+    def turn(self, n):
+        self.process.stdin.write(f"{n}\n")
+        self.process.stdin.flush()
+        seconds, loss = self.process.stdout.readline().split()
+        return float(seconds), float.fromhex(loss)
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+def turn(call, n):
+    value = call()
+    start = time.thread_time()
+    for _ in range(n):
+        value = call()
+    return (time.thread_time() - start) / n, value
+
+
+def measured(module, loss, batch, seconds, program):
+    """Of door, C and eager the seconds a step, turn by turn."""
+    own = copy.deepcopy(module)
+    optimizer = torch.optim.AdamW(own.parameters(), 1e-3, betas=BETAS)
+    step = rt.compile(module, loss, batch, torch.optim.AdamW(module.parameters(), 1e-3, betas=BETAS), threads=1)
+
+    def eager():
+        optimizer.zero_grad()
+        loss(own(*batch[:-1]), batch[-1]).backward()
+        optimizer.step()
+    c = ByC(program, step, batch, 1e-3)
+    step(*batch)
+    once = turn(lambda: step(*batch), 1)[0]
+    c.turn(1)
+    n = max(1, int(5e-3 / once))
+    turns = []
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end or len(turns) < 5:
+        (by_door, a), (by_c, b) = turn(lambda: step(*batch), n), c.turn(n)
+        if float(a) != b:
+            raise SystemExit(f"the door's loss is {float(a)!r}, C's {b!r}")
+        turns.append((by_door, by_c, turn(eager, max(1, n // 8))[0]))
+    c.end()
+    return turns
 
 
 def main():
-    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 8.0
-    print(f"torch {torch.__version__}, one thread; microseconds a step, the least of turns")
-    print("| model | through the door | program | eager | door / program | door / eager |\n|---|---|---|---|---|---|")
-    for name, module, loss, (x, y) in models():
-        own = copy.deepcopy(module)
-        optimizer = torch.optim.AdamW(own.parameters(), 1e-3)
-        step = rt.compile(module, loss, (x, y), torch.optim.AdamW(module.parameters(), 1e-3), threads=1)
-
-        def eager():
-            optimizer.zero_grad()
-            loss(own(x), y).backward()
-            optimizer.step()
-        step(x, y)
-        compiled = next(iter(step._ready.values())).compiled
-        ways = {"door": lambda: step(x, y), "program": compiled.step, "eager": eager}
-        times = {w: [] for w in ways}
-        for call in ways.values():
-            call()
-        once = min(timed(c, 1) for c in ways.values())
-        repeat = max(1, int(5e-4 / once))
-        end = time.perf_counter() + seconds
-        while time.perf_counter() < end:
-            for way, call in ways.items():
-                times[way].append(timed(call, repeat))
-        d, p, e = (min(times[w]) * 1e6 for w in ("door", "program", "eager"))
-        print(f"| {name} | {d:.1f} | {p:.1f} | {e:.1f} | {d / p:.3f} | {d / e:.3f} |", flush=True)
-
-
-def timed(call, repeat):
-    start = time.perf_counter()
-    for _ in range(repeat):
-        call()
-    return (time.perf_counter() - start) / repeat
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--seconds", type=float, default=8.0)
+    p.add_argument("--program", default=os.path.join(HERE, "..", "..", "build", "release", "bench", "door_program"))
+    p.add_argument("--only", nargs="*")
+    options = p.parse_args()
+    print(f"torch {torch.__version__}, one thread; the processor's microseconds a step, the least of turns; ratios: median of turns")
+    print("| model | through the door | its program from C | eager | door / C | door / eager |\n|---|---|---|---|---|---|")
+    for name, module, loss, batch in models():
+        if options.only and name not in options.only:
+            continue
+        turns = measured(module, loss, batch, options.seconds, options.program)
+        d, c, e = (min(t[k] for t in turns) * 1e6 for k in range(3))
+        by_c, by_eager = (statistics.median(t[0] / t[k] for t in turns) for k in (1, 2))
+        print(f"| {name} | {d:.1f} | {c:.1f} | {e:.1f} | {by_c:.3f} | {by_eager:.3f} |", flush=True)
 
 
 if __name__ == "__main__":
