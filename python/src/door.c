@@ -194,6 +194,18 @@ static bool all_stand(const door_object *d)
     return d->kept != NULL;
 }
 
+/* A list's element as a tuple; NULL with an exception. */
+static PyObject *tuple_at(PyObject *list, Py_ssize_t i)
+{
+    PyObject *tuple = PyList_GetItem(list, i);
+
+    if (tuple && PyTuple_Check(tuple))
+        return tuple;
+    if (tuple)
+        PyErr_Format(PyExc_TypeError, "expected a tuple, found %R", tuple);
+    return NULL;
+}
+
 static bool read_places(door_object *d, PyObject *list)
 {
     const Py_ssize_t n = PyList_Size(list);
@@ -206,8 +218,9 @@ static bool read_places(door_object *d, PyObject *list)
     }
     for (Py_ssize_t i = 0; i < n; i++) {
         place *p = &d->places[i];
+        PyObject *of = tuple_at(list, i);
 
-        if (!PyArg_ParseTuple(PyList_GetItem(list, i), "OUO", &p->where, &p->name, &p->value))
+        if (!of || !PyArg_ParseTuple(of, "OUO", &p->where, &p->name, &p->value))
             return false;
         p->item = PyDict_CheckExact(p->where);
         d->n_places++;
@@ -227,9 +240,9 @@ static bool read_groups(door_object *d, PyObject *list)
     }
     for (Py_ssize_t i = 0; i < n; i++) {
         group *g = &d->groups[i];
+        PyObject *of = tuple_at(list, i);
 
-        if (!PyArg_ParseTuple(PyList_GetItem(list, i), "O!Lddd", &PyDict_Type, &g->own, &g->behind, &g->beta1,
-                              &g->beta2, &g->decay))
+        if (!of || !PyArg_ParseTuple(of, "O!Lddd", &PyDict_Type, &g->own, &g->behind, &g->beta1, &g->beta2, &g->decay))
             return false;
         d->n_groups++;
     }
@@ -246,7 +259,7 @@ static PyObject *watch(PyObject *self, PyObject *args)
         !may_change(d))
         return NULL;
     forget(d);
-    d->kept = Py_BuildValue("[O]", args); /* which holds all of them */
+    d->kept = Py_BuildValue("[ONN]", args, PyList_AsTuple(places), PyList_AsTuple(groups)); /* lists may change */
     if (!d->kept || !read_places(d, places) || !read_groups(d, groups)) {
         forget(d);
         return NULL;
@@ -356,11 +369,10 @@ static bool take_rates(const door_object *d, entry *e, const rp_program *p, PyOb
         return false;
     for (Py_ssize_t i = 0; i < n; i++) {
         rate *r = &e->rate[e->n_rates];
-        PyObject *name;
+        PyObject *name, *three = tuple_at(rates, i);
         unsigned kind, of;
 
-        if (!PyArg_ParseTuple(PyList_GetItem(rates, i), "UII", &name, &of, &kind) || of >= d->n_groups ||
-            kind >= RATE_KINDS)
+        if (!three || !PyArg_ParseTuple(three, "UII", &name, &of, &kind) || of >= d->n_groups || kind >= RATE_KINDS)
             return false;
         *r = (rate){.group = of, .kind = (rate_kind)kind};
         if (!input_named(p, name, &(rp_type){.dtype = RP_F32}, &e->feeds[e->n_fed + e->n_rates])) {
