@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * reprise.Door: what a framework's compiled step does at each call, without Python: it looks whether all that a program
- * burned in is still there, takes a batch as it lies in memory, tells the rates, makes the step and reads the loss.
+ * reprise.StepBase: what a framework's compiled step does at each call, without Python: it looks whether all that a
+ * program burned in is still there, takes a batch as it lies in memory, tells the rates, makes the step and reads the
+ * loss.
  *
- * It is never the only judge. Whatever it is not certain of it leaves alone and gives None: the caller then takes the
- * long way, which knows what to do of a number that changed, a batch of another form, or an error. So a look may only
- * err towards "something is different". */
+ * It is never the only judge. What it is not certain of it leaves alone: the call then takes the long way, the method
+ * _long of what is derived from it, which knows what to do of a number that changed, a batch of another form, or an
+ * error. So a look may only err towards "something is different". Threads take turns, one whole call after the other.
+ */
 #include <math.h>
 
 #include "exchange.h"
@@ -12,9 +14,11 @@
 
 enum { LEAVES_MAX = 64, RATES_MAX = 64, DEPTH_MAX = 16 };
 
-/* A name in a dict, or an attribute of another object, and what was there. */
+/* A name in a dict, or an attribute of another object, and what was there. An attribute that a type has of C is asked
+ * for at its getter, as long as the object is of that type. */
 typedef struct place {
-    PyObject *where, *name, *value;
+    PyObject *where, *name, *value, *getter;
+    PyTypeObject *type;
     bool item;
 } place;
 
@@ -59,9 +63,10 @@ typedef struct door_object {
     PyObject *steps;                 /* the name of the count */
     entry *entries;
     bool busy;
+    PyThread_type_lock lock; /* of calls; `owner` may take it again, and counts */
+    unsigned long owner;
+    unsigned depth;
 } door_object;
-
-static PyTypeObject *door_type;
 
 static void forget(door_object *d)
 {
@@ -174,24 +179,39 @@ static bool same(PyObject *a, PyObject *b, int depth)
     return type == &PyDict_Type && same_dict(a, b, depth + 1);
 }
 
-static bool place_stands(const place *p)
+static PyObject *attribute_now(const place *p, descrgetfunc get)
 {
-    PyObject *now =
-        p->item ? Py_XNewRef(PyDict_GetItemWithError(p->where, p->name)) : PyObject_GetAttr(p->where, p->name);
+    if (p->getter && Py_TYPE(p->where) == p->type)
+        return get(p->getter, p->where, (PyObject *)p->type);
+    return PyObject_GetAttr(p->where, p->name);
+}
+
+static bool attribute_stands(const place *p, descrgetfunc get)
+{
+    PyObject *now = attribute_now(p, get);
     const bool stands = now && same(now, p->value, 0);
 
     Py_XDECREF(now);
-    if (!stands)
-        PyErr_Clear();
     return stands;
+}
+
+static bool item_stands(const place *p)
+{
+    PyObject *now = PyDict_GetItemWithError(p->where, p->name);
+
+    return now && (now == p->value || same(now, p->value, 0));
 }
 
 static bool all_stand(const door_object *d)
 {
-    for (size_t i = 0; i < d->n_places; i++)
-        if (!place_stands(&d->places[i]))
-            return false;
-    return d->kept != NULL;
+    const descrgetfunc get = (descrgetfunc)PyType_GetSlot(&PyGetSetDescr_Type, Py_tp_descr_get);
+    bool stand = d->kept != NULL;
+
+    for (size_t i = 0; i < d->n_places && stand; i++)
+        stand = d->places[i].item ? item_stands(&d->places[i]) : attribute_stands(&d->places[i], get);
+    if (!stand)
+        PyErr_Clear();
+    return stand;
 }
 
 /* A list's element as a tuple; NULL with an exception. */
@@ -204,6 +224,22 @@ static PyObject *tuple_at(PyObject *list, Py_ssize_t i)
     if (tuple)
         PyErr_Format(PyExc_TypeError, "expected a tuple, found %R", tuple);
     return NULL;
+}
+
+static bool find_getter(door_object *d, place *p)
+{
+    PyObject *found = PyObject_GetAttr((PyObject *)Py_TYPE(p->where), p->name);
+    bool done = true;
+
+    if (found && Py_TYPE(found) == &PyGetSetDescr_Type) {
+        p->getter = found;
+        p->type = Py_TYPE(p->where);
+        done = keep(d, found) && keep(d, (PyObject *)p->type);
+    }
+    Py_XDECREF(found);
+    if (done)
+        PyErr_Clear();
+    return done;
 }
 
 static bool read_places(door_object *d, PyObject *list)
@@ -223,6 +259,8 @@ static bool read_places(door_object *d, PyObject *list)
         if (!of || !PyArg_ParseTuple(of, "OUO", &p->where, &p->name, &p->value))
             return false;
         p->item = PyDict_CheckExact(p->where);
+        if (!p->item && !find_getter(d, p))
+            return false;
         d->n_places++;
     }
     return true;
@@ -249,16 +287,32 @@ static bool read_groups(door_object *d, PyObject *list)
     return true;
 }
 
+static const dl_exchange *exchange_of(PyObject *kind)
+{
+    PyObject *capsule = PyObject_GetAttrString(kind, "__dlpack_c_exchange_api__");
+    const dl_exchange *exchange = capsule && PyCapsule_IsValid(capsule, "dlpack_exchange_api")
+                                      ? PyCapsule_GetPointer(capsule, "dlpack_exchange_api")
+                                      : NULL;
+
+    PyErr_Clear();
+    Py_XDECREF(capsule);
+    while (exchange && exchange->version.major != 1)
+        exchange = exchange->previous;
+    return exchange && exchange->look ? exchange : NULL;
+}
+
 static PyObject *watch(PyObject *self, PyObject *args)
 {
     door_object *d = (door_object *)self;
-    PyObject *places, *groups, *count, *steps, *made, *states;
+    PyObject *kind, *places, *groups, *count, *steps, *made, *states;
 
-    if (!PyArg_ParseTuple(args, "O!O!O!UO!O:watch", &PyList_Type, &places, &PyList_Type, &groups, &PyDict_Type, &count,
-                          &steps, &PyDict_Type, &made, &states) ||
+    if (!PyArg_ParseTuple(args, "O!O!O!O!UO!O:_short_watch", &PyType_Type, &kind, &PyList_Type, &places, &PyList_Type,
+                          &groups, &PyDict_Type, &count, &steps, &PyDict_Type, &made, &states) ||
         !may_change(d))
         return NULL;
     forget(d);
+    d->kind = (PyTypeObject *)kind;
+    d->exchange = exchange_of(kind);
     d->kept = Py_BuildValue("[ONN]", args, PyList_AsTuple(places), PyList_AsTuple(groups)); /* lists may change */
     if (!d->kept || !read_places(d, places) || !read_groups(d, groups)) {
         forget(d);
@@ -417,8 +471,8 @@ static PyObject *add(PyObject *self, PyObject *args)
     const char *result;
     entry *e;
 
-    if (!PyArg_ParseTuple(args, "O!O!O!OsO:add", &PyTuple_Type, &leaves, &PyTuple_Type, &feeds, &PyList_Type, &rates,
-                          &compiled, &result, &built) ||
+    if (!PyArg_ParseTuple(args, "O!O!O!OsO:_short_add", &PyTuple_Type, &leaves, &PyTuple_Type, &feeds, &PyList_Type,
+                          &rates, &compiled, &result, &built) ||
         !(p = compiled_program(compiled)) || !may_change(d))
         return NULL;
     if (!d->kept)
@@ -570,15 +624,10 @@ static PyObject *pass(door_object *d, PyObject *leaves)
     return make_step(d, e, feeds, steps);
 }
 
-static PyObject *call(PyObject *self, PyObject *leaves)
+static PyObject *short_way(door_object *d, PyObject *leaves)
 {
-    door_object *d = (door_object *)self;
     PyObject *found;
 
-    if (!PyTuple_Check(leaves)) {
-        PyErr_SetString(PyExc_TypeError, "leaves are given as a tuple");
-        return NULL;
-    }
     if (d->busy)
         return Py_NewRef(Py_None);
     d->busy = true;
@@ -587,44 +636,114 @@ static PyObject *call(PyObject *self, PyObject *leaves)
     return found;
 }
 
-/* ---- the object ---- */
+/* ---- turns ---- */
 
-static const dl_exchange *exchange_of(PyObject *kind)
+static void hold(door_object *d)
 {
-    PyObject *capsule = PyObject_GetAttrString(kind, "__dlpack_c_exchange_api__");
-    const dl_exchange *exchange = capsule && PyCapsule_IsValid(capsule, "dlpack_exchange_api")
-                                      ? PyCapsule_GetPointer(capsule, "dlpack_exchange_api")
-                                      : NULL;
+    const unsigned long me = PyThread_get_thread_ident();
 
-    PyErr_Clear();
-    Py_XDECREF(capsule);
-    while (exchange && exchange->version.major != 1)
-        exchange = exchange->previous;
-    return exchange && exchange->look ? exchange : NULL;
+    if (d->depth && d->owner == me) {
+        d->depth++;
+        return;
+    }
+    if (!PyThread_acquire_lock(d->lock, NOWAIT_LOCK)) {
+        PyThreadState *thread = PyEval_SaveThread();
+
+        (void)PyThread_acquire_lock(d->lock, WAIT_LOCK);
+        PyEval_RestoreThread(thread);
+    }
+    d->owner = me;
+    d->depth = 1;
 }
+
+static void release(door_object *d)
+{
+    if (--d->depth == 0)
+        PyThread_release_lock(d->lock);
+}
+
+static PyObject *method_hold(PyObject *self, PyObject *ignored)
+{
+    RP_UNUSED(ignored);
+    hold((door_object *)self);
+    return Py_NewRef(Py_None);
+}
+
+static PyObject *method_release(PyObject *self, PyObject *ignored)
+{
+    door_object *d = (door_object *)self;
+
+    RP_UNUSED(ignored);
+    if (d->depth == 0 || d->owner != PyThread_get_thread_ident()) {
+        PyErr_SetString(PyExc_RuntimeError, "this thread does not hold it");
+        return NULL;
+    }
+    release(d);
+    return Py_NewRef(Py_None);
+}
+
+/* An error of a step goes by _note, which may add to what it says. */
+static void note(PyObject *self)
+{
+    PyObject *type, *value, *trace, *done;
+
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    done = PyObject_CallMethod(self, "_note", "O", value);
+    Py_XDECREF(done);
+    PyErr_Clear();
+    PyErr_Restore(type, value, trace);
+}
+
+static PyObject *long_way(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    PyObject *named = kwargs ? Py_NewRef(kwargs) : PyDict_New(), *found;
+
+    if (!named)
+        return NULL;
+    found = PyObject_CallMethod(self, "_long", "OO", args, named);
+    Py_DECREF(named);
+    return found;
+}
+
+static PyObject *call(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    door_object *d = (door_object *)self;
+    PyObject *found;
+
+    hold(d);
+    found = kwargs ? Py_NewRef(Py_None) : short_way(d, args);
+    if (!found) {
+        note(self);
+    } else if (found == Py_None) {
+        Py_DECREF(found);
+        found = long_way(self, args, kwargs);
+    }
+    release(d);
+    return found;
+}
+
+/* ---- the object ---- */
 
 static PyObject *door_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
-    PyObject *kind;
-    door_object *d;
+    door_object *d = (door_object *)alloc(type, 0);
 
+    RP_UNUSED(args);
     RP_UNUSED(kwargs);
-    if (!PyArg_ParseTuple(args, "O!:Door", &PyType_Type, &kind))
-        return NULL;
-    d = (door_object *)alloc(type, 0);
     if (!d)
         return NULL;
-    d->kind = (PyTypeObject *)Py_NewRef(kind);
     d->last = Py_NewRef(Py_None);
-    d->exchange = exchange_of(kind);
     d->is_neg = PyUnicode_InternFromString("is_neg");
     d->lr = PyUnicode_InternFromString("lr");
-    if (!d->is_neg || !d->lr) {
-        Py_DECREF((PyObject *)d);
-        return NULL;
-    }
-    return (PyObject *)d;
+    d->lock = PyThread_allocate_lock();
+    if (d->is_neg && d->lr && d->lock)
+        return (PyObject *)d;
+    if (!PyErr_Occurred())
+        PyErr_NoMemory();
+    Py_DECREF((PyObject *)d);
+    return NULL;
 }
 
 static int door_traverse(PyObject *self, visitproc visit, void *arg)
@@ -632,7 +751,6 @@ static int door_traverse(PyObject *self, visitproc visit, void *arg)
     door_object *d = (door_object *)self;
 
     Py_VISIT(Py_TYPE(self));
-    Py_VISIT((PyObject *)d->kind);
     Py_VISIT(d->kept);
     Py_VISIT(d->last);
     return 0;
@@ -651,14 +769,15 @@ static void door_dealloc(PyObject *self)
 {
     door_object *d = (door_object *)self;
     PyTypeObject *type = Py_TYPE(self);
-    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    freefunc give_back = (freefunc)PyType_GetSlot(type, Py_tp_free);
 
     PyObject_GC_UnTrack(self);
     (void)door_clear(self);
-    Py_XDECREF((PyObject *)d->kind);
     Py_XDECREF(d->is_neg);
     Py_XDECREF(d->lr);
-    release(self);
+    if (d->lock)
+        PyThread_free_lock(d->lock);
+    give_back(self);
     Py_DECREF((PyObject *)type);
 }
 
@@ -678,20 +797,22 @@ static int set_last(PyObject *self, PyObject *value, void *ignored)
 }
 
 static PyMethodDef methods[] = {
-    {"watch", watch, METH_VARARGS,
-     "watch($self, places, groups, count, name, made, states, /)\n--\n\nForgets all there was, and looks at each "
-     "(dict or object, name, what is there) from now on. Whether all is there."},
-    {"stands", stands, METH_NOARGS, "stands($self)\n--\n\nWhether something is watched, and all of it is as it was."},
-    {"add", add, METH_VARARGS,
-     "add($self, leaves, feeds, rates, compiled, result, built, /)\n--\n\nBatches like this one are for this program. "
-     "Whether they can be."},
-    {"clear", clear, METH_NOARGS, "clear($self)\n--\n\nForgets what is watched, and all programs."},
-    {"step", call, METH_O, "step($self, leaves, /)\n--\n\nThe loss of one step, or None: nothing was done."},
+    {"_short_watch", watch, METH_VARARGS,
+     "_short_watch($self, kind, places, groups, count, name, made, states, /)\n--\n\nForgets all there was. From now on "
+     "leaves are of that kind, and each (dict or object, name, what is there) is looked at. Whether all is there."},
+    {"_short_stands", stands, METH_NOARGS,
+     "_short_stands($self)\n--\n\nWhether something is watched, and all of it is as it was."},
+    {"_short_add", add, METH_VARARGS,
+     "_short_add($self, leaves, feeds, rates, compiled, result, built, /)\n--\n\nBatches like this one are for this "
+     "program. Whether they can be."},
+    {"_short_clear", clear, METH_NOARGS, "_short_clear($self)\n--\n\nForgets what is watched, and all programs."},
+    {"_hold", method_hold, METH_NOARGS, "_hold($self)\n--\n\nNo other thread makes a step until _release."},
+    {"_release", method_release, METH_NOARGS, NULL},
     {0},
 };
 
 static PyGetSetDef getset[] = {
-    {"last", last, set_last, "What the program of the last step was added with.", NULL},
+    {"_last", last, set_last, "What the program of the last step was added with.", NULL},
     {0},
 };
 
@@ -702,15 +823,16 @@ bool door_setup(PyObject *module)
         {Py_tp_dealloc, door_dealloc},
         {Py_tp_traverse, door_traverse},
         {Py_tp_clear, door_clear},
+        {Py_tp_call, call},
         {Py_tp_methods, methods},
         {Py_tp_getset, getset},
-        {Py_tp_doc, "Door(kind)\n--\n\nA framework's compiled steps at each call, for tensors of this type."},
+        {Py_tp_doc,
+         "What compiled steps of a framework have in common: a call is one step, by the short way or by _long."},
         {0, NULL},
     };
 
-    door_type = add_type(module, &(PyType_Spec){.name = "reprise.Door",
-                                                .basicsize = sizeof(door_object),
-                                                .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
-                                                .slots = slots});
-    return door_type != NULL;
+    return add_type(module, &(PyType_Spec){.name = "reprise.StepBase",
+                                           .basicsize = sizeof(door_object),
+                                           .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE,
+                                           .slots = slots}) != NULL;
 }

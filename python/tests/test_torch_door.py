@@ -504,43 +504,61 @@ class Callers(unittest.TestCase):
 class Doors(unittest.TestCase):
     """The object itself."""
 
+    def watch(self, d, places):
+        return d._short_watch(torch.Tensor, places, [], {}, "steps", {}, None)
+
     def test_misuse_is_an_error(self):
-        d = reprise._core.Door(torch.Tensor)
-        self.assertIsNone(d.step((X,)))
-        self.assertFalse(d.stands())
-        for call in (lambda: d.watch([(1, 2)], [], {}, "n", {}, None), lambda: d.watch([], [3], {}, "n", {}, None),
-                     lambda: d.add((X,), ("x",), [], None, "loss", None), lambda: d.step([X]), lambda: reprise._core.Door(3)):
+        d = reprise._core.StepBase()
+        self.assertFalse(d._short_stands())
+        for call in (lambda: self.watch(d, [(1, 2)]), lambda: d._short_watch(torch.Tensor, [], [3], {}, "n", {}, None),
+                     lambda: d._short_watch(3, [], [], {}, "n", {}, None),
+                     lambda: d._short_add((X,), ("x",), [], None, "loss", None)):
             with self.assertRaises(TypeError):
                 call()
-        self.assertFalse(d.stands())
+        with self.assertRaises(AttributeError):  # there is no long way
+            d(X)
+        with self.assertRaises(RuntimeError):
+            d._release()
+        d._hold(), d._hold()
+        d._release(), d._release()
+        self.assertFalse(d._short_stands())
 
     def test_places_are_compared_by_kind_and_bits(self):
-        d = reprise._core.Door(torch.Tensor)
+        d = reprise._core.StepBase()
         big, nan = 1 << 80, float("nan")
         for was, alike, others in ((1, int("1"), (1.0, True, 2)), (0.0, float("0"), (-0.0, 0, False)), (nan, -(-nan), (0.0,)),
                                    ("a", "".join(["a"]), ("b", b"a")), ([1, [2]], [1, [2]], ([1, [2.0]], [1], (1, [2]))),
                                    ({"a": 1, "b": 2}, dict(a=1, b=2), ({"b": 2, "a": 1}, {"a": 1}, {"a": 1, "b": 3})),
                                    ((1, "x"), tuple([1, "x"]), ((1, "y"), [1, "x"])), (big, big, (1 << 81, int(str(big)))), (None, None, (0,))):
             space = {"n": copy.deepcopy(was)}
-            self.assertTrue(d.watch([(space, "n", was)], [], {}, "s", {}, None), was)
+            self.assertTrue(self.watch(d, [(space, "n", was)]), was)
             space["n"] = alike
-            self.assertTrue(d.stands(), alike)
+            self.assertTrue(d._short_stands(), alike)
             for other in others:
                 space["n"] = other
-                self.assertFalse(d.stands(), (was, other))
+                self.assertFalse(d._short_stands(), (was, other))
             del space["n"]
-            self.assertFalse(d.stands())
-        loop = []
-        loop.append(loop)
-        self.assertFalse(d.watch([({"n": loop}, "n", [[loop]])], [], {}, "s", {}, None) and False)
+            self.assertFalse(d._short_stands())
+        deep = []
+        for _ in range(100):
+            deep = [deep]
+        self.assertFalse(self.watch(d, [({"n": copy.deepcopy(deep)}, "n", deep)]))  # it may give up
+
+    def test_attributes_of_an_object_that_became_another_kind(self):
+        class Kind(nn.Parameter):
+            _version = 7
+        d, w = reprise._core.StepBase(), nn.Parameter(X.clone())
+        self.assertTrue(self.watch(d, [(w, "_version", 0), (w, "requires_grad", True)]))
+        w.__class__ = Kind
+        self.assertFalse(d._short_stands())
 
     def test_attributes_that_fail_are_another(self):
         class Odd:
             @property
             def n(self):
                 raise KeyError("n")
-        d = reprise._core.Door(torch.Tensor)
-        self.assertFalse(d.watch([(Odd(), "n", 1)], [], {}, "s", {}, None))
+        d = reprise._core.StepBase()
+        self.assertFalse(self.watch(d, [(Odd(), "n", 1)]))
 
 
 if __name__ == "__main__":

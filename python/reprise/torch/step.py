@@ -3,20 +3,20 @@
 block, which the command verifies and replays without Python."""
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import operator
 import os
 import re
-import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any
 
 import numpy as np
 
-from .._core import Door
+from .._core import StepBase
 from .traps import framework
 from .check import as_array, check
 from .lower import Unsupported
@@ -24,7 +24,7 @@ from .optim import MOMENTS, Optimizer
 from .training import Batch, Built, Guards, Held, build, burned_in, captured_step, names_of, structure_of, tensors_of
 
 MOST_PROGRAMS = 64
-MOST_LOOKS = 16  # in vain, one after the other: then the door is asked no more
+MOST_LOOKS = 16  # in vain, one after the other: then the short way is taught no more
 VERSION = operator.attrgetter("_version")  # PyTorch counts a tensor's changes in place
 TRAINED = operator.attrgetter("requires_grad")
 _recordings: list[record] = []
@@ -33,7 +33,7 @@ _recordings: list[record] = []
 @dataclass
 class Ready:
     """A program that is bound to the run: `places`: feed, which leaf of the batch, how its elements are got; `hyper`: the feeds of
-    the optimizer with their types; `taken`: whether the door knows it."""
+    the optimizer with their types; `taken`: whether the short way knows it."""
 
     compiled: Any
     places: list[tuple[str, int, Callable[[Any], Any]]]
@@ -43,8 +43,10 @@ class Ready:
     taken: bool = False
 
 
-class Step:
-    """A compiled training step: `loss = step(x, y)`. Made by `compile`.
+class Step(StepBase):
+    """A compiled training step: `loss = step(x, y)`. Made by `compile`. A call is forward, gradients and the optimizer's update. A
+    batch of another shape is another program, built when it first comes. It gives the loss as a tensor of one element; float(loss)
+    is its value. Threads that call it take turns.
 
     state      the values of parameters, buffers and moments by name, as tensors
     program    the program of the last step's shapes; `programs` counts them
@@ -61,9 +63,8 @@ class Step:
         self._ready: dict[Any, Ready] = {}
         self._run: Any = None
         self._recording: record | None = None
-        self._door = Door(framework().Tensor)  # the short way of a step, which knows nothing yet
-        self._lock = threading.RLock()
-        self._taught: frozenset[str] | None = None  # the states of the steps that the door knows
+        self._kind = framework().Tensor  # of what the short way takes, which knows no program yet
+        self._taught: frozenset[str] | None = None  # the states of the steps that it knows
         self._blind = 0
         self._own: list[Any] = [p for r in self._roots() for p in r.parameters()]
         self._trained: list[bool] = []
@@ -99,25 +100,23 @@ class Step:
             batch = {k: batch[k] for k in self._keys}  # names in another order are the same batch
         return Batch.of(batch, self.names)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """One step: forward, gradients and the optimizer's update. A batch of another shape is another program, built when it
-        first comes. Returns the loss as a tensor of one element; float(loss) is its value. Threads that call it take turns."""
-        with self._lock:
-            try:
-                loss = None if kwargs else self._door.step(args)
-            except importlib.import_module("reprise").Error as e:
-                self._note(e)
-                raise
-            return self._long(args, kwargs) if loss is None else loss
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """No other thread makes a step meanwhile."""
+        self._hold()
+        try:
+            yield
+        finally:
+            self._release()
 
     def _note(self, e: Exception) -> None:
         """Where in the model the instruction comes from at which the last program stopped."""
-        at = re.match(r"instruction (\d+)", str(e))
+        at = re.match(r"instruction (\d+)", str(e)) if isinstance(e, importlib.import_module("reprise").Error) else None
         if at and self._last is not None and int(at[1]) in self._last.lines:
             e.add_note(f"in the model at {self._last.lines[int(at[1])]}")
 
     def _long(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A step of any batch after anything: what the door leaves to Python, and what it then learns from."""
+        """A step of any batch after anything: what the short way leaves to Python, and then learns."""
         if self._guards.changed() or list(map(TRAINED, self._own)) != self._trained or self.optimizer.members() != self._members:
             self._moved()
         if list(map(VERSION, self._tensors)) != self._versions or not self._held.stand():
@@ -160,15 +159,15 @@ class Step:
         return loss
 
     def _teach(self, leaves: tuple[Any, ...], found: Ready) -> None:
-        """Shows the door what this step was, so that the next like it is its own. What was looked at before the step is what it
+        """Shows the short way what this step was, so that the next like it is its own. What was looked at before the step is what it
         goes on from: a change since then is one for the next step to see."""
-        if not self._door.stands():
+        if not self._short_stands():
             self._forget()
             rates = self.optimizer.rates()
             if rates is None or self._blind >= MOST_LOOKS or self.optimizer.members() != self._members or \
                     self._recording is not (_recordings[-1] if _recordings else None):
                 return
-            if not self._door.watch(self._watched(), rates, vars(self.optimizer), "steps", self.optimizer.made, found.states):
+            if not self._short_watch(self._kind, self._watched(), rates, vars(self.optimizer), "steps", self.optimizer.made, found.states):
                 self._blind += 1  # there is something that it cannot compare
                 self._forget()
                 return
@@ -177,7 +176,7 @@ class Step:
             feeds: list[str | None] = [None] * len(leaves)
             for name, k, _ in found.places:
                 feeds[k] = name
-            found.taken = self._door.add(leaves, tuple(feeds), self.optimizer.rate_feeds(found.hyper), found.compiled, "loss",
+            found.taken = self._short_add(leaves, tuple(feeds), self.optimizer.rate_feeds(found.hyper), found.compiled, "loss",
                                          found.built)
 
     def _watched(self) -> list[tuple[Any, str, Any]]:
@@ -189,20 +188,11 @@ class Step:
                 *((g, "params", list(g["params"])) for g in own["param_groups"]), (globals(), "_recordings", list(_recordings))]
 
     def _forget(self) -> None:
-        """What the door was taught holds no longer."""
-        self._door.clear()
+        """What the short way was taught holds no longer."""
+        self._short_clear()
         self._taught = None
         for ready in self._ready.values():
             ready.taken = False
-
-    @property
-    def _last(self) -> Built | None:
-        found: Built | None = self._door.last
-        return found
-
-    @_last.setter
-    def _last(self, built: Built) -> None:
-        self._door.last = built
 
     def _changed(self) -> None:
         names = {id(t): n for n, t in self._seen}
@@ -239,7 +229,7 @@ class Step:
     def load(self) -> None:
         """Takes the parameters and buffers that the module has now; moments and the number of steps stay. What was a constant is
         captured anew. Not inside a record."""
-        with self._lock:
+        with self._alone():
             self._load()
 
     def _load(self) -> None:
@@ -371,7 +361,7 @@ class Step:
         torch = framework()
         own = {**dict(module.named_parameters(remove_duplicate=False)), **dict(module.named_buffers(remove_duplicate=False))}
         values = self.state
-        with self._lock, torch.no_grad():
+        with self._alone(), torch.no_grad():
             for state, names in self._names.items():
                 for name in names:
                     if name not in own and name.startswith("loss."):
@@ -424,7 +414,7 @@ class record:
             return bool(self.inner.__exit__(kind, value, trace))
         finally:
             if step is not None and step._recording is self:
-                with step._lock:
+                with step._alone():
                     step._leave()
 
 
