@@ -20,6 +20,7 @@ typedef struct place {
     PyObject *where, *name, *value, *getter;
     PyTypeObject *type;
     bool item;
+    Py_ssize_t at; /* where in the dict the name was last: it needs no search while it is still there */
 } place;
 
 /* A group of an optimizer. `behind`: its steps less the optimizer's. */
@@ -195,11 +196,31 @@ static bool attribute_stands(const place *p, descrgetfunc get)
     return stands;
 }
 
+static PyObject *item_now(const place *p)
+{
+    PyObject *key, *value;
+    Py_ssize_t at = p->at;
+
+    if (PyDict_Next(p->where, &at, &key, &value) && key == p->name)
+        return value;
+    return PyDict_GetItemWithError(p->where, p->name);
+}
+
 static bool item_stands(const place *p)
 {
-    PyObject *now = PyDict_GetItemWithError(p->where, p->name);
+    PyObject *now = item_now(p);
 
     return now && (now == p->value || same(now, p->value, 0));
+}
+
+static void find_item(place *p)
+{
+    PyObject *key, *value;
+    Py_ssize_t next = 0;
+
+    do
+        p->at = next;
+    while (PyDict_Next(p->where, &next, &key, &value) && key != p->name);
 }
 
 static bool all_stand(const door_object *d)
@@ -259,7 +280,9 @@ static bool read_places(door_object *d, PyObject *list)
         if (!of || !PyArg_ParseTuple(of, "OUO", &p->where, &p->name, &p->value))
             return false;
         p->item = PyDict_CheckExact(p->where);
-        if (!p->item && !find_getter(d, p))
+        if (p->item)
+            find_item(p);
+        else if (!find_getter(d, p))
             return false;
         d->n_places++;
     }
@@ -712,7 +735,7 @@ static PyObject *call(PyObject *self, PyObject *args, PyObject *kwargs)
     PyObject *found;
 
     hold(d);
-    found = kwargs ? Py_NewRef(Py_None) : short_way(d, args);
+    found = kwargs && PyDict_Size(kwargs) > 0 ? Py_NewRef(Py_None) : short_way(d, args);
     if (!found) {
         note(self);
     } else if (found == Py_None) {

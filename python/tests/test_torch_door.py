@@ -226,9 +226,11 @@ class Feeds(unittest.TestCase):
         for given in ((x,), (x, y, y), (y, x), ()):
             with self.assertRaises(Exception):
                 a(*given)
+        with self.assertRaisesRegex(TypeError, "by position, or by name"):
+            a(x, y, target=y)
         self.assertEqual(bits(a), before)
         with short(self, a):
-            a(x, y)
+            a(x, y), a(*(x, y), **{})
 
 
 class Two(nn.Module):
@@ -369,9 +371,13 @@ class Changes(unittest.TestCase):
         def loaded(m, o):
             o.load_state_dict(o.state_dict())
 
+        def emptied(m, o):
+            o.state = type(o.state)(dict)
+
         def without(m, o):
             o.param_groups[0]["momentum"] = 0.0
-        for change, why in ((added, "began without"), (put, "began without"), (loaded, "was loaded"), (without, "momentum that becomes 0")):
+        for change, why in ((added, "began without"), (put, "began without"), (loaded, "was loaded"), (emptied, "was loaded"),
+                            (without, "momentum that becomes 0")):
             m = Two()
             o = torch.optim.SGD([m.v], 0.1, momentum=0.9)
             step = rt.compile(m, lambda y, k: y * k.sum(), (X, X), o, check=False)
@@ -551,6 +557,23 @@ class Doors(unittest.TestCase):
         self.assertTrue(self.watch(d, [(w, "_version", 0), (w, "requires_grad", True)]))
         w.__class__ = Kind
         self.assertFalse(d._short_stands())
+
+    def test_names_that_move_in_their_dict_are_found(self):
+        d = reprise._core.StepBase()
+        space = {"a": 1, "b": 2, "c": 3}
+        self.assertTrue(self.watch(d, [(space, "b", 2), (space, "c", 3)]))
+        space["b"] = space.pop("b")
+        self.assertTrue(d._short_stands())
+        del space["a"]
+        self.assertTrue(d._short_stands())
+        space["".join(["b"])] = 4
+        self.assertFalse(d._short_stands())
+        space["b"] = 2
+        self.assertTrue(d._short_stands())
+        space.clear()
+        self.assertFalse(d._short_stands())
+        space.update(b=2, c=3)
+        self.assertTrue(d._short_stands())
 
     def test_attributes_that_fail_are_another(self):
         class Odd:

@@ -121,6 +121,8 @@ class Step(StepBase):
             self._moved()
         if list(map(VERSION, self._tensors)) != self._versions or not self._held.stand():
             self._changed()
+        if args and kwargs:
+            raise TypeError("a batch is given by position, or by name, as the example was")
         batch: Batch | None = None
         leaves: Any = args
         try:  # tensors alone, by position: as Batch.of has it, without its cost
@@ -129,8 +131,6 @@ class Step(StepBase):
         except AttributeError:
             found = None
         if found is None:
-            if args and kwargs:
-                raise TypeError("a batch is given by position, or by name, as the example was")
             batch = self.batch(args if args else kwargs)
             key, leaves = (batch.key, self._generation), batch.leaves
             found = self._ready.get(key)
