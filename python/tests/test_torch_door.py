@@ -398,6 +398,18 @@ class Changes(unittest.TestCase):
             self.assertEqual(float(a(*given)), float(b(*given)))
         self.assertEqual(bits(a), bits(b))
 
+    def test_steps_of_other_shapes_that_leave_parameters_out_are_counted(self):
+        class Sometimes(Two):
+            def forward(self, a):
+                return (self.v * a).sum() + ((self.w * a).sum() if a.shape[0] > 1 else 0.0)
+        groups = lambda m: torch.optim.Adam([{"params": [m.v]}, {"params": [m.w]}], 0.1)
+        one, two = X[None], torch.stack([X, -2 * X])
+        (a, _, _), (b, _, _) = made(Sometimes, groups, loss=None, given=(two,))
+        for given in (two, two, two, one, one, one, two, one, two, two, one, one):
+            self.assertEqual(float(a(given)), float(b(given)))
+        self.assertEqual(bits(a), bits(b))
+        self.assertEqual(a.optimizer.made, b.optimizer.made)
+
     def test_a_schedule_that_asks_whether_steps_were_made(self):
         m = mlp()
         o = sgd(m)
@@ -480,6 +492,9 @@ class Callers(unittest.TestCase):
     def test_what_was_copied_or_loaded_is_gone_on_from(self):
         (a, m, _), (b, n, _) = made()
         for step, own in ((a, m), (b, n)):
+            for _ in range(3):
+                step(*batch())
+            step.load()  # of a module that is as it was
             for _ in range(3):
                 step(*batch())
             step.copy_to(own)
