@@ -40,7 +40,7 @@ static void *whole(const char *folder, const char *name, size_t *size)
     char path[4096];
     FILE *file;
     void *bytes;
-    long length;
+    long length = 0;
 
     (void)snprintf(path, sizeof path, "%s/%s", folder, name);
     file = fopen(path, "rb");

@@ -10,18 +10,10 @@
 #include <math.h>
 
 #include "exchange.h"
+#include "places.h"
 #include "run_object.h"
 
-enum { LEAVES_MAX = 64, RATES_MAX = 64, DEPTH_MAX = 16 };
-
-/* A name in a dict, or an attribute of another object, and what was there. An attribute that a type has of C is asked
- * for at its getter, as long as the object is of that type. */
-typedef struct place {
-    PyObject *where, *name, *value, *getter;
-    PyTypeObject *type;
-    bool item;
-    Py_ssize_t at; /* where in the dict the name was last: it needs no search while it is still there */
-} place;
+enum { LEAVES_MAX = 64, RATES_MAX = 64 };
 
 /* A group of an optimizer. `behind`: its steps less the optimizer's. */
 typedef struct group {
@@ -102,191 +94,9 @@ static bool keep(door_object *d, PyObject *object)
 
 /* ---- what was burned in ---- */
 
-static bool same(PyObject *a, PyObject *b, int depth);
-
-static bool same_list(PyObject *a, PyObject *b, int depth)
-{
-    const Py_ssize_t n = PyList_Size(a);
-
-    if (n != PyList_Size(b))
-        return false;
-    for (Py_ssize_t i = 0; i < n; i++)
-        if (!same(PyList_GetItem(a, i), PyList_GetItem(b, i), depth))
-            return false;
-    return true;
-}
-
-static bool same_tuple(PyObject *a, PyObject *b, int depth)
-{
-    const Py_ssize_t n = PyTuple_Size(a);
-
-    if (n != PyTuple_Size(b))
-        return false;
-    for (Py_ssize_t i = 0; i < n; i++)
-        if (!same(PyTuple_GetItem(a, i), PyTuple_GetItem(b, i), depth))
-            return false;
-    return true;
-}
-
-/* The order counts: a forward may walk through it. */
-static bool same_dict(PyObject *a, PyObject *b, int depth)
-{
-    PyObject *key[2], *value[2];
-    Py_ssize_t at[2] = {0};
-
-    if (PyDict_Size(a) != PyDict_Size(b))
-        return false;
-    while (PyDict_Next(a, &at[0], &key[0], &value[0]))
-        if (!PyDict_Next(b, &at[1], &key[1], &value[1]) || !same(key[0], key[1], depth) ||
-            !same(value[0], value[1], depth))
-            return false;
-    return true;
-}
-
-static bool same_float(PyObject *a, PyObject *b)
-{
-    const double x = PyFloat_AsDouble(a), y = PyFloat_AsDouble(b);
-
-    return memcmp(&x, &y, sizeof x) == 0; /* 0.0 is not -0.0, a NaN is itself */
-}
-
-static bool same_integer(PyObject *a, PyObject *b)
-{
-    int over[2];
-    const long long x = PyLong_AsLongLongAndOverflow(a, &over[0]), y = PyLong_AsLongLongAndOverflow(b, &over[1]);
-
-    return x == y && !over[0] && !over[1];
-}
-
-/* One object, or of one of the plain types and alike. Calls no code of Python's. */
-static bool same(PyObject *a, PyObject *b, int depth)
-{
-    PyTypeObject *type = Py_TYPE(a);
-
-    if (a == b)
-        return true;
-    if (type != Py_TYPE(b) || depth >= DEPTH_MAX)
-        return false;
-    if (type == &PyFloat_Type)
-        return same_float(a, b);
-    if (type == &PyLong_Type)
-        return same_integer(a, b);
-    if (type == &PyUnicode_Type)
-        return PyUnicode_Compare(a, b) == 0;
-    if (type == &PyList_Type)
-        return same_list(a, b, depth + 1);
-    if (type == &PyTuple_Type)
-        return same_tuple(a, b, depth + 1);
-    return type == &PyDict_Type && same_dict(a, b, depth + 1);
-}
-
-static PyObject *attribute_now(const place *p, descrgetfunc get)
-{
-    if (p->getter && Py_TYPE(p->where) == p->type)
-        return get(p->getter, p->where, (PyObject *)p->type);
-    return PyObject_GetAttr(p->where, p->name);
-}
-
-static bool attribute_stands(const place *p, descrgetfunc get)
-{
-    PyObject *now = attribute_now(p, get);
-    const bool stands = now && same(now, p->value, 0);
-
-    Py_XDECREF(now);
-    return stands;
-}
-
-static PyObject *item_now(const place *p)
-{
-    PyObject *key, *value;
-    Py_ssize_t at = p->at;
-
-    if (PyDict_Next(p->where, &at, &key, &value) && key == p->name)
-        return value;
-    return PyDict_GetItemWithError(p->where, p->name);
-}
-
-static bool item_stands(const place *p)
-{
-    PyObject *now = item_now(p);
-
-    return now && (now == p->value || same(now, p->value, 0));
-}
-
-static void find_item(place *p)
-{
-    PyObject *key, *value;
-    Py_ssize_t next = 0;
-
-    do
-        p->at = next;
-    while (PyDict_Next(p->where, &next, &key, &value) && key != p->name);
-}
-
 static bool all_stand(const door_object *d)
 {
-    const descrgetfunc get = (descrgetfunc)PyType_GetSlot(&PyGetSetDescr_Type, Py_tp_descr_get);
-    bool stand = d->kept != NULL;
-
-    for (size_t i = 0; i < d->n_places && stand; i++)
-        stand = d->places[i].item ? item_stands(&d->places[i]) : attribute_stands(&d->places[i], get);
-    if (!stand)
-        PyErr_Clear();
-    return stand;
-}
-
-/* A list's element as a tuple; NULL with an exception. */
-static PyObject *tuple_at(PyObject *list, Py_ssize_t i)
-{
-    PyObject *tuple = PyList_GetItem(list, i);
-
-    if (tuple && PyTuple_Check(tuple))
-        return tuple;
-    if (tuple)
-        PyErr_Format(PyExc_TypeError, "expected a tuple, found %R", tuple);
-    return NULL;
-}
-
-static bool find_getter(door_object *d, place *p)
-{
-    PyObject *found = PyObject_GetAttr((PyObject *)Py_TYPE(p->where), p->name);
-    bool done = true;
-
-    if (found && Py_TYPE(found) == &PyGetSetDescr_Type) {
-        p->getter = found;
-        p->type = Py_TYPE(p->where);
-        done = keep(d, found) && keep(d, (PyObject *)p->type);
-    }
-    Py_XDECREF(found);
-    if (done)
-        PyErr_Clear();
-    return done;
-}
-
-static bool read_places(door_object *d, PyObject *list)
-{
-    const Py_ssize_t n = PyList_Size(list);
-
-    d->places = n < 0 ? NULL : calloc((size_t)n + 1, sizeof *d->places);
-    if (!d->places) {
-        if (n >= 0)
-            PyErr_NoMemory();
-        return false;
-    }
-    for (Py_ssize_t i = 0; i < n; i++) {
-        place *p = &d->places[i];
-        PyObject *of = tuple_at(list, i);
-
-        if (!of || !PyArg_ParseTuple(of, "OUO", &p->where, &p->name, &p->value))
-            return false;
-        p->item = PyDict_CheckExact(p->where);
-        if (p->item)
-            find_item(p);
-        else if (!find_getter(d, p))
-            return false;
-        d->n_places++;
-    }
-    return true;
+    return d->kept && places_stand(d->places, d->n_places);
 }
 
 static bool read_groups(door_object *d, PyObject *list)
@@ -337,7 +147,7 @@ static PyObject *watch(PyObject *self, PyObject *args)
     d->kind = (PyTypeObject *)kind;
     d->exchange = exchange_of(kind);
     d->kept = Py_BuildValue("[ONN]", args, PyList_AsTuple(places), PyList_AsTuple(groups)); /* lists may change */
-    if (!d->kept || !read_places(d, places) || !read_groups(d, groups)) {
+    if (!d->kept || !(d->places = places_read(places, d->kept, &d->n_places)) || !read_groups(d, groups)) {
         forget(d);
         return NULL;
     }
@@ -821,8 +631,8 @@ static int set_last(PyObject *self, PyObject *value, void *ignored)
 
 static PyMethodDef methods[] = {
     {"_short_watch", watch, METH_VARARGS,
-     "_short_watch($self, kind, places, groups, count, name, made, states, /)\n--\n\nForgets all there was. From now on "
-     "leaves are of that kind, and each (dict or object, name, what is there) is looked at. Whether all is there."},
+     "_short_watch($self, kind, places, groups, count, name, made, states, /)\n--\n\nForgets all there was. From now "
+     "on leaves are of that kind, and each (dict or object, name, what is there) is looked at. Whether all is there."},
     {"_short_stands", stands, METH_NOARGS,
      "_short_stands($self)\n--\n\nWhether something is watched, and all of it is as it was."},
     {"_short_add", add, METH_VARARGS,

@@ -550,7 +550,8 @@ class Doors(unittest.TestCase):
         for was, alike, others in ((1, int("1"), (1.0, True, 2)), (0.0, float("0"), (-0.0, 0, False)), (nan, -(-nan), (0.0,)),
                                    ("a", "".join(["a"]), ("b", b"a")), ([1, [2]], [1, [2]], ([1, [2.0]], [1], (1, [2]))),
                                    ({"a": 1, "b": 2}, dict(a=1, b=2), ({"b": 2, "a": 1}, {"a": 1}, {"a": 1, "b": 3})),
-                                   ((1, "x"), tuple([1, "x"]), ((1, "y"), [1, "x"])), (big, big, (1 << 81, int(str(big)))), (None, None, (0,))):
+                                   ((1, "x"), tuple([1, "x"]), ((1, "y"), [1, "x"])), (big, big, (1 << 81, int(str(big)))),
+                                   (None, None, (0,))):
             space = {"n": copy.deepcopy(was)}
             self.assertTrue(self.watch(d, [(space, "n", was)]), was)
             space["n"] = alike
