@@ -168,7 +168,7 @@ static bool find_getter(PyObject *kept, place *p)
 
 static bool read_place(PyObject *of, PyObject *kept, place *p)
 {
-    if (!of || !PyArg_ParseTuple(of, "OUO", &p->where, &p->name, &p->value))
+    if (!of || !PyArg_ParseTuple(of, "OOO", &p->where, &p->name, &p->value))
         return false;
     p->item = PyDict_CheckExact(p->where);
     if (!p->item)
