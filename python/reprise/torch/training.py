@@ -385,7 +385,8 @@ def plain_place(where: Any, name: Any, value: Any) -> Place:
     if isinstance(where, Attributes):
         return where.owner, name, value
     if isinstance(where, Items):
-        return {"": where.items}, "", type(where.items)(value if k == name else v for k, v in enumerate(where.items))
+        held = [value if k == name else v for k, v in enumerate(where.items)]
+        return {"": where.items}, "", held if isinstance(where.items, list) else tuple(held)
     return where, name, value
 
 
