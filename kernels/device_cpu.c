@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "determinism/fpenv.h"
 #include "kernels/device_ops.h"
-#include "kernels/host_memory.h"
+#include "kernels/memory/host_memory.h"
 #include "kernels/index_check.h"
 
 typedef struct cpu_device {

@@ -6,7 +6,7 @@
 
 #include "core/program/execute.h"
 #include "core/program/function.h"
-#include "kernels/device_cache.h"
+#include "kernels/memory/device_cache.h"
 
 struct rp_memo;
 enum {

@@ -13,7 +13,7 @@
 #include "core/run/fit.h"
 #include "core/train/train.h"
 #include "kernels/device_ops.h"
-#include "kernels/host_memory.h"
+#include "kernels/memory/host_memory.h"
 
 static const size_t mib = 1 << 20;
 static size_t left;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How much more memory this host would give the process. */
-#ifndef KERNELS_HOST_MEMORY_H
-#define KERNELS_HOST_MEMORY_H
+#ifndef KERNELS_MEMORY_HOST_MEMORY_H
+#define KERNELS_MEMORY_HOST_MEMORY_H
 
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Linux: MemAvailable of proc(5), and version 2 of control groups (the kernel's Documentation/admin-guide/cgroup-v2),
  * whose limits also bind containers. What cannot be read limits nothing. */
-#include "kernels/host_memory.h"
+#include "kernels/memory/host_memory.h"
 
 #include <stdint.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Device memory for values that come and go: what is given back is kept for the next that wants as much, so that a step
  * like the one before asks the device for nothing. Sizes are rounded up to sixteen to a power of two. */
-#ifndef KERNELS_DEVICE_CACHE_H
-#define KERNELS_DEVICE_CACHE_H
+#ifndef KERNELS_MEMORY_DEVICE_CACHE_H
+#define KERNELS_MEMORY_DEVICE_CACHE_H
 
 #include "kernels/device.h"
 

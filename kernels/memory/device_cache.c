@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Lists by size class. */
-#include "kernels/device_cache.h"
+#include "kernels/memory/device_cache.h"
 
 #include "base/memory.h"
 
