@@ -121,6 +121,49 @@ class Traps(unittest.TestCase):
         with self.assertRaisesRegex(rt.Unsupported, "backward hook"):
             rt.compile(m, example=(X,), optimizer=sgd(m), check=False)
 
+    def test_forward_hooks_come_and_go(self):
+        found = []
+        for compiled in False, True:
+            m = mlp()
+            optimizer, inside, losses = sgd(m), [k for k in m.modules() if k is not m][1], []
+            x, y = batch()
+            step = rt.compile(m, F.cross_entropy, (x, y), optimizer) if compiled else None
+            for k in range(9):
+                if k == 4:
+                    handle = inside.register_forward_hook(lambda m, i, o: 2 * o)
+                if k == 7:
+                    handle.remove()
+                if compiled:
+                    losses.append(float(step(x, y)))
+                    continue
+                optimizer.zero_grad()
+                loss = F.cross_entropy(m(x), y)
+                loss.backward()
+                optimizer.step()
+                losses.append(float(loss))
+            found.append(losses)
+        np.testing.assert_allclose(found[1], found[0], rtol=1e-5)
+        answer = rt.compile_inference(m, x)
+        before = answer(x)
+        inside.register_forward_pre_hook(lambda m, i: (i[0] * 3,))
+        np.testing.assert_allclose(answer(x).detach(), m(x).detach(), rtol=1e-5, atol=1e-6)
+        self.assertFalse(torch.equal(answer(x), before))
+
+    def test_hooks_that_come_later_are_refused(self):
+        ways = {"backward hook": lambda m, o: m.register_full_backward_hook(lambda m, i, o: None),
+                "has a hook on its gradient": lambda m, o: next(m.parameters()).register_hook(lambda g: 2 * g),
+                "hook on its": lambda m, o: next(m.parameters()).register_post_accumulate_grad_hook(lambda p: None),
+                "hooks on its steps": lambda m, o: o.register_step_post_hook(lambda *a: None)}
+        for text, add in ways.items():
+            m = mlp()
+            optimizer = sgd(m)
+            step = rt.compile(m, F.cross_entropy, batch(), optimizer)
+            for _ in range(3):  # the short way knows it then
+                step(*batch())
+            add(m, optimizer)
+            with self.assertRaisesRegex(rt.Unsupported, text):
+                step(*batch())
+
     def test_gradients_are_compared_with_pytorch(self):
         from reprise.torch import check
         m = Line(lambda m, x: (m.w * m.w.detach() * x).sum())

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .capture import storage_key
-from .traps import framework
+from .traps import Hooks, framework
 from .lower import Lowering, Unsupported
 
 # What a group may say, by optimizer: the constants, and options that must have this value.
@@ -45,6 +45,7 @@ class Optimizer:
     momenta: list[bool] = field(default_factory=list)  # which groups have one
     current: frozenset[str] = frozenset()  # the states of the last step, for which `behind` holds
     behind: list[int] = field(default_factory=list)
+    hooks: Hooks = field(init=False)
 
     def __post_init__(self) -> None:
         optim = framework("torch.optim")
@@ -53,8 +54,9 @@ class Optimizer:
             raise Unsupported(f"the optimizer {type(self.torch).__name__}", remedy="SGD, Adam, AdamW, RMSprop and Adagrad of torch.optim "
                               "are taken, none that is derived from them")
         self.kind = kinds[type(self.torch)]
-        if self.torch._optimizer_step_pre_hooks or self.torch._optimizer_step_post_hooks:
-            raise Unsupported("the optimizer has hooks on its steps, which the program would not have", remedy="Remove them")
+        everywhere = framework("torch.optim.optimizer")
+        self.hooks = Hooks([*((self.torch, f"_optimizer_step_{k}_hooks") for k in ("pre", "post")),
+                            *((everywhere, f"_global_optimizer_{k}_hooks") for k in ("pre", "post"))])
         self.adam, self.own = self.kind in ("Adam", "AdamW"), self.torch.state
         self.place()
         self.constants()
@@ -108,6 +110,8 @@ class Optimizer:
     def constants(self) -> tuple[Any, ...]:
         """What programs burn in of each group: another value is another program."""
         found: list[Any] = []
+        if any(self.hooks.get("")):
+            raise Unsupported("the optimizer has hooks on its steps, which the program would not have", remedy="Remove them")
         for group in self.torch.param_groups:
             for key, value in group.items():
                 if key in MUST and value != MUST[key]:
@@ -123,8 +127,8 @@ class Optimizer:
         return tuple(found)
 
     def guards(self) -> list[tuple[Any, str, Any]]:
-        """Where the constants are."""
-        return [(group, key, copy.deepcopy(group.get(key))) for group in self.torch.param_groups
+        """Where the constants are, and hooks."""
+        return self.hooks.places() + [(group, key, copy.deepcopy(group.get(key))) for group in self.torch.param_groups
                 for key in (*CONSTANTS[self.kind], *MUST, "decoupled_weight_decay") if key in group]
 
     def parameter(self, tensor: Any) -> tuple[int, Any] | None:

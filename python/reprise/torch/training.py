@@ -15,7 +15,7 @@ import numpy as np
 
 from . import rules
 from .capture import Captured, capture
-from .traps import MOST_NUMBERS, NOTHING, framework, snapshot, spaces, unchanged
+from .traps import MOST_NUMBERS, NOTHING, Hooks, framework, hooks_of, snapshot, spaces, unchanged
 from .graph import Graph, Node
 from .lower import Lowering, Unsupported
 from .optim import Optimizer
@@ -352,8 +352,9 @@ def read_by(module: Any, loss: Any) -> list[Place]:
 
 
 def burned_in(module: Any, loss: Any) -> list[Place]:
-    """What a program burns in: where each number, text, flag, array or list of them is, its name and value."""
-    return [(where, name, s) for where, name, v in read_by(module, loss) if (s := snapshot(name, v)) is not NOTHING]
+    """What a program burns in: where each number, text, flag, array or list of them is, its name and value; and hooks."""
+    return [(where, name, s) for where, name, v in read_by(module, loss) if (s := snapshot(name, v)) is not NOTHING] + \
+        hooks_of(module, loss).places()
 
 
 def tensors_of(module: Any, loss: Any) -> list[Place]:
@@ -384,6 +385,8 @@ def plain_place(where: Any, name: Any, value: Any) -> Place:
         return where.cell, "cell_contents", value
     if isinstance(where, Attributes):
         return where.owner, name, value
+    if isinstance(where, Hooks):
+        return Hooks.counted()
     if isinstance(where, Items):
         held = [value if k == name else v for k, v in enumerate(where.items)]
         return {"": where.items}, "", held if isinstance(where.items, list) else tuple(held)

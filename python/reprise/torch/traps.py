@@ -9,7 +9,7 @@ import copy
 import importlib
 import random
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,36 @@ def refuse_hooks(module: Any) -> None:
         if getattr(p, "_backward_hooks", None) or getattr(p, "_post_accumulate_grad_hooks", None):
             raise Unsupported(f"the parameter {path} has a hook on its gradient, which the program would not have",
                               remedy="Remove it, or write what it does into the forward or the loss")
+
+
+class Hooks:
+    """What is called besides forwards, gradients and steps, by `owners` and the names of their dicts of it: looked at as a dict is.
+    PyTorch counts what is registered, whatever it belongs to: where it counted nothing, nothing is new."""
+
+    def __init__(self, owners: Sequence[tuple[Any, str]]) -> None:
+        self.owners = owners
+
+    def get(self, name: str) -> Any:
+        return [tuple(getattr(owner, hooks, None) or ()) for owner, hooks in self.owners]
+
+    def places(self) -> list[tuple[Any, Any, Any]]:
+        """All of them, and each that there is."""
+        there = [getattr(owner, hooks, None) or {} for owner, hooks in self.owners]
+        return [(self, "hooks", self.get("")), *((d, k, v) for d in there for k, v in d.items())]
+
+    @staticmethod
+    def counted() -> tuple[Any, str, Any]:
+        handle = framework("torch.utils.hooks").RemovableHandle
+        return handle, "next_id", handle.next_id
+
+
+def hooks_of(*roots: Any) -> Hooks:
+    """Those of modules and of their parameters, and those of all modules."""
+    everywhere, modules = framework("torch.nn.modules.module"), [m for root in roots if hasattr(root, "modules") for m in root.modules()]
+    kinds = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+    tensors = [p for m in modules for p in m.parameters(recurse=False)]
+    return Hooks([*((everywhere, "_global" + kind) for kind in kinds), *((m, kind) for m in modules for kind in kinds),
+                  *((p, kind) for p in tensors for kind in ("_backward_hooks", "_post_accumulate_grad_hooks"))])
 
 
 @contextlib.contextmanager
