@@ -64,8 +64,10 @@ part() {
 
 # Runs a recipe here and there: the archives are the same bytes but for who signed, which nobody did.
 same_archive() {
-    local recipe=$1 name
+    local recipe=$1 name data
     name=$(basename "$recipe" .yaml)
+    data=$(dirname "$recipe")/$(sed -n 's/^ *csv: *\([^ #]*\).*/\1/p' "$recipe")
+    [ -e "$data" ] || { echo "the recipe's data are not here: $data"; exit 77; }
     "$reprise" run "$recipe" -o "$work/$name-cpu.reprise" --json >"$work/$name-cpu.json"
     "$reprise" run "$recipe" -o "$work/$name-gpu.reprise" --device "$device" --json >"$work/$name-gpu.json"
     cmp "$work/$name-cpu.reprise" "$work/$name-gpu.reprise"
@@ -87,7 +89,7 @@ steps() {
 tests() {
     local chip=$build/tests/emu/libreprise-chip.so
     [ -e "$chip" ] || { echo "the tests are not built"; exit 77; }
-    for test in conformance tiles attention chains plans models sequences hashing functions; do
+    for test in conformance tiles attention group_norm chains plans models sequences hashing functions; do
         echo "emulated_$test"
         RP_EMULATED_LIBRARY=$chip "$build/tests/emu/emulated_$test"
     done
