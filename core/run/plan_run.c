@@ -88,7 +88,7 @@ static rp_status wait_for(void *self, rp_error *err)
 static rp_status run_region(region_call *c, const call *with, rp_error *err)
 {
     const size_t at = with->instr - c->plan->numbered, number = c->plan->number ? c->plan->number[at] : at;
-    const rp_frames frames = {run_frame, wait_for, c, c->plan->device, number};
+    const rp_frames frames = {run_frame, wait_for, c, c->plan->device, number, false};
     rp_status status = RP_OK;
 
     c->begun = false;

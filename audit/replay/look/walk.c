@@ -191,7 +191,12 @@ static rp_status hold_values(void **memory, rp_view *out, const walk *w, const r
 
 static rp_status drive(level *l, rp_graph *tape, const rp_instr *instr, rp_view *view, void **memory, rp_error *err)
 {
-    const rp_frames frames = {run_frame, settle, l, l->w->device, (size_t)(instr - tape->program->instr)};
+    const rp_frames frames = {.run = run_frame,
+                              .settle = settle,
+                              .self = l,
+                              .device = l->w->device,
+                              .number = (size_t)(instr - tape->program->instr),
+                              .told = true};
     rp_view *out = view + instr->n_in;
     rp_status status = hold_values(memory, out, l->w, tape->program, instr, err);
 

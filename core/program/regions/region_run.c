@@ -97,7 +97,9 @@ static rp_status put_number(drive *d, const rp_view *to, uint64_t value, rp_erro
  * the device, whose uploads are few at a time. */
 static rp_status put_index(drive *d, size_t k, uint64_t index, rp_error *err)
 {
-    return d->region->function[k]->reads_first ? put_number(d, &d->param[0], index, err) : RP_OK;
+    const bool read = d->frames->told || d->region->function[k]->reads_first;
+
+    return read ? put_number(d, &d->param[0], index, err) : RP_OK;
 }
 
 /* A scalar that decides what comes next: the host waits for it, and for what was wrong before it, as then it is none.

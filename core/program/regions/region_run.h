@@ -17,6 +17,7 @@ typedef struct rp_frames {
     void *self;
     rp_device *device;
     size_t number; /* of the region's instruction, for errors */
+    bool told;     /* by the index, which is then in every frame's first parameter, whether the frame reads it or not */
 } rp_frames;
 
 /* The device memory that a region needs beside its operands, its values and what its frames need. */
