@@ -97,17 +97,20 @@ static bool is_scalar(const rp_plan *plan, uint32_t value)
     return rp_type_count(&plan->program->value[value]) == 1;
 }
 
-/* Whether the call at position q could read a concat's operands, which lie side by side, as they lie: it adds a scalar
- * to all of them, and has memory of its own to do so. */
-static bool reads_as_they_lie(const rp_plan *plan, size_t q, const rp_instr *concat)
+/* Whether the call at position q could read the operands of the concat at position k, which lie side by side, as they
+ * lie: it adds a scalar to all of them, and has memory of its own to do so. Nobody else reads them behind the concat:
+ * they would be overwritten in between by what takes over their blocks, or live longer than the addition. */
+static bool reads_as_they_lie(const rp_plan *plan, size_t q, size_t k)
 {
+    const rp_instr *concat = rp_plan_at(plan, k);
     const uint32_t value = concat->out[0];
     const rp_instr *add = q < plan->order.n ? rp_plan_at(plan, q) : NULL;
     const rp_type *type = &plan->program->value[value];
     const size_t axis = (size_t)RP_AT(concat->attr, concat, axis).i;
 
     if (!add || add->op != rp_op_get(RP_OP_add) || plan->order.first[q] != q || rp_plan_chain_end(plan, q) != q + 1 ||
-        type->rank == RP_MAX_RANK || !rp_type_equal(type, &plan->program->value[add->out[0]]))
+        plan->block[concat->in[0]].last != k || type->rank == RP_MAX_RANK ||
+        !rp_type_equal(type, &plan->program->value[add->out[0]]))
         return false;
     for (size_t i = 0; i < concat->n_in; i++)
         if (plan->program->value[concat->in[i]].shape[axis] * concat->n_in != type->shape[axis])
@@ -132,7 +135,7 @@ void rp_plan_put_beside(rp_plan *plan, size_t *reader)
             fit = fits_beside(plan, instr, i);
         for (size_t i = 1; i < instr->n_in && fit; i++)
             join(plan, instr->in[0], instr->in[i], i * plan->block[instr->in[0]].bytes);
-        if (!fit || !reads_as_they_lie(plan, at, instr))
+        if (!fit || !reads_as_they_lie(plan, at, k))
             continue;
         plan->mark[plan->order.instr[k]] |= MARK_LIES;
         plan->mark[plan->order.instr[at]] |= MARK_READS_LYING;

@@ -139,9 +139,86 @@ static void values_that_lie_together_show_in_no_bit(void **state)
     }
 }
 
+/* ---- operands of a concat that others read too ---- */
+
+/* A cell that gives [a; b] + c, of which a and b are read when that is made; or that makes others of them before, which
+ * take over their memory. */
+static rp_function *cell_with_other_readers(bool before)
+{
+    const rp_type index = {.dtype = RP_I64}, state = f32(N, N), weight = f32(N, 2 * N);
+    rp_tensor h, x, w, ab[2], both, c;
+    rp_function *f;
+    rp_graph *g;
+
+    assert_int_equal(rp_graph_symbolic(&g, NULL), RP_OK);
+    (void)rp_function_parameter(g, &index);
+    h = rp_function_parameter(g, &state);
+    x = rp_function_parameter(g, &state);
+    w = rp_function_parameter(g, &weight);
+    h = rp_add(h, x);
+    ab[0] = rp_tanh(h);
+    ab[1] = rp_sigmoid(h);
+    both = rp_concat(ab, 2, 0);
+    if (before) {
+        c = rp_sum(rp_matmul(ab[1], x), NULL, 0, false);
+        c = rp_sum(rp_matmul(rp_mul(ab[0], c), rp_mul(ab[1], c)), NULL, 0, false);
+        both = rp_add(both, rp_scale(c, 0x1p-60)); /* which leaves something of [a; b] */
+        h = rp_matmul(w, both);
+    } else {
+        both = rp_add(both, rp_fill(g, RP_F32, 0, NULL, 0.5));
+        h = rp_matmul(rp_matmul(w, both), x);
+        h = rp_add(rp_mul(h, ab[0]), ab[1]);
+    }
+    rp_function_return(g, h);
+    rp_function_return(g, both);
+    assert_int_equal(rp_function_finish(g, &f, NULL), RP_OK);
+    return f;
+}
+
+static void operands_of_a_concat_that_others_read_are_what_they_were(void **state)
+{
+    const rp_type first = f32(N, N), weight = f32(N, 2 * N);
+    const rp_type rows = {.dtype = RP_F32, .rank = 3, .shape = {TIMES, N, N}};
+    rp_device *device;
+
+    (void)state;
+    rp_set_allocator(&poisoning);
+    plan_passes = RP_PASSES;
+    assert_int_equal(rp_device_cpu_new(&device, NULL, 1, NULL), RP_OK);
+    for (int before = 0; before < 2; before++) {
+        rp_function *f = cell_with_other_readers(before);
+        rp_tensor in[3], out[2];
+        rp_graph *g;
+        rp_program *p;
+
+        assert_int_equal(rp_graph_symbolic(&g, NULL), RP_OK);
+        in[0] = rp_graph_declare(g, RP_INPUT_DATA, "h", &first);
+        in[1] = rp_graph_declare(g, RP_INPUT_FEED, "x", &rows);
+        in[2] = rp_graph_declare(g, RP_INPUT_DATA, "w", &weight);
+        rp_scan(g,
+                &(rp_scan_options){.function = f,
+                                   .carried = in,
+                                   .n_carried = 1,
+                                   .sliced = in + 1,
+                                   .n_sliced = 1,
+                                   .shared = in + 2,
+                                   .n_shared = 1,
+                                   .times = TIMES},
+                out);
+        rp_function_free(f);
+        rp_graph_result(g, "h", out[0]);
+        rp_graph_result(g, "rows", out[1]);
+        assert_int_equal(rp_graph_finish(g, &p, NULL), RP_OK);
+        assert_plan_is_eager(p, device, device, before ? "overwritten before" : "read later");
+        rp_program_free(p);
+    }
+    rp_device_free(device);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(values_that_lie_together_show_in_no_bit)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(values_that_lie_together_show_in_no_bit),
+                                       cmocka_unit_test(operands_of_a_concat_that_others_read_are_what_they_were)};
 
     return cmocka_run_group_tests_name("wide scans", tests, NULL, NULL);
 }
