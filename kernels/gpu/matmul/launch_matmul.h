@@ -8,7 +8,7 @@
 #include "kernels/gpu/matmul/matmul_args.h"
 
 /* A tile, how many of its blocks a multiprocessor holds, and how much of its peak, in percent, one of them alone and
- * all of them reach: what was measured on an H100, rounded. */
+ * all of them reach: what was measured on an H100 and an H200, rounded. */
 typedef struct rp_gpu_tile_speed {
     unsigned rows, columns, resident, alone, full;
 } rp_gpu_tile_speed;
