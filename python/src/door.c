@@ -205,7 +205,7 @@ static bool look_at(const door_object *d, PyObject *leaf, rp_type *type, const v
                 t.device.type == DL_CPU && exchange_type(&t, type) && contiguous(&t) &&
                 (t.data || type_count(type) == 0);
 
-    if (done && (t.dtype.code == DL_FLOAT || t.dtype.code == DL_BFLOAT))
+    if (done && (t.dtype.code == DL_FLOAT || t.dtype.code == DL_BFLOAT || t.dtype.code == DL_INT))
         done = !negative(d, leaf);
     if (!done)
         PyErr_Clear();

@@ -200,8 +200,9 @@ class Feeds(unittest.TestCase):
         x, y = batch()
         a(x, y), a(x, y)
         before = bits(a)
-        with self.assertRaisesRegex(RuntimeError, "negative"):
-            a(torch._neg_view(x), y)
+        for given in ((torch._neg_view(x), y), (x, torch._neg_view(-y))):
+            with self.assertRaisesRegex(RuntimeError, "negative"):
+                a(*given)
         self.assertEqual(bits(a), before)
         self.assertEqual(a.optimizer.steps, 2)
 
