@@ -282,6 +282,18 @@ class Changes(unittest.TestCase):
                        lambda m, o: setattr(m, "unheard", object())):
             self.assertEqual(self.seen(change)[2], 1)
 
+    def test_a_hook_that_comes_while_a_step_is_made(self):
+        found = []
+        for step, m, _ in made():
+            def count(states, step=step, m=m):  # of the first step, which is the long way's, which learns
+                del step.optimizer.count
+                step.optimizer.count(states)
+                m[0].register_forward_hook(lambda m, i, o: 2 * o)  # as of another thread
+            step.optimizer.count = count
+            found.append([float(step(*batch())) for _ in range(4)])
+        self.assertEqual(found[0], found[1])
+        self.assertEqual(step.programs, 2)
+
     def test_training_and_evaluation(self):
         self.assertEqual(self.seen(lambda m, o: m.eval())[2], 2)
         (a, m, _), (b, n, _) = made(lambda: mlp(0.5))

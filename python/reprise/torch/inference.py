@@ -66,6 +66,7 @@ class Inference:
         self.built: dict[Any, tuple[Any, list[tuple[str, int]], dict[str, Any], Any]] = {}
         self.program: Any = None
         self._guards: Guards | None = None
+        self._known: list[Guards] = []  # of the programs: their objects live, so that identities stay theirs
         self._taken: list[Any] = []  # the module's tensors that programs have values of
         self._versions: list[int] = []
         self._held = Held([], [])
@@ -105,12 +106,13 @@ class Inference:
         self._taken += [t for t in (*captured.tensors.values(), *captured.constants.values()) if not t.is_inference()]
         self._versions = [t._version for t in self._taken]
         self._held = Held(tensors_of(self.module, None), self._taken, structure_of(self.module, None))
+        self._known += [self._guards] if self._guards is not None else []
         return run.compile(program), [(n, k) for n, k in zip(users, at) if n in declared], outputs, len(found)
 
     def load(self) -> None:
         """Takes the module's weights as they are now."""
         self.built.clear()
-        self._taken = []
+        self._taken, self._known = [], []
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if [t._version for t in self._taken] != self._versions or not self._held.stand():

@@ -70,7 +70,7 @@ class Step(StepBase):
         self._trained: list[bool] = []
         self._guards, self._held = Guards([]), Held([], [])
         self._members: list[int] = []
-        self._generations: dict[Any, int] = {}
+        self._generations: dict[Any, tuple[int, Guards]] = {}  # with what has their objects live: identities stay theirs
         self._generation = 0
         self._seen: list[tuple[str, Any]] = []
         self._tensors: list[Any] = []
@@ -167,7 +167,10 @@ class Step(StepBase):
             if rates is None or self._blind >= MOST_LOOKS or self.optimizer.members() != self._members or \
                     self._recording is not (_recordings[-1] if _recordings else None):
                 return
-            if not self._short_watch(self._kind, self._watched(), rates, vars(self.optimizer), "steps", self.optimizer.made, found.states):
+            watched = self._watched()
+            if self._guards.changed():  # after the count of hooks, which came while the step was made
+                return
+            if not self._short_watch(self._kind, watched, rates, vars(self.optimizer), "steps", self.optimizer.made, found.states):
                 self._blind += 1  # there is something that it cannot compare
                 self._forget()
                 return
@@ -179,7 +182,7 @@ class Step(StepBase):
             found.taken = self._short_add(leaves, tuple(feeds), self.optimizer.rate_feeds(found.hyper), found.compiled, "loss",
                                          found.built)
 
-    def _watched(self) -> list[tuple[Any, str, Any]]:
+    def _watched(self) -> list[tuple[Any, ...]]:
         """All that a step looks at before it is made, as it is now."""
         own = vars(self.optimizer.torch)
         return [*self._guards.places(), *self._held.places(), *zip(self._tensors, repeat("_version"), self._versions),
@@ -208,6 +211,10 @@ class Step(StepBase):
         self._watch(self._named().items())
         for b in self.built.values():
             self._watch(b.captured.constants.items())
+        self._hold_on()
+
+    def _hold_on(self) -> None:
+        """Looks from now on where the tensors are that programs have taken values of."""
         self._held = Held(tensors_of(self.module, self.loss), self._tensors, structure_of(self.module, self.loss))
 
     def _watch(self, found: Iterable[tuple[str, Any]]) -> None:
@@ -253,7 +260,7 @@ class Step(StepBase):
         self._trained = list(map(TRAINED, self._own))
         self.optimizer.constants()  # refuses what programs would not do
         values = (self._guards.key, tuple(self._trained), tuple(self._members))
-        self._generation = self._generations.setdefault(values, len(self._generations))
+        self._generation = self._generations.setdefault(values, (len(self._generations), self._guards))[0]
 
     # ---- programs ----
 
@@ -265,6 +272,7 @@ class Step(StepBase):
                               "OneCycleLR with cycle_momentum=False")
         built = build(captured_step(self.module, self.loss, batch, self._states), self.optimizer, known)
         self._watch(built.captured.constants.items())
+        self._hold_on()
         self.built[key] = built
         self._last = built
         return built
@@ -353,15 +361,16 @@ class Step(StepBase):
     @property
     def state(self) -> dict[str, Any]:
         tensor = importlib.import_module("reprise").Tensor
-        return {n: self._run.get_state(n) if self._run is not None else tensor(v) for n, v in self._values.items()}
+        with self._alone():  # the run may be another's to begin
+            return {n: self._run.get_state(n) if self._run is not None else tensor(v) for n, v in self._values.items()}
 
     def copy_to(self, module: Any) -> None:
         """Writes parameters and buffers into a module, or into what has the same names; every bit is the state's. Raises KeyError
         where a name is missing, ValueError where a shape or type is another."""
         torch = framework()
         own = {**dict(module.named_parameters(remove_duplicate=False)), **dict(module.named_buffers(remove_duplicate=False))}
-        values = self.state
         with self._alone(), torch.no_grad():
+            values = self.state
             for state, names in self._names.items():
                 for name in names:
                     if name not in own and name.startswith("loss."):
