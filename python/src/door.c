@@ -94,9 +94,16 @@ static bool keep(door_object *d, PyObject *object)
 
 /* ---- what was burned in ---- */
 
-static bool all_stand(const door_object *d)
+/* It may call Python's code, which may come back: it finds the door busy, and leaves the places alone. */
+static bool all_stand(door_object *d)
 {
-    return d->kept && places_stand(d->places, d->n_places);
+    const bool busy = d->busy;
+    bool stand;
+
+    d->busy = true;
+    stand = d->kept && places_stand(d->places, d->n_places);
+    d->busy = busy;
+    return stand;
 }
 
 static bool read_groups(door_object *d, PyObject *list)
@@ -446,7 +453,7 @@ static PyObject *pass(door_object *d, PyObject *leaves)
     long long steps;
     entry *e;
 
-    if (!d->entries || !look_at_all(d, leaves, &l) || !(e = entry_of(d, &l)) || !all_stand(d) || !steps_made(d, &steps))
+    if (!d->entries || !all_stand(d) || !look_at_all(d, leaves, &l) || !(e = entry_of(d, &l)) || !steps_made(d, &steps))
         return Py_NewRef(Py_None);
     memcpy(feeds, e->feeds, (e->n_fed + e->n_rates) * sizeof *feeds);
     for (size_t i = 0; i < l.n; i++)
@@ -632,7 +639,8 @@ static int set_last(PyObject *self, PyObject *value, void *ignored)
 static PyMethodDef methods[] = {
     {"_short_watch", watch, METH_VARARGS,
      "_short_watch($self, kind, places, groups, count, name, made, states, /)\n--\n\nForgets all there was. From now "
-     "on leaves are of that kind, and each (dict or object, name, what is there) is looked at. Whether all is there."},
+     "on leaves are of that kind, and each (dict or object, name, what is there) is looked at, "
+     "(dict, name) that is not there, and what (function, None, value) gives. Whether all is there."},
     {"_short_stands", stands, METH_NOARGS,
      "_short_stands($self)\n--\n\nWhether something is watched, and all of it is as it was."},
     {"_short_add", add, METH_VARARGS,

@@ -88,7 +88,7 @@ static PyObject *attribute_now(const place *p, descrgetfunc get)
 {
     if (p->getter && Py_TYPE(p->where) == p->type)
         return get(p->getter, p->where, (PyObject *)p->type);
-    return PyObject_GetAttr(p->where, p->name);
+    return p->name == Py_None ? PyObject_CallNoArgs(p->where) : PyObject_GetAttr(p->where, p->name);
 }
 
 static bool attribute_stands(const place *p, descrgetfunc get)
@@ -114,7 +114,9 @@ static bool item_stands(const place *p)
 {
     PyObject *now = item_now(p);
 
-    return now && (now == p->value || same(now, p->value, 0));
+    if (!now || !p->value)
+        return !now && !p->value && !PyErr_Occurred();
+    return now == p->value || same(now, p->value, 0);
 }
 
 static void find_item(place *p)
@@ -168,13 +170,19 @@ static bool find_getter(PyObject *kept, place *p)
 
 static bool read_place(PyObject *of, PyObject *kept, place *p)
 {
-    if (!of || !PyArg_ParseTuple(of, "OOO", &p->where, &p->name, &p->value))
+    if (!of || !PyArg_ParseTuple(of, "OO|O", &p->where, &p->name, &p->value))
         return false;
     p->item = PyDict_CheckExact(p->where);
-    if (!p->item)
+    if (p->item) {
+        find_item(p);
+        return true;
+    }
+    if (p->value && p->name == Py_None)
+        return true;
+    if (p->value)
         return find_getter(kept, p);
-    find_item(p);
-    return true;
+    PyErr_SetString(PyExc_TypeError, "an attribute without what it was");
+    return false;
 }
 
 place *places_read(PyObject *list, PyObject *kept, size_t *n)

@@ -605,6 +605,38 @@ class Doors(unittest.TestCase):
         space.update(b=2, c=3)
         self.assertTrue(d._short_stands())
 
+    def test_names_that_are_to_be_nowhere_and_what_functions_give(self):
+        d, space, values = reprise._core.StepBase(), {"a": None}, [1]
+        self.assertFalse(self.watch(d, [(space, "a")]))
+        self.assertTrue(self.watch(d, [(space, "b"), (lambda: values[0], None, 1)]))
+        space["b"] = None
+        self.assertFalse(d._short_stands())
+        del space["b"]
+        self.assertTrue(d._short_stands())
+        values[0] = 2
+        self.assertFalse(d._short_stands())
+        values.clear()  # an error is another value
+        self.assertFalse(d._short_stands())
+        with self.assertRaises(TypeError):
+            self.watch(d, [(values, "b")])
+
+    def test_what_a_look_calls_finds_the_door_busy(self):
+        d, found = reprise._core.StepBase(), []
+
+        def called():
+            for call in (d._short_clear, lambda: self.watch(d, [])):
+                try:
+                    call()
+                    found.append("done")
+                except RuntimeError as e:
+                    found.append(str(e))
+            return 1
+        places = [(called, None, 1), ({"a": 1}, "a", 1)]
+        self.assertTrue(self.watch(d, places))
+        self.assertTrue(d._short_stands())
+        self.assertEqual(found, ["a step is under way"] * 4)
+        d._short_clear()
+
     def test_attributes_that_fail_are_another(self):
         class Odd:
             @property

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each trap of export, with what would go wrong without its guard."""
+import enum
 import functools
+import gc
 import importlib.util
 import os
 import random
 import sys
 import unittest
+import weakref
 
 import numpy as np
 
@@ -288,6 +291,168 @@ class Traps(unittest.TestCase):
                     self.assertEqual(float(step(X, X)), 2 * one)
         finally:
             globals()["SCALE"], torch_small.FACTOR = 1.0, 1.0
+
+    def follows(self, m, change, loss=None, error=None):
+        """After steps by the short way a change is in the next, or refused and in the next after a load."""
+        given, x = (X,) if loss is None else (X, X), X[None] if isinstance(m, nn.Sequential) else X
+        given = (x, *given[1:])
+        step = rt.compile(m, loss, given, sgd(m, 0.0), check=False)
+        was = [float(step(*given)) for _ in range(3)][-1]
+        change()
+        if error is not None:
+            with self.assertRaisesRegex(rt.Unsupported, error):
+                step(*given)
+            step.load()
+        with torch.no_grad():
+            wanted = float(m(*given) if loss is None else loss(m(given[0]), given[1]))
+        self.assertNotAlmostEqual(wanted, was, places=3)
+        for _ in range(3):
+            self.assertAlmostEqual(float(step(*given)), wanted, places=3)
+        return step
+
+    def test_settings_and_modes_that_others_take_the_place_of_are_followed(self):
+        class Settings:
+            def __init__(self, scale):
+                self.scale = scale
+
+        class Mode(enum.Enum):
+            ONE = 1
+            TWO = 2
+
+        class Callable(Settings):
+            def __call__(self, y):
+                return y * self.scale
+
+        def line(f, **attributes):
+            class Own(Line):
+                FACTOR = 1.0
+
+                def by_class(self, y):
+                    return y * self.FACTOR
+
+                def forward(self, x):
+                    return self.by_class(f(self, (self.w * x).sum()))
+            m = Own(None)
+            for k, v in attributes.items():
+                setattr(m, k, v)
+            return m
+
+        scaled = line(lambda m, y: y * m.settings.scale, settings=Settings(1.0))
+        mode = line(lambda m, y: y * (2 if m.mode is Mode.TWO else 1), mode=Mode.ONE)
+        maybe, later = (line(lambda m, y: y if m.k is None else y * m.k, k=None) for _ in range(2))
+        by_class, shadowed, called = line(lambda m, y: y), line(lambda m, y: y), line(lambda m, y: m.c(y), c=Callable(1.0))
+        for name, m, change in (("settings", scaled, lambda: setattr(scaled, "settings", Settings(2.0))),
+                                ("a mode", mode, lambda: setattr(mode, "mode", Mode.TWO)),
+                                ("none", maybe, lambda: setattr(maybe, "k", 3.0)),
+                                ("none that becomes a tensor", later, lambda: setattr(later, "k", torch.tensor(3.0))),
+                                ("a class", by_class, lambda: setattr(type(by_class), "FACTOR", 2.0)),
+                                ("an attribute in the place of a class's", shadowed, lambda: setattr(shadowed, "FACTOR", 2.0)),
+                                ("a callable object", called, lambda: setattr(called.c, "scale", 2.0))):
+            with self.subTest(name):
+                self.assertEqual(self.follows(m, change).programs, 2)
+
+        class Loss:
+            factor = 1.0
+
+            def __call__(self, y, t):
+                return y * self.factor
+        own, settings = Loss(), Settings(1.0)
+
+        def read(y, t):
+            return y * settings.scale
+
+        def defaults(y, t, k=1.0):
+            return y * k
+
+        def others():
+            nonlocal settings
+            settings = Settings(2.0)
+        for loss, change in ((own, lambda: setattr(own, "factor", 2.0)), (read, others),
+                             (defaults, lambda: setattr(defaults, "__defaults__", (2.0,)))):
+            self.assertEqual(self.follows(Line(lambda m, x: (m.w * x).sum()), change, loss).programs, 2)
+
+    def test_large_arrays_that_take_the_place_of_others_are_followed(self):
+        def array(k):
+            return np.broadcast_to(np.float32(k), (5000,))
+        m = Line(lambda m, x: (m.w * x).sum() * float(m.k[7]))
+        m.k = array(1)
+        step = rt.compile(m, example=(X,), optimizer=sgd(m, 0.0), check=False)
+        step(X)
+        first = weakref.ref(m.k)
+        m.k = array(2)
+        self.assertEqual(float(step(X)), 9.0)
+        gc.collect()
+        self.assertIsNotNone(first())  # its program is told by it: another in its place would be taken for it
+
+    def test_methods_and_parts_that_are_added_or_patched_are_refused(self):
+        def helped(y):
+            return y
+
+        def line():
+            class Own(Line):
+                def forward(self, x):
+                    return self.more(twice((self.w * x).sum()))
+
+                def more(self, y):
+                    return y
+            return Own(None)
+
+        def twice(y):
+            return helped(2 * y)
+
+        def other():
+            nonlocal twice
+            twice = lambda y: 4 * y
+        own, kind, method, used = (line() for _ in range(4))
+        acts = Line(lambda m, x: m.acts[0]((m.w * x).sum()))
+        acts.acts = [torch.sin]
+        grown = nn.Sequential(nn.Linear(3, 3))
+        add = lambda y, t: y.sum()
+        for m, change, loss in ((own, lambda: setattr(own, "forward", lambda x: 5 * (own.w * x).sum()), None),
+                                (kind, lambda: setattr(type(kind), "forward", lambda m, x: 5 * (m.w * x).sum()), None),
+                                (method, lambda: setattr(type(method), "more", lambda m, y: 3 * y), None), (used, other, None),
+                                (acts, lambda: acts.acts.__setitem__(0, torch.cos), None), (grown, lambda: grown.append(nn.Tanh()), add)):
+            self.follows(m, change, loss, "changed since it was compiled")
+
+    def test_tensors_that_later_programs_read_are_looked_at(self):
+        m = Line(lambda m, x: (m.w * x).sum() * (m.parts[0] if m.on else 1.0))
+        m.on, m.parts = False, [torch.tensor(2.0)]
+        step = rt.compile(m, example=(X,), optimizer=sgd(m, 0.0), check=False)
+        step(X), step(X)
+        m.on = True
+        step(X), step(X)
+        m.parts[0] = torch.tensor(5.0)
+        with self.assertRaisesRegex(rt.Unsupported, "changed since it was compiled"):
+            step(X)
+
+    def test_what_a_forward_keeps_of_itself_is_the_same_program(self):
+        class Keeps(Line):
+            def forward(self, x):
+                self.last = (self.w * x).sum()
+                return self.last * 1.0
+        m = Keeps(None)
+        m.last = None
+        step = rt.compile(m, example=(X,), optimizer=sgd(m, 0.0), check=False)
+        for _ in range(3):
+            step(X)
+            m(X)
+        self.assertEqual(step.programs, 1)
+
+    def test_modes_of_all_of_pytorch_are_looked_at(self):
+        m = Line(lambda m, x: F.linear((x * torch.full((3,), 2.0))[None].to(m.w.dtype), m.w[None]).sum() * torch.ones(()))
+        step = rt.compile(m, example=(X,), optimizer=sgd(m, 0.0), check=False)
+        one = [float(step(X)) for _ in range(3)][-1]
+        if hasattr(torch._C, "_is_any_autocast_enabled"):
+            with torch.autocast("cpu", dtype=torch.bfloat16), self.assertRaises(rt.Unsupported):
+                step(X)
+        self.assertEqual(float(step(X)), one)
+        try:
+            torch.set_default_dtype(torch.float64)
+            step(X)
+            self.assertEqual(step.programs, 2)
+        finally:
+            torch.set_default_dtype(torch.float32)
+        self.assertEqual(float(step(X)), one)
 
     def test_arrays_and_numbers_of_numpy_are_guarded(self):
         for value, other in ((np.float32(1), np.float32(2)), (np.int64(1), np.int64(2)), (np.ones(1, 'f'), np.full(1, 2, 'f'))):

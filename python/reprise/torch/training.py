@@ -3,6 +3,7 @@
 tuples, lists and dicts of tensors and numbers) and which Python numbers a program burns in are here too."""
 from __future__ import annotations
 
+import dis
 import functools
 import inspect
 import operator
@@ -51,7 +52,7 @@ def identity(x: Any) -> tuple[str, str]:
     """What tells a number of Python from another: 1 is neither True nor 1.0, and 0.0 not -0.0."""
     if isinstance(x, np.ndarray):
         return "ndarray", f"{x.dtype}{x.shape}{x.tobytes().hex()}" if x.size <= MOST_NUMBERS else str(id(x))
-    return type(x).__name__, repr(x)
+    return type(x).__name__, str(id(x)) if itself(x) else repr(x)
 
 
 def frozen(form: Any) -> Any:
@@ -285,6 +286,28 @@ class Items:
         return self.items[k] if k < len(self.items) else None
 
 
+class Called:
+    """What a function gives, looked at as a dict is."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+    def get(self, name: str) -> Any:
+        return self.function()
+
+
+class Parts:
+    """The parts of modules, by name and in order, looked at together as a dict is."""
+
+    def __init__(self, of: Sequence[dict[str, Any]]) -> None:
+        self.of, self.were = list(of), [d.copy() for d in of]
+
+    def get(self, name: str) -> Any:
+        same = all(len(d) == len(w) and all(map(operator.is_, d.values(), w.values())) and list(d) == list(w)
+                   for d, w in zip(self.of, self.were))
+        return self.were if same else None
+
+
 Place = tuple[Any, Any, Any]  # a dict, or what has its `get`; the name in it; the value that it has
 DEEP = 3  # so far into objects that functions read from elsewhere
 
@@ -309,8 +332,46 @@ def attributes(v: Any, names: Sequence[str], deep: int = DEEP) -> list[Place]:
     return found + [a for _, _, inner in found for a in attributes(inner, names, deep - 1)]
 
 
+def methods(kind: type, name: str) -> dict[str, list[Any]]:
+    """The names that a method and those which it calls read, and of each the code that the class and its bases have of it."""
+    found: dict[str, list[Any]] = {}
+    ahead = [name]
+    while ahead:
+        n = ahead.pop()
+        if n not in found:
+            found[n] = [code for c in foreign(kind) if (code := getattr(vars(c).get(n), "__code__", None)) is not None]
+            ahead += [inner for code in found[n] for inner in names_read(code)]
+    return found
+
+
+@functools.lru_cache(1024)
+def names_set(code: Any) -> frozenset[str]:
+    """The attributes that a function sets: its results, where they are None before."""
+    return frozenset(i.argval for i in dis.get_instructions(code) if i.opname == "STORE_ATTR")
+
+
+def foreign(kind: type) -> list[type]:
+    """The classes that a class is made of, without PyTorch's and Python's own."""
+    return [c for c in kind.__mro__ if c.__module__.partition(".")[0] not in ("torch", "builtins")]
+
+
+def of_class(v: Any, names: Collection[str]) -> list[Place]:
+    """The attributes that an object has of its class: of these names."""
+    found = {n: value for c in reversed(foreign(type(v))) for n, value in vars(c).items()
+             if n in names and n not in vars(v) and not hasattr(value, "__get__")}
+    return [(Attributes(v), n, value) for n, value in found.items()]
+
+
+def itself(v: Any) -> bool:
+    """Whether it is no number, but what a program may depend on by its being there: None, a mode, settings."""
+    torch = framework()
+    plain = (bool, int, float, str, np.generic, np.ndarray, dict, list, tuple, type, torch.Tensor, torch.nn.Module)
+    return not isinstance(v, plain) and not callable(v) and not inspect.ismodule(v)
+
+
 def variables(function: Any) -> list[Place]:
-    """Where a function's numbers from elsewhere are: variables of its closure and of its module, and what it reads of objects there."""
+    """Where a function's numbers from elsewhere are: variables of its closure and of its module, what it reads of objects there, and
+    its parameters' defaults."""
     function = getattr(function, "__func__", function)
     code = getattr(function, "__code__", None)
     if code is None:
@@ -319,6 +380,7 @@ def variables(function: Any) -> list[Place]:
     cells = [(Cell(c), n) for n, c in zip(code.co_freevars, function.__closure__ or ())]
     names = [(function.__globals__, n) for n in read if n in function.__globals__]
     found = [(where, name, where.get(name)) for where, name in (*cells, *names)]
+    found += [(Attributes(function), n, v) for n in ("__defaults__", "__kwdefaults__") if (v := getattr(function, n, None)) is not None]
     return found + [a for _, _, v in found for a in attributes(v, read)]
 
 
@@ -333,7 +395,7 @@ def parts(loss: Any) -> tuple[Any, list[dict[Any, Any]]]:
     if owner is None and not inspect.isroutine(loss) and not hasattr(loss, "named_modules"):
         owner, loss = loss, getattr(type(loss), "__call__", None)
     if hasattr(owner, "named_modules"):
-        return loss, brought + [space for _, space in spaces(owner)]
+        return loss, brought + [space for _, space, _ in spaces(owner)]
     return loss, brought + ([vars(owner)] if hasattr(owner, "__dict__") and not inspect.ismodule(owner) else [])
 
 
@@ -341,20 +403,49 @@ def read_by(module: Any, loss: Any) -> list[Place]:
     """Everything that programs may burn in. Looked at are attributes of all modules and of objects that are attributes, those of a
     loss that is an object, and the variables that forwards and the loss have from elsewhere."""
     function, brought = parts(loss)
-    roots = [root for root in (module, loss) if hasattr(root, "named_modules")]
+    roots, own = [root for root in (module, loss) if hasattr(root, "named_modules")], set(vars(framework().nn.Module())) - {"training"}
     found: list[Place] = []
-    for space in {id(space): space for space in [*(space for root in roots for _, space in spaces(root)), *brought]}.values():
-        found += [(space, k, v) for k, v in space.items()]
-    kinds = {type(m): m for root in roots for m in root.modules() if not type(m).__module__.startswith("torch.")}
-    for f in {id(f): f for f in [kind.forward for kind in kinds] + [function]}.values():
+    for space in {id(space): space for space in [*(space for root in roots for _, space, _ in spaces(root)), *brought]}.values():
+        found += [(space, k, v) for k, v in space.items() if k not in own]
+    names = {n for kind in kinds_of(*roots) for n in methods(kind, "forward")}
+    for v in [v for root in roots for _, _, v in spaces(root)]:
+        found += of_class(v, names.union(methods(type(v), "__call__") if not hasattr(v, "forward") else ()))
+    owner = getattr(function, "__self__", loss)
+    if hasattr(owner, "__dict__") and not inspect.isroutine(owner) and not inspect.ismodule(owner) and not isinstance(owner, type):
+        found += of_class(owner, methods(type(owner), getattr(function, "__name__", "__call__")))
+    for f in functions_of(module, loss):
         found += variables(f)
     return found
 
 
+def kinds_of(*roots: Any) -> list[type]:
+    return list({type(m): None for root in roots if hasattr(root, "modules") for m in root.modules()})
+
+
+def functions_of(module: Any, loss: Any) -> list[Any]:
+    """The forwards of modules that are not PyTorch's own, and the function that the loss is."""
+    modules = [m for root in (module, loss) if hasattr(root, "modules") for m in root.modules()]
+    forwards = [vars(m).get("forward", type(m).forward) for m in modules
+                if "forward" in vars(m) or not type(m).__module__.startswith("torch.")]
+    return list({id(f): f for f in [*forwards, parts(loss)[0]]}.values())
+
+
 def burned_in(module: Any, loss: Any) -> list[Place]:
-    """What a program burns in: where each number, text, flag, array or list of them is, its name and value; and hooks."""
-    return [(where, name, s) for where, name, v in read_by(module, loss) if (s := snapshot(name, v)) is not NOTHING] + \
-        hooks_of(module, loss).places()
+    """What a program burns in: where each number, text, flag, array or list of them is, its name and value; None, and what is no number
+    but may decide (itself); and hooks."""
+    results = {n for kind in kinds_of(module, loss) for codes in methods(kind, "forward").values() for c in codes for n in names_set(c)}
+    found = [(where, name, v if itself(v) and name not in results else snapshot(name, v)) for where, name, v in read_by(module, loss)]
+    found += [(space, k, v) for root in (module, loss) if hasattr(root, "modules") for m in root.modules()
+              for space in (m._parameters, m._buffers) for k, v in space.items() if v is None]
+    found += [(Called(f), name, f()) for name, f in modes()]
+    return [place for place in found if place[2] is not NOTHING] + hooks_of(module, loss).places()
+
+
+def modes() -> list[tuple[str, Any]]:
+    """What is set for all of PyTorch and decides what a forward computes."""
+    torch = framework()
+    autocast = getattr(torch._C, "_is_any_autocast_enabled", None)
+    return [("default dtype", torch.get_default_dtype), *([("autocast", autocast)] if autocast is not None else [])]
 
 
 def tensors_of(module: Any, loss: Any) -> list[Place]:
@@ -373,10 +464,23 @@ def tensors_of(module: Any, loss: Any) -> list[Place]:
 
 
 def structure_of(module: Any, loss: Any) -> list[Place]:
-    """Where modules have their parts, and functions as attributes: another one there is another model."""
+    """Where modules have their parts, functions as attributes, and methods that their forwards call, and what forwards and the loss call
+    of their module or closure: another one there is another model. A place of None is one where nothing was."""
+    torch = framework()
     modules = {id(m): m for root in (module, loss) if hasattr(root, "modules") for m in root.modules()}.values()
-    return [(m._modules, k, v) for m in modules for k, v in m._modules.items()] + \
-        [(m.__dict__, k, v) for m in modules for k, v in m.__dict__.items() if inspect.isroutine(v) or isinstance(v, functools.partial)]
+    containers = (torch.nn.Sequential, torch.nn.ModuleList, torch.nn.ModuleDict)
+    whole = Parts([m._modules for m in modules if m._modules or isinstance(m, containers)])
+    found: list[Place] = [(whole, "parts", whole.were)]
+    for m in modules:
+        found += [(m.__dict__, k, v) for k, v in m.__dict__.items() if callable(v) and not isinstance(v, (type, torch.Tensor))]
+        found += [(m.__dict__, "forward", None)] if "forward" not in m.__dict__ else []
+        for name, v in m.__dict__.items():
+            inner = v.items() if isinstance(v, dict) and "hooks" not in name else enumerate(v) if isinstance(v, (list, tuple)) else ()
+            called = [(v if isinstance(v, dict) else Items(v), k, f) for k, f in inner if inspect.isroutine(f)]
+            found += [(m.__dict__, name, v), *called] if called else []
+    found += [(Attributes(kind), n, f) for kind in kinds_of(module, loss) if foreign(kind) for n in methods(kind, "forward")
+              if inspect.isfunction(f := getattr(kind, n, None))]
+    return found + [(where, name, v) for f in functions_of(module, loss) for where, name, v in variables(f) if inspect.isfunction(v)]
 
 
 def plain_place(where: Any, name: Any, value: Any) -> Place:
@@ -387,6 +491,10 @@ def plain_place(where: Any, name: Any, value: Any) -> Place:
         return where.owner, name, value
     if isinstance(where, Hooks):
         return Hooks.counted()
+    if isinstance(where, Called):
+        return where.function, None, value
+    if isinstance(where, Parts):
+        return {"": where.of}, "", where.were
     if isinstance(where, Items):
         held = [value if k == name else v for k, v in enumerate(where.items)]
         return {"": where.items}, "", held if isinstance(where.items, list) else tuple(held)
@@ -403,8 +511,8 @@ class Held:
         self.rest = [place for place in self.found if not isinstance(place[0], dict)]
         self.where, self.names, self.values = ([place[i] for place in self.plain] for i in range(3))
 
-    def places(self) -> list[Place]:
-        return [plain_place(*place) for place in self.found]
+    def places(self) -> list[tuple[Any, ...]]:
+        return [plain_place(*place) if place[2] is not None else place[:2] for place in self.found]
 
     def stand(self) -> bool:
         return all(map(operator.is_, map(dict.get, self.where, self.names), self.values)) and \

@@ -133,20 +133,23 @@ def snapshot(name: str, v: Any) -> Any:
     return copy.deepcopy(v)  # a tuple of numbers is its own copy
 
 
-def spaces(module: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The attributes, with what leads to them, of all modules and of objects that are attributes, as a configuration is."""
+def spaces(module: Any) -> Iterator[tuple[str, dict[str, Any], Any]]:
+    """The attributes, with what leads to them and what has them, of all modules and of objects that are attributes, as a configuration
+    is, or what a user's class makes callable."""
     torch = framework()
+    libraries = ("torch", "numpy", "functools", "builtins")
     for path, m in module.named_modules():
-        yield path, m.__dict__
+        yield path, m.__dict__, m
         for k, v in m.__dict__.items():
-            if hasattr(v, "__dict__") and not isinstance(v, (type, torch.nn.Module, torch.Tensor)) and not callable(v):
-                yield f"{path}.{k}" if path else k, vars(v)
+            if hasattr(v, "__dict__") and not isinstance(v, (type, torch.nn.Module, torch.Tensor)) and \
+                    not (callable(v) and type(v).__module__.partition(".")[0] in libraries):
+                yield f"{path}.{k}" if path else k, vars(v), v
 
 
 def numbers_of(module: Any) -> dict[tuple[str, str], Any]:
     """The plain numbers, texts and flags of all modules: what a graph burns in, and where generators of numbers stand."""
     found: dict[tuple[str, str], Any] = {}
-    for path, space in spaces(module):
+    for path, space, _ in spaces(module):
         for k, v in space.items():
             if isinstance(v, np.random.Generator):
                 found[path, k] = repr(v.bit_generator.state)
