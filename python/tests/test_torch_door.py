@@ -342,6 +342,20 @@ class Changes(unittest.TestCase):
         for lr in (0.5, 1, torch.tensor(0.25), np.float64(0.125), True):
             self.assertEqual(self.seen(lambda m, o: o.param_groups[0].__setitem__("lr", lr), make)[2], 1)
 
+    def test_a_group_that_fails_when_it_is_asked_for_its_rate(self):
+        class Key:
+            def __hash__(self):
+                return hash("lr")
+
+            def __eq__(self, other):
+                raise ValueError("a key")
+        (a, _, o), _ = made()
+        a(*batch()), a(*batch())
+        del o.param_groups[0]["lr"]
+        o.param_groups[0][Key()] = 1
+        a._long = lambda args, kwargs: "the long way"
+        self.assertEqual(a(*batch()), "the long way")
+
     def test_tensors_of_the_module(self):
         def data(m, o):
             m.v = nn.Parameter(m.v.detach().clone())
