@@ -167,6 +167,17 @@ class Traps(unittest.TestCase):
             with self.assertRaisesRegex(rt.Unsupported, text):
                 step(*batch())
 
+    def test_arrays_in_lists_are_looked_at(self):
+        m = Line(lambda m, x: (m.w * x).sum() * float(m.parts[0][700]) * float(m.parts[1]["a"][0]))
+        m.parts = [np.ones(1500), {"a": np.array([1.0])}]
+        step = rt.compile(m, example=(X,), optimizer=sgd(m, 0.0))
+        first = float(step(X))
+        self.assertEqual(float(step(X)), first)
+        m.parts[0][700] = 2.0  # which no repr shows
+        self.assertAlmostEqual(float(step(X)), 2 * first, places=5)
+        m.parts[1]["a"][0] = 1 + 2**-20  # nor this in its digits
+        self.assertAlmostEqual(float(step(X)) / (2 * first), 1 + 2**-20, delta=2**-22)
+
     def test_gradients_are_compared_with_pytorch(self):
         from reprise.torch import check
         m = Line(lambda m, x: (m.w * m.w.detach() * x).sum())

@@ -52,6 +52,10 @@ def identity(x: Any) -> tuple[str, str]:
     """What tells a number of Python from another: 1 is neither True nor 1.0, and 0.0 not -0.0."""
     if isinstance(x, np.ndarray):
         return "ndarray", f"{x.dtype}{x.shape}{x.tobytes().hex()}" if x.size <= MOST_NUMBERS else str(id(x))
+    if isinstance(x, (list, tuple, dict)):
+        inside = [*x.values()] if isinstance(x, dict) else x
+        if any(isinstance(v, (np.ndarray, list, tuple, dict)) for v in inside):  # whose repr leaves digits and elements out
+            return type(x).__name__, repr(([*x] if isinstance(x, dict) else None, [identity(v) for v in inside]))
     return type(x).__name__, str(id(x)) if itself(x) else repr(x)
 
 

@@ -163,6 +163,9 @@ def numbers_of(module: Any) -> dict[tuple[str, str], Any]:
 def equal(a: Any, b: Any) -> bool:
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and a.dtype == b.dtype and np.array_equal(a, b, equal_nan=True)
+    if isinstance(a, (list, tuple, dict)) and type(a) is type(b):  # of arrays, too, which `==` does not compare as one
+        return len(a) == len(b) and (list(a) == list(b) and all(equal(a[k], b[k]) for k in a) if isinstance(a, dict) else
+                                     all(map(equal, a, b)))
     return bool(a == b or (a != a and b != b))
 
 
