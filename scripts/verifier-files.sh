@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # The sources of libreprise-verify in the order in which they are best read (docs/verifier.md), each with its lines, and
-# the sum of each room. Usage: scripts/verifier-files.sh
+# the sum of each folder. Usage: scripts/verifier-files.sh [check]; check prints only where a room's lines, or all of
+# them, are not those of docs/verifier.md, to a tenth.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 list() { # sources of a layer, as its CMakeLists.txt names them
@@ -14,6 +15,41 @@ files=$(
     echo determinism/decimal.c
     echo determinism/philox.c
 )
+if [ "${1:-}" = check ]; then
+    for file in $files; do
+        case $file in audit/*) room=${file#audit/} room=audit/${room%%/*} ;; *) room=${file%%/*} ;; esac
+        for source in "$file" "${file%.c}.h"; do
+            [ ! -f "$source" ] || printf '%s %d\n' "$room" "$(wc -l <"$source")"
+        done
+    done | awk '
+        FNR == NR {
+            if (match($0, /^\| `[a-z\/]+`[^|]*\| [0-9,]+ \|/)) {
+                split($0, cell, "|")
+                gsub(/[` ]|\([^)]*\)/, "", cell[2])
+                gsub(/[, ]/, "", cell[3])
+                said[cell[2]] = cell[3]
+            } else if (match($0, /^About [0-9,]+ lines/)) {
+                gsub(/,/, "", $2)
+                said["in all"] = $2
+            }
+            next
+        }
+        { lines[$1] += $2; lines["in all"] += $2 }
+        END {
+            for (room in lines)
+                if (!(room in said) || (off = said[room] - lines[room]) * off * 100 > lines[room] * lines[room]) {
+                    printf "docs/verifier.md: %s: expected %d lines, found %s\n", room, lines[room], said[room]
+                    failed = 1
+                }
+            for (room in said)
+                if (!(room in lines)) {
+                    printf "docs/verifier.md: %s is no room of the verifier\n", room
+                    failed = 1
+                }
+            exit failed
+        }' docs/verifier.md -
+    exit
+fi
 room= sum=0 total=0
 flush() { [ -z "$room" ] || printf '%6d  %s\n\n' "$sum" "$room"; }
 for file in $files; do
