@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Lays out the C sources by .clang-format. Usage: scripts/format.sh [check]; check only names what would change, and
-# lines of C, shell and CMake over the width. Tables that programs write keep the layout that these give them. Exit 77
-# where clang-format 14 is not installed: other versions lay out otherwise; and outside a git checkout.
+# lines of C, CUDA, shell and CMake over the width. Tables that programs write keep the layout that these give them.
+# Exit 77 where clang-format 14 is not installed: other versions lay out otherwise; and outside a git checkout.
 set -eu
 cd "$(dirname "$0")/.."
 width=120
@@ -36,7 +36,7 @@ if [ "${1:-}" != check ]; then
 fi
 failed=0
 unlike | sed 's|$|: not laid out by .clang-format: scripts/format.sh|' | grep . && failed=1
-wide=$(git ls-files '*.c' '*.h' '*.def' '*.sh' '*.cmake' '*CMakeLists.txt' check demo | grep -vE "$generated" |
+wide=$(git ls-files '*.c' '*.h' '*.cu' '*.def' '*.sh' '*.cmake' '*CMakeLists.txt' check demo | grep -vE "$generated" |
     xargs awk -v w=$width 'length > w { print FILENAME ":" FNR ": " length " columns, the width is " w }')
 [ -z "$wide" ] || { printf '%s\n' "$wide"; failed=1; }
 exit $failed

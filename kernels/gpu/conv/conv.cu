@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Convolution and its gradient by the input as products of tiles whose chains have gaps (CONTRACT 4.5), binary32. A table
- * in shared memory says for each tap and row where the pixel lies that they meet, if there is one. Where a tap exists for
- * all rows of a warp its terms are those of a matrix product; else each row's are predicated: what does not exist is not
- * multiplied. */
+ * Convolution and its gradient by the input as products of tiles whose chains have gaps (CONTRACT 4.5), binary32. A
+ * table in shared memory says for each tap and row where the pixel lies that they meet, if there is one. Where a tap
+ * exists for all rows of a warp its terms are those of a matrix product; else each row's are predicated: what does not
+ * exist is not multiplied. */
 #include "kernels/gpu/conv/conv_tile_args.h"
 #include "kernels/gpu/vectors.h"
 

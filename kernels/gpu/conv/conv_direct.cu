@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Convolution and pooling with a thread for each element that is made (CONTRACT 4.5): what has few channels or filters a
- * group, binary64, and all that the tiles of conv.cu do not take. Neighbours along the channels read neighbours. */
+ * Convolution and pooling with a thread for each element that is made (CONTRACT 4.5): what has few channels or filters
+ * a group, binary64, and all that the tiles of conv.cu do not take. Neighbours along the channels read neighbours. */
 #include "kernels/gpu/conv/conv_args.h"
 
 enum { THREADS = 256 };

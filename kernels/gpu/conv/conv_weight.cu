@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Convolution's gradient by the weight (CONTRACT 4.5), binary32: a sum over all pixels, so blocks take a chunk each, and
- * another kernel adds what the chunks gave in ascending order. Which pixels of a stage a warp's rows meet is eight bits
- * where all have one tap; else a stage says beside each value of x whether it exists. */
+ * Convolution's gradient by the weight (CONTRACT 4.5), binary32: a sum over all pixels, so blocks take a chunk each,
+ * and another kernel adds what the chunks gave in ascending order. Which pixels of a stage a warp's rows meet is eight
+ * bits where all have one tap; else a stage says beside each value of x whether it exists. */
 #include "kernels/gpu/conv/conv_weight_args.h"
 #include "kernels/gpu/vectors.h"
 
@@ -59,8 +59,8 @@ RP_GPU_FN bool is_ever_met(const rp_gpu_conv_axis &axis, int along)
     return first < axis.out && first * axis.stride - before < axis.in;
 }
 
-/* bits[warp of rows][stage]: bit l, pixel l exists and, unless rows are uneven, is met in the tap of the warp's rows; bit
- * BK, all of its pixels exist and are met in all taps of these rows. The i-th of these words. */
+/* bits[warp of rows][stage]: bit l, pixel l exists and, unless rows are uneven, is met in the tap of the warp's rows;
+ * bit BK, all of its pixels exist and are met in all taps of these rows. The i-th of these words. */
 RP_GPU_FN void make_bits(const rp_gpu_conv_weight &p, const pixel *pixels, u32 *bits, int i, int row0, int rows, int k)
 {
     const int row = row0 + i / (CHUNK / BK) * 32, first = i % (CHUNK / BK) * BK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Order, and scattering along an axis, as device code by the reference's text: a thread takes a line, or of searchsorted
- * an element. And lines in order by a network of comparisons, which many threads take part in: as the order leaves no two
- * elements open (CONTRACT 4.8), it has one result. */
+ * Order, and scattering along an axis, as device code by the reference's text: a thread takes a line, or of
+ * searchsorted an element. And lines in order by a network of comparisons, which many threads take part in: as the
+ * order leaves no two elements open (CONTRACT 4.8), it has one result. */
 #include "kernels/gpu/order/order_args.h"
 #include "kernels/gpu/reference.h"
 
@@ -57,7 +57,8 @@
             sort_place_##type[i] = p.fresh != 0 ? (i64)(begin + i) : place[i]; \
         } \
         RP_GPU_BARRIER(); \
-        for (u64 width = p.fresh != 0 ? 2 : 2 * RP_GPU_SORT_NEAR; width / 2 < n || width > RP_GPU_SORT_NEAR; width *= 2) { \
+        for (u64 width = p.fresh != 0 ? 2 : 2 * RP_GPU_SORT_NEAR; width / 2 < n || width > RP_GPU_SORT_NEAR; \
+             width *= 2) { \
             for (u64 part = width > RP_GPU_SORT_NEAR ? RP_GPU_SORT_NEAR : width; part >= 2; part /= 2) { \
                 for (u64 t = RP_GPU_THREAD; t < RP_GPU_SORT_NEAR / 2; t += RP_GPU_SORT_THREADS) \
                     compare_pair_##type(sort_y_##type, sort_place_##type, t, part, part == width, n, descending); \

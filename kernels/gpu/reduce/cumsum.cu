@@ -6,8 +6,9 @@
 
 enum { LINES = 32, STEPS = 32, WARPS = 4 };
 
-/* x and y of rp_gpu_reduce: `kept` are the lines, x_reduced[0] and other_reduced[0] the steps along one in x and y, negative
- * in reverse, whose ends x and y are; n its length; other_kept: lines in y. `wide`: the elements of a line are neighbours. */
+/* x and y of rp_gpu_reduce: `kept` are the lines, x_reduced[0] and other_reduced[0] the steps along one in x and y,
+ * negative in reverse, whose ends x and y are; n its length; other_kept: lines in y. `wide`: the elements of a line are
+ * neighbours. */
 #define RUNNING(run, name, T, JOIN) \
     RP_GPU_KERNEL(32 * WARPS, 4) rp_gpu_##run##_##name(const RP_GPU_PARAMETER rp_gpu_reduce p) \
     { \
@@ -24,7 +25,8 @@ enum { LINES = 32, STEPS = 32, WARPS = 4 };
 \
                 if (first + line < p.outputs && begin + i < p.n) \
                     tile[line * (STEPS + 1) + i] = \
-                        ((const T *)p.x)[rp_gpu_offset(&p.kept, p.x_kept, first + line) + (i64)(begin + i) * p.x_reduced[0]]; \
+                        ((const T *)p.x)[rp_gpu_offset(&p.kept, p.x_kept, first + line) + \
+                                         (i64)(begin + i) * p.x_reduced[0]]; \
             } \
             RP_GPU_BARRIER(); \
             for (u32 i = 0; i < STEPS && begin + i < p.n; i++) { \
@@ -39,8 +41,8 @@ enum { LINES = 32, STEPS = 32, WARPS = 4 };
                 const u32 line = p.wide ? turn : lane, i = p.wide ? lane : turn; \
 \
                 if (first + line < p.outputs && begin + i < p.n) \
-                    ((T *)p.y)[rp_gpu_offset(&p.kept, p.other_kept, first + line) + (i64)(begin + i) * p.other_reduced[0]] = \
-                        tile[line * (STEPS + 1) + i]; \
+                    ((T *)p.y)[rp_gpu_offset(&p.kept, p.other_kept, first + line) + \
+                               (i64)(begin + i) * p.other_reduced[0]] = tile[line * (STEPS + 1) + i]; \
             } \
             RP_GPU_BARRIER(); \
         } \

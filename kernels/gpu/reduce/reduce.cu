@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reductions on the device (CONTRACT 4.1 and 4.3): a launch makes of each output's elements one value a chunk of 4096, and
- * the next one of those, until one is left. launch_reduce.c puts them in order. */
+ * Reductions on the device (CONTRACT 4.1 and 4.3): a launch makes of each output's elements one value a chunk of 4096,
+ * and the next one of those, until one is left. launch_reduce.c puts them in order. */
 #include "kernels/gpu/contract.h"
 #include "kernels/gpu/reduce/strided.h"
 #include "kernels/gpu/vectors.h"
