@@ -201,7 +201,7 @@ void rp_kind_put_line(rp_session *session, const rp_archive *archive)
             session, "kind",
             "C API run: initial state, data and feeds are as given, and what is computed, and called a loss, is "
             "what its author wrote");
-    else if (rp_member_load_json(archive, "run/recipe.json", &recipe, &ignored) == RP_OK &&
+    else if (rp_member_load_json(archive, RP_RECIPE_MEMBER, &recipe, &ignored) == RP_OK &&
              rp_json_object_get(rp_json_object_get(recipe, "model"), "program"))
         rp_put_line(session, "kind",
                     "model of programs: its first states, and what its figures are computed by, are what their author "
@@ -267,8 +267,8 @@ rp_status rp_member_load_json(const rp_archive *archive, const char *name, rp_js
     status = rp_member_load(archive, member, &bytes, err);
     if (status == RP_OK)
         status = rp_json_parse_within(out, bytes.data, bytes.size,
-                                      strcmp(name, "outputs/metrics.json") ? RP_JSON_MEMORY : RP_JSON_METRICS_MEMORY,
-                                      true, name, err);
+                                      strcmp(name, RP_METRICS_MEMBER) ? RP_JSON_MEMORY : RP_JSON_METRICS_MEMORY, true,
+                                      name, err);
     rp_buffer_free(&bytes);
     return status;
 }
@@ -300,12 +300,12 @@ rp_status rp_manifest_load_head(const rp_archive *archive, rp_json **out, rp_err
     const rp_json_taker to = {lists, sizeof lists / sizeof *lists, forget, NULL};
     rp_buffer bytes = {0};
     rp_json *manifest = NULL;
-    rp_status status = rp_member_load(archive, rp_archive_find(archive, "manifest.json"), &bytes, err);
+    rp_status status = rp_member_load(archive, rp_archive_find(archive, RP_MANIFEST_NAME), &bytes, err);
 
     *out = NULL;
     if (status == RP_OK)
         status =
-            rp_json_parse_parts(&manifest, bytes.data, bytes.size, RP_JSON_MEMORY, true, &to, "manifest.json", err);
+            rp_json_parse_parts(&manifest, bytes.data, bytes.size, RP_JSON_MEMORY, true, &to, RP_MANIFEST_NAME, err);
     if (status == RP_OK && (*out = head_of(manifest)) == NULL)
         status = rp_no_memory(err);
     rp_json_free(manifest);

@@ -134,15 +134,15 @@ static rp_status load_summary(const rp_archive *archive, summary *s, rp_error *e
     rp_status status = rp_manifest_load_head(archive, &s->manifest, err);
 
     if (status == RP_OK)
-        status = rp_member_load_json(archive, "run/recipe.json", &s->recipe, err);
+        status = rp_member_load_json(archive, RP_RECIPE_MEMBER, &s->recipe, err);
     if (status == RP_OK)
-        status = rp_member_load_json(archive, "outputs/metrics.json", &s->metrics, err);
+        status = rp_member_load_json(archive, RP_METRICS_MEMBER, &s->metrics, err);
     return status;
 }
 
 static bool is_statement(const rp_member *member)
 {
-    return strncmp(member->name, "signatures/", 11) == 0;
+    return strncmp(member->name, RP_SIGNATURES, sizeof RP_SIGNATURES - 1) == 0;
 }
 
 static rp_status put_claims_json(rp_session *session, const rp_archive *archive, rp_error *err)
@@ -232,7 +232,7 @@ static rp_status put_json(rp_session *session, const request *r, const rp_archiv
 
 static rp_status put_coefficients(rp_session *session, const request *r, const rp_archive *archive, rp_error *err)
 {
-    static const char member[] = "outputs/coefficients.json";
+    static const char member[] = RP_COEFFICIENTS_MEMBER;
     rp_json *table = NULL;
     rp_status status = rp_member_load_json(archive, member, &table, err);
 

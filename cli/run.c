@@ -139,7 +139,7 @@ static void put_coefficients(rp_session *session, const rp_run_request *r, const
     rp_json *table = NULL;
 
     if (!job->coefficients || rp_json_parse(&table, job->coefficients, strlen(job->coefficients), true,
-                                            "outputs/coefficients.json", NULL) != RP_OK)
+                                            RP_COEFFICIENTS_MEMBER, NULL) != RP_OK)
         return;
     if (r->withhold)
         rp_put_line(session, "terms",

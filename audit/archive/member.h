@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What an archive may hold (FORMAT.md 2, 5, 9): the names of its members, and one table that says of every name where
- * it stands, how large it may be, which kind of run has it, and whether it is an input. No other file knows that. */
+ * What an archive may hold (FORMAT.md 2, 5, 9): one table that says of every name of rp/archive.h where it stands, how
+ * large it may be, which kind of run has it, and whether it is an input. No other file knows that. */
 #ifndef AUDIT_ARCHIVE_MEMBER_H
 #define AUDIT_ARCHIVE_MEMBER_H
 
@@ -8,37 +8,12 @@
 
 #include "audit/sign/dsse.h"
 
-#define RP_MANIFEST_NAME RP_STATEMENT_SUBJECT
-#define RP_RECIPE_MEMBER "run/recipe.json"
-#define RP_JOURNAL_MEMBER "run/journal.bin"
-#define RP_TABLE_MEMBER "data/raw.csv"
-#define RP_TEST_TABLE_MEMBER "data/test.csv"
-#define RP_TEXT_MEMBER "data/raw.txt"
-#define RP_VOCABULARY_MEMBER "data/vocabulary.json"
-#define RP_SCHEMA_MEMBER "data/schema.json"
-#define RP_QUALITY_MEMBER "data/quality.json"
-#define RP_PREPARED_MEMBER "data/prepared.json"
-#define RP_TENSORS_MEMBER "data/tensors.safetensors"
-#define RP_FEEDS_MEMBER "data/feeds.safetensors"
-#define RP_FEED_ORDER_MEMBER "data/feeds.bin"
-#define RP_INIT_MEMBER "weights/init.safetensors"
-#define RP_START_MEMBER "weights/start.safetensors"
-#define RP_FINAL_MEMBER "weights/final.safetensors"
-#define RP_METRICS_MEMBER "outputs/metrics.json"
-#define RP_PREDICTIONS_MEMBER "outputs/predictions.csv"
-#define RP_COEFFICIENTS_MEMBER "outputs/coefficients.json"
-#define RP_REFERENCE_MEMBER "outputs/reference.json"
-#define RP_TRIALS_MEMBER "outputs/trials.json"
-#define RP_OUT_OF_FOLD_MEMBER "outputs/out_of_fold.csv"
-/* folders: what a name in them begins with */
+/* Folders: what a name in them begins with. Whole names are in rp/archive.h. */
 #define RP_PROGRAMS "run/programs/"
 #define RP_DATA "data/"
 #define RP_WEIGHTS "weights/"
 #define RP_CHECKPOINTS "checkpoints/"
 #define RP_OUTPUTS "outputs/"
-#define RP_SIGNATURES "signatures/"
-#define RP_RUN_STATEMENT RP_SIGNATURES "run.dsse.json"
-#define RP_OMS_BUNDLE RP_SIGNATURES "model.sigstore.json"
 
 /* The order of an archive: by rank, then by bytes of the name. */
 typedef enum rp_member_rank {

@@ -8,7 +8,7 @@
 #include "base/json.h"
 
 #define RP_PAYLOAD_TYPE "application/vnd.in-toto+json"
-#define RP_STATEMENT_SUBJECT "manifest.json" /* what every statement is about, by its SHA-256 */
+#define RP_STATEMENT_SUBJECT RP_MANIFEST_NAME /* what every statement is about, by its SHA-256 */
 #define RP_STATEMENT_TYPE "https://in-toto.io/Statement/v1"
 #define RP_PROVENANCE_TYPE "https://slsa.dev/provenance/v1"
 

@@ -36,7 +36,7 @@ static rp_status read_counts(const rp_archive *archive, used_rows *out, rp_error
 {
     rp_json *quality = NULL;
     const rp_json *counts;
-    rp_status status = load(archive, "data/quality.json", &quality, err);
+    rp_status status = load(archive, RP_QUALITY_MEMBER, &quality, err);
 
     counts = rp_json_object_get(quality, "availability");
     *out = (used_rows){.known = false};
@@ -54,7 +54,7 @@ static rp_status read_filter(const rp_archive *archive, bool *filters, rp_error 
 {
     rp_json *recipe = NULL;
     const rp_json *data;
-    rp_status status = load(archive, "run/recipe.json", &recipe, err);
+    rp_status status = load(archive, RP_RECIPE_MEMBER, &recipe, err);
 
     data = rp_json_object_get(recipe, "data");
     *filters = rp_json_object_get(data, "where") || rp_json_object_get(data, "missing_target");

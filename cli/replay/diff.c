@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#define PREDICTIONS "outputs/predictions.csv"
+#define PREDICTIONS RP_PREDICTIONS_MEMBER
 
 /* Runs of one recipe and one table have the same bits on every host and level: a step that differs is somebody's
  * fault. */

@@ -350,14 +350,14 @@ static void take_log(register_of *reg, row *out)
 static rp_status take_members(row *out, const rp_archive *archive, rp_error *err)
 {
     rp_json *json = NULL;
-    rp_status status = rp_member_load_json(archive, "run/recipe.json", &json, err);
+    rp_status status = rp_member_load_json(archive, RP_RECIPE_MEMBER, &json, err);
 
     if (status == RP_OK)
         take_recipe(out, json);
     rp_json_free(json);
     json = NULL;
     if (status == RP_OK)
-        status = rp_member_load_json(archive, "outputs/metrics.json", &json, err);
+        status = rp_member_load_json(archive, RP_METRICS_MEMBER, &json, err);
     if (status == RP_OK)
         take_metrics(out, json);
     rp_json_free(json);

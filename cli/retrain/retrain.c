@@ -177,7 +177,7 @@ static void release(work *w)
 /* The parent's columns are what the child is made by, and what two tables are compared by. */
 static rp_status need_columns(const work *w, const request *r, rp_error *err)
 {
-    if (rp_archive_withheld_count(w->parent) == 0 || rp_archive_find(w->parent, "data/schema.json") ||
+    if (rp_archive_withheld_count(w->parent) == 0 || rp_archive_find(w->parent, RP_SCHEMA_MEMBER) ||
         strcmp(rp_archive_kind(w->parent), "recipe") != 0)
         return RP_OK;
     return rp_fail(err, RP_EARG,
@@ -276,7 +276,7 @@ static bool keeps_rows(const work *w)
     rp_json *recipe = NULL;
     bool keeps = true;
 
-    if (rp_member_load_json(w->child, "run/recipe.json", &recipe, NULL) == RP_OK)
+    if (rp_member_load_json(w->child, RP_RECIPE_MEMBER, &recipe, NULL) == RP_OK)
         keeps = !rp_json_is_true(rp_json_object_get(rp_json_object_get(recipe, "data"), "train_on_all"));
     rp_json_free(recipe);
     return keeps;

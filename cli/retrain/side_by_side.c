@@ -46,7 +46,7 @@ static rp_status read_recipe(rp_run_side *side, rp_error *err)
 {
     rp_json *recipe = NULL;
     rp_buffer path = {0};
-    rp_status status = rp_member_load_json(side->archive, "run/recipe.json", &recipe, err);
+    rp_status status = rp_member_load_json(side->archive, RP_RECIPE_MEMBER, &recipe, err);
     const char *name = rp_json_string_value(rp_json_object_get(recipe, "name"));
 
     if (status == RP_OK && name && *name) {
@@ -172,7 +172,7 @@ static rp_status take_trials(rp_run_side *side, const rp_json *trials, rp_error 
 static rp_status read_metrics(rp_run_side *side, rp_error *err)
 {
     rp_json *metrics = NULL;
-    rp_status status = rp_member_load_json(side->archive, "outputs/metrics.json", &metrics, err);
+    rp_status status = rp_member_load_json(side->archive, RP_METRICS_MEMBER, &metrics, err);
     const rp_json *training = rp_json_object_get(metrics, "training");
     const rp_json *part = rp_json_object_get(metrics, "validation"), *folds = part ? NULL : folds_of(metrics);
 
@@ -268,7 +268,7 @@ static rp_status take_terms(rp_run_side *side, const rp_json *output, bool sever
 static rp_status read_coefficients(rp_run_side *side, rp_error *err)
 {
     rp_json *fit = NULL, *output;
-    rp_status status = rp_member_load_json(side->archive, "outputs/coefficients.json", &fit, err);
+    rp_status status = rp_member_load_json(side->archive, RP_COEFFICIENTS_MEMBER, &fit, err);
     const rp_json *outputs = rp_json_object_get(fit, "outputs");
     size_t i;
 
@@ -310,10 +310,9 @@ static void keep_truths(rp_buffer *text, size_t cells)
 
 static rp_status read_rows(rp_run_side *side, rp_error *err)
 {
-    const rp_member *table = rp_archive_find(side->archive, side->text ? "data/raw.txt" : "data/raw.csv");
+    const rp_member *table = rp_archive_find(side->archive, side->text ? RP_TEXT_MEMBER : RP_TABLE_MEMBER);
     const bool folds = side->part && strcmp(side->part, "folds") == 0;
-    const rp_member *member =
-        rp_archive_find(side->archive, folds ? "outputs/out_of_fold.csv" : "outputs/predictions.csv");
+    const rp_member *member = rp_archive_find(side->archive, folds ? RP_OUT_OF_FOLD_MEMBER : RP_PREDICTIONS_MEMBER);
     rp_buffer text = {0};
     rp_status status;
 

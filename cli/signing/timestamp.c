@@ -21,7 +21,7 @@ static rp_status ask(rp_session *session, const request *r, rp_error *err)
     rp_archive *archive;
     char *der = NULL;
     size_t size;
-    const char *statement = r->statement ? r->statement : "signatures/run.dsse.json";
+    const char *statement = r->statement ? r->statement : RP_RUN_STATEMENT;
     rp_status status = rp_archive_open_confirmed(&archive, r->operand[0], err);
 
     if (status == RP_OK)

@@ -17,6 +17,34 @@ enum { RP_ARCHIVE_FORMAT = 1 };
 enum { RP_DIGEST_SIZE = 32, RP_DIGEST_HEX = 65, RP_MEMBER_NAME = 101 };
 enum { RP_TIME_TEXT = 21 }; /* 2026-11-21T15:04:05Z, always UTC */
 
+/* Names of members, for rp_archive_find. audit/FORMAT.md 9 says which runs have which; large sets of tensors are in
+ * parts (7.1), whose names are made of these. */
+#define RP_MANIFEST_NAME "manifest.json"
+#define RP_RECIPE_MEMBER "run/recipe.json"
+#define RP_JOURNAL_MEMBER "run/journal.bin"
+#define RP_TABLE_MEMBER "data/raw.csv"
+#define RP_TEST_TABLE_MEMBER "data/test.csv"
+#define RP_TEXT_MEMBER "data/raw.txt"
+#define RP_VOCABULARY_MEMBER "data/vocabulary.json"
+#define RP_SCHEMA_MEMBER "data/schema.json"
+#define RP_QUALITY_MEMBER "data/quality.json"
+#define RP_PREPARED_MEMBER "data/prepared.json"
+#define RP_TENSORS_MEMBER "data/tensors.safetensors"
+#define RP_FEEDS_MEMBER "data/feeds.safetensors"
+#define RP_FEED_ORDER_MEMBER "data/feeds.bin"
+#define RP_INIT_MEMBER "weights/init.safetensors"
+#define RP_START_MEMBER "weights/start.safetensors"
+#define RP_FINAL_MEMBER "weights/final.safetensors"
+#define RP_METRICS_MEMBER "outputs/metrics.json"
+#define RP_PREDICTIONS_MEMBER "outputs/predictions.csv"
+#define RP_COEFFICIENTS_MEMBER "outputs/coefficients.json"
+#define RP_REFERENCE_MEMBER "outputs/reference.json"
+#define RP_TRIALS_MEMBER "outputs/trials.json"
+#define RP_OUT_OF_FOLD_MEMBER "outputs/out_of_fold.csv"
+#define RP_SIGNATURES "signatures/"
+#define RP_RUN_STATEMENT RP_SIGNATURES "run.dsse.json"
+#define RP_OMS_BUNDLE RP_SIGNATURES "model.sigstore.json"
+
 typedef struct rp_digest {
     unsigned char bytes[RP_DIGEST_SIZE];
 } rp_digest;
@@ -43,7 +71,7 @@ RP_API void rp_archive_close(rp_archive *archive);
 
 /* 64 lowercase hex digits: SHA-256 of manifest.json. */
 RP_API const char *rp_archive_id(const rp_archive *archive);
-/* "recipe" or "api": whether a recipe or a C program made the run. */
+/* "recipe", "text" or "api": whether a recipe on a table, one on a text, or a program made the run. */
 RP_API const char *rp_archive_kind(const rp_archive *archive);
 /* Members in archive order, manifest.json first, signatures/ last. */
 RP_API size_t rp_archive_member_count(const rp_archive *archive);

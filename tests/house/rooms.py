@@ -5,7 +5,8 @@
 From the include lines: no room (folder) includes one that stands behind it in ORDER, and the rooms of what verifies see
 nothing of kernels and core. From the objects' symbols (nm): no circle between files, where A uses what B defines and B
 what A defines, directly or through others; core/program alone may have them, as operations and their gradients are made
-of each other. From the listing: no folder of source holds more than MOST files.
+of each other. From the listing: no folder of source holds more than MOST files. And no file but rp/archive.h writes out
+the name of a member.
 
 Usage: rooms.py SOURCE_DIR NM FILE, the file with the path of an object in each line. Every exception is named in EXCEPT_..., and
 one that is no longer needed fails."""
@@ -127,6 +128,20 @@ def folders(source):
     return count
 
 
+def written_members(source):
+    """(file, name) of every string literal that is the name of a member, which include/rp/archive.h has."""
+    with open(os.path.join(source, "include/rp/archive.h"), encoding="utf-8") as text:
+        names = set(re.findall(r'^#define RP_\w+ (?:RP_SIGNATURES )?("[\w./]+")$', text.read(), re.M))
+    for layer in LAYERS + ["cli"]:
+        for folder, _, files in os.walk(os.path.join(source, layer)):
+            for name in sorted(f for f in files if f.endswith((".c", ".h"))):
+                path = os.path.join(folder, name)
+                with open(path, encoding="utf-8") as text:
+                    for literal in sorted(names & set(re.findall(r'"[\w./]+"', text.read()))):
+                        yield os.path.relpath(path, source), literal
+    yield from () if len(names) > 20 else [("include/rp/archive.h", "fewer names than there are")]
+
+
 def main():
     source, nm, listing = sys.argv[1:]
     with open(listing, encoding="utf-8") as text:
@@ -142,6 +157,8 @@ def main():
             met.add(key)
         elif why:
             bad.append(f"{path} includes {header}: {why}")
+
+    bad += [f"{path} writes out {name}: rp/archive.h has its name" for path, name in written_members(source)]
 
     graph, symbols = uses(nm, objects)
     for circle in circles(graph):

@@ -203,7 +203,7 @@ static void put_part(rp_buffer *out, uint64_t step, const char *part, const rp_j
 
 static rp_status put_metrics(rp_buffer *out, const source *s, rp_error *err)
 {
-    static const char member[] = "outputs/metrics.json";
+    static const char member[] = RP_METRICS_MEMBER;
     const char *key;
     rp_buffer text = {0};
     rp_json *json = NULL, *part;
