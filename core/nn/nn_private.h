@@ -143,7 +143,7 @@ rp_status rp_nn_check_patterns(const rp_nn *nn, rp_error *err);
 /* Appends a parameter's initial values; index: its position. */
 rp_tensor rp_nn_initial(rp_graph *graph, const nn_parameter *p, rp_tensor rng, int64_t index);
 
-/* ---- fields.c ---- */
+/* ---- batch_sources.c ---- */
 /* Puts a batch of a mapped field into the step's feeds. */
 rp_status rp_nn_field_feed(rp_nn *nn, nn_field *f, nn_step *step, const int64_t *row, size_t count, rp_error *err);
 void rp_nn_field_free(nn_field *f);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a recipe has done to a column before a model sees it: keys of data.columns beside its kind, and
- * data.interactions. What applies to which kind is known when the data are (core/data/treat/fit.c). */
+ * data.interactions. What applies to which kind is known when the data are (core/data/treat/learn.c). */
 #include <string.h>
 
 #include "base/memory.h"

@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "core/program/regions/region_run.h"
-#include "core/run/fit.h"
+#include "core/run/free_pieces.h"
 #include "core/run/plan_private.h"
 
 static void *memory_of(const rp_plan *plan, uint32_t root)
@@ -117,8 +117,8 @@ static rp_status bind_region(rp_plan *plan, const rp_instr *instr, call *c, rp_v
         *packed = c->in[i];
         if (copied) {
             *packed = rp_view_of(&plan->program->value[instr->in[i]], (char *)c->region->scratch + used);
-            used +=
-                (rp_type_bytes(&plan->program->value[instr->in[i]]) + RP_FIT_ALIGN - 1) / RP_FIT_ALIGN * RP_FIT_ALIGN;
+            used += (rp_type_bytes(&plan->program->value[instr->in[i]]) + RP_FREE_PIECES_ALIGN - 1) /
+                    RP_FREE_PIECES_ALIGN * RP_FREE_PIECES_ALIGN;
             c->region->n_packed++;
         }
         status = rp_plan_follow(plan, &packed->data, copied ? at : plan->root[instr->in[i]], err);

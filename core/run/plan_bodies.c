@@ -2,7 +2,7 @@
  * The plans of the functions that regions execute, by function, and the memory that a region needs for them. */
 #include "base/memory.h"
 #include "core/program/regions/region_run.h"
-#include "core/run/fit.h"
+#include "core/run/free_pieces.h"
 #include "core/run/plan_private.h"
 
 rp_plan *rp_plan_body(const rp_plan *plan, const rp_function *function)
@@ -46,7 +46,7 @@ bool rp_plan_is_executed(const rp_region *r)
 
 static size_t rounded(size_t bytes)
 {
-    return (bytes + RP_FIT_ALIGN - 1) / RP_FIT_ALIGN * RP_FIT_ALIGN;
+    return (bytes + RP_FREE_PIECES_ALIGN - 1) / RP_FREE_PIECES_ALIGN * RP_FREE_PIECES_ALIGN;
 }
 
 size_t rp_plan_region_bytes(const rp_plan *plan, const rp_instr *instr)

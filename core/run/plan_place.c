@@ -4,7 +4,7 @@
  * position to the last and again from the last to the first, and the walk that ends smaller counts: what is hard for
  * one, a large value born beside a dying one, is easy for the other. */
 #include "base/memory.h"
-#include "core/run/fit.h"
+#include "core/run/free_pieces.h"
 #include "core/run/plan_private.h"
 
 enum { NOTHING = UINT32_MAX };
@@ -106,21 +106,21 @@ static bool walk(const rp_plan *plan, const lists *l, bool back, size_t *offset,
     const uint32_t *come = back ? l->dying : l->born, *go = back ? l->born : l->dying;
     const uint32_t *next_come = back ? l->next_dying : l->next_born, *next_go = back ? l->next_born : l->next_dying;
     bool memory = true;
-    rp_fit fit;
+    rp_free_pieces pieces;
 
-    rp_fit_init(&fit, rp_fit_most);
+    rp_free_pieces_init(&pieces, rp_free_pieces_most);
     for (size_t i = 0; i < l->positions && memory; i++) {
         const size_t k = back ? l->positions - 1 - i : i;
 
         for (uint32_t v = come[k]; v != NOTHING && memory; v = next_come[v]) {
-            memory = rp_fit_take(&fit, rp_block_taken(&plan->block[v]), &l->piece[v]);
-            offset[v] = memory ? rp_fit_offset(&fit, l->piece[v]) : 0;
+            memory = rp_free_pieces_take(&pieces, rp_block_taken(&plan->block[v]), &l->piece[v]);
+            offset[v] = memory ? rp_free_pieces_offset(&pieces, l->piece[v]) : 0;
         }
         for (uint32_t v = go[k]; v != NOTHING && memory && plan->passes & RP_PASS_REUSE; v = next_go[v])
-            rp_fit_give(&fit, l->piece[v]);
+            rp_free_pieces_give(&pieces, l->piece[v]);
     }
-    *bytes = fit.end;
-    rp_fit_free(&fit);
+    *bytes = pieces.end;
+    rp_free_pieces_free(&pieces);
     return memory;
 }
 
@@ -169,9 +169,9 @@ static rp_status place_own(rp_plan *plan, rp_error *err)
         if (plan->root[v] != v || b->place != PLACE_OWN)
             continue;
         b->offset = plan->own_bytes;
-        if (!rp_fit_add(&plan->own_bytes, b->bytes))
+        if (!rp_free_pieces_add(&plan->own_bytes, b->bytes))
             return rp_fail(err, RP_ENOMEM, "a step's feeds and results take more than 2^%d bytes",
-                           (int)(8 * sizeof rp_fit_most) - 2);
+                           (int)(8 * sizeof rp_free_pieces_most) - 2);
     }
     return RP_OK;
 }

@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "core/program/function.h"
-#include "core/run/fit.h"
+#include "core/run/free_pieces.h"
 #include "core/run/recompute/recompute.h"
 
 enum { CLOSURE = 4096 }; /* instructions that are executed to have one value again */
@@ -44,7 +44,7 @@ static size_t bytes_of(const rp_plan *plan, uint32_t value)
 {
     const size_t bytes = rp_type_bytes(&plan->program->value[value]);
 
-    return (bytes + RP_FIT_ALIGN - 1) / RP_FIT_ALIGN * RP_FIT_ALIGN;
+    return (bytes + RP_FREE_PIECES_ALIGN - 1) / RP_FREE_PIECES_ALIGN * RP_FREE_PIECES_ALIGN;
 }
 
 /* ---- where it is fullest ---- */
@@ -56,7 +56,8 @@ rp_status rp_plan_fullest(const rp_plan *plan, size_t *bytes, uint32_t *position
     *bytes = *position = 0;
     for (size_t v = 0; v < plan->n_blocks && come && go; v++) {
         const block *b = &plan->block[v];
-        const size_t taken = (rp_block_taken(b) + RP_FIT_ALIGN - 1) / RP_FIT_ALIGN * RP_FIT_ALIGN;
+        const size_t taken =
+            (rp_block_taken(b) + RP_FREE_PIECES_ALIGN - 1) / RP_FREE_PIECES_ALIGN * RP_FREE_PIECES_ALIGN;
 
         if (taken == 0)
             continue;

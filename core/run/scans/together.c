@@ -4,7 +4,7 @@
  * the same time lie side by side in a function, which runs often, so that a device may move them all at once; and where
  * a scalar is added to all of them alone, as pads that meet are summed (core/run/rewrites/pads.c), nobody moves them.
  */
-#include "core/run/fit.h"
+#include "core/run/free_pieces.h"
 #include "core/run/plan_private.h"
 
 /* Whether the value is alone in a block of the arena. */
@@ -34,7 +34,7 @@ static void overlap(rp_plan *plan, const rp_region *r, uint32_t rows, uint32_t h
 {
     const size_t row = plan->block[rows].bytes / r->times;
 
-    if (!is_alone(plan, rows) || !is_alone(plan, history) || row == 0 || row % RP_FIT_ALIGN != 0)
+    if (!is_alone(plan, rows) || !is_alone(plan, history) || row == 0 || row % RP_FREE_PIECES_ALIGN != 0)
         return;
     if (r->reverse)
         join(plan, rows, history, row);
@@ -70,7 +70,7 @@ static bool fits_beside(const rp_plan *plan, const rp_instr *instr, size_t i)
         if (instr->in[n] == instr->in[i])
             return false;
     return is_alone(plan, instr->in[i]) && a->bytes == b->bytes && a->first == b->first && a->last == b->last &&
-           b->bytes % RP_FIT_ALIGN == 0;
+           b->bytes % RP_FREE_PIECES_ALIGN == 0;
 }
 
 /* The only position at which each value is read; plan->order.n or more: there is none, there are several, or it is an

@@ -15,7 +15,7 @@
 #include "kernels/cpu/conv/conv_channels_type.inc.h"
 #include "kernels/cpu/conv/conv_weight_type.inc.h"
 #include "kernels/cpu/conv/conv_channels_weight_type.inc.h"
-#include "kernels/cpu/conv/conv_beside_type.inc.h"
+#include "kernels/cpu/conv/conv_taps_type.inc.h"
 #include "kernels/type_f64.h"
 #include "kernels/cpu/conv/conv_tile.inc.h"
 #include "kernels/cpu/conv/conv_pixels_type.inc.h"
@@ -23,7 +23,7 @@
 #include "kernels/cpu/conv/conv_channels_type.inc.h"
 #include "kernels/cpu/conv/conv_weight_type.inc.h"
 #include "kernels/cpu/conv/conv_channels_weight_type.inc.h"
-#include "kernels/cpu/conv/conv_beside_type.inc.h"
+#include "kernels/cpu/conv/conv_taps_type.inc.h"
 #include "kernels/type_end.h"
 
 extern const rp_kernel RP_KERNEL(matmul);
@@ -243,7 +243,7 @@ static void run_beside(const rp_conv *conv, tap_line *all, size_t begin, size_t 
 
         all->begin = at;
         all->end = at + count;
-        (conv->weight->dtype == RP_F32 ? taps_beside_f32 : taps_beside_f64)(conv, all, begin / length);
+        (conv->weight->dtype == RP_F32 ? taps_together_f32 : taps_beside_f64)(conv, all, begin / length);
         begin += count;
     }
 }

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "core/run/fit.h"
+#include "core/run/free_pieces.h"
 #include "core/train/train.h"
 #include "kernels/device_ops.h"
 #include "kernels/memory/host_memory.h"
@@ -199,16 +199,16 @@ static void feeds_and_results_add_up_or_are_too_many(void **state)
     size_t sum = 0, added = 0;
 
     (void)state;
-    assert_true(rp_fit_add(&sum, 1) && sum == RP_FIT_ALIGN);
-    assert_true(rp_fit_add(&sum, RP_FIT_ALIGN) && sum == (size_t)2 * RP_FIT_ALIGN);
-    while (rp_fit_add(&sum, (size_t)1 << 43))
+    assert_true(rp_free_pieces_add(&sum, 1) && sum == RP_FREE_PIECES_ALIGN);
+    assert_true(rp_free_pieces_add(&sum, RP_FREE_PIECES_ALIGN) && sum == (size_t)2 * RP_FREE_PIECES_ALIGN);
+    while (rp_free_pieces_add(&sum, (size_t)1 << 43))
         assert_true(++added < (size_t)1 << 19);
     assert_int_equal(added, ((size_t)1 << 19) - 1);
-    assert_int_equal(sum, (added << 43) + (size_t)2 * RP_FIT_ALIGN);
-    assert_false(rp_fit_add(&sum, SIZE_MAX));
-    assert_false(rp_fit_add(&sum, rp_fit_most - sum));
-    assert_true(rp_fit_add(&sum, (rp_fit_most - sum) / RP_FIT_ALIGN * RP_FIT_ALIGN));
-    assert_false(rp_fit_add(&sum, 1));
+    assert_int_equal(sum, (added << 43) + (size_t)2 * RP_FREE_PIECES_ALIGN);
+    assert_false(rp_free_pieces_add(&sum, SIZE_MAX));
+    assert_false(rp_free_pieces_add(&sum, rp_free_pieces_most - sum));
+    assert_true(rp_free_pieces_add(&sum, (rp_free_pieces_most - sum) / RP_FREE_PIECES_ALIGN * RP_FREE_PIECES_ALIGN));
+    assert_false(rp_free_pieces_add(&sum, 1));
 }
 
 int main(void)

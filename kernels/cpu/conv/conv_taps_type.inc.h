@@ -4,7 +4,7 @@
  * chains of a chunk therefore rest in memory between runs of pixels that have the same taps.
  *
  * Parameters, from kernels/type_f32.h or type_f64.h: T the type of the elements, FN(name) the name of its variant.
- * Before it: conv_tile.inc.h, for FN(strip) and FN(tile_resume). Gives FN(taps_beside). */
+ * Before it: conv_tile.inc.h, for FN(strip) and FN(tile_resume). Gives FN(taps_together). */
 #if !defined(T) || !defined(FN)
 #error "a template: include one of kernels/type_f32.h and kernels/type_f64.h before it"
 #endif
@@ -112,7 +112,7 @@ static void FN(tap_row_panel)(FN(tap_row) * p, const rp_conv *conv, size_t r)
 }
 
 /* Rows [begin, end) of the taps (r, *). */
-static void FN(taps_beside)(const rp_conv *conv, const tap_line *b, size_t r)
+static void FN(taps_together)(const rp_conv *conv, const tap_line *b, size_t r)
 {
     const rp_view *w = conv->weight;
     FN(tap_row) p;
