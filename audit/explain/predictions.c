@@ -157,8 +157,13 @@ static rp_status write_rows(beside *b, const rp_scoring *s, rp_prediction *out, 
     if (status == RP_OK && !(b->text = rp_malloc(RP_CELL_MAX + 1)))
         status = rp_no_memory(err);
     if (status == RP_OK)
-        status = rp_predictions_write(&text, &s->model, s->schema, s->scores, rp_rows_count(s->rows), NULL, NULL, NULL,
-                                      &cells, err);
+        status = rp_predictions_write(&text,
+                                      &(rp_predicted_rows){.model = &s->model,
+                                                           .schema = s->schema,
+                                                           .scores = s->scores,
+                                                           .rows = rp_rows_count(s->rows),
+                                                           .beside = &cells},
+                                      err);
     rp_csv_close(&b->reader);
     rp_free(b->text);
     if (status != RP_OK) {

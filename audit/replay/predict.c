@@ -20,8 +20,8 @@ rp_status rp_predict(const rp_archive *archive, const void *csv, size_t size, co
     *length = 0;
     status = rp_scoring_new(&s, archive, csv, size, where, false, NULL, options, err);
     if (status == RP_OK)
-        status = rp_predictions_write(&text, &s->model, s->schema, s->scores, rp_rows_count(s->rows), NULL, NULL, NULL,
-                                      NULL, err);
+        status = rp_predictions_write(
+            &text, &(rp_predicted_rows){&s->model, s->schema, s->scores, .rows = rp_rows_count(s->rows)}, err);
     rp_scoring_free(s);
     if (status != RP_OK) {
         rp_buffer_free(&text);

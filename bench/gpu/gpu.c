@@ -237,19 +237,30 @@ static void products(bool reduced)
 
 /* ---- the rest ---- */
 
-static void one(const char *section, const char *name, rp_kernel_id kernel, const tensor *in, size_t n_in, tensor *out,
-                const rp_attr *attr, double amount, const char *unit, bool reduced)
-{
-    if (!asked(section, name))
-        return;
-    const rp_view there[3] = {in[0].there, n_in > 1 ? in[1].there : in[0].there};
-    const rp_view here[3] = {in[0].here, n_in > 1 ? in[1].here : in[0].here};
-    launch l = {kernel, {there, n_in, &out->there, 1, attr}};
-    const double seconds = time_of(run_launch, &l, reduced);
-    const rp_kernel_args args = {here, n_in, &out->here, 1, attr};
+/* A kernel that is timed once for its shapes; amount: what it does, in units. */
+typedef struct kernel_work {
+    const char *section, *name;
+    rp_kernel_id kernel;
+    const tensor *in;
+    size_t n_in;
+    tensor *out;
+    const rp_attr *attr;
+    double amount;
+    const char *unit;
+} kernel_work;
 
-    print(section, name, seconds, amount, unit, 0,
-          same_as_here(kernel, &args, out, 0, out->bytes / rp_dtype_size(out->here.dtype)));
+static void one(const kernel_work *w, bool reduced)
+{
+    if (!asked(w->section, w->name))
+        return;
+    const rp_view there[3] = {w->in[0].there, w->n_in > 1 ? w->in[1].there : w->in[0].there};
+    const rp_view here[3] = {w->in[0].here, w->n_in > 1 ? w->in[1].here : w->in[0].here};
+    launch l = {w->kernel, {there, w->n_in, &w->out->there, 1, w->attr}};
+    const double seconds = time_of(run_launch, &l, reduced);
+    const rp_kernel_args args = {here, w->n_in, &w->out->here, 1, w->attr};
+
+    print(w->section, w->name, seconds, w->amount, w->unit, 0,
+          same_as_here(w->kernel, &args, w->out, 0, w->out->bytes / rp_dtype_size(w->out->here.dtype)));
 }
 
 /* Images of n, size x size, c channels by taps x taps to k, padded to their size. */
@@ -264,10 +275,13 @@ static void convolution(size_t n, size_t size, size_t c, size_t k, size_t taps, 
     char name[96];
 
     snprintf(name, sizeof name, "%zu x %zu x %zu x %zu by %zu x %zu to %zu", n, size, size, c, taps, taps, k);
-    one("conv2d", name, RP_K_conv2d, (const tensor[]){x, w}, 2, &y, attr, flops, "FLOP/s", reduced);
-    one("conv2d_grad_input", name, RP_K_conv2d_grad_input, (const tensor[]){y, w}, 2, &x, attr, flops, "FLOP/s",
+    one(&(const kernel_work){"conv2d", name, RP_K_conv2d, (const tensor[]){x, w}, 2, &y, attr, flops, "FLOP/s"},
         reduced);
-    one("conv2d_grad_weight", name, RP_K_conv2d_grad_weight, (const tensor[]){x, y}, 2, &w, attr, flops, "FLOP/s",
+    one(&(const kernel_work){"conv2d_grad_input", name, RP_K_conv2d_grad_input, (const tensor[]){y, w}, 2, &x, attr,
+                             flops, "FLOP/s"},
+        reduced);
+    one(&(const kernel_work){"conv2d_grad_weight", name, RP_K_conv2d_grad_weight, (const tensor[]){x, y}, 2, &w, attr,
+                             flops, "FLOP/s"},
         reduced);
     drop(&x), drop(&w), drop(&y);
 }
@@ -419,12 +433,12 @@ static void memory_bound(bool reduced)
     char name[48];
 
     snprintf(name, sizeof name, "%zu x %zu", rows, cols);
-    one("copy", name, RP_K_copy, &x, 1, &y, NULL, 8.0 * (double)count, "B/s", reduced);
-    one("exp", name, RP_K_exp, &x, 1, &y, NULL, 8.0 * (double)count, "B/s", reduced);
-    one("tanh", name, RP_K_tanh, &x, 1, &y, NULL, 8.0 * (double)count, "B/s", reduced);
-    one("softmax", name, RP_K_softmax, &x, 1, &y, NULL, 8.0 * (double)count, "B/s", reduced);
-    one("sum of rows", name, RP_K_sum, &x, 1, &row, last, 4.0 * (double)count, "B/s", reduced);
-    one("sum of all", name, RP_K_sum, &x, 1, &single, both, 4.0 * (double)count, "B/s", reduced);
+    one(&(const kernel_work){"copy", name, RP_K_copy, &x, 1, &y, NULL, 8.0 * (double)count, "B/s"}, reduced);
+    one(&(const kernel_work){"exp", name, RP_K_exp, &x, 1, &y, NULL, 8.0 * (double)count, "B/s"}, reduced);
+    one(&(const kernel_work){"tanh", name, RP_K_tanh, &x, 1, &y, NULL, 8.0 * (double)count, "B/s"}, reduced);
+    one(&(const kernel_work){"softmax", name, RP_K_softmax, &x, 1, &y, NULL, 8.0 * (double)count, "B/s"}, reduced);
+    one(&(const kernel_work){"sum of rows", name, RP_K_sum, &x, 1, &row, last, 4.0 * (double)count, "B/s"}, reduced);
+    one(&(const kernel_work){"sum of all", name, RP_K_sum, &x, 1, &single, both, 4.0 * (double)count, "B/s"}, reduced);
     drop(&x), drop(&y), drop(&row), drop(&single);
 }
 

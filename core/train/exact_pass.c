@@ -152,9 +152,17 @@ static rp_function *block_function(const fit *f, size_t rows, rp_graph *outer)
 /* The function of a block of so many rows. */
 typedef rp_function *make_block(const fit *f, size_t rows, rp_graph *outer);
 
+/* What a map takes: rows by block, and what all blocks have. */
+typedef struct operands {
+    rp_tensor sliced[ROW];
+    size_t n_sliced;
+    const rp_tensor *shared;
+    size_t n_shared;
+} operands;
+
 /* A map over the blocks, whose outputs are added. */
-static rp_status map_blocks(const fit *f, rp_graph *g, make_block *make, const rp_tensor *sliced, size_t n_sliced,
-                            const rp_tensor *shared, size_t n_shared, rp_tensor *value, size_t n_value, rp_error *err)
+static rp_status map_blocks(const fit *f, rp_graph *g, make_block *make, const operands *in, rp_tensor *value,
+                            size_t n_value, rp_error *err)
 {
     const size_t rest = f->rows % RP_EXACT_ROWS, blocks = f->rows / RP_EXACT_ROWS + (rest > 0);
     const rp_combine combine[PASSED] = {RP_COMBINE_TREE, RP_COMBINE_TREE, RP_COMBINE_TREE, RP_COMBINE_TREE};
@@ -174,10 +182,10 @@ static rp_status map_blocks(const fit *f, rp_graph *g, make_block *make, const r
     rp_map(g,
            &(rp_map_options){.function = (const rp_function *const[]){function[0], function[1]},
                              .n_function = n,
-                             .sliced = sliced,
-                             .n_sliced = n_sliced,
-                             .shared = shared,
-                             .n_shared = n_shared,
+                             .sliced = in->sliced,
+                             .n_sliced = in->n_sliced,
+                             .shared = in->shared,
+                             .n_shared = in->n_shared,
                              .cuts = cuts,
                              .n_cuts = blocks + 1,
                              .combine = combine,
@@ -203,10 +211,10 @@ static size_t gather_rows(const fit *f, const rp_tensor *row, bool targets, rp_t
 rp_status rp_exact_pass(const fit *f, rp_graph *g, const rp_tensor *row, rp_tensor beta, rp_tensor *value,
                         rp_error *err)
 {
-    rp_tensor sliced[ROW];
-    const size_t n = gather_rows(f, row, true, sliced);
+    operands in = {.shared = &beta, .n_shared = 1};
 
-    return map_blocks(f, g, block_function, sliced, n, &beta, 1, value, passed(f), err);
+    in.n_sliced = gather_rows(f, row, true, in.sliced);
+    return map_blocks(f, g, block_function, &in, value, passed(f), err);
 }
 
 rp_tensor rp_exact_curvature(const fit *f, rp_graph *g, const rp_tensor *value)
@@ -246,8 +254,8 @@ static rp_function *gram_function(const fit *f, size_t rows, rp_graph *outer)
 
 rp_status rp_exact_gram(const fit *f, rp_graph *g, const rp_tensor *row, rp_tensor *gram, rp_error *err)
 {
-    rp_tensor sliced[ROW];
-    const size_t n = gather_rows(f, row, false, sliced);
+    operands in = {0};
 
-    return map_blocks(f, g, gram_function, sliced, n, NULL, 0, gram, 1, err);
+    in.n_sliced = gather_rows(f, row, false, in.sliced);
+    return map_blocks(f, g, gram_function, &in, gram, 1, err);
 }

@@ -480,17 +480,7 @@ static void put_prediction(rp_buffer *out, const rp_model *model, const rp_schem
         put_number(out, model, p->score[k]);
 }
 
-/* Rows of predictions; the scores, numbers and answers are of all of them. */
-typedef struct predictions {
-    const rp_model *model;
-    const rp_schema *schema;
-    const double *scores;
-    const int64_t *row, *truth;
-    const double *target;
-    const rp_predictions_beside *beside;
-} predictions;
-
-static rp_status put_head(rp_buffer *out, const predictions *p, rp_error *err)
+static rp_status put_head(rp_buffer *out, const rp_predicted_rows *p, rp_error *err)
 {
     rp_status status;
 
@@ -503,7 +493,7 @@ static rp_status put_head(rp_buffer *out, const predictions *p, rp_error *err)
     return status;
 }
 
-static rp_status put_rows(rp_buffer *out, const predictions *p, size_t begin, size_t end, rp_error *err)
+static rp_status put_rows(rp_buffer *out, const rp_predicted_rows *p, size_t begin, size_t end, rp_error *err)
 {
     rp_status status = RP_OK;
 
@@ -521,14 +511,11 @@ static rp_status put_rows(rp_buffer *out, const predictions *p, size_t begin, si
     return status == RP_OK ? rp_buffer_status(out, err) : status;
 }
 
-rp_status rp_predictions_write(rp_buffer *out, const rp_model *model, const rp_schema *schema, const double *scores,
-                               size_t rows, const int64_t *row, const int64_t *truth, const double *target,
-                               const rp_predictions_beside *beside, rp_error *err)
+rp_status rp_predictions_write(rp_buffer *out, const rp_predicted_rows *rows, rp_error *err)
 {
-    const predictions p = {model, schema, scores, row, truth, target, beside};
-    rp_status status = put_head(out, &p, err);
+    rp_status status = put_head(out, rows, err);
 
-    return status == RP_OK ? put_rows(out, &p, 0, rows, err) : status;
+    return status == RP_OK ? put_rows(out, rows, 0, rows->rows, err) : status;
 }
 
 rp_status rp_trainer_predictions(const rp_trainer *t, rp_buffer *out, const rp_text_drain *drain, rp_error *err)
@@ -537,7 +524,7 @@ rp_status rp_trainer_predictions(const rp_trainer *t, rp_buffer *out, const rp_t
     const rp_dataset *d = rp_trainer_dataset(t);
     const bool validation = d->valid_rows > 0;
     const size_t rows = validation ? d->valid_rows : d->train_rows;
-    predictions p = {.model = rp_trainer_model(t), .schema = d->schema};
+    rp_predicted_rows p = {.model = rp_trainer_model(t), .schema = d->schema, .rows = rows};
     float loss;
     double *score;
     rp_status status = rp_trainer_scores(t, validation, &loss, &score, err);

@@ -109,11 +109,19 @@ typedef struct rp_predictions_beside {
 } rp_predictions_beside;
 /* A comma and the text, quoted where it must be. */
 void rp_predictions_cell(rp_buffer *out, const char *text);
-/* Rows of predictions as CSV: header, then row number, predicted class or value, and probabilities. scores
- * [rows, outputs]. truth (labels, or NULL) and target (regression, or NULL) add a column; row NULL numbers from 0;
- * beside may be NULL. */
-rp_status rp_predictions_write(rp_buffer *out, const rp_model *model, const rp_schema *schema, const double *scores,
-                               size_t rows, const int64_t *row, const int64_t *truth, const double *target,
-                               const rp_predictions_beside *beside, rp_error *err);
+/* Rows that were predicted: their scores, numbers and answers. */
+typedef struct rp_predicted_rows {
+    const rp_model *model;
+    const rp_schema *schema;
+    const double *scores; /* [rows, outputs] */
+    size_t rows;
+    const int64_t *row;                  /* NULL: numbered from 0 */
+    const int64_t *truth;                /* labels: one more column; NULL */
+    const double *target;                /* likewise of a regression; NULL */
+    const rp_predictions_beside *beside; /* NULL */
+} rp_predicted_rows;
+
+/* As CSV: header, then row number, predicted class or value, and probabilities. */
+rp_status rp_predictions_write(rp_buffer *out, const rp_predicted_rows *rows, rp_error *err);
 
 #endif

@@ -119,8 +119,11 @@ rp_status rp_kept_write(rp_buffer *out, const rp_kept_scores *kept, const rp_tra
     const rp_predictions_beside beside = {put_fold, &rows};
 
     if (status == RP_OK)
-        status = rp_predictions_write(out, rp_trainer_model(t), rp_trainer_dataset(t)->schema, rows.score, rows.rows,
-                                      rows.row, rows.label, rows.target, &beside, err);
+        status =
+            rp_predictions_write(out,
+                                 &(rp_predicted_rows){rp_trainer_model(t), rp_trainer_dataset(t)->schema, rows.score,
+                                                      rows.rows, rows.row, rows.label, rows.target, &beside},
+                                 err);
     rp_kept_clear(&rows);
     return status;
 }

@@ -260,12 +260,12 @@ static void the_contracts_batch_norm_example_holds(void **state)
 }
 
 /* Slopes of f(x) = sum of out 0 times g, by central differences in binary64. */
-static void check_slopes(rp_kernel_id id, const rp_view *in, size_t n_in, size_t operand, const rp_view *out,
-                         size_t n_out, const rp_attr *attr, const double *g, size_t n_g, const double *gradient,
-                         double tolerance)
+static void check_slopes(rp_kernel_id id, const rp_kernel_args *args, size_t operand, const double *g, size_t n_g,
+                         const double *gradient, double tolerance)
 {
+    const rp_view *in = args->in;
     double *v = in[operand].data;
-    const double *y = out[0].data;
+    const double *y = args->out[0].data;
     size_t n = 1;
 
     for (int d = 0; d < in[operand].rank; d++)
@@ -276,7 +276,7 @@ static void check_slopes(rp_kernel_id id, const rp_view *in, size_t n_in, size_t
 
         for (int side = -1; side <= 1; side += 2) {
             v[i] = at + side * step;
-            call_kernel("ref", id, out, n_out, in, n_in, attr);
+            call_kernel("ref", id, args->out, args->n_out, in, args->n_in, args->attr);
             for (size_t j = 0; j < n_g; j++)
                 slope += side * y[j] * g[j] / (2 * step);
         }
@@ -301,6 +301,7 @@ static void gradients_agree_with_finite_differences(void **state)
     const rp_view norm[3] = {v_x, v_gamma, v_beta}, norm_grad[5] = {v_g, v_x, v_gamma, out[1], out[2]};
     const rp_attr eps[RP_MAX_ATTR] = {{.r = 1e-3}};
     rp_attr attr[RP_MAX_ATTR];
+    const rp_kernel_args pool = {&v_x, 1, &y_small, 1, attr}, train = {norm, 3, out, 3, eps};
 
     (void)state;
     for (size_t i = 0; i < N; i++) {
@@ -309,14 +310,14 @@ static void gradients_agree_with_finite_differences(void **state)
     }
     set_attr(attr, &windows[0]);
     call_kernel("ref", RP_K_max_pool_grad, &v_dx, 1, (rp_view[]){g_small, v_x}, 2, attr);
-    check_slopes(RP_K_max_pool, &v_x, 1, 0, &y_small, 1, attr, g, OUT, dx, 1e-9);
+    check_slopes(RP_K_max_pool, &pool, 0, g, OUT, dx, 1e-9);
     call_kernel("ref", RP_K_avg_pool_grad, &v_dx, 1, &g_small, 1, attr);
-    check_slopes(RP_K_avg_pool, &v_x, 1, 0, &y_small, 1, attr, g, OUT, dx, 1e-9);
+    check_slopes(RP_K_avg_pool, &pool, 0, g, OUT, dx, 1e-9);
     call_kernel("ref", RP_K_batch_norm_train, out, 3, norm, 3, eps);
     call_kernel("ref", RP_K_batch_norm_grad, grad, 3, norm_grad, 5, eps);
-    check_slopes(RP_K_batch_norm_train, norm, 3, 0, out, 3, eps, g, N, dx, 1e-6);
-    check_slopes(RP_K_batch_norm_train, norm, 3, 1, out, 3, eps, g, N, dgamma, 1e-6);
-    check_slopes(RP_K_batch_norm_train, norm, 3, 2, out, 3, eps, g, N, dbeta, 1e-6);
+    check_slopes(RP_K_batch_norm_train, &train, 0, g, N, dx, 1e-6);
+    check_slopes(RP_K_batch_norm_train, &train, 1, g, N, dgamma, 1e-6);
+    check_slopes(RP_K_batch_norm_train, &train, 2, g, N, dbeta, 1e-6);
 }
 
 /* The outputs of a kernel at every level, cut over 1, 2, 3 and 7 threads, against the reference. */

@@ -243,7 +243,7 @@ static void run_beside(const rp_conv *conv, tap_line *all, size_t begin, size_t 
 
         all->begin = at;
         all->end = at + count;
-        (conv->weight->dtype == RP_F32 ? taps_together_f32 : taps_beside_f64)(conv, all, begin / length);
+        (conv->weight->dtype == RP_F32 ? taps_together_f32 : taps_together_f64)(conv, all, begin / length);
         begin += count;
     }
 }
