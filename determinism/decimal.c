@@ -8,7 +8,7 @@
 
 #include "determinism/bits.h"
 #include "determinism/natural.h"
-#include "determinism/powers_of_five.h"
+#include "determinism/tables/powers_of_five.h"
 
 /* A halfway point between two binary64 values has at most 767 significant digits. Of a longer input only the first
  * DIGITS matter, and whether anything nonzero follows: that is kept as one further digit 1. */

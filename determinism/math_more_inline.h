@@ -5,7 +5,7 @@
 #define DETERMINISM_MATH_MORE_INLINE_H
 
 #include "determinism/math_inline.h"
-#include "determinism/two_over_pi.h"
+#include "determinism/tables/two_over_pi.h"
 
 /* --- exp2, log2, log10, sinh, cosh: CONTRACT 5.10 --------------------------------------------------------------- */
 

@@ -6,7 +6,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 width=120
-generated='^(kernels/conformance/conformance_table|kernels/cpu/functions/fast_tables|determinism/two_over_pi)\.h$'
+generated='^(kernels/(conformance/conformance_table|cpu/functions/fast_tables)|determinism/tables/two_over_pi)\.h$'
 formatter=$(command -v clang-format-14 || command -v clang-format || true)
 case $("${formatter:-false}" --version 2>/dev/null || true) in
 *' version 14.'*) ;;

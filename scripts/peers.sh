@@ -11,13 +11,13 @@ unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE RP_ISA
 
 scripts/deps.sh peers
 python=build/peers/bin/python
-lists=(bench/peers/{requirements,models,figures,reasons,schemas}.txt)
+lists=(bench/peers/requirements.txt bench/peers/packages/{models,figures,reasons,schemas}.txt)
 if ! cat "${lists[@]}" | cmp -s - build/peers/installed.txt; then
     rm -rf build/peers
     "${PYTHON:-python3}" -m venv build/peers
     "$python" -m pip install --quiet --require-hashes -r bench/peers/requirements.txt
-    "$python" -m pip install --quiet --require-hashes -r bench/peers/models.txt -r bench/peers/figures.txt \
-        -r bench/peers/reasons.txt -r bench/peers/schemas.txt
+    "$python" -m pip install --quiet --require-hashes -r bench/peers/packages/models.txt \
+        -r bench/peers/packages/figures.txt -r bench/peers/packages/reasons.txt -r bench/peers/packages/schemas.txt
     cat "${lists[@]}" >build/peers/installed.txt
 fi
 cmake --preset release >/dev/null

@@ -56,16 +56,16 @@ function(emu_ptx OUT source)
     DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${source} VERBATIM)
 endfunction()
 
-emu_ptx(${CMAKE_CURRENT_BINARY_DIR}/small.ptx kernels.cu -fmad=false)
-emu_ptx(${CMAKE_CURRENT_BINARY_DIR}/contracted.ptx kernels.cu -fmad=true)
+emu_ptx(${CMAKE_CURRENT_BINARY_DIR}/small.ptx planted/kernels.cu -fmad=false)
+emu_ptx(${CMAKE_CURRENT_BINARY_DIR}/contracted.ptx planted/kernels.cu -fmad=true)
 add_custom_target(emu_contracted ALL DEPENDS ${CMAKE_CURRENT_BINARY_DIR}/contracted.ptx)
 add_custom_command(OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/planted.ptx
-  COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/plant.py ${CMAKE_CURRENT_BINARY_DIR}/small.ptx
+  COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/planted/plant.py ${CMAKE_CURRENT_BINARY_DIR}/small.ptx
           ${CMAKE_CURRENT_BINARY_DIR}/planted.ptx
-  DEPENDS ${CMAKE_CURRENT_BINARY_DIR}/small.ptx ${CMAKE_CURRENT_SOURCE_DIR}/plant.py VERBATIM)
+  DEPENDS ${CMAKE_CURRENT_BINARY_DIR}/small.ptx ${CMAKE_CURRENT_SOURCE_DIR}/planted/plant.py VERBATIM)
 emu_translate(emu_small ${CMAKE_CURRENT_BINARY_DIR}/small.ptx 1)
 emu_translate(emu_planted ${CMAKE_CURRENT_BINARY_DIR}/planted.ptx 1)
-foreach(source emulated_kernels.c emulated_driver.c capture/emulated_capture.c)
+foreach(source planted/emulated_kernels.c emulated_driver.c capture/emulated_capture.c)
   get_filename_component(name ${source} NAME_WE)
   add_executable(${name} ${source})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The peer of bench/functions.c where SLEEF is installed: NULL for a function it lacks, or a host without AVX-512. */
+ * The peer of functions.c where SLEEF is installed: NULL for a function it lacks, or a host without AVX-512. */
 #ifndef BENCH_SLEEF_PEER_H
 #define BENCH_SLEEF_PEER_H
 
