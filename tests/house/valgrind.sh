@@ -33,6 +33,7 @@ valgrind -q --error-exitcode=99 --leak-check=full "$reprise" diff "$work/a.repri
     2>"$work/err" || code=$?
 [ $code -eq 3 ] || { echo "diff: expected 3, found $code"; cat "$work/err"; exit 1; }
 # (not test_fpenv: Valgrind does not model flush-to-zero)
-for name in test_recipe test_table test_dataset test_metrics test_philox test_safetensors test_archive test_bits; do
+for name in test_recipe test_table test_dataset test_dataset_cells test_metrics test_philox test_safetensors \
+    test_archive test_bits; do
     memcheck "$build/tests/$name"
 done
