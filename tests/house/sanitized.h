@@ -10,6 +10,15 @@
 #if __has_feature(address_sanitizer)
 #define SANITIZED 1
 #endif
+#if __has_feature(thread_sanitizer)
+#define THREADS_SANITIZED 1
+#endif
+#endif
+#ifdef __SANITIZE_THREAD__
+#define THREADS_SANITIZED 1
+#endif
+#ifndef THREADS_SANITIZED
+#define THREADS_SANITIZED 0
 #endif
 #ifndef SANITIZED
 #define SANITIZED 0
