@@ -3,9 +3,9 @@
 # One archive id and byte-identical unsigned archives over threads 1, 2, 3, 7, every kernel level of the host, gcc and
 # clang, -O0 (of clang: the sanitized -O1 where that is built), -O3 and gcc's -O1; the build in BUILD_DIR is one of
 # these. What is compiled here is what decides bits and runs: the layers below audit, of their levels the reference and
-# the host's best; the rest of the command is the objects of BUILD_DIR. Recipes: the credit network where the data
-# folder is present, the loans, and the golden recipes (all layers, clipping, shards, images). Usage: identity.sh
-# SOURCE_DIR BUILD_DIR
+# the host's best, without the launching of GPUs; the rest of the command is the objects of BUILD_DIR. Recipes: the
+# credit network where the data folder is present, the loans, and the golden recipes (all layers, clipping, shards,
+# images). Usage: identity.sh SOURCE_DIR BUILD_DIR
 set -euo pipefail
 source=$1
 built=$2
@@ -49,7 +49,7 @@ command_of() { # FOLDER COMPILER FLAGS: makes FOLDER/cli/reprise
         return
     fi
     own=$(sed "s|^$built/||" "$built/tests/command_objects.txt" | grep -E '^(base|determinism|kernels|core)/' |
-        grep -vE "_(${others:-none})\.c\.o$")
+        grep -vE "_(${others:-none})\.c\.o$|/gpu/")
     objects=$(sed "s|^$built/||" "$built/tests/command_objects.txt" | grep -vxF "$own" | sed "s|^|$built/|")
     # shellcheck disable=SC2086
     ninja -C "$out" $own >"$work/log" 2>&1 &&
