@@ -16,7 +16,8 @@ from .traps import framework, unchanged
 from .check import as_array
 from .graph import Graph
 from .lower import REMEDIES, RULES, Lowering, Unsupported, live
-from .training import Batch, Guards, Held, burned_in, flatten, name_feeds, names_of, structure_of, tensors_of, unflatten
+from .guards import Guards, Held, burned_in, structure_of, tensors_of
+from .training import Batch, flatten, name_feeds, names_of, unflatten
 from . import rules
 
 __all__ = ["Inference", "ModelProgram", "Report", "compile_inference", "program", "report", "rules"]

@@ -21,7 +21,8 @@ from .traps import framework
 from .check import as_array, check
 from .lower import Unsupported
 from .optim import MOMENTS, Optimizer
-from .training import Batch, Built, Guards, Held, build, burned_in, captured_step, names_of, structure_of, tensors_of
+from .guards import Guards, Held, burned_in, structure_of, tensors_of
+from .training import Batch, Built, build, captured_step, names_of
 
 MOST_PROGRAMS = 64
 MOST_LOOKS = 16  # in vain, one after the other: then the short way is taught no more

@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a program burns in, and where it is: numbers of Python, tensors, parts and functions of a model. `Guards` and `Held` look
+before each step whether all of it is still as it was; a look may only err towards "something is different"."""
+from __future__ import annotations
+
+import dis
+import functools
+import inspect
+import operator
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+
+from .traps import MOST_NUMBERS, NOTHING, Hooks, framework, hooks_of, snapshot, spaces
+
+
+def identity(x: Any) -> tuple[str, str]:
+    """What tells a number of Python from another: 1 is neither True nor 1.0, and 0.0 not -0.0."""
+    if isinstance(x, np.ndarray):
+        return "ndarray", f"{x.dtype}{x.shape}{x.tobytes().hex()}" if x.size <= MOST_NUMBERS else str(id(x))
+    if isinstance(x, (list, tuple, dict)):
+        inside = [*x.values()] if isinstance(x, dict) else x
+        if any(isinstance(v, (np.ndarray, list, tuple, dict)) for v in inside):  # whose repr leaves digits and elements out
+            return type(x).__name__, repr(([*x] if isinstance(x, dict) else None, [identity(v) for v in inside]))
+    return type(x).__name__, str(id(x)) if itself(x) else repr(x)
+
+
+class Cell:
+    """A variable of a function's closure, looked at as a dict is."""
+
+    def __init__(self, cell: Any) -> None:
+        self.cell = cell
+
+    def get(self, name: str) -> Any:
+        try:
+            return self.cell.cell_contents
+        except ValueError:  # not set any more
+            return None
+
+
+class Attributes:
+    """An object whose attributes are looked at as a dict is: those of its class, too."""
+
+    def __init__(self, owner: Any) -> None:
+        self.owner = owner
+
+    def get(self, name: str) -> Any:
+        return getattr(self.owner, name, None)
+
+
+class Items:
+    """A list looked at as a dict is."""
+
+    def __init__(self, items: Sequence[Any]) -> None:
+        self.items = items
+
+    def get(self, k: int) -> Any:
+        return self.items[k] if k < len(self.items) else None
+
+
+class Called:
+    """What a function gives, looked at as a dict is."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+    def get(self, name: str) -> Any:
+        return self.function()
+
+
+class Parts:
+    """The parts of modules, by name and in order, looked at together as a dict is."""
+
+    def __init__(self, of: Sequence[dict[str, Any]]) -> None:
+        self.of, self.were = list(of), [d.copy() for d in of]
+
+    def get(self, name: str) -> Any:
+        same = all(len(d) == len(w) and all(map(operator.is_, d.values(), w.values())) and list(d) == list(w)
+                   for d, w in zip(self.of, self.were))
+        return self.were if same else None
+
+
+Place = tuple[Any, Any, Any]  # a dict, or what has its `get`; the name in it; the value that it has
+DEEP = 3  # so far into objects that functions read from elsewhere
+
+
+def names_read(code: Any) -> list[str]:
+    """The names that a function reads, those of its generators and inner functions too."""
+    return [*code.co_names, *(n for c in code.co_consts if inspect.iscode(c) for n in names_read(c))]
+
+
+def attributes(v: Any, names: Sequence[str], deep: int = DEEP) -> list[Place]:
+    """Of an object, class or module that a function reads the attributes which it names."""
+    module = v.__name__ if inspect.ismodule(v) else type(v).__module__
+    if deep == 0 or not hasattr(v, "__dict__") or inspect.isroutine(v) or str(module).partition(".")[0] in ("torch", "numpy", "reprise"):
+        return []
+    found: list[Place] = []
+    for n in names:
+        kinds = v.__mro__ if isinstance(v, type) else type(v).__mro__
+        if not isinstance(v, type) and n in v.__dict__:
+            found.append((v.__dict__, n, v.__dict__[n]))
+        else:
+            found += [(Attributes(v), n, vars(c)[n]) for c in kinds if n in vars(c) and not hasattr(vars(c)[n], "__get__")][:1]
+    return found + [a for _, _, inner in found for a in attributes(inner, names, deep - 1)]
+
+
+def methods(kind: type, name: str) -> dict[str, list[Any]]:
+    """The names that a method and those which it calls read, and of each the code that the class and its bases have of it."""
+    found: dict[str, list[Any]] = {}
+    ahead = [name]
+    while ahead:
+        n = ahead.pop()
+        if n not in found:
+            found[n] = [code for c in foreign(kind) if (code := getattr(vars(c).get(n), "__code__", None)) is not None]
+            ahead += [inner for code in found[n] for inner in names_read(code)]
+    return found
+
+
+@functools.lru_cache(1024)
+def names_set(code: Any) -> frozenset[str]:
+    """The attributes that a function sets: its results, where they are None before."""
+    return frozenset(i.argval for i in dis.get_instructions(code) if i.opname == "STORE_ATTR")
+
+
+def foreign(kind: type) -> list[type]:
+    """The classes that a class is made of, without PyTorch's and Python's own."""
+    return [c for c in kind.__mro__ if c.__module__.partition(".")[0] not in ("torch", "builtins")]
+
+
+def of_class(v: Any, names: Collection[str]) -> list[Place]:
+    """The attributes that an object has of its class: of these names."""
+    found = {n: value for c in reversed(foreign(type(v))) for n, value in vars(c).items()
+             if n in names and n not in vars(v) and not hasattr(value, "__get__")}
+    return [(Attributes(v), n, value) for n, value in found.items()]
+
+
+def itself(v: Any) -> bool:
+    """Whether it is no number, but what a program may depend on by its being there: None, a mode, settings."""
+    torch = framework()
+    plain = (bool, int, float, str, np.generic, np.ndarray, dict, list, tuple, type, torch.Tensor, torch.nn.Module)
+    return not isinstance(v, plain) and not callable(v) and not inspect.ismodule(v)
+
+
+def variables(function: Any) -> list[Place]:
+    """Where a function's numbers from elsewhere are: variables of its closure and of its module, what it reads of objects there, and
+    its parameters' defaults."""
+    function = getattr(function, "__func__", function)
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return []
+    read = list(dict.fromkeys(names_read(code)))
+    cells = [(Cell(c), n) for n, c in zip(code.co_freevars, function.__closure__ or ())]
+    names = [(function.__globals__, n) for n in read if n in function.__globals__]
+    found = [(where, name, where.get(name)) for where, name in (*cells, *names)]
+    found += [(Attributes(function), n, v) for n in ("__defaults__", "__kwdefaults__") if (v := getattr(function, n, None)) is not None]
+    return found + [a for _, _, v in found for a in attributes(v, read)]
+
+
+def parts(loss: Any) -> tuple[Any, list[dict[Any, Any]]]:
+    """The function that a loss is in the end, and what it brings along: a partial's arguments, the attributes of the object whose
+    method it is."""
+    brought: list[dict[Any, Any]] = []
+    while isinstance(loss, functools.partial):
+        brought += [loss.keywords, dict(enumerate(loss.args))]
+        loss = loss.func
+    owner = getattr(loss, "__self__", None)
+    if owner is None and not inspect.isroutine(loss) and not hasattr(loss, "named_modules"):
+        owner, loss = loss, getattr(type(loss), "__call__", None)
+    if hasattr(owner, "named_modules"):
+        return loss, brought + [space for _, space, _ in spaces(owner)]
+    return loss, brought + ([vars(owner)] if hasattr(owner, "__dict__") and not inspect.ismodule(owner) else [])
+
+
+def read_by(module: Any, loss: Any) -> list[Place]:
+    """Everything that programs may burn in. Looked at are attributes of all modules and of objects that are attributes, those of a
+    loss that is an object, and the variables that forwards and the loss have from elsewhere."""
+    function, brought = parts(loss)
+    roots, own = [root for root in (module, loss) if hasattr(root, "named_modules")], set(vars(framework().nn.Module())) - {"training"}
+    found: list[Place] = []
+    for space in {id(space): space for space in [*(space for root in roots for _, space, _ in spaces(root)), *brought]}.values():
+        found += [(space, k, v) for k, v in space.items() if k not in own]
+    names = {n for kind in kinds_of(*roots) for n in methods(kind, "forward")}
+    for v in [v for root in roots for _, _, v in spaces(root)]:
+        found += of_class(v, names.union(methods(type(v), "__call__") if not hasattr(v, "forward") else ()))
+    owner = getattr(function, "__self__", loss)
+    if hasattr(owner, "__dict__") and not inspect.isroutine(owner) and not inspect.ismodule(owner) and not isinstance(owner, type):
+        found += of_class(owner, methods(type(owner), getattr(function, "__name__", "__call__")))
+    for f in functions_of(module, loss):
+        found += variables(f)
+    return found
+
+
+def kinds_of(*roots: Any) -> list[type]:
+    return list({type(m): None for root in roots if hasattr(root, "modules") for m in root.modules()})
+
+
+def functions_of(module: Any, loss: Any) -> list[Any]:
+    """The forwards of modules that are not PyTorch's own, and the function that the loss is."""
+    modules = [m for root in (module, loss) if hasattr(root, "modules") for m in root.modules()]
+    forwards = [vars(m).get("forward", type(m).forward) for m in modules
+                if "forward" in vars(m) or not type(m).__module__.startswith("torch.")]
+    return list({id(f): f for f in [*forwards, parts(loss)[0]]}.values())
+
+
+def burned_in(module: Any, loss: Any) -> list[Place]:
+    """What a program burns in: where each number, text, flag, array or list of them is, its name and value; None, and what is no number
+    but may decide (itself); and hooks."""
+    results = {n for kind in kinds_of(module, loss) for codes in methods(kind, "forward").values() for c in codes for n in names_set(c)}
+    found = [(where, name, v if itself(v) and name not in results else snapshot(name, v)) for where, name, v in read_by(module, loss)]
+    found += [(space, k, v) for root in (module, loss) if hasattr(root, "modules") for m in root.modules()
+              for space in (m._parameters, m._buffers) for k, v in space.items() if v is None]
+    found += [(Called(f), name, f()) for name, f in modes()]
+    return [place for place in found if place[2] is not NOTHING] + hooks_of(module, loss).places()
+
+
+def modes() -> list[tuple[str, Any]]:
+    """What is set for all of PyTorch and decides what a forward computes."""
+    torch = framework()
+    autocast = getattr(torch._C, "_is_any_autocast_enabled", None)
+    return [("default dtype", torch.get_default_dtype), *([("autocast", autocast)] if autocast is not None else [])]
+
+
+def tensors_of(module: Any, loss: Any) -> list[Place]:
+    """Where a module, a loss and their parts have tensors, in lists and dicts too: another one there is not what the step goes on
+    from."""
+    torch = framework()
+    found = read_by(module, loss)
+    found += [(space, k, v) for root in (module, loss) if hasattr(root, "modules") for m in root.modules()
+              for space in (m._parameters, m._buffers) for k, v in space.items()]
+    for _, _, v in list(found):
+        if isinstance(v, dict):
+            found += [(v, k, e) for k, e in v.items()]
+        elif isinstance(v, (list, tuple)):
+            found += [(Items(v), k, e) for k, e in enumerate(v)]
+    return [place for place in found if isinstance(place[2], torch.Tensor)]
+
+
+def structure_of(module: Any, loss: Any) -> list[Place]:
+    """Where modules have their parts, functions as attributes, and methods that their forwards call, and what forwards and the loss call
+    of their module or closure: another one there is another model. A place of None is one where nothing was."""
+    torch = framework()
+    modules = {id(m): m for root in (module, loss) if hasattr(root, "modules") for m in root.modules()}.values()
+    containers = (torch.nn.Sequential, torch.nn.ModuleList, torch.nn.ModuleDict)
+    whole = Parts([m._modules for m in modules if m._modules or isinstance(m, containers)])
+    found: list[Place] = [(whole, "parts", whole.were)]
+    for m in modules:
+        found += [(m.__dict__, k, v) for k, v in m.__dict__.items() if callable(v) and not isinstance(v, (type, torch.Tensor))]
+        found += [(m.__dict__, "forward", None)] if "forward" not in m.__dict__ else []
+        for name, v in m.__dict__.items():
+            inner = v.items() if isinstance(v, dict) and "hooks" not in name else enumerate(v) if isinstance(v, (list, tuple)) else ()
+            called = [(v if isinstance(v, dict) else Items(v), k, f) for k, f in inner if inspect.isroutine(f)]
+            found += [(m.__dict__, name, v), *called] if called else []
+    found += [(Attributes(kind), n, f) for kind in kinds_of(module, loss) if foreign(kind) for n in methods(kind, "forward")
+              if inspect.isfunction(f := getattr(kind, n, None))]
+    return found + [(where, name, v) for f in functions_of(module, loss) for where, name, v in variables(f) if inspect.isfunction(v)]
+
+
+def plain_place(where: Any, name: Any, value: Any) -> Place:
+    """A place as a dict's or an attribute: of a list the whole, with this value in it."""
+    if isinstance(where, Cell):
+        return where.cell, "cell_contents", value
+    if isinstance(where, Attributes):
+        return where.owner, name, value
+    if isinstance(where, Hooks):
+        return Hooks.counted()
+    if isinstance(where, Called):
+        return where.function, None, value
+    if isinstance(where, Parts):
+        return {"": where.of}, "", where.were
+    if isinstance(where, Items):
+        held = [value if k == name else v for k, v in enumerate(where.items)]
+        return {"": where.items}, "", held if isinstance(where.items, list) else tuple(held)
+    return where, name, value
+
+
+class Held:
+    """The places of tensors that programs have taken values of, and which tensors were there; and those of `parts` of the model."""
+
+    def __init__(self, found: Sequence[Place], taken: Sequence[Any], parts: Sequence[Place] = ()) -> None:
+        known = {k for t in taken for k in same_memory(t)}
+        self.found = [*parts, *(place for place in found if known.intersection(same_memory(place[2])))]
+        self.plain = [place for place in self.found if isinstance(place[0], dict)]
+        self.rest = [place for place in self.found if not isinstance(place[0], dict)]
+        self.where, self.names, self.values = ([place[i] for place in self.plain] for i in range(3))
+
+    def places(self) -> list[tuple[Any, ...]]:
+        return [plain_place(*place) if place[2] is not None else place[:2] for place in self.found]
+
+    def stand(self) -> bool:
+        return all(map(operator.is_, map(dict.get, self.where, self.names), self.values)) and \
+            all(where.get(name) is v for where, name, v in self.rest)
+
+    def moved(self) -> list[str]:
+        return [str(name) for where, name, v in self.found if where.get(name) is not v]
+
+
+def same_memory(t: Any) -> list[Any]:
+    """What tells a tensor: itself, or where it lies, since the exporter has an alias of some."""
+    plain = t.numel() and not t.is_meta and t.layout is framework().strided
+    return [id(t), *([(t.data_ptr(), t.shape, t.dtype)] if plain else [])]
+
+
+class Guards:
+    """Places (a dict or Cell, a name) and what was there: looked at before each step. `key` tells numbers from others."""
+
+    def __init__(self, found: Sequence[tuple[Any, str, Any]]) -> None:
+        same = [isinstance(where, dict) and where.get(name) is v for where, name, v in found]
+        plain = [g for g, s in zip(found, same) if s]
+        self.where: list[dict[str, Any]] = [g[0] for g in plain]
+        self.names, self.values = [g[1] for g in plain], [g[2] for g in plain]
+        self.rest = [(*g, identity(g[2])) for g, s in zip(found, same) if not s]  # lists, which may change and be the same object
+        self.found = found
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return tuple((name, identity(v)) for _, name, v in self.found)
+
+    def moved(self) -> list[str]:
+        """The names of the places that have another value."""
+        return sorted({str(n) for w, n, v in self.found if identity(w.get(n)) != identity(v)})
+
+    def places(self) -> list[Place]:
+        """Where to look, at what, and what was there: in a dict, or an attribute of what is none."""
+        return [*zip(self.where, self.names, self.values), *(plain_place(*place[:3]) for place in self.rest)]
+
+    def stand(self) -> bool:
+        """Whether each place has the same object."""
+        return all(map(operator.is_, map(dict.get, self.where, self.names), self.values))
+
+    def changed(self) -> bool:
+        """Whether a place has another value."""
+        if not self.stand():
+            now = list(map(dict.get, self.where, self.names))
+            if any(a is not b and identity(a) != identity(b) for a, b in zip(now, self.values)):
+                return True
+            self.values = now
+        for where, name, value, known in self.rest:
+            v = where.get(name)
+            if type(v) is list and type(value) is list and len(v) == len(value) and all(map(operator.is_, v, value)):
+                continue
+            if v is not value and identity(v) != known:
+                return True
+        return False
