@@ -7,54 +7,18 @@
  * _long of what is derived from it, which knows what to do of a number that changed, a batch of another form, or an
  * error. So a look may only err towards "something is different". Threads take turns, one whole call after the other.
  */
-#include <math.h>
-
-#include "exchange.h"
+#include "door.h"
 #include "places.h"
-#include "run_object.h"
-
-enum { LEAVES_MAX = 64, RATES_MAX = 64 };
-
-/* A group of an optimizer. `behind`: its steps less the optimizer's. */
-typedef struct group {
-    PyObject *own;
-    long long behind;
-    double beta1, beta2, decay;
-} group;
-
-typedef enum rate_kind { RATE_LR, RATE_C1, RATE_C2, RATE_KINDS } rate_kind;
-
-typedef struct rate {
-    size_t group;
-    rate_kind kind;
-    bool wide; /* f64, else f32 */
-} rate;
-
-typedef struct entry {
-    struct entry *next;
-    rp_type type[LEAVES_MAX];
-    size_t feed[LEAVES_MAX]; /* of each leaf its place among the feeds, or SIZE_MAX: nothing reads it */
-    size_t n_leaves, n_rates;
-    rate rate[RATES_MAX];
-    fed feeds[LEAVES_MAX + RATES_MAX]; /* those of leaves, then the rates */
-    size_t n_fed;                      /* of leaves */
-    fed result;
-    rp_type result_type;
-    PyObject *compiled, *built;
-} entry;
 
 /* The objects to which the parts point are held by `kept`, a list, and `last` by itself. */
 typedef struct door_object {
-    PyObject_HEAD PyTypeObject *kind; /* of leaves */
-    const dl_exchange *exchange;
-    PyObject *is_neg, *lr, *kept, *last; /* of the first two the names */
+    PyObject_HEAD batches of;
+    PyObject *kept, *last;
     place *places;
     size_t n_places;
-    group *groups;
-    size_t n_groups;
     PyObject *count, *made, *states; /* the optimizer's attributes; its dict of steps by states, and the states */
-    PyObject *steps;                 /* the name of the count */
-    entry *entries;
+    PyObject *steps, *turn;          /* names of counts: of steps, and of the batches of the next one that went by */
+    long long every;                 /* batches of a step */
     bool busy;
     PyThread_type_lock lock; /* of calls; `owner` may take it again, and counts */
     unsigned long owner;
@@ -63,17 +27,17 @@ typedef struct door_object {
 
 static void forget(door_object *d)
 {
-    while (d->entries) {
-        entry *e = d->entries;
+    while (d->of.entries) {
+        entry *e = d->of.entries;
 
-        d->entries = e->next;
+        d->of.entries = e->next;
         free(e);
     }
     free(d->places);
-    free(d->groups);
+    free(d->of.groups);
     d->places = NULL;
-    d->groups = NULL;
-    d->n_places = d->n_groups = 0;
+    d->of.groups = NULL;
+    d->n_places = d->of.n_groups = 0;
     d->count = d->made = d->states = NULL;
     Py_CLEAR(d->kept);
 }
@@ -110,49 +74,36 @@ static bool read_groups(door_object *d, PyObject *list)
 {
     const Py_ssize_t n = PyList_Size(list);
 
-    d->groups = n < 0 ? NULL : calloc((size_t)n + 1, sizeof *d->groups);
-    if (!d->groups) {
+    d->of.groups = n < 0 ? NULL : calloc((size_t)n + 1, sizeof *d->of.groups);
+    if (!d->of.groups) {
         if (n >= 0)
             PyErr_NoMemory();
         return false;
     }
     for (Py_ssize_t i = 0; i < n; i++) {
-        group *g = &d->groups[i];
+        group *g = &d->of.groups[i];
         PyObject *of = tuple_at(list, i);
 
         if (!of || !PyArg_ParseTuple(of, "O!Lddd", &PyDict_Type, &g->own, &g->behind, &g->beta1, &g->beta2, &g->decay))
             return false;
-        d->n_groups++;
+        d->of.n_groups++;
     }
     return true;
-}
-
-static const dl_exchange *exchange_of(PyObject *kind)
-{
-    PyObject *capsule = PyObject_GetAttrString(kind, "__dlpack_c_exchange_api__");
-    const dl_exchange *exchange = capsule && PyCapsule_IsValid(capsule, "dlpack_exchange_api")
-                                      ? PyCapsule_GetPointer(capsule, "dlpack_exchange_api")
-                                      : NULL;
-
-    PyErr_Clear();
-    Py_XDECREF(capsule);
-    while (exchange && exchange->version.major != 1)
-        exchange = exchange->previous;
-    return exchange && exchange->look ? exchange : NULL;
 }
 
 static PyObject *watch(PyObject *self, PyObject *args)
 {
     door_object *d = (door_object *)self;
-    PyObject *kind, *places, *groups, *count, *steps, *made, *states;
+    PyObject *kind, *places, *groups, *count, *steps, *turn, *made, *states;
+    long long every;
 
-    if (!PyArg_ParseTuple(args, "O!O!O!O!UO!O:_short_watch", &PyType_Type, &kind, &PyList_Type, &places, &PyList_Type,
-                          &groups, &PyDict_Type, &count, &steps, &PyDict_Type, &made, &states) ||
+    if (!PyArg_ParseTuple(args, "O!O!O!O!UULO!O:_short_watch", &PyType_Type, &kind, &PyList_Type, &places, &PyList_Type,
+                          &groups, &PyDict_Type, &count, &steps, &turn, &every, &PyDict_Type, &made, &states) ||
         !may_change(d))
         return NULL;
     forget(d);
-    d->kind = (PyTypeObject *)kind;
-    d->exchange = exchange_of(kind);
+    d->of.kind = (PyTypeObject *)kind;
+    d->of.exchange = exchange_of(kind);
     d->kept = Py_BuildValue("[ONN]", args, PyList_AsTuple(places), PyList_AsTuple(groups)); /* lists may change */
     if (!d->kept || !(d->places = places_read(places, d->kept, &d->n_places)) || !read_groups(d, groups)) {
         forget(d);
@@ -160,6 +111,8 @@ static PyObject *watch(PyObject *self, PyObject *args)
     }
     d->count = count;
     d->steps = steps;
+    d->turn = turn;
+    d->every = every;
     d->made = made;
     d->states = states;
     return PyBool_FromLong(all_stand(d));
@@ -180,129 +133,6 @@ static PyObject *clear(PyObject *self, PyObject *ignored)
     return Py_NewRef(Py_None);
 }
 
-/* ---- batches ---- */
-
-static bool contiguous(const dl_tensor *t)
-{
-    int64_t wanted = 1;
-
-    for (int k = t->ndim - 1; t->strides && k >= 0; k--) {
-        if (t->shape[k] != 1 && t->strides[k] != wanted)
-            return false;
-        wanted *= t->shape[k];
-    }
-    return true;
-}
-
-/* PyTorch may keep numbers as the negative of what lies in memory, which DLPack does not tell. */
-static bool negative(const door_object *d, PyObject *leaf)
-{
-    PyObject *is = PyObject_CallMethodObjArgs(leaf, d->is_neg, NULL);
-    const bool found = is != Py_False;
-
-    Py_XDECREF(is);
-    return found;
-}
-
-/* What a leaf is, where it lies in this processor's memory, row-major. False, without an exception, of all else. */
-static bool look_at(const door_object *d, PyObject *leaf, rp_type *type, const void **bytes)
-{
-    dl_tensor t = {0};
-    bool done = Py_TYPE(leaf) == d->kind && d->exchange && d->exchange->look(leaf, &t) == 0 &&
-                t.device.type == DL_CPU && exchange_type(&t, type) && contiguous(&t) &&
-                (t.data || type_count(type) == 0);
-
-    if (done && (t.dtype.code == DL_FLOAT || t.dtype.code == DL_BFLOAT || t.dtype.code == DL_INT))
-        done = !negative(d, leaf);
-    if (!done)
-        PyErr_Clear();
-    *bytes = (const char *)t.data + t.byte_offset;
-    return done;
-}
-
-static bool input_named(const rp_program *p, PyObject *name, const rp_type *type, fed *feed)
-{
-    const char *text = PyUnicode_AsUTF8AndSize(name, NULL);
-    rp_input_info info;
-
-    for (size_t i = 0; text && rp_program_input(p, i, &info); i++)
-        if (info.kind == RP_INPUT_FEED && strcmp(info.name, text) == 0) {
-            *feed = (fed){.name = info.name, .size = type_bytes(type)};
-            return types_equal(&info.type, type);
-        }
-    return false;
-}
-
-/* feeds: of each leaf its feed's name, or None. False: this batch, or this program, is not for here. */
-static bool take_leaves(const door_object *d, entry *e, const rp_program *p, PyObject *leaves, PyObject *feeds)
-{
-    const Py_ssize_t n = PyTuple_Size(leaves);
-
-    if (n > LEAVES_MAX || PyTuple_Size(feeds) != n)
-        return false;
-    for (Py_ssize_t i = 0; i < n; i++) {
-        const void *bytes;
-        PyObject *name = PyTuple_GetItem(feeds, i);
-
-        if (!look_at(d, PyTuple_GetItem(leaves, i), &e->type[i], &bytes))
-            return false;
-        e->feed[i] = name == Py_None ? SIZE_MAX : e->n_fed;
-        if (name != Py_None && !input_named(p, name, &e->type[i], &e->feeds[e->n_fed++]))
-            return false;
-        e->n_leaves++;
-    }
-    return true;
-}
-
-/* rates: (feed, group, kind) of each, the kind 0 of a rate, 1 and 2 of the corrections of both moments. */
-static bool take_rates(const door_object *d, entry *e, const rp_program *p, PyObject *rates)
-{
-    const Py_ssize_t n = PyList_Size(rates);
-
-    if (n > RATES_MAX)
-        return false;
-    for (Py_ssize_t i = 0; i < n; i++) {
-        rate *r = &e->rate[e->n_rates];
-        PyObject *name, *three = tuple_at(rates, i);
-        unsigned kind, of;
-
-        if (!three || !PyArg_ParseTuple(three, "UII", &name, &of, &kind) || of >= d->n_groups || kind >= RATE_KINDS)
-            return false;
-        *r = (rate){.group = of, .kind = (rate_kind)kind};
-        if (!input_named(p, name, &(rp_type){.dtype = RP_F32}, &e->feeds[e->n_fed + e->n_rates])) {
-            r->wide = true;
-            if (!input_named(p, name, &(rp_type){.dtype = RP_F64}, &e->feeds[e->n_fed + e->n_rates]))
-                return false;
-        }
-        e->n_rates++;
-    }
-    return true;
-}
-
-static bool take_result(entry *e, const rp_program *p, const char *name)
-{
-    rp_output_info info;
-
-    for (size_t i = 0; rp_program_output(p, i, &info); i++)
-        if (info.kind == RP_OUTPUT_RESULT && strcmp(info.name, name) == 0) {
-            e->result = (fed){.name = info.name, .size = type_bytes(&info.type)};
-            e->result_type = info.type;
-            return true;
-        }
-    return false;
-}
-
-/* All feeds of the program come with each call: none keeps what another way wrote. */
-static bool complete(const entry *e, const rp_program *p)
-{
-    rp_input_info info;
-    size_t feeds = 0;
-
-    for (size_t i = 0; rp_program_input(p, i, &info); i++)
-        feeds += info.kind == RP_INPUT_FEED;
-    return feeds == e->n_fed + e->n_rates;
-}
-
 static PyObject *add(PyObject *self, PyObject *args)
 {
     door_object *d = (door_object *)self;
@@ -310,105 +140,37 @@ static PyObject *add(PyObject *self, PyObject *args)
     const rp_program *p;
     const char *result;
     entry *e;
+    int updates;
 
-    if (!PyArg_ParseTuple(args, "O!O!O!OsO:_short_add", &PyTuple_Type, &leaves, &PyTuple_Type, &feeds, &PyList_Type,
-                          &rates, &compiled, &result, &built) ||
+    if (!PyArg_ParseTuple(args, "O!O!O!OsOp:_short_add", &PyTuple_Type, &leaves, &PyTuple_Type, &feeds, &PyList_Type,
+                          &rates, &compiled, &result, &built, &updates) ||
         !(p = compiled_program(compiled)) || !may_change(d))
         return NULL;
     if (!d->kept)
         return Py_NewRef(Py_False);
-    e = calloc(1, sizeof *e);
-    if (!e)
-        return PyErr_NoMemory();
-    if (!take_leaves(d, e, p, leaves, feeds) || !take_rates(d, e, p, rates) || !take_result(e, p, result) ||
-        !complete(e, p) || !keep(d, compiled) || !keep(d, built)) {
+    e = entry_new(&d->of, p, leaves, feeds, rates, result);
+    if (!e || !keep(d, compiled) || !keep(d, built)) {
         free(e);
         return PyErr_Occurred() ? NULL : Py_NewRef(Py_False);
     }
+    e->updates = updates;
     e->compiled = compiled;
     e->built = built;
-    e->next = d->entries;
-    d->entries = e;
+    e->next = d->of.entries;
+    d->of.entries = e;
     return Py_NewRef(Py_True);
 }
 
 /* ---- a call ---- */
 
-typedef struct look {
-    rp_type type[LEAVES_MAX];
-    const void *bytes[LEAVES_MAX];
-    size_t n;
-} look;
-
-static bool look_at_all(const door_object *d, PyObject *leaves, look *l)
+static bool number_of(const door_object *d, PyObject *name, long long *number)
 {
-    const Py_ssize_t n = PyTuple_Size(leaves);
+    PyObject *now = PyDict_GetItemWithError(d->count, name);
 
-    if (n > LEAVES_MAX)
-        return false;
-    for (l->n = 0; l->n < (size_t)n; l->n++)
-        if (!look_at(d, PyTuple_GetItem(leaves, (Py_ssize_t)l->n), &l->type[l->n], &l->bytes[l->n]))
-            return false;
-    return true;
-}
-
-static entry *entry_of(const door_object *d, const look *l)
-{
-    for (entry *e = d->entries; e; e = e->next) {
-        size_t alike = 0;
-
-        while (alike < e->n_leaves && alike < l->n && types_equal(&e->type[alike], &l->type[alike]))
-            alike++;
-        if (alike == e->n_leaves && alike == l->n)
-            return e;
-    }
-    return NULL;
-}
-
-/* The formulas are those of Python's floats, whose powers are the C library's too. */
-static bool rate_now(const door_object *d, const rate *r, long long steps, double *value)
-{
-    const group *g = &d->groups[r->group];
-    const double t = (double)(steps + g->behind + 1);
-    PyObject *lr;
-
-    if (r->kind != RATE_LR) {
-        *value = 1 - pow(r->kind == RATE_C1 ? g->beta1 : g->beta2, t);
-        return true;
-    }
-    lr = PyDict_GetItemWithError(g->own, d->lr);
-    if (!lr || Py_TYPE(lr) != &PyFloat_Type)
-        return false;
-    *value = PyFloat_AsDouble(lr);
-    if (g->decay >= 0)
-        *value /= 1 + (t - 1) * g->decay;
-    return true;
-}
-
-static bool tell_rates(const door_object *d, const entry *e, long long steps, fed *feeds, double *store)
-{
-    for (size_t i = 0; i < e->n_rates; i++) {
-        double value;
-
-        if (!rate_now(d, &e->rate[i], steps, &value))
-            return false;
-        if (e->rate[i].wide)
-            memcpy(&store[i], &value, sizeof value);
-        else
-            memcpy(&store[i], &(float){(float)value}, sizeof(float));
-        feeds[i].bytes = &store[i];
-    }
-    return true;
-}
-
-static bool steps_made(const door_object *d, long long *steps)
-{
-    PyObject *now = PyDict_GetItemWithError(d->count, d->steps);
-
-    *steps = now ? PyLong_AsLongLong(now) : -1;
-    if (*steps < 0)
+    *number = now ? PyLong_AsLongLong(now) : -1;
+    if (*number < 0)
         PyErr_Clear();
-    return *steps >= 0;
+    return *number >= 0;
 }
 
 static bool set_number(PyObject *dict, PyObject *key, long long number)
@@ -420,17 +182,37 @@ static bool set_number(PyObject *dict, PyObject *key, long long number)
     return done;
 }
 
-/* One step more, by all and of these states. */
-static bool count_step(const door_object *d, long long steps)
+/* How far the optimizer is: steps, and batches of the next one. */
+typedef struct progress {
+    long long steps, turn;
+    bool updates; /* the next batch is the last one of a step */
+} progress;
+
+static bool progress_of(const door_object *d, progress *at)
+{
+    at->turn = 0;
+    if (!number_of(d, d->steps, &at->steps) || (d->every > 1 && !number_of(d, d->turn, &at->turn)))
+        return false;
+    at->updates = at->turn + 1 >= d->every;
+    return true;
+}
+
+/* One step more, by all and of these states; or a batch more of the next. */
+static bool count_step(const door_object *d, const progress *at)
 {
     PyObject *made = PyDict_GetItemWithError(d->made, d->states);
     const long long before = made ? PyLong_AsLongLong(made) : 0;
 
-    return !PyErr_Occurred() && set_number(d->count, d->steps, steps + 1) && set_number(d->made, d->states, before + 1);
+    if (d->every > 1 && (PyErr_Occurred() || !set_number(d->count, d->turn, at->updates ? 0 : at->turn + 1)))
+        return false;
+    if (!at->updates)
+        return true;
+    return !PyErr_Occurred() && set_number(d->count, d->steps, at->steps + 1) &&
+           set_number(d->made, d->states, before + 1);
 }
 
 /* With what was found certain. `last` is the program's before it runs: who catches an error wants to know of which. */
-static PyObject *make_step(door_object *d, const entry *e, const fed *feeds, long long steps)
+static PyObject *make_step(door_object *d, const entry *e, const fed *feeds, const progress *at)
 {
     void *bytes = malloc(e->result.size);
 
@@ -438,7 +220,7 @@ static PyObject *make_step(door_object *d, const entry *e, const fed *feeds, lon
         return PyErr_NoMemory();
     if (d->last != e->built)
         replace(&d->last, Py_NewRef(e->built));
-    if (!compiled_once(e->compiled, feeds, e->n_fed + e->n_rates, &e->result, bytes) || !count_step(d, steps)) {
+    if (!compiled_once(e->compiled, feeds, e->n_fed + e->n_rates, &e->result, bytes) || !count_step(d, at)) {
         free(bytes);
         return NULL;
     }
@@ -450,20 +232,21 @@ static PyObject *pass(door_object *d, PyObject *leaves)
     look l;
     fed feeds[LEAVES_MAX + RATES_MAX];
     double store[RATES_MAX];
-    long long steps;
+    progress at;
     entry *e;
 
-    if (!d->entries || !all_stand(d) || !look_at_all(d, leaves, &l) || !(e = entry_of(d, &l)) || !steps_made(d, &steps))
+    if (!d->of.entries || !all_stand(d) || !look_at_all(&d->of, leaves, &l) || !progress_of(d, &at) ||
+        !(e = entry_of(&d->of, &l, at.updates)))
         return Py_NewRef(Py_None);
     memcpy(feeds, e->feeds, (e->n_fed + e->n_rates) * sizeof *feeds);
     for (size_t i = 0; i < l.n; i++)
         if (e->feed[i] != SIZE_MAX)
             feeds[e->feed[i]].bytes = l.bytes[i];
-    if (!tell_rates(d, e, steps, feeds + e->n_fed, store)) {
+    if (!tell_rates(&d->of, e, at.steps, feeds + e->n_fed, store)) {
         PyErr_Clear(); /* of what a group's keys do when they are compared */
         return Py_NewRef(Py_None);
     }
-    return make_step(d, e, feeds, steps);
+    return make_step(d, e, feeds, &at);
 }
 
 static PyObject *short_way(door_object *d, PyObject *leaves)
@@ -577,10 +360,10 @@ static PyObject *door_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     if (!d)
         return NULL;
     d->last = Py_NewRef(Py_None);
-    d->is_neg = PyUnicode_InternFromString("is_neg");
-    d->lr = PyUnicode_InternFromString("lr");
+    d->of.is_neg = PyUnicode_InternFromString("is_neg");
+    d->of.lr = PyUnicode_InternFromString("lr");
     d->lock = PyThread_allocate_lock();
-    if (d->is_neg && d->lr && d->lock)
+    if (d->of.is_neg && d->of.lr && d->lock)
         return (PyObject *)d;
     if (!PyErr_Occurred())
         PyErr_NoMemory();
@@ -615,8 +398,8 @@ static void door_dealloc(PyObject *self)
 
     PyObject_GC_UnTrack(self);
     (void)door_clear(self);
-    Py_XDECREF(d->is_neg);
-    Py_XDECREF(d->lr);
+    Py_XDECREF(d->of.is_neg);
+    Py_XDECREF(d->of.lr);
     if (d->lock)
         PyThread_free_lock(d->lock);
     give_back(self);
@@ -640,14 +423,14 @@ static int set_last(PyObject *self, PyObject *value, void *ignored)
 
 static PyMethodDef methods[] = {
     {"_short_watch", watch, METH_VARARGS,
-     "_short_watch($self, kind, places, groups, count, name, made, states, /)\n--\n\nForgets all there was. From now "
+     "_short_watch($self, kind, places, groups, count, steps, turn, every, made, states, /)\n--\n\nForgets all there was. From now "
      "on leaves are of that kind, and each (dict or object, name, what is there) is looked at, "
      "(dict, name) that is not there, and what (function, None, value) gives. Whether all is there."},
     {"_short_stands", stands, METH_NOARGS,
      "_short_stands($self)\n--\n\nWhether something is watched, and all of it is as it was."},
     {"_short_add", add, METH_VARARGS,
-     "_short_add($self, leaves, feeds, rates, compiled, result, built, /)\n--\n\nBatches like this one are for this "
-     "program. Whether they can be."},
+     "_short_add($self, leaves, feeds, rates, compiled, result, built, updates, /)\n--\n\nBatches like this one are for "
+     "this program, where they are the last ones of a step, or where they are not. Whether they can be."},
     {"_short_clear", clear, METH_NOARGS, "_short_clear($self)\n--\n\nForgets what is watched, and all programs."},
     {"_hold", method_hold, METH_NOARGS, "_hold($self)\n--\n\nNo other thread makes a step until _release."},
     {"_release", method_release, METH_NOARGS, NULL},

@@ -7,7 +7,8 @@ from .check import GradientMismatch
 from .inference import Inference, ModelProgram, Report, compile_inference, operations, program, report
 from .graph import Graph, Meta, Node
 from .lower import Lowering, Unsupported, Value, lowers
-from .step import Step, compile, record
+from .recording import record
+from .step import Step, compile
 
 __all__ = ["GradientMismatch", "Graph", "Inference", "Lowering", "Meta", "ModelProgram", "Node", "Report", "Step", "Unsupported", "Value",
            "compile", "compile_inference", "lowers", "operations", "program", "record", "report", "rules"]

@@ -114,6 +114,7 @@ class Lowering:
         self.used: set[tuple[str, int | None]] = set()
         self.stream = self.appended = 0
         self.rng_tensor: Tensor = None
+        self.shared: dict[Any, Any] = {}  # what an optimizer's updates have in common
         self._fills: dict[Any, Tensor] = {}
         self._constants: dict[Any, Tensor] = {}
 

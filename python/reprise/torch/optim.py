@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch.optim's SGD, Adam, AdamW, RMSprop and Adagrad as operations of a program: coefficients are constants, the rate and what
-depends on the number of steps are fed, moments are states. Other optimizers and options are refused by name."""
+"""An optimizer of torch.optim as programs have it: coefficients are constants, the rate and what depends on the number of steps are
+fed, moments are states, which are taken from PyTorch's optimizer and written back into it. The updates are in updates.py. Other
+optimizers and options are refused by name."""
 from __future__ import annotations
 
 import copy
@@ -15,33 +16,34 @@ import numpy as np
 from .capture import storage_key
 from .traps import Hooks, framework
 from .lower import Lowering, Unsupported
+from .updates import KINDS, Kind, Term, Update, shape_of
 
-# What a group may say, by optimizer: the constants, and options that must have this value.
-CONSTANTS = {"SGD": ("momentum", "nesterov", "weight_decay", "maximize"), "Adam": ("betas", "eps", "weight_decay", "maximize"),
-             "AdamW": ("betas", "eps", "weight_decay", "maximize"), "RMSprop": ("alpha", "eps", "momentum", "weight_decay", "maximize"),
-             "Adagrad": ("eps", "weight_decay", "maximize", "lr_decay", "initial_accumulator_value")}
-MUST: Mapping[str, Any] = {"dampening": 0, "amsgrad": False, "centered": False, "differentiable": False}
+MUST: Mapping[str, Any] = {"differentiable": False}
 IGNORED = {"params", "lr", "foreach", "fused", "capturable", "initial_lr", "decoupled_weight_decay", "max_lr", "min_lr", "max_momentum",
            "base_momentum", "param_names", "swa_lr"}
-MOMENTS = {"SGD": ("m",), "Adam": ("m", "v"), "AdamW": ("m", "v"), "RMSprop": ("v", "m"), "Adagrad": ("s",)}
-KEPT = {"SGD": {"m": "momentum_buffer"}, "Adam": {"m": "exp_avg", "v": "exp_avg_sq"}, "AdamW": {"m": "exp_avg", "v": "exp_avg_sq"},
-        "RMSprop": {"v": "square_avg", "m": "momentum_buffer"}, "Adagrad": {"s": "sum"}}
+REFUSED = {"LBFGS": "it evaluates the loss several times a step, as often as a line search asks for; take another optimizer, or minimize "
+                    "with PyTorch and compile_inference",
+           "SparseAdam": "gradients of programs are dense; take Adam, and Embedding(sparse=False)"}
 
 PARAMETERS = itemgetter("params")
-COUNTING = ("Adam", "AdamW", "Adagrad")  # whose updates depend on the number of steps
 
 
 @dataclass
 class Optimizer:
-    """A torch optimizer as programs have it. `kind`; `steps` made so far; `places`: group and parameter by its storage."""
+    """A torch optimizer as programs have it. `kind`; `steps` made so far; `places`: group and parameter by its storage; `every`: how
+    many batches a step has, of which `turn` went by already."""
 
     torch: Any
+    every: int = 1
+    turn: int = 0
     kind: str = ""
     steps: int = 0
     places: dict[Any, tuple[int, Any]] = field(default_factory=dict)
     first: dict[str, int] = field(default_factory=dict)  # steps that a state had made before
     made: dict[frozenset[str], int] = field(default_factory=dict)  # steps since, by the states that they updated
     groups: dict[str, int] = field(default_factory=dict)
+    moments: dict[str, dict[str, str]] = field(default_factory=dict)  # of a state: of each moment the state that it is
+    owns: dict[str, Any] = field(default_factory=dict)  # of a state the optimizer's own parameter
     momenta: list[bool] = field(default_factory=list)  # which groups have one
     current: frozenset[str] = frozenset()  # the states of the last step, for which `behind` holds
     behind: list[int] = field(default_factory=list)
@@ -49,22 +51,39 @@ class Optimizer:
 
     def __post_init__(self) -> None:
         optim = framework("torch.optim")
-        kinds = {getattr(optim, k): k for k in CONSTANTS}
+        kinds = {getattr(optim, k, None): k for k in KINDS}
         if type(self.torch) not in kinds:
-            raise Unsupported(f"the optimizer {type(self.torch).__name__}", remedy="SGD, Adam, AdamW, RMSprop and Adagrad of torch.optim "
-                              "are taken, none that is derived from them")
+            name = type(self.torch).__name__
+            raise Unsupported(f"the optimizer {name}" + (f": {REFUSED[name]}" if name in REFUSED else ""), remedy="Of torch.optim "
+                              f"{', '.join(KINDS)} are taken, none that is derived from them")
         self.kind = kinds[type(self.torch)]
+        self.of: Kind = KINDS[self.kind]
         everywhere = framework("torch.optim.optimizer")
         self.hooks = Hooks([*((self.torch, f"_optimizer_step_{k}_hooks") for k in ("pre", "post")),
                             *((everywhere, f"_global_optimizer_{k}_hooks") for k in ("pre", "post"))])
-        self.adam, self.own = self.kind in ("Adam", "AdamW"), self.torch.state
+        self.adam = self.kind in ("Adam", "AdamW")
+        self.take()
         self.place()
         self.constants()
-        known = [s["step"] for s in self.torch.state.values() if "step" in s]
-        steps = {int(s) for s in known}
-        if len(steps) > 1:
-            raise Unsupported(f"the optimizer's parameters have made different numbers of steps: {sorted(steps)}")
-        self.steps = steps.pop() if steps else 0
+
+    def take(self) -> None:
+        """Goes on from what PyTorch's optimizer has now."""
+        self.own = self.torch.state
+        self.steps = max(map(self.before, self.own.values()), default=0)
+        self.made.clear()
+        self.first = {s: self.before(self.own.get(p, {})) for s, p in self.owns.items()}
+        self.current = frozenset()
+
+    def loaded(self) -> bool:
+        return self.torch.state is not self.own
+
+    def before(self, of: Mapping[str, Any]) -> int:
+        """How many steps a parameter made, by what the optimizer keeps of it."""
+        return int(of["step"]) if "step" in of else int(of.get("momentum_buffer") is not None)
+
+    def steps_of(self, state: str) -> int:
+        """How many steps a state has made: PyTorch leaves out what has no gradient."""
+        return self.first[state] + sum(n for made, n in self.made.items() if state in made)
 
     def place(self, own: Sequence[Any] | None = None) -> None:
         """Where the parameters are now. `own`: those of the module and the loss, of which each has to be one. Raises Unsupported."""
@@ -78,28 +97,39 @@ class Optimizer:
                               remedy="Begin with another momentum than 0 and stay above it")
         self.momenta = momenta
         self.places = {storage_key(p, ""): (g, p) for g, group in enumerate(groups) for p in group["params"]}
-        self.names = [tuple(f"optim.{n}.{k}" for n in ("lr", "c1", "c2")) for k in range(len(groups))]
+        self.names = [tuple(f"optim.{n}.{k}" for n in ("lr", "c1", "c2", "t")) for k in range(len(groups))]
         self.current = frozenset()
 
     def members(self) -> list[int]:
         """Which parameters there are, by identity. Raises Unsupported where the moments are no longer what the run goes on from."""
-        if self.torch.state is not self.own:
-            raise Unsupported("the optimizer was loaded after compile: the step has moments of its own", remedy="Compile again")
+        if self.loaded():
+            raise Unsupported("the optimizer was loaded after compile: the step has moments of its own",
+                              remedy="step.load() takes the optimizer's moments, and the module's values")
         return list(map(id, chain.from_iterable(map(PARAMETERS, self.torch.param_groups))))
 
     def count(self, states: frozenset[str]) -> None:
-        """A step of these states was made."""
+        """A batch of a step of these states went by, and with its last one the step was made."""
+        if not self.last:
+            self.turn += 1
+            return
+        self.turn = 0
         self.steps += 1
         self.made[states] = self.made.get(states, 0) + 1
+
+    @property
+    def last(self) -> bool:
+        """Whether the next batch is the last one of a step."""
+        return self.turn + 1 >= self.every
 
     def counts(self, states: frozenset[str]) -> None:
         """What a step of these states has to be told: of each group the steps made less `steps`. PyTorch counts those of each parameter,
         and leaves out what has no gradient."""
         found: dict[int, int] = {}
         which: dict[int, str] = {}
-        for s in sorted(states) if self.kind in COUNTING else ():
-            t = self.first[s] + sum(n for made, n in self.made.items() if s in made)
-            k = self.groups[s]
+        for s in sorted(states):
+            t, k = self.steps_of(s), self.groups[s]
+            if not self.of.counts(self.torch.param_groups[k]):
+                continue
             if found.setdefault(k, t) != t:
                 raise Unsupported(f"{which[k]} and {s}, of one group of the optimizer, have made {found[k]} and {t} steps with a gradient: "
                                   "one rate for the group is none for both", remedy="Give them groups of their own")
@@ -116,9 +146,9 @@ class Optimizer:
             for key, value in group.items():
                 if key in MUST and value != MUST[key]:
                     raise Unsupported(f"{self.kind} with {key}={value!r}", remedy=f"Only {key}={MUST[key]!r} is taken")
-                if key not in MUST and key not in IGNORED and key not in CONSTANTS[self.kind]:
+                if key not in MUST and key not in IGNORED and key not in self.of.constants:
                     raise Unsupported(f"{self.kind} with the option {key}={value!r}")
-            for key in CONSTANTS[self.kind]:
+            for key in self.of.constants:
                 value = group.get(key)
                 if hasattr(value, "numel") or isinstance(value, tuple) and any(hasattr(v, "numel") for v in value):
                     raise Unsupported(f"{self.kind} with {key} as a tensor", remedy="Give it as a number")
@@ -129,7 +159,7 @@ class Optimizer:
     def guards(self) -> list[tuple[Any, str, Any]]:
         """Where the constants are, and hooks."""
         return self.hooks.places() + [(group, key, copy.deepcopy(group.get(key))) for group in self.torch.param_groups
-                for key in (*CONSTANTS[self.kind], *MUST, "decoupled_weight_decay") if key in group]
+                for key in (*self.of.constants, *MUST, "decoupled_weight_decay") if key in group]
 
     def parameter(self, tensor: Any) -> tuple[int, Any] | None:
         """Group and the optimizer's own object of a parameter."""
@@ -138,22 +168,39 @@ class Optimizer:
     def decoupled(self, group: Mapping[str, Any]) -> bool:
         return self.kind == "AdamW" or bool(group.get("decoupled_weight_decay", False))
 
-    def moment(self, name: str, state: str, tensor: Any) -> Any:
-        """The first value of a moment: what torch's optimizer has, else zeros."""
-        group, own = self.places[storage_key(tensor, "")]
-        of = self.torch.state.get(own, {})
-        kept = of.get(KEPT[self.kind][name])
+    def moment(self, name: str, state: str) -> Any:
+        """The first value of a moment: what torch's optimizer has, else where it begins."""
+        own = self.owns[state]
+        group = self.torch.param_groups[self.groups[state]]
+        kept = self.torch.state.get(own, {}).get(self.of.kept(group, own.dim())[name])
+        shape, dtype = shape_of(self.of, name, tuple(own.shape)), np.float64 if str(own.dtype) == "torch.float64" else np.float32
         if kept is not None:
-            return kept.detach().cpu().contiguous().numpy().copy()
-        first = self.torch.param_groups[group].get("initial_accumulator_value", 0) if name == "s" else 0
-        return np.full(tuple(tensor.shape), first, np.float64 if str(tensor.dtype) == "torch.float64" else np.float32)
+            return kept.detach().cpu().contiguous().numpy().astype(dtype).reshape(shape)
+        begins = group["initial_accumulator_value"] if self.kind == "Adagrad" else self.of.first.get(name, 0)
+        return np.full(shape, begins, dtype)
+
+    def write(self, value: Callable[[str], Any]) -> None:
+        """Writes moments and counts into torch's optimizer, as if it had made the steps: of parameters that have made some since.
+        What it had before stays as it was, so that what was read of it goes on to be of its time."""
+        torch = framework()
+        for state, moments in self.moments.items():
+            own = self.owns[state]
+            if self.steps_of(state) == self.before(self.own.get(own, {})):
+                continue
+            names = self.of.kept(self.torch.param_groups[self.groups[state]], own.dim())
+            found = {names[m]: torch.from_numpy(np.array(value(n))).to(own.device) for m, n in moments.items() if names[m]}
+            if self.of.tells:
+                wide = torch.float64 if torch.get_default_dtype() == torch.float64 else torch.float32
+                found["step"] = torch.tensor(float(self.steps_of(state)), dtype=wide)
+            if found:
+                self.own[own] = {**self.own.get(own, {}), **found}
 
     def feeds(self, states: frozenset[str]) -> list[tuple[str, float]]:
         """What is fed to the next step of these states: names and values."""
         found: list[tuple[str, float]] = []
         if states != self.current:
             self.counts(states)
-        for group, (lr_name, c1_name, c2_name), behind in zip(self.torch.param_groups, self.names, self.behind):
+        for group, (lr_name, c1_name, c2_name, t_name), behind in zip(self.torch.param_groups, self.names, self.behind):
             t = self.steps + behind + 1
             lr = float(group["lr"])
             if self.adam:
@@ -162,7 +209,7 @@ class Optimizer:
                 found.append((c2_name, 1 - b2 ** t))
             elif self.kind == "Adagrad":
                 lr /= 1 + (t - 1) * group["lr_decay"]
-            found.append((lr_name, lr))
+            found += [(lr_name, lr), (t_name, float(t))]
         return found
 
     def rates(self) -> list[tuple[Any, int, float, float, float]] | None:
@@ -178,37 +225,24 @@ class Optimizer:
         return found
 
     def rate_feeds(self, names: Collection[str]) -> list[tuple[str, int, int]]:
-        """Of these feeds, those of rates and corrections: name, group, and which of the three."""
-        return [(n, k, kind) for k, three in enumerate(self.names) for kind, n in enumerate(three) if n in names]
+        """Of these feeds, those of rates and corrections: name, group, and which of the four."""
+        return [(n, k, kind) for k, four in enumerate(self.names) for kind, n in enumerate(four) if n in names]
 
-    def append(self, g: Lowering, state: str, tensor: Any, gradient: Any) -> list[str]:
-        """Appends the update of a state; gives the names of its moments."""
+    def append(self, g: Lowering, state: str, tensor: Any, gradient: Any) -> dict[str, str]:
+        """Appends the update of a state; gives the names of its moments by what they are."""
         k, own = self.places[storage_key(tensor, "")]
-        self.groups[state] = k
-        self.first.setdefault(state, int(self.torch.state.get(own, {}).get("step", 0)))
+        self.groups[state], self.owns[state] = k, own
+        self.first.setdefault(state, self.before(self.torch.state.get(own, {})))
         group = self.torch.param_groups[k]
-        p, dtype = g.states[state], g.states[state].dtype
-        if dtype not in ("f32", "f64"):
-            raise Unsupported(f"training the parameter {state}, which is {dtype}", remedy="Keep parameters in float32")
+        p = g.states[state]
+        if p.dtype not in ("f32", "f64"):
+            raise Unsupported(f"training the parameter {state}, which is {p.dtype}", remedy="Keep parameters in float32")
         if group.get("maximize"):
             gradient = g.op("neg", gradient)
-        names = [f"optim.{m}.{state}" for m in MOMENTS[self.kind]]
-        moments = [g.builder.state(n, p.shape, dtype) for n in names]
-
-        def fed(name: str) -> Any:
-            return g.builder.feed(f"optim.{name}.{k}", (), dtype)
-
-        decay = float(group["weight_decay"])
-        form: dict[str, Callable[[], Any]] = {
-            "SGD": lambda: g.op("sgd", p, *moments, gradient, fed("lr"), momentum=float(group["momentum"]),
-                                nesterov=bool(group["nesterov"]), weight_decay=decay),
-            "Adam": lambda: g.op("adamw" if self.decoupled(group) else "adam", p, *moments, gradient, fed("lr"), fed("c1"), fed("c2"),
-                                 beta1=float(group["betas"][0]), beta2=float(group["betas"][1]), eps=float(group["eps"]),
-                                 weight_decay=decay),
-            "RMSprop": lambda: g.op("rmsprop", p, *moments, gradient, fed("lr"), alpha=float(group["alpha"]), eps=float(group["eps"]),
-                                    momentum=float(group["momentum"]), weight_decay=decay),
-            "Adagrad": lambda: g.op("adagrad", p, *moments, gradient, fed("lr"), eps=float(group["eps"]), weight_decay=decay)}
-        found = form["Adam" if self.kind == "AdamW" else self.kind]()
-        for name, value in zip([state, *names], found):
-            g.builder.update(name, value)
+        names = {m: f"optim.{m}.{state}" for m in self.of.kept(group, len(p.shape))}
+        moments = {m: g.builder.state(n, shape_of(self.of, m, tuple(p.shape)), p.dtype) for m, n in names.items()}
+        found = self.of.update(Update(g, group, k, Term(g, p), Term(g, gradient), {m: Term(g, t) for m, t in moments.items()}))
+        for m, name in (("p", state), *names.items()):
+            g.builder.update(name, found[m].tensor)
+        self.moments[state] = names
         return names

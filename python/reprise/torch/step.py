@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`compile`: a module, a loss and an optimizer become a step that enters C once. `record` makes an archive of the steps in its
-block, which the command verifies and replays without Python."""
+"""`compile`: a module, a loss and an optimizer become a step that enters C once."""
 from __future__ import annotations
 
 import contextlib
 import importlib
 import json
 import operator
-import os
 import re
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import repeat
@@ -19,8 +18,10 @@ import numpy as np
 from .._core import StepBase
 from .traps import framework
 from .check import as_array, check
+from .clipping import Clip, guard
 from .lower import Unsupported
-from .optim import MOMENTS, Optimizer
+from .optim import Optimizer
+from .recording import OPEN, record
 from .guards import Guards, Held, burned_in, structure_of, tensors_of
 from .training import Batch, Built, build, captured_step, names_of
 
@@ -28,19 +29,20 @@ MOST_PROGRAMS = 64
 MOST_LOOKS = 16  # in vain, one after the other: then the short way is taught no more
 VERSION = operator.attrgetter("_version")  # PyTorch counts a tensor's changes in place
 TRAINED = operator.attrgetter("requires_grad")
-_recordings: list[record] = []
+_given: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()  # by optimizer its hook on state_dict
 
 
 @dataclass
 class Ready:
     """A program that is bound to the run: `places`: feed, which leaf of the batch, how its elements are got; `hyper`: the feeds of
-    the optimizer with their types; `taken`: whether the short way knows it."""
+    the optimizer with their types; `updates`: of the last batch of a step; `taken`: whether the short way knows it."""
 
     compiled: Any
     places: list[tuple[str, int, Callable[[Any], Any]]]
     hyper: dict[str, Callable[[float], Any]]
     built: Built
     states: frozenset[str]
+    updates: bool = True
     taken: bool = False
 
 
@@ -52,12 +54,12 @@ class Step(StepBase):
     state      the values of parameters, buffers and moments by name, as tensors
     program    the program of the last step's shapes; `programs` counts them
     origin     what the archive says of where the program came from: versions, the graph's digest, the check of gradients
-    copy_to    writes the parameters and buffers into a module, bit for bit"""
+    copy_to    writes the parameters and buffers into a module, bit for bit; of its own module the optimizer's moments too"""
 
     def __init__(self, module: Any, loss: Callable[..., Any] | None, example: Any, optimizer: Any, *, check_gradients: bool,
-                 bound: float, seed: int, options: Mapping[str, Any]) -> None:
-        self.module, self.loss = module, loss
-        self.optimizer = Optimizer(optimizer)
+                 bound: float, seed: int, clip: Clip, every: int, options: Mapping[str, Any]) -> None:
+        self.module, self.loss, self.clip = module, loss, clip
+        self.optimizer = Optimizer(optimizer, every)
         self.names = names_of(module, loss)
         self.seed, self.options = seed, dict(options)
         self.built: dict[Any, Built] = {}
@@ -81,18 +83,22 @@ class Step(StepBase):
         self._moved()
         self.origin: dict[str, Any] = {}
         batch = self.batch(example)
-        first = self._build(batch, None)
+        first = self._build(batch, None, True)
         self._states = {name for names in first.captured.names.values() for name in names}
         self.origin = self._origin(first, batch, check_gradients, bound)
         self._values: dict[str, Any] = {s: as_array(t).copy() for s, t in first.captured.tensors.items()}
         for state, names in first.moments.items():
-            for kind, name in zip(MOMENTS[self.optimizer.kind], names):
-                self._values[name] = self.optimizer.moment(kind, state, first.captured.tensors[state])
+            self._values.update({name: self.optimizer.moment(m, state) for m, name in names.items()})
+        for state, name in first.sums.items():
+            self._values[name] = np.zeros_like(self._values[state])
+        self._summed = frozenset(first.sums)  # the states of the batches since the last update
         if first.draws:
             self._values["rng"] = np.array([seed, 0], np.int64)
         self._first = first.captured
         self._names, self._kinds = first.captured.names, {s: t.dtype for s, t in first.captured.tensors.items()}
         self._look()
+        own_moments(self)
+        guard(self)
 
     # ---- a step ----
 
@@ -127,17 +133,21 @@ class Step(StepBase):
         batch: Batch | None = None
         leaves: Any = args
         try:  # tensors alone, by position: as Batch.of has it, without its cost
-            key: Any = (tuple([(t.shape, t.dtype) for t in args]), self._generation)
+            key: Any = (tuple([(t.shape, t.dtype) for t in args]), self._generation, self.optimizer.last)
             found = self._ready.get(key) if args else None
         except AttributeError:
             found = None
         if found is None:
             batch = self.batch(args if args else kwargs)
-            key, leaves = (batch.key, self._generation), batch.leaves
+            key, leaves = (batch.key, self._generation, self.optimizer.last), batch.leaves
             found = self._ready.get(key)
-        wanted = _recordings[-1] if _recordings else None
+        wanted = OPEN[-1] if OPEN else None
         if found is None or self._recording is not wanted:
             found = self._prepare(batch or self.batch(args), key, wanted)
+        if self.optimizer.turn and found.states != self._summed:
+            raise Unsupported("a batch has gradients of other parameters than those before it of the same step",
+                              remedy="Freeze, thaw and leave out between steps, not between their batches")
+        self._summed = found.states
         try:
             feeds = {name: array_of(leaves[k]) for name, k, array_of in found.places}
         except (RuntimeError, TypeError):  # of another device, or with a gradient of its own
@@ -166,12 +176,13 @@ class Step(StepBase):
             self._forget()
             rates = self.optimizer.rates()
             if rates is None or self._blind >= MOST_LOOKS or self.optimizer.members() != self._members or \
-                    self._recording is not (_recordings[-1] if _recordings else None):
+                    self._recording is not (OPEN[-1] if OPEN else None):
                 return
             watched = self._watched()
             if self._guards.changed():  # after the count of hooks, which came while the step was made
                 return
-            if not self._short_watch(self._kind, watched, rates, vars(self.optimizer), "steps", self.optimizer.made, found.states):
+            if not self._short_watch(self._kind, watched, rates, vars(self.optimizer), "steps", "turn", self.optimizer.every,
+                                     self.optimizer.made, found.states):
                 self._blind += 1  # there is something that it cannot compare
                 self._forget()
                 return
@@ -181,7 +192,7 @@ class Step(StepBase):
             for name, k, _ in found.places:
                 feeds[k] = name
             found.taken = self._short_add(leaves, tuple(feeds), self.optimizer.rate_feeds(found.hyper), found.compiled, "loss",
-                                         found.built)
+                                         found.built, found.updates)
 
     def _watched(self) -> list[tuple[Any, ...]]:
         """All that a step looks at before it is made, as it is now."""
@@ -189,7 +200,7 @@ class Step(StepBase):
         return [*self._guards.places(), *self._held.places(), *zip(self._tensors, repeat("_version"), self._versions),
                 *zip(self._own, repeat("requires_grad"), self._trained), (own, "state", self.optimizer.own), (own, "_opt_called", True),
                 (own, "param_groups", list(own["param_groups"])),
-                *((g, "params", list(g["params"])) for g in own["param_groups"]), (globals(), "_recordings", list(_recordings))]
+                *((g, "params", list(g["params"])) for g in own["param_groups"]), (globals(), "OPEN", list(OPEN))]
 
     def _forget(self) -> None:
         """What the short way was taught holds no longer."""
@@ -235,8 +246,8 @@ class Step(StepBase):
         return [r for r in (self.module, self.loss) if hasattr(r, "named_parameters")]
 
     def load(self) -> None:
-        """Takes the parameters and buffers that the module has now; moments and the number of steps stay. What was a constant is
-        captured anew. Not inside a record."""
+        """Takes the parameters and buffers that the module has now, and of an optimizer that was loaded (load_state_dict) moments and
+        the number of steps; else these stay. What was a constant is captured anew. Not inside a record."""
         with self._alone():
             self._load()
 
@@ -245,6 +256,10 @@ class Step(StepBase):
             raise Unsupported("loading inside a record", remedy="Load before it: the record then begins with what was loaded")
         if self._run is not None:
             self._leave()
+        if self.optimizer.loaded():
+            self.optimizer.take()
+            for state, names in self.optimizer.moments.items():
+                self._values.update({name: self.optimizer.moment(m, state) for m, name in names.items()})
         now = self._named()
         self._values.update({s: as_array(now.get(self._names[s][0], t)).copy() for s, t in self._first.tensors.items()})
         self.built.clear()
@@ -265,13 +280,16 @@ class Step(StepBase):
 
     # ---- programs ----
 
-    def _build(self, batch: Batch, known: Mapping[str, Any] | None) -> Built:
-        key = (batch.key, self._generation)
+    def _build(self, batch: Batch, known: Mapping[str, Any] | None, last: bool | None = None) -> Built:
+        last = self.optimizer.last if last is None else last
+        key = (batch.key, self._generation, last)
         if len(self.built) >= MOST_PROGRAMS:
             raise Unsupported(f"{MOST_PROGRAMS} programs were made already: each batch has another shape, or a number of Python "
                               "changes at each step", remedy="Pad batches to few shapes; make what changes a tensor of the batch; "
                               "OneCycleLR with cycle_momentum=False")
-        built = build(captured_step(self.module, self.loss, batch, self._states), self.optimizer, known)
+        other = self.built.get((*key[:2], not last))  # of the same batch as another one of a step
+        captured = other.captured if other is not None else captured_step(self.module, self.loss, batch, self._states)
+        built = build(captured, self.optimizer, known, clip=self.clip, last=last)
         self._watch(built.captured.constants.items())
         self._hold_on()
         self.built[key] = built
@@ -297,7 +315,7 @@ class Step(StepBase):
                               remedy="Compile with an example that uses all parameters")
         lost = [n for n in built.data if n not in self._run_data]
         if lost:  # built before this run had begun with other data
-            built = self.built[key] = build(built.captured, self.optimizer, self._run_data)
+            built = self.built[key] = build(built.captured, self.optimizer, self._run_data, clip=self.clip, last=key[2])
         compiled = self._run.compile(built.program)
         for name, array in built.fed.items():
             compiled.write(name, array)
@@ -308,7 +326,7 @@ class Step(StepBase):
             for n, k in zip(built.feeds, at) if n is not None]
         real: dict[str, Callable[[float], Any]] = {"f32": np.float32, "f64": np.float64}
         hyper = {i[1]: real[i[3]] for i in built.program.inputs if i[0] == "feed" and i[1] in built.hyper}
-        self._ready[key] = Ready(compiled, places, hyper, built, frozenset(built.moments))
+        self._ready[key] = Ready(compiled, places, hyper, built, frozenset(built.trained), key[2])
 
     def _begin(self, wanted: record | None) -> None:
         """A run with the values there are now, recorded where wanted."""
@@ -380,65 +398,48 @@ class Step(StepBase):
                     if tuple(t.shape) != tuple(v.shape) or t.dtype != self._kinds[state]:
                         raise ValueError(f"{name} is {t.dtype}{list(t.shape)}, the state {v.dtype}{list(v.shape)}")
                     t.copy_(torch.utils.dlpack.from_dlpack(v) if v.dtype == "bf16" else torch.from_numpy(np.array(v)))
+            if module is self.module:
+                self._write_moments()
             self._look()
 
+    def _write_moments(self) -> None:
+        """Gives PyTorch's optimizer the moments that the steps made, where it was not loaded since."""
+        if not self.optimizer.loaded():
+            with self._alone():
+                self.optimizer.write(lambda name: np.array(self._run.get_state(name) if self._run is not None else self._values[name]))
 
-class record:
-    """`with reprise.torch.record("run.reprise", key="me.pem", seed=7):` the steps of one compiled step inside the block become an
-    archive, which `reprise verify` and `reprise replay` take without Python. It is written when the block ends, and none after an
-    exception. seed: of dropout, from this block's first step on; origin: whether the archive also holds origin.json (PyTorch's
-    version, the captured graph's digest, the check of gradients) as a state that no step changes, without which an archive's id
-    depends on the program and what goes through it alone; all else as reprise.record has it. How batches were prepared in
-    Python is outside of the archive."""
 
-    def __init__(self, path: str | os.PathLike[str], *, key: Any = None, seed: int | None = None, origin: bool = True,
-                 **options: Any) -> None:
-        self.path, self.seed, self.origin = path, seed, origin
-        self.options = {"key": key, **options}
-        self.inner: Any = importlib.import_module("reprise").record(path, **self.options)
-        self.step: Step | None = None
+def own_moments(step: Step) -> None:
+    """From now on the optimizer's state_dict() has the moments of this step, and of none that was compiled with it before."""
+    optimizer, own = step.optimizer.torch, weakref.ref(step)
 
-    @property
-    def id(self) -> str | None:
-        """The archive's, once it is written."""
-        found = self.inner.id
-        return None if found is None else str(found)
-
-    def take(self, step: Step) -> None:
-        if self.step is not None and self.step is not step:
-            raise Unsupported("a record has one compiled step", remedy="Open a record for each")
-        if self.step is None and step.options:  # of both, the record's own come first
-            self.inner = importlib.import_module("reprise").record(self.path, **{**step.options, **self.options})
-        self.step = step
-
-    def __enter__(self) -> record:
-        _recordings.append(self)
-        return self
-
-    def __exit__(self, kind: Any, value: Any, trace: Any) -> bool:
-        _recordings.remove(self)
-        step = self.step
-        if kind is None and step is None:
-            raise Unsupported("nothing was recorded: no compiled step was made inside the block")
-        try:
-            return bool(self.inner.__exit__(kind, value, trace))
-        finally:
-            if step is not None and step._recording is self:
-                with step._alone():
-                    step._leave()
+    def give(_: Any) -> None:
+        found = own()
+        if found is not None:
+            found._write_moments()
+    if optimizer in _given:
+        _given.pop(optimizer).remove()
+    _given[optimizer] = optimizer.register_state_dict_pre_hook(give)
 
 
 def compile(module: Any, loss: Callable[..., Any] | None = None, example: Any = None, optimizer: Any = None, *, check: bool = True,
-            strict: bool = True, bound: float = 1e-3, seed: int = 0, **options: Any) -> Step:
+            strict: bool = True, bound: float = 1e-3, seed: int = 0, clip_norm: float | None = None, norm_type: float = 2.0,
+            clip_value: float | None = None, accumulate: int = 1, **options: Any) -> Step:
     """A training step of a module.
 
     loss       loss(module(x, ..), target); None: the module's own value, or its `loss`, is the loss
     example    a batch: (x, .., target), or a dict of what the module takes
-    optimizer  SGD, Adam, AdamW, RMSprop or Adagrad of torch.optim, with its parameter groups; rates are read at each step
+    optimizer  one of torch.optim (LBFGS and SparseAdam apart), with its parameter groups; rates are read at each step, and its
+               state_dict() has the moments of the steps made
     check      the first gradients are compared with PyTorch's, at most `bound` apart relative to each tensor's largest
     strict     always: what cannot be a program is refused. To try a model of which parts run in PyTorch, torch.compile(module,
                backend="reprise")
     seed       of dropout and of other draws
+    clip_norm  the gradients' norm of order norm_type is at most this, as torch.nn.utils.clip_grad_norm_ has it of all parameters
+               that the optimizer trains
+    clip_value each element of a gradient is between -clip_value and clip_value, as clip_grad_value_ has it
+    accumulate so many batches are one step of the optimizer: a call takes one of them, and adds the gradients of its loss divided
+               by this; the last one clips and updates
     options    threads, level, device, memory of the run
 
     The module is captured in the mode in which it is (train or eval) and is not changed: step.copy_to(module) writes what was
@@ -447,4 +448,7 @@ def compile(module: Any, loss: Callable[..., Any] | None = None, example: Any = 
         raise TypeError('compile is strict; torch.compile(module, backend="reprise") tries')
     if example is None or optimizer is None:
         raise TypeError("compile(module, loss, example, optimizer): an example batch and an optimizer of torch.optim")
-    return Step(module, loss, example, optimizer, check_gradients=check, bound=bound, seed=seed, options=options)
+    if isinstance(accumulate, bool) or not isinstance(accumulate, int) or accumulate < 1:
+        raise ValueError(f"accumulate is a number of batches, 1 or more, not {accumulate!r}")
+    return Step(module, loss, example, optimizer, check_gradients=check, bound=bound, seed=seed,
+                clip=Clip(clip_norm, norm_type, clip_value), every=accumulate, options=options)

@@ -11,6 +11,7 @@ from typing import Any
 
 from . import rules
 from .capture import Captured, capture
+from .clipping import Clip
 from .guards import Guards, burned_in, identity
 from .traps import framework, unchanged
 from .graph import Graph, Node
@@ -155,17 +156,18 @@ def without_dropout(graph: Graph) -> Graph:
 @dataclass
 class Built:
     """A step's program. `feeds`: for each tensor of the batch its feed's name, None where nothing uses it; `moments`: names of
-    the optimizer's states by the state that they belong to; `trained`: states that have a gradient; `fed`: constants that are
+    the optimizer's states by the state that they belong to; `sums`: those of gradients over batches; `trained`: states that have a gradient; `fed`: constants that are
     feeds since the run had begun."""
 
     program: Any
     captured: Captured
     feeds: list[str | None]
     trained: list[str]
-    moments: dict[str, list[str]]
+    moments: dict[str, dict[str, str]]
     data: dict[str, Any]
     fed: dict[str, Any]
     draws: bool
+    sums: dict[str, str]
     hyper: list[str] = field(default_factory=list)
     lines: dict[int, str] = field(default_factory=dict)
 
@@ -208,9 +210,20 @@ def gradients(g: Lowering, loss: Any, wanted: Sequence[str]) -> dict[str, Any]:
     return {}
 
 
-def build(captured: Captured, optimizer: Optimizer | None, known: Mapping[str, Any] | None = None, plain: bool = False) -> Built:
+def accumulated(g: Lowering, optimizer: Optimizer, found: Mapping[str, Any], names: dict[str, str], last: bool) -> dict[str, Any]:
+    """The sums of gradients over a step's batches, in states, which the last batch begins anew."""
+    sums = {}
+    for state, gradient in found.items():
+        names[state] = f"optim.sum.{state}"
+        sums[state] = g.op("add", g.builder.state(names[state], gradient.shape, gradient.dtype), gradient)
+        g.builder.update(names[state], g.fill(0, gradient.dtype, gradient.shape) if last else sums[state])
+    return sums
+
+
+def build(captured: Captured, optimizer: Optimizer | None, known: Mapping[str, Any] | None = None, plain: bool = False,
+          clip: Clip = Clip(), last: bool = True) -> Built:
     """The program of a step: with `plain` without dropout, and with gradients as results in the place of updates. `known`: the
-    data that the run has, where it has begun; what is missing is fed."""
+    data that the run has, where it has begun; what is missing is fed. `last`: of the last batch of a step, which alone updates."""
     g = Lowering(without_dropout(captured.graph) if plain else captured.graph)
     g.known_data = known
     out = g.run()
@@ -218,15 +231,19 @@ def build(captured: Captured, optimizer: Optimizer | None, known: Mapping[str, A
     wanted = list(dict.fromkeys(i.state for i in captured.graph.inputs if i.trained))
     if optimizer is not None:
         wanted = [s for s in wanted if optimizer.parameter(captured.tensors[s]) is not None]
-    found = gradients(g, loss, wanted)
+    every = optimizer.every if optimizer is not None else 1
+    found = gradients(g, loss if every == 1 else g.op("div", loss, g.fill(every, loss.dtype)), wanted)
     if not found:
         raise Unsupported("the loss depends on no parameter of the optimizer" if optimizer else "the loss depends on no parameter")
     g.builder.result("loss", loss)
-    moments: dict[str, list[str]] = {}
-    for state, gradient in found.items():
-        if optimizer is None:
+    moments: dict[str, dict[str, str]] = {}
+    sums: dict[str, str] = {}
+    if optimizer is None:
+        for state, gradient in found.items():
             g.builder.result(f"grad.{state}", gradient)
-        else:
+    else:
+        whole = accumulated(g, optimizer, found, sums, last) if every > 1 else found
+        for state, gradient in clip.of(g, whole).items() if last else ():
             moments[state] = optimizer.append(g, state, captured.tensors[state], gradient)
     if not plain:
         for o in captured.graph.outputs:
@@ -238,5 +255,5 @@ def build(captured: Captured, optimizer: Optimizer | None, known: Mapping[str, A
     program = g.builder.finish()
     declared = {i[1] for i in program.inputs if i[0] == "feed"}
     users = [i.feed if i.feed in declared else None for i in captured.graph.inputs if i.kind == "user"]
-    return Built(program, captured, users, list(found), moments, g.data, g.fed, g.rng_tensor is not None,
+    return Built(program, captured, users, list(found), moments, g.data, g.fed, g.rng_tensor is not None, sums,
                  sorted(n for n in declared if n.startswith("optim.")), g.lines)
