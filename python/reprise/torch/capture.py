@@ -12,7 +12,8 @@ from typing import Any
 
 from .graph import DType, Graph, Input, Meta, Node, Output, Ref, Sub, map_refs, refs
 from .lower import RULES, Unsupported
-from .traps import framework, own_file, refuse_changed, refuse_hooks, refuse_shared, source_line, trapped, unchanged
+from .substitutes import substituted
+from .traps import framework, own_file, refuse_changed, refuse_hooks, refuse_layouts, refuse_shared, source_line, trapped, unchanged
 
 DTYPES = {"float32": "f32", "float64": "f64", "bfloat16": "bf16", "float16": "f16", "int64": "i64", "int32": "i32", "int16": "i16",
           "int8": "i8", "uint8": "u8", "uint16": "u16", "uint32": "u32", "bool": "bool"}
@@ -38,11 +39,12 @@ def exported(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None 
     """The functional ExportedProgram; regions without gradient are marked in it."""
     torch = framework()
     refuse_hooks(module)
+    refuse_layouts(module)
     state = torch.random.get_rng_state()
     with warnings.catch_warnings(), unchanged(module), torch.enable_grad():
         warnings.simplefilter("ignore")
         try:
-            with trapped():
+            with trapped(), substituted():
                 program = torch.export.export(module, tuple(args), dict(kwargs or {}), strict=False)
             flatten_regions(program.graph_module)
             return decomposed(program.run_decompositions({}))

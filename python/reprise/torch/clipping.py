@@ -4,6 +4,7 @@ find no gradients at the parameters of a compiled step and do nothing, in silenc
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 import weakref
 from collections.abc import Callable, Mapping
@@ -73,8 +74,7 @@ def guard(step: Any) -> None:
     module = framework("torch.nn.utils.clip_grad")
     for name in CLIPPING:
         outer = getattr(module, name, None)
-        cells = dict(zip(getattr(outer, "__code__", None).co_freevars if hasattr(outer, "__code__") else (),
-                         getattr(outer, "__closure__", None) or ()))
+        cells = dict(zip(outer.__code__.co_freevars, outer.__closure__ or ())) if inspect.isfunction(outer) else {}
         if "func" in cells and not hasattr(cells["func"].cell_contents, "reprise"):
             cells["func"].cell_contents = looking(name, cells["func"].cell_contents)
 
@@ -94,6 +94,6 @@ def refuse(name: str, parameters: list[Any]) -> None:
     if all(p.grad is None for p in parameters):
         trained = {id(p) for step in list(STEPS) for p in step._own}
         if any(id(p) in trained for p in parameters):
-            raise Unsupported(f"{name.strip('_')} of parameters that a compiled step trains: their gradients are in the program, and none "
-                              "is here to clip", remedy="compile(.., clip_norm=most) or compile(.., clip_value=most) clips between "
+            raise Unsupported(f"{name.strip('_')} of parameters that a compiled step trains: their gradients are in the program, and "
+                              "none is here to clip", remedy="compile(.., clip_norm=most) or compile(.., clip_value=most) clips between "
                               "gradients and update; norm_type= is the norm's order")

@@ -23,6 +23,9 @@ DROPOUTS = {"aten.native_dropout.default": 1, "aten.dropout.default": 1, "aten.s
             "aten.lstm.input": 5, "aten.gru.input": 5, "aten.rnn_tanh.input": 5, "aten.rnn_relu.input": 5,
             "aten.feature_dropout.default": 1, "aten.alpha_dropout.default": 1, "aten.feature_alpha_dropout.default": 1}
 
+SPARSE = {"aten.embedding.default": 4, "aten.embedding_bag.default": 5, "aten.embedding_bag.padding_idx": 5,
+          "aten._embedding_bag.default": 5}  # where among the operands it says whether the table's gradient is sparse
+
 
 def flatten(tree: Any, path: str, leaves: list[Any], paths: list[str]) -> Any:
     """Appends the leaves and what they are called; returns the tree's form."""
@@ -73,6 +76,8 @@ class Batch:
                 if not hasattr(leaf, "__array__"):
                     raise TypeError(f"{paths[k]} is a {type(leaf).__name__}: a batch has tensors and numbers")
                 leaves[k] = framework().as_tensor(leaf)
+            elif isinstance(leaf, tensor) and leaf.layout is not framework().strided:
+                raise TypeError(f"{paths[k]} is a tensor of layout {leaf.layout}: give it as {paths[k]}.to_dense()")
         key: tuple[Any, ...] = tuple((x.shape, x.dtype) if isinstance(x, tensor) else identity(x) for x in leaves)
         if form is None or form[0] is not tuple or any(f is not None for f in form[2]):
             key = (key, frozen(form))  # two batches with leaves alike may have them under other names
@@ -220,10 +225,19 @@ def accumulated(g: Lowering, optimizer: Optimizer, found: Mapping[str, Any], nam
     return sums
 
 
+def refuse_sparse(graph: Graph) -> None:
+    """Gradients of programs are dense, with which PyTorch's optimizers do other things."""
+    for n in graph.walk():
+        if n.op in SPARSE and (n.kwargs.get("sparse") or len(n.args) > SPARSE[n.op] and n.args[SPARSE[n.op]]):
+            raise Unsupported("a gradient that is sparse", n, "Embedding(.., sparse=False): the program's gradient is dense, and reads "
+                              "the rows that were used")
+
+
 def build(captured: Captured, optimizer: Optimizer | None, known: Mapping[str, Any] | None = None, plain: bool = False,
           clip: Clip = Clip(), last: bool = True) -> Built:
     """The program of a step: with `plain` without dropout, and with gradients as results in the place of updates. `known`: the
     data that the run has, where it has begun; what is missing is fed. `last`: of the last batch of a step, which alone updates."""
+    refuse_sparse(captured.graph)
     g = Lowering(without_dropout(captured.graph) if plain else captured.graph)
     g.known_data = known
     out = g.run()

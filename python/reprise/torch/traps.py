@@ -40,6 +40,15 @@ def refuse_hooks(module: Any) -> None:
                               remedy="Remove it, or write what it does into the forward or the loss")
 
 
+def refuse_layouts(module: Any) -> None:
+    """Programs have dense tensors."""
+    torch = framework()
+    for path, space, _ in spaces(module):
+        for name, t in (*space.items(), *space.get("_parameters", {}).items(), *space.get("_buffers", {}).items()):
+            if isinstance(t, torch.Tensor) and t.layout is not torch.strided:
+                raise Unsupported(f"{path + '.' if path else ''}{name} is a tensor of layout {t.layout}", remedy="Give it as to_dense()")
+
+
 class Hooks:
     """What is called besides forwards, gradients and steps, by `owners` and the names of their dicts of it: looked at as a dict is.
     PyTorch counts what is registered, whatever it belongs to: where it counted nothing, nothing is new."""

@@ -111,15 +111,20 @@ class Update:
     def t(self) -> Term:
         return self.fed("t")
 
+    @property
+    def betas(self) -> tuple[float, float]:
+        b1, b2 = self.group["betas"]
+        return float(b1), float(b2)
+
     def own(self, name: str) -> float:
         return float(self.group[name])
 
     def shared(self, name: str, make: Callable[[], Term]) -> Term:
         """A number of the step, which all parameters of the group have in common."""
         key = ("optim", self.k, name)
-        if key not in self.g.shared:
-            self.g.shared[key] = make()
-        return self.g.shared[key]
+        found: Term = self.g.shared[key] if key in self.g.shared else make()
+        self.g.shared[key] = found
+        return found
 
     def first(self) -> Term:
         """Whether this is the parameter's first step."""
@@ -149,7 +154,7 @@ Found = dict[str, Term]  # "p" and the moments, as they are next
 
 def averages(u: Update, gradient: Term) -> tuple[Term, Term]:
     """Adam's two moments."""
-    b1, b2 = u.group["betas"]
+    b1, b2 = u.betas
     return u.moments["m"].toward(gradient, 1 - b1), u.moments["v"] * b2 + gradient * gradient * (1 - b2)
 
 
@@ -157,7 +162,7 @@ def amsgrad(u: Update, decoupled: bool) -> Found:
     p, gradient = u.decay(decoupled)
     m, v = averages(u, gradient)
     most = u.moments["x"].most(v)
-    b1, b2 = u.group["betas"]
+    b1, b2 = u.betas
     size = u.shared("size", lambda: u.lr / (1 - b1 ** u.t))
     root = u.shared("root", lambda: (1 - b2 ** u.t).op("sqrt"))
     return {"p": p - m / (most.op("sqrt") / root + u.own("eps")) * size, "m": m, "v": v, "x": most}
@@ -166,7 +171,7 @@ def amsgrad(u: Update, decoupled: bool) -> Found:
 def nadam(u: Update) -> Found:
     p, gradient = u.decay(bool(u.group.get("decoupled_weight_decay")))
     m, v = averages(u, gradient)
-    b1, b2 = u.group["betas"]
+    b1, b2 = u.betas
     slow = u.own("momentum_decay")
     mu = u.shared("mu", lambda: (1 - 0.96 ** (u.t * slow) * 0.5) * b1)
     ahead = u.shared("ahead", lambda: (1 - 0.96 ** ((u.t + 1) * slow) * 0.5) * b1)
@@ -180,13 +185,13 @@ def nadam(u: Update) -> Found:
 def radam(u: Update) -> Found:
     p, gradient = u.decay(bool(u.group.get("decoupled_weight_decay")))
     m, v = averages(u, gradient)
-    b1, b2 = u.group["betas"]
+    b1, b2 = u.betas
     top = 2 / (1 - b2) - 1
     rho = u.shared("rho", lambda: top - u.t * 2 * b2 ** u.t / (1 - b2 ** u.t))
     far = u.shared("far", lambda: rho.is_("gt", 5.0))
 
     def size() -> Term:
-        squared = (rho - 4) * (rho - 2) * top / (rho * ((top - 4) * (top - 2)))
+        squared: Term = (rho - 4) * (rho - 2) * top / (rho * ((top - 4) * (top - 2)))
         rectified = choose(far, squared, 1.0, "f64").op("sqrt") * (1 - b2 ** u.t).op("sqrt")
         return u.lr / (1 - b1 ** u.t) * choose(far, rectified, 1.0, "f64")
     return {"p": p - m / u.choose(far, v.op("sqrt") + u.own("eps"), 1.0) * u.shared("size", size), "m": m, "v": v}
@@ -194,7 +199,7 @@ def radam(u: Update) -> Found:
 
 def adamax(u: Update) -> Found:
     p, gradient = u.decay(False)
-    b1, b2 = u.group["betas"]
+    b1, b2 = u.betas
     m = u.moments["m"].toward(gradient, 1 - b1)
     most = (u.moments["u"] * b2).most(gradient.op("abs") + u.own("eps"))
     return {"p": p - m / most * u.shared("size", lambda: u.lr / (1 - b1 ** u.t)), "m": m, "u": most}
@@ -271,6 +276,14 @@ def adafactor(u: Update) -> Found:
     return {"p": p - update * (alpha / denom), **kept}
 
 
+def turn(t: Term) -> Term:
+    return Term(t.g, t.g.transpose(t.tensor, [1, 0]))
+
+
+def dot(s: Term, t: Term) -> Term:
+    return s.op("matmul", t.tensor)
+
+
 def muon(u: Update) -> Found:
     """Orthogonalized by Newton's and Schulz' iteration, whose values PyTorch holds as bfloat16."""
     momentum, decay = u.own("momentum"), u.own("weight_decay")
@@ -279,17 +292,20 @@ def muon(u: Update) -> Found:
     rows, columns = u.p.tensor.shape
     a, b, c = map(float, u.group["ns_coefficients"])
     x = Term(u.g, u.g.cast(u.g.cast(update.tensor, "bf16"), "f32"))
-    turn = lambda t: Term(u.g, u.g.transpose(t.tensor, [1, 0]))
-    dot = lambda s, t: Term(u.g, u.g.op("matmul", s.tensor, t.tensor))
     x = turn(x) if rows > columns else x
     x = (x / x.norm().rounded("bf16").most(u.own("eps")).rounded("bf16")).rounded("bf16")
     for _ in range(int(u.group["ns_steps"])):
         gram = dot(x, turn(x)).rounded("bf16")
         x = (x * a + dot((gram * b + dot(gram, gram) * c).rounded("bf16"), x)).rounded("bf16")
     x = Term(u.g, u.g.cast((turn(x) if rows > columns else x).tensor, u.p.tensor.dtype))
-    ratio = {None: lambda: math.sqrt(max(1, rows / columns)), "original": lambda: math.sqrt(max(1, rows / columns)),
-             "match_rms_adamw": lambda: 0.2 * math.sqrt(max(rows, columns)), "spectral_unclamped": lambda: math.sqrt(rows / columns)}
-    return {"p": u.p * (1 - u.lr * decay) - x * (u.lr * ratio[u.group["adjust_lr_fn"]]()), "m": m}
+    return {"p": u.p * (1 - u.lr * decay) - x * (u.lr * ratio(u.group["adjust_lr_fn"], rows, columns)), "m": m}
+
+
+def ratio(how: str | None, rows: int, columns: int) -> float:
+    """What Muon's rate is multiplied by, for a matrix of this shape."""
+    if how == "match_rms_adamw":
+        return 0.2 * math.sqrt(max(rows, columns))
+    return math.sqrt(rows / columns if how == "spectral_unclamped" else max(1, rows / columns))
 
 
 # ---- those that have an operation ----
@@ -311,8 +327,8 @@ def sgd(u: Update) -> Found:
 def adam(u: Update, decoupled: bool) -> Found:
     if u.group.get("amsgrad"):
         return amsgrad(u, decoupled)
-    b1, b2 = u.group["betas"]
-    return whole(u, "adamw" if decoupled else "adam", ("m", "v"), ("lr", "c1", "c2"), beta1=float(b1), beta2=float(b2), eps=u.own("eps"))
+    b1, b2 = u.betas
+    return whole(u, "adamw" if decoupled else "adam", ("m", "v"), ("lr", "c1", "c2"), beta1=b1, beta2=b2, eps=u.own("eps"))
 
 
 def rmsprop(u: Update) -> Found:

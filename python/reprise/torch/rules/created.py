@@ -14,12 +14,17 @@ from ..lower import Lowering, Value, lowers
 Tensor = Any
 
 
-@lowers("aten.full.default", "aten.full_like.default", "aten.new_full.default", "aten.fill.Scalar", "aten.fill.Tensor")
+@lowers("aten.full.default", "aten.full_like.default", "aten.fill.Scalar", "aten.fill.Tensor")
 def full(g: Lowering, node: Node, _: Any, value: Any, *__: Any, **___: Any) -> Any:
     m = g.meta(node)
     if isinstance(value, Value):
         return g.broadcast(number(g, value, m.dtype).tensor, m.shape)
     return filled(g, node, value)
+
+
+@lowers("aten.new_full.default")
+def new_full(g: Lowering, node: Node, _: Any, size: Any, value: Any, **__: Any) -> Any:
+    return full(g, node, None, value)
 
 
 def filled(g: Lowering, node: Node, value: Any) -> Tensor:

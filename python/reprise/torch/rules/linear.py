@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .arithmetic import computable, dtype_of
-from .forms import INTEGER, elementwise, number, op, room, wanted
+from .forms import INTEGER, axis_of, elementwise, number, op, room, wanted
 from .reductions import norm_of
 from .shapes import repeat_heads
 from ..graph import Meta, Node
@@ -293,3 +293,15 @@ def cosine_similarity(g: Lowering, node: Node, a: Any, b: Any, dim: int = 1, eps
         parts.append(elementwise(g, "div", x, elementwise(g, "where", op(g, "lt", n, eps), g.fill(eps, dtype), n)))
     y = g.op("sum", elementwise(g, "mul", *parts).tensor, axes=[axis])
     return g.reshape(y, [n for k, n in enumerate(shape) if k != axis])
+
+
+@lowers("aten.linalg_cross.default")
+def cross(g: Lowering, node: Node, a: Any, b: Any, *, dim: int = -1) -> Any:
+    """Of vectors of three elements, which lie along an axis: each element is a product of the two others, less the turned one."""
+    dtype = computable(g, dtype_of(g, node))
+    shape = g.meta(node).shape
+    x, y = (g.broadcast(number(g, v, dtype).tensor, shape) for v in (a, b))
+    axis = axis_of(dim, len(shape))
+    u, v = ([g.slice(t, axis, k, k + 1) for k in range(3)] for t in (x, y))
+    return g.op("concat", *[g.op("sub", g.op("mul", u[(k + 1) % 3], v[(k + 2) % 3]), g.op("mul", u[(k + 2) % 3], v[(k + 1) % 3]))
+                            for k in range(3)], axis=axis)

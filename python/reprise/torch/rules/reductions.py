@@ -181,6 +181,28 @@ def logcumsumexp(g: Lowering, node: Node, x: Any, dim: int) -> Any:
     return g.op("concat", *[p.tensor for p in parts], axis=axis) if len(parts) > 1 else x
 
 
+@lowers("aten.cummax.default", "aten.cummin.default")
+def running_extreme(g: Lowering, node: Node, x: Any, dim: int) -> Any:
+    """Of each place and those before it, 1, 2, 4 .. together: where the extreme is, the last of equal ones, or the last NaN. The value
+    is that at its place, so that its gradient goes there alone, as in PyTorch."""
+    computable(g, x.dtype)
+    if x.rank == 0 or x.size == 0:
+        return [x, g.fill(0, "i64", x.shape)]
+    axis = axis_of(dim, x.rank)
+    n = x.shape[axis]
+    shape = [n if k == axis else 1 for k in range(x.rank)]
+    value, place = x.tensor, g.broadcast(g.reshape(g.op("iota", n=n, dtype="i64"), shape), x.shape)
+    step = 1
+    while step < n:
+        before = [g.op("concat", g.slice(t, axis, 0, step), g.slice(t, axis, 0, n - step), axis=axis) for t in (value, place)]
+        earlier = g.op("gt" if "max" in node.op else "lt", before[0], value)
+        if x.real:
+            earlier = g.op("logical_and", g.op("logical_or", earlier, g.op("ne", before[0], before[0])), g.op("eq", value, value))
+        value, place = g.op("where", earlier, before[0], value), g.op("where", earlier, before[1], place)
+        step *= 2
+    return [g.op("take_along", x.tensor, place, axis=axis), place]
+
+
 def sum_of_logs(g: Lowering, a: Value, b: Value) -> Value:
     both = g.op("concat", g.reshape(a.tensor, [1, *a.shape]), g.reshape(b.tensor, [1, *b.shape]), axis=0)
     return g.value(g.reshape(g.op("logsumexp", both, axes=[0]), a.shape))

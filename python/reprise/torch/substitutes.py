@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of PyTorch that look at values while they run, which an exported graph cannot have, or of whose operations there is no
+plain form: while a model is exported they are others, written in operations, with PyTorch's values and gradients. The comparison of
+first gradients runs PyTorch's own. What has no such form is refused by its name, with a way out."""
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .graph import Node
+from .lower import Unsupported
+from .traps import framework, line_here
+
+MOST_PLACES = 1024  # of CTC, each of which is some twenty operations
+
+
+def gaussian_nll_loss(input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> Any:
+    """PyTorch looks whether a variance is below 0, and raises: here the loss is NaN then. The bound `eps` has no gradient."""
+    torch = framework()
+    if isinstance(var, float):
+        var = torch.full_like(input, var)
+    elif var.shape != input.shape and input.shape[:-1] == var.shape:
+        var = var.unsqueeze(-1)
+    elif var.shape != input.shape and not (input.dim() == var.dim() and all(v in (1, n) for v, n in zip(var.shape, input.shape))):
+        raise ValueError("var is of incorrect size")
+    bounded = var + (var.clamp(min=eps) - var).detach()
+    bounded = torch.where(var < 0, math.nan, bounded)
+    loss = 0.5 * (torch.log(bounded) + (input - target) ** 2 / bounded)
+    loss = loss + 0.5 * math.log(2 * math.pi) if full else loss
+    return {"mean": torch.mean, "sum": torch.sum, "none": lambda t: t}[reduction](loss)
+
+
+def detect_is_causal_mask(mask: Any, is_causal: bool | None = None, size: int | None = None) -> bool:
+    """PyTorch looks whether a mask is the causal one, and then leaves it out and says so: here the mask is what it is."""
+    return is_causal is True
+
+
+def averaging(original: Callable[..., Any]) -> Callable[..., Any]:
+    """_BatchNorm.forward: without a momentum, running values are the means of all batches, whose number PyTorch takes as a number."""
+    def forward(self: Any, input: Any) -> Any:
+        torch = framework()
+        if self.momentum is not None or not self.training or self.running_mean is None or self.num_batches_tracked is None:
+            return original(self, input)
+        self._check_input_dim(input)
+        axes = [0, *range(2, input.dim())]
+        with torch.no_grad():
+            self.num_batches_tracked.add_(1)
+            weight = 1.0 / self.num_batches_tracked.to(self.running_mean.dtype)
+            for kept, now in ((self.running_mean, input.mean(axes)), (self.running_var, input.var(axes, unbiased=True))):
+                kept.copy_(kept * (1 - weight) + now.to(kept.dtype) * weight)
+        return torch.nn.functional.batch_norm(input, None, None, self.weight, self.bias, True, 0.0, self.eps)
+    return forward
+
+
+def lengths_of(torch: Any, lengths: Any, n: int) -> Any:
+    """As a tensor: numbers of Python are constants."""
+    if not isinstance(lengths, torch.Tensor):
+        lengths = torch.tensor(list(lengths) if not isinstance(lengths, int) else [lengths])
+    return lengths.to(torch.int64).reshape(n)
+
+
+def ctc_loss(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: int = 1,
+             zero_infinity: bool = False) -> Any:
+    """Of all paths through the labels with blanks between them the sum, place by place. PyTorch's gradient is by the values before
+    log_softmax, of which exp(log_probs) is a part: it is added as what is 0 and has that gradient."""
+    torch = framework()
+    one = log_probs.dim() == 2
+    if one:
+        log_probs = log_probs.unsqueeze(1)
+    places, n, _ = log_probs.shape
+    if places > MOST_PLACES:
+        raise refused("ctc_loss", f"of {places} places", f"At most {MOST_PLACES} are taken")
+    if targets.dim() == 1 and not one:
+        raise refused("ctc_loss", "of targets in one row", "Give them as [batch, longest], filled up with any label")
+    targets = targets.reshape(n, -1).to(torch.int64)
+    took, labels = lengths_of(torch, input_lengths, n), lengths_of(torch, target_lengths, n)
+    nothing = -1e30  # no path: finite, so that its gradient is 0 and not NaN
+    low = log_probs.new_full((), nothing)
+    width = 2 * targets.shape[1] + 1
+    blanks = torch.full_like(targets, blank)
+    row = torch.cat([torch.stack([blanks, targets], 2).reshape(n, -1), blanks.new_full((n, 1), blank)], 1)
+    skips = torch.zeros_like(row, dtype=torch.bool)
+    if width > 2:
+        skips = torch.cat([skips[:, :2], (row[:, 2:] != blank) & (row[:, 2:] != row[:, :-2])], 1)
+    said = log_probs.gather(2, row.unsqueeze(0).expand(places, n, width)).clamp(min=nothing)
+    at = torch.arange(width)
+    alpha = torch.where(at < 2, said[0], low)
+    for t in range(1, places):
+        one_on = torch.cat([low.expand(n, 1), alpha[:, :-1]], 1)
+        two_on = torch.where(skips, torch.cat([low.expand(n, 2), alpha[:, :-2]], 1)[:, :width], low)
+        ahead = torch.logsumexp(torch.stack([alpha, one_on, two_on]), 0) + said[t]
+        alpha = torch.where((t < took).unsqueeze(1), ahead.clamp(min=nothing), alpha)
+    last = alpha.gather(1, (2 * labels).unsqueeze(1)).squeeze(1)
+    before = alpha.gather(1, (2 * labels - 1).clamp(min=0).unsqueeze(1)).squeeze(1)
+    found = -torch.logsumexp(torch.stack([last, torch.where(labels > 0, before, low)]), 0)
+    possible = found < -nothing / 2
+    whole = torch.where((torch.arange(places).unsqueeze(1) < took).unsqueeze(2), log_probs.exp(), 0.0).sum((0, 2))
+    found = torch.where(possible, found + (whole - whole.detach()), 0.0 if zero_infinity else math.inf)
+    if reduction == 1:
+        return (found / labels.clamp(min=1).to(found.dtype)).mean()
+    return found.sum() if reduction == 2 else found.reshape(()) if one else found
+
+
+def refused(name: str, what: str, remedy: str) -> Unsupported:
+    return Unsupported(f"{name} {what}", Node("", name, where=line_here()), remedy)
+
+
+def pack(*args: Any, **kwargs: Any) -> Any:
+    raise refused("pack_padded_sequence", "has a shape that the lengths decide", "Give the padded batch to the layer, and take of its "
+                  "output what counts: output.gather(1, (lengths - 1).view(-1, 1, 1).expand(-1, 1, size)) is the last of each sequence, "
+                  "torch.where(torch.arange(steps)[:, None] < lengths, ..) all; backward directions want each sequence turned by gather")
+
+
+@contextlib.contextmanager
+def substituted() -> Iterator[None]:
+    """While a model is exported."""
+    torch = framework()
+    norm = framework("torch.nn.modules.batchnorm")._BatchNorm
+    places: list[tuple[Any, str, Any]] = [
+        (torch.nn.functional, "gaussian_nll_loss", gaussian_nll_loss), (torch, "ctc_loss", ctc_loss),
+        (framework("torch.nn.modules.transformer"), "_detect_is_causal_mask", detect_is_causal_mask),
+        (norm, "forward", averaging(norm.forward)), (torch._VF, "_pack_padded_sequence", pack)]
+    kept = [(owner, name, vars(owner).get(name)) for owner, name, _ in places]
+    for owner, name, other in places:
+        if hasattr(owner, name):
+            setattr(owner, name, other)
+    try:
+        yield
+    finally:
+        for owner, name, was in kept:
+            if was is not None:
+                setattr(owner, name, was)
+            elif name in vars(owner):
+                delattr(owner, name)
