@@ -38,6 +38,7 @@ static void forget(door_object *d)
     d->places = NULL;
     d->of.groups = NULL;
     d->n_places = d->of.n_groups = 0;
+    d->of.is_neg = NULL;
     d->count = d->made = d->states = NULL;
     Py_CLEAR(d->kept);
 }
@@ -91,6 +92,17 @@ static bool read_groups(door_object *d, PyObject *list)
     return true;
 }
 
+/* Looked up once: leaves are of that very type. */
+static bool find_method(door_object *d)
+{
+    PyObject *found = PyObject_GetAttrString((PyObject *)d->of.kind, "is_neg");
+    const bool done = found && keep(d, found);
+
+    d->of.is_neg = found;
+    Py_XDECREF(found);
+    return done;
+}
+
 static PyObject *watch(PyObject *self, PyObject *args)
 {
     door_object *d = (door_object *)self;
@@ -105,7 +117,8 @@ static PyObject *watch(PyObject *self, PyObject *args)
     d->of.kind = (PyTypeObject *)kind;
     d->of.exchange = exchange_of(kind);
     d->kept = Py_BuildValue("[ONN]", args, PyList_AsTuple(places), PyList_AsTuple(groups)); /* lists may change */
-    if (!d->kept || !(d->places = places_read(places, d->kept, &d->n_places)) || !read_groups(d, groups)) {
+    if (!d->kept || !find_method(d) || !(d->places = places_read(places, d->kept, &d->n_places)) ||
+        !read_groups(d, groups)) {
         forget(d);
         return NULL;
     }
@@ -360,10 +373,9 @@ static PyObject *door_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     if (!d)
         return NULL;
     d->last = Py_NewRef(Py_None);
-    d->of.is_neg = PyUnicode_InternFromString("is_neg");
     d->of.lr = PyUnicode_InternFromString("lr");
     d->lock = PyThread_allocate_lock();
-    if (d->of.is_neg && d->of.lr && d->lock)
+    if (d->of.lr && d->lock)
         return (PyObject *)d;
     if (!PyErr_Occurred())
         PyErr_NoMemory();
@@ -398,7 +410,6 @@ static void door_dealloc(PyObject *self)
 
     PyObject_GC_UnTrack(self);
     (void)door_clear(self);
-    Py_XDECREF(d->of.is_neg);
     Py_XDECREF(d->of.lr);
     if (d->lock)
         PyThread_free_lock(d->lock);

@@ -45,7 +45,7 @@ typedef struct look {
     size_t n;
 } look;
 
-/* `kind` is the type of leaves; `is_neg` and `lr` are names. All is another's. */
+/* `kind` is the type of leaves, `is_neg` its method, `lr` a name. All is another's. */
 typedef struct batches {
     PyTypeObject *kind;
     const dl_exchange *exchange;

@@ -37,7 +37,7 @@ static bool contiguous(const dl_tensor *t)
 /* PyTorch may keep numbers as the negative of what lies in memory, which DLPack does not tell. */
 static bool negative(const batches *b, PyObject *leaf)
 {
-    PyObject *is = PyObject_CallMethodObjArgs(leaf, b->is_neg, NULL);
+    PyObject *is = PyObject_CallFunctionObjArgs(b->is_neg, leaf, NULL);
     const bool found = is != Py_False;
 
     Py_XDECREF(is);

@@ -259,6 +259,18 @@ class Checkpoints(Binary64):
                 [step(*given(k)) for k in range(4, 7)]
                 self.assertLess(worst(step, n), 1e-14)
 
+    def test_draws_go_on_with_a_pair_as_the_seed(self):
+        m, n = mlp(0.5), mlp(0.5)
+        whole = compiled(n, O.Adam(n.parameters(), 0.1), seed=5)
+        [whole(*given(k)) for k in range(4)]
+        step = compiled(m, o := O.Adam(m.parameters(), 0.1), seed=5)
+        [step(*given(k)) for k in range(2)]
+        step.copy_to(m)
+        o.state_dict()
+        again = compiled(m, o, seed=np.array(step.state["rng"]))
+        [again(*given(k)) for k in range(2, 4)]
+        self.assertEqual(bits(again), bits(whole))
+
     def test_moments_that_were_read_stay_what_they_were(self):
         m = model()
         o = O.Adam(m.parameters(), 0.1)

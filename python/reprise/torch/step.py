@@ -57,11 +57,11 @@ class Step(StepBase):
     copy_to    writes the parameters and buffers into a module, bit for bit; of its own module the optimizer's moments too"""
 
     def __init__(self, module: Any, loss: Callable[..., Any] | None, example: Any, optimizer: Any, *, check_gradients: bool,
-                 bound: float, seed: int, clip: Clip, every: int, options: Mapping[str, Any]) -> None:
+                 bound: float, seed: Any, clip: Clip, every: int, options: Mapping[str, Any]) -> None:
         self.module, self.loss, self.clip = module, loss, clip
         self.optimizer = Optimizer(optimizer, every)
         self.names = names_of(module, loss)
-        self.seed, self.options = seed, dict(options)
+        self.options = dict(options)
         self.built: dict[Any, Built] = {}
         self._ready: dict[Any, Ready] = {}
         self._run: Any = None
@@ -93,10 +93,11 @@ class Step(StepBase):
             self._values[name] = np.zeros_like(self._values[state])
         self._summed = frozenset(first.sums)  # the states of the batches since the last update
         if first.draws:
-            self._values["rng"] = np.array([seed, 0], np.int64)
+            self._values["rng"] = np.array([seed, 0] if np.ndim(seed) == 0 else seed, np.int64).reshape(2)
         self._first = first.captured
         self._names, self._kinds = first.captured.names, {s: t.dtype for s, t in first.captured.tensors.items()}
         self._look()
+        self.optimizer.counts(frozenset(first.trained))  # refuses what one rate is none for, before there is a step
         own_moments(self)
         guard(self)
 
@@ -197,10 +198,12 @@ class Step(StepBase):
     def _watched(self) -> list[tuple[Any, ...]]:
         """All that a step looks at before it is made, as it is now."""
         own = vars(self.optimizer.torch)
-        return [*self._guards.places(), *self._held.places(), *zip(self._tensors, repeat("_version"), self._versions),
+        found = [*self._guards.places(), *self._held.places(), *zip(self._tensors, repeat("_version"), self._versions),
                 *zip(self._own, repeat("requires_grad"), self._trained), (own, "state", self.optimizer.own), (own, "_opt_called", True),
                 (own, "param_groups", list(own["param_groups"])),
                 *((g, "params", list(g["params"])) for g in own["param_groups"]), (globals(), "OPEN", list(OPEN))]
+        alike = [tuple(v if type(v) is int else id(v) for v in place[2:]) for place in found]
+        return [*{(id(place[0]), place[1], a): place for place, a in zip(found, alike)}.values()]  # the count of hooks is there twice
 
     def _forget(self) -> None:
         """What the short way was taught holds no longer."""
@@ -423,7 +426,7 @@ def own_moments(step: Step) -> None:
 
 
 def compile(module: Any, loss: Callable[..., Any] | None = None, example: Any = None, optimizer: Any = None, *, check: bool = True,
-            strict: bool = True, bound: float = 1e-3, seed: int = 0, clip_norm: float | None = None, norm_type: float = 2.0,
+            strict: bool = True, bound: float = 1e-3, seed: Any = 0, clip_norm: float | None = None, norm_type: float = 2.0,
             clip_value: float | None = None, accumulate: int = 1, **options: Any) -> Step:
     """A training step of a module.
 
@@ -434,7 +437,7 @@ def compile(module: Any, loss: Callable[..., Any] | None = None, example: Any = 
     check      the first gradients are compared with PyTorch's, at most `bound` apart relative to each tensor's largest
     strict     always: what cannot be a program is refused. To try a model of which parts run in PyTorch, torch.compile(module,
                backend="reprise")
-    seed       of dropout and of other draws
+    seed       of dropout and of other draws; a pair, as state["rng"] is, goes on after as many batches as the second says
     clip_norm  the gradients' norm of order norm_type is at most this, as torch.nn.utils.clip_grad_norm_ has it of all parameters
                that the optimizer trains
     clip_value each element of a gradient is between -clip_value and clip_value, as clip_grad_value_ has it
