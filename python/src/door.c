@@ -71,27 +71,6 @@ static bool all_stand(door_object *d)
     return stand;
 }
 
-static bool read_groups(door_object *d, PyObject *list)
-{
-    const Py_ssize_t n = PyList_Size(list);
-
-    d->of.groups = n < 0 ? NULL : calloc((size_t)n + 1, sizeof *d->of.groups);
-    if (!d->of.groups) {
-        if (n >= 0)
-            PyErr_NoMemory();
-        return false;
-    }
-    for (Py_ssize_t i = 0; i < n; i++) {
-        group *g = &d->of.groups[i];
-        PyObject *of = tuple_at(list, i);
-
-        if (!of || !PyArg_ParseTuple(of, "O!Lddd", &PyDict_Type, &g->own, &g->behind, &g->beta1, &g->beta2, &g->decay))
-            return false;
-        d->of.n_groups++;
-    }
-    return true;
-}
-
 /* Looked up once: leaves are of that very type. */
 static bool find_method(door_object *d)
 {
@@ -118,7 +97,7 @@ static PyObject *watch(PyObject *self, PyObject *args)
     d->of.exchange = exchange_of(kind);
     d->kept = Py_BuildValue("[ONN]", args, PyList_AsTuple(places), PyList_AsTuple(groups)); /* lists may change */
     if (!d->kept || !find_method(d) || !(d->places = places_read(places, d->kept, &d->n_places)) ||
-        !read_groups(d, groups)) {
+        !groups_read(&d->of, groups)) {
         forget(d);
         return NULL;
     }

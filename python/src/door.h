@@ -55,6 +55,8 @@ typedef struct batches {
     entry *entries;
 } batches;
 
+/* Of a list of (dict, behind, beta1, beta2, decay), which the caller keeps. False with an exception. */
+bool groups_read(batches *b, PyObject *list);
 const dl_exchange *exchange_of(PyObject *kind); /* NULL without an exception: the type has none */
 /* Of a batch's leaves, the names of their feeds or None, and (feed, group, kind) of each rate. NULL: this batch, or
  * this program, is not for the short way; or with an exception. */

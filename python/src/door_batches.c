@@ -22,6 +22,27 @@ const dl_exchange *exchange_of(PyObject *kind)
     return exchange && exchange->look ? exchange : NULL;
 }
 
+bool groups_read(batches *b, PyObject *list)
+{
+    const Py_ssize_t n = PyList_Size(list);
+
+    b->groups = n < 0 ? NULL : calloc((size_t)n + 1, sizeof *b->groups);
+    if (!b->groups) {
+        if (n >= 0)
+            PyErr_NoMemory();
+        return false;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        group *g = &b->groups[i];
+        PyObject *of = tuple_at(list, i);
+
+        if (!of || !PyArg_ParseTuple(of, "O!Lddd", &PyDict_Type, &g->own, &g->behind, &g->beta1, &g->beta2, &g->decay))
+            return false;
+        b->n_groups++;
+    }
+    return true;
+}
+
 static bool contiguous(const dl_tensor *t)
 {
     int64_t wanted = 1;

@@ -88,6 +88,10 @@ class Losses(Beside):
         self.same(copy.deepcopy(m), lambda v, t: nn.CTCLoss(blank=4)(v, t.clamp(max=3), (7, 6, 5), (3, 2, 2)), (x, y))
         self.same(Net(5, lambda v: F.log_softmax(v, -1)), lambda v, t: F.ctc_loss(v, t, torch.tensor(7), torch.tensor(3)), (x[:, 0], y[0]))
 
+    def test_ctc_of_what_is_no_logarithm_of_a_softmax_has_pytorchs_gradient(self):
+        x, y = torch.randn(6, 2, 4), torch.tensor([[1, 2], [3, 3]])
+        self.same(Net(5, lambda v: -v ** 2), lambda v, t: F.ctc_loss(v, t, torch.tensor([6, 4]), torch.tensor([2, 2])), (x, y))
+
     def test_ctc_without_a_path_is_infinite(self):
         m, batch = Net(5, lambda v: F.log_softmax(v, -1)), (torch.randn(2, 1, 4), torch.tensor([[1, 1, 2]]))
         loss = lambda v, t: F.ctc_loss(v, t, torch.tensor([2]), torch.tensor([3]))

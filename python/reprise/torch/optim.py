@@ -5,6 +5,7 @@ optimizers and options are refused by name."""
 from __future__ import annotations
 
 import copy
+import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -26,6 +27,7 @@ REFUSED = {"LBFGS": "it evaluates the loss several times a step, as often as a l
            "SparseAdam": "gradients of programs are dense; take Adam, and Embedding(sparse=False)"}
 
 PARAMETERS = itemgetter("params")
+GIVEN: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()  # by optimizer its hook on state_dict
 
 
 @dataclass
@@ -41,6 +43,7 @@ class Optimizer:
     places: dict[Any, tuple[int, Any]] = field(default_factory=dict)
     first: dict[str, int] = field(default_factory=dict)  # steps that a state had made before
     made: dict[frozenset[str], int] = field(default_factory=dict)  # steps since, by the states that they updated
+    written: dict[frozenset[str], int] = field(default_factory=dict)  # which of them torch's optimizer knows of
     groups: dict[str, int] = field(default_factory=dict)
     moments: dict[str, dict[str, str]] = field(default_factory=dict)  # of a state: of each moment the state that it is
     owns: dict[str, Any] = field(default_factory=dict)  # of a state the optimizer's own parameter
@@ -71,11 +74,16 @@ class Optimizer:
         self.own = self.torch.state
         self.steps = max(map(self.before, self.own.values()), default=0)
         self.made.clear()
+        self.written = {}
         self.first = {s: self.before(self.own.get(p, {})) for s, p in self.owns.items()}
         self.current = frozenset()
 
     def loaded(self) -> bool:
         return self.torch.state is not self.own
+
+    def ahead(self) -> bool:
+        """Whether steps were made that PyTorch's optimizer does not know of. Else it has what there is, or made some itself since."""
+        return not self.loaded() and self.made != self.written
 
     def before(self, of: Mapping[str, Any]) -> int:
         """How many steps a parameter made, by what the optimizer keeps of it."""
@@ -180,12 +188,15 @@ class Optimizer:
         return np.full(shape, begins, dtype)
 
     def write(self, value: Callable[[str], Any]) -> None:
-        """Writes moments and counts into torch's optimizer, as if it had made the steps: of parameters that have made some since.
-        What it had before stays as it was, so that what was read of it goes on to be of its time."""
+        """Writes moments and counts into torch's optimizer, as if it had made the steps: where it is behind, of parameters that have made
+        some. What it had before stays as it was, so that what was read of it goes on to be of its time."""
         torch = framework()
+        if not self.ahead():
+            return
+        self.written = dict(self.made)
         for state, moments in self.moments.items():
             own = self.owns[state]
-            if self.steps_of(state) == self.before(self.own.get(own, {})):
+            if self.steps_of(state) == self.first[state]:
                 continue
             names = self.of.kept(self.torch.param_groups[self.groups[state]], own.dim())
             found = {names[m]: torch.from_numpy(np.array(value(n))).to(own.device) for m, n in moments.items() if names[m]}
@@ -246,3 +257,16 @@ class Optimizer:
             g.builder.update(name, found[m].tensor)
         self.moments[state] = names
         return names
+
+
+def own_moments(step: Any) -> None:
+    """From now on the optimizer's state_dict() has the moments of this step, and of none that was compiled with it before."""
+    optimizer, own = step.optimizer.torch, weakref.ref(step)
+
+    def give(_: Any) -> None:
+        found = own()
+        if found is not None:
+            found.write_moments()
+    if optimizer in GIVEN:
+        GIVEN.pop(optimizer).remove()
+    GIVEN[optimizer] = optimizer.register_state_dict_pre_hook(give)

@@ -7,7 +7,6 @@ import importlib
 import json
 import operator
 import re
-import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import repeat
@@ -20,7 +19,7 @@ from .traps import framework
 from .check import as_array, check
 from .clipping import Clip, guard
 from .lower import Unsupported
-from .optim import Optimizer
+from .optim import Optimizer, own_moments
 from .recording import OPEN, record
 from .guards import Guards, Held, burned_in, structure_of, tensors_of
 from .training import Batch, Built, build, captured_step, names_of
@@ -29,7 +28,6 @@ MOST_PROGRAMS = 64
 MOST_LOOKS = 16  # in vain, one after the other: then the short way is taught no more
 VERSION = operator.attrgetter("_version")  # PyTorch counts a tensor's changes in place
 TRAINED = operator.attrgetter("requires_grad")
-_given: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()  # by optimizer its hook on state_dict
 
 
 @dataclass
@@ -249,8 +247,9 @@ class Step(StepBase):
         return [r for r in (self.module, self.loss) if hasattr(r, "named_parameters")]
 
     def load(self) -> None:
-        """Takes the parameters and buffers that the module has now, and of an optimizer that was loaded (load_state_dict) moments and
-        the number of steps; else these stay. What was a constant is captured anew. Not inside a record."""
+        """Takes the parameters and buffers that the module has now, and of an optimizer that was loaded (load_state_dict), or that has
+        the moments of all steps (copy_to, state_dict) and may have made more, moments and the number of steps; else these stay. What
+        was a constant is captured anew. Not inside a record."""
         with self._alone():
             self._load()
 
@@ -259,7 +258,7 @@ class Step(StepBase):
             raise Unsupported("loading inside a record", remedy="Load before it: the record then begins with what was loaded")
         if self._run is not None:
             self._leave()
-        if self.optimizer.loaded():
+        if not self.optimizer.ahead():
             self.optimizer.take()
             for state, names in self.optimizer.moments.items():
                 self._values.update({name: self.optimizer.moment(m, state) for m, name in names.items()})
@@ -402,27 +401,13 @@ class Step(StepBase):
                         raise ValueError(f"{name} is {t.dtype}{list(t.shape)}, the state {v.dtype}{list(v.shape)}")
                     t.copy_(torch.utils.dlpack.from_dlpack(v) if v.dtype == "bf16" else torch.from_numpy(np.array(v)))
             if module is self.module:
-                self._write_moments()
+                self.write_moments()
             self._look()
 
-    def _write_moments(self) -> None:
+    def write_moments(self) -> None:
         """Gives PyTorch's optimizer the moments that the steps made, where it was not loaded since."""
-        if not self.optimizer.loaded():
-            with self._alone():
-                self.optimizer.write(lambda name: np.array(self._run.get_state(name) if self._run is not None else self._values[name]))
-
-
-def own_moments(step: Step) -> None:
-    """From now on the optimizer's state_dict() has the moments of this step, and of none that was compiled with it before."""
-    optimizer, own = step.optimizer.torch, weakref.ref(step)
-
-    def give(_: Any) -> None:
-        found = own()
-        if found is not None:
-            found._write_moments()
-    if optimizer in _given:
-        _given.pop(optimizer).remove()
-    _given[optimizer] = optimizer.register_state_dict_pre_hook(give)
+        with self._alone():
+            self.optimizer.write(lambda name: np.array(self._run.get_state(name) if self._run is not None else self._values[name]))
 
 
 def compile(module: Any, loss: Callable[..., Any] | None = None, example: Any = None, optimizer: Any = None, *, check: bool = True,
