@@ -328,6 +328,15 @@ class Checkpoints(Binary64):
             for moment in theirs[k]:
                 torch.testing.assert_close(mine[k][moment], theirs[k][moment], rtol=1e-12, atol=1e-15)
 
+    def test_what_made_no_step_has_no_moments(self):
+        m = Line(lambda m, x: (m.w * x).sum() ** 2 + ((m.v * x).sum() ** 2 if m.k else 0)).double()
+        m.v = nn.Parameter(torch.tensor([1.0, 0.5, 0.25]))
+        o = O.Adam([{"params": [m.w]}, {"params": [m.v]}], 0.1)
+        step = rt.compile(m, example=(X.double(),), optimizer=o, check=False)
+        m.k = 0
+        step(X.double())
+        self.assertEqual(list(o.state_dict()["state"]), [0])
+
     def test_two_steps_of_one_optimizer(self):
         m = model()
         o = O.Adam(m.parameters(), 0.1)
