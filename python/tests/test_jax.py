@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The JAX door without jax: captured losses and optimizers become the programs that they were when they were captured, byte
-for byte, and have the losses, gradients, states and parameters that jax computed. Fixtures: jax_fixtures.py.
+for byte, and have the losses, gradients, states and parameters that jax computed. Fixtures: fixtures/jax_fixtures.py.
 
 With jax, also what needs it: derivatives of one's own, records, refusals."""
 import base64
