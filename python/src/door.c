@@ -413,14 +413,15 @@ static int set_last(PyObject *self, PyObject *value, void *ignored)
 
 static PyMethodDef methods[] = {
     {"_short_watch", watch, METH_VARARGS,
-     "_short_watch($self, kind, places, groups, count, steps, turn, every, made, states, /)\n--\n\nForgets all there was. From now "
-     "on leaves are of that kind, and each (dict or object, name, what is there) is looked at, "
-     "(dict, name) that is not there, and what (function, None, value) gives. Whether all is there."},
+     "_short_watch($self, kind, places, groups, count, steps, turn, every, made, states, /)\n--\n\n"
+     "Forgets all there was. From now on leaves are of that kind, and each (dict or object, name, what is there) is "
+     "looked at, (dict, name) that is not there, and what (function, None, value) gives. Whether all is there."},
     {"_short_stands", stands, METH_NOARGS,
      "_short_stands($self)\n--\n\nWhether something is watched, and all of it is as it was."},
     {"_short_add", add, METH_VARARGS,
-     "_short_add($self, leaves, feeds, rates, compiled, result, built, updates, /)\n--\n\nBatches like this one are for "
-     "this program, where they are the last ones of a step, or where they are not. Whether they can be."},
+     "_short_add($self, leaves, feeds, rates, compiled, result, built, updates, /)\n--\n\n"
+     "Batches like this one are for this program, where they are the last ones of a step, or where they are not. "
+     "Whether they can be."},
     {"_short_clear", clear, METH_NOARGS, "_short_clear($self)\n--\n\nForgets what is watched, and all programs."},
     {"_hold", method_hold, METH_NOARGS, "_hold($self)\n--\n\nNo other thread makes a step until _release."},
     {"_release", method_release, METH_NOARGS, NULL},
