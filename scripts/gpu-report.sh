@@ -31,7 +31,8 @@ while [ $# -gt 0 ]; do
 done
 case $device in emulated*) reduced=reduced ;; esac
 reprise=$build/cli/reprise
-for needed in "$reprise" "$build/bench/gpu" "$build/bench/large" "$build/bench/hashing"; do
+for needed in "$reprise" "$build/bench/gpu" "$build/bench/large" "$build/bench/hashing" \
+    "$build/bench/pinned"; do
     [ -x "$needed" ] || { echo "gpu-report: $needed is not there: cmake --build $build" >&2; exit 2; }
 done
 [ -d "$(dirname "$out")" ] || { echo "gpu-report: $(dirname "$out"): no such folder" >&2; exit 2; }
@@ -99,23 +100,41 @@ tests() {
     done
 }
 
-# The pinned profile: two runs are one archive, which replays here; not on a CPU.
+# pinned_twice WHAT COMMAND...: the command, called with an archive's name behind it, makes the same archive twice, and
+# one that replays here, to the bit; not on a CPU.
+pinned_twice() {
+    local what=$1 status=0 name
+    shift
+    for name in a b; do
+        rm -f "$work/$name.reprise"
+        "$@" "$work/$name.reprise" >/dev/null
+    done
+    cmp "$work/a.reprise" "$work/b.reprise"
+    "$reprise" replay "$work/a.reprise" --device "$device" >/dev/null
+    "$reprise" replay "$work/a.reprise" --device cpu >"$work/refused" 2>&1 || status=$?
+    [ "$status" = 5 ]
+    grep -q 'is not attempted here' "$work/refused"
+    echo "$what: two runs are one archive, which replays here, and is refused on a CPU"
+}
+pinned_recipe() { # RECIPE COMPUTE
+    { cat "$1"; printf 'profile: pinned\npinned: {compute: %s}\n' "$2"; } >"$work/pinned.yaml"
+    pinned_twice "$2, $(basename "$1")" "$reprise" run "$work/pinned.yaml" --device "$device" -o
+}
+
+# The pinned profile: recipes whose products are binary32, an exact fit's, which are binary64, and runs of the C API,
+# which alone have bfloat16 operands.
 pinned() {
-    local compute computes="f32 tf32" status
-    [ -z "$reduced" ] || computes=f32
+    local compute
     grep -q '"pinned":{' "$work/doctor.out" || { echo "cuBLASLt is not here"; exit 77; } # the doctor's part found it
     cp golden/small.csv "$work"
-    for compute in $computes; do
-        { cat golden/small.yaml; printf 'profile: pinned\npinned: {compute: %s}\n' $compute; } >"$work/pinned.yaml"
-        for name in a b; do
-            "$reprise" run "$work/pinned.yaml" -o "$work/$name.reprise" --device "$device" --force >/dev/null
-        done
-        cmp "$work/a.reprise" "$work/b.reprise"
-        "$reprise" replay "$work/a.reprise" --device "$device" >/dev/null
-        status=0
-        "$reprise" replay "$work/a.reprise" --device cpu >"$work/refused" 2>&1 || status=$?
-        [ "$status" = 5 ]
-        echo "$compute: two runs are one archive, which replays here, and is refused on a CPU"
+    for compute in f32 $([ -n "$reduced" ] || echo tf32); do
+        pinned_recipe golden/small.yaml "$compute"
+    done
+    printf '%s\n' 'reprise: 1' 'seed: 1' 'data: {csv: small.csv, target: default, positive: "yes"}' \
+        'train: {solver: exact}' >"$work/exact.yaml"
+    pinned_recipe "$work/exact.yaml" f64
+    for compute in $([ -n "$reduced" ] || echo f32 tf32 f64) bf16; do
+        pinned_twice "$compute, C API" "$build/bench/pinned" "$device" "$compute"
     done
 }
 

@@ -25,6 +25,10 @@ report = json.loads(base64.b64decode(envelope["payload"]))
 parts = {part["name"]: part for part in report["parts"]}
 for name in ("doctor", "goldens", "kernels", "large", "loans", "hashing"):
     assert parts[name]["result"] == "passed", (name, parts[name])
+pinned = parts["pinned"]
+assert pinned["result"] == "passed", pinned
+for what in ("f32, small.yaml", "f64, exact.yaml", "bf16, C API"):
+    assert what + ": two runs are one archive" in pinned["stdout"], (what, pinned)
 library = json.loads(parts["doctor"]["stdout"])["host"]["device"]["pinned"]
 assert library["name"] == "stand-in" and library["version"] == 130000 and len(library["sha256"]) == 64, library
 assert library["file"].endswith("/libreprise-standin-cublaslt.so"), library
