@@ -466,11 +466,13 @@ int main(int argc, char **argv)
     products(reduced);
     if (reduced) {
         convolution(2, 9, 20, 20, 3, true);
+        convolution(3, 13, 32, 36, 3, true);
         attention(3, 40, 8, true);
     } else {
         convolution(32, 56, 64, 64, 3, false);
         convolution(32, 28, 128, 128, 3, false);
         convolution(32, 14, 256, 256, 3, false);
+        convolution(32, 7, 512, 512, 3, false);
         convolution(32, 56, 64, 256, 1, false);
         attention(128, 256, 64, false);
         attention(32, 1024, 64, false);

@@ -67,6 +67,7 @@ def main():
     convolution(32, 56, 64, 64, 3)
     convolution(32, 28, 128, 128, 3)
     convolution(32, 14, 256, 256, 3)
+    convolution(32, 7, 512, 512, 3)
     convolution(32, 56, 64, 256, 1)
     x = torch.randn(8192, 4096, device="cuda")
     y = torch.empty_like(x)

@@ -273,8 +273,9 @@ static void convolve(rp_kernel_id kernel, const conv_case *p)
 
 static void convolutions_have_the_bits_of_the_reference_in_every_tile(void **state)
 {
-    static const char *const kernels[] = {"tile_128_s", "tile_128_w",   "tile_64_s",    "tile_64_w",   "tile_64_e",
-                                          "tile_64_k",  "weight_128_s", "weight_128_w", "weight_64_s", "weight_64_w"};
+    static const char *const kernels[] = {"tile_128_s",  "tile_128_w",  "tile_64_s",    "tile_64_w",
+                                          "tile_64_e",   "tile_64_k",   "weight_128_s", "weight_128_w",
+                                          "weight_64_s", "weight_64_w", "weight_128_e", "weight_64_e"};
     static const conv_case cases[] = {
         {2, 9, 11, 20, 20, 3, 3, 1, 1, 1, 1, 1},   {1, 10, 9, 72, 64, 3, 3, 1, 1, 1, 1, 1},
         {2, 8, 8, 68, 130, 3, 3, 2, 2, 1, 1, 1},   {1, 15, 13, 18, 24, 7, 7, 2, 2, 3, 1, 1},
@@ -288,7 +289,9 @@ static void convolutions_have_the_bits_of_the_reference_in_every_tile(void **sta
         {1, 25, 30, 64, 72, 3, 3, 2, 2, 1, 1, 1},  {3, 9, 7, 28, 40, 5, 3, 1, 1, 4, 1, 1},
         {1, 3, 40, 32, 20, 5, 3, 9, 1, 1, 1, 1},   {1, 6, 8, 128, 128, 2, 4, 1, 1, 1, 1, 1},
         {1, 6, 8, 126, 128, 2, 4, 1, 1, 1, 1, 1},  {4, 20, 20, 64, 64, 3, 3, 1, 1, 1, 1, 1},
-        {1, 9, 7, 18, 32, 3, 3, 1, 1, 1, 1, 1},    {2, 9, 9, 96, 52, 3, 3, 2, 2, 1, 1, 2}};
+        {1, 9, 7, 18, 32, 3, 3, 1, 1, 1, 1, 1},    {2, 9, 9, 96, 52, 3, 3, 2, 2, 1, 1, 2},
+        {3, 14, 14, 64, 132, 3, 3, 1, 1, 1, 1, 1}, {1, 30, 35, 128, 24, 3, 3, 1, 1, 2, 2, 2},
+        {1, 5, 4, 64, 20, 5, 9, 1, 1, 4, 1, 1},    {1, 1, 520, 160, 68, 1, 1, 1, 1, 0, 1, 1}};
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -6,11 +6,8 @@
 #include "kernels/gpu/vectors.h"
 
 #define ROWS RP_GPU_WEIGHT_ROWS
-#define BK RP_GPU_WEIGHT_STEPS
-#define STAGES RP_GPU_WEIGHT_STAGES
 #define CHUNK RP_GPU_CONV_CHUNK
 #define TM 8
-#define TN 8
 #define SA (ROWS + 4)
 
 /* A chunk's pixels: where their windows begin in x, perhaps outside, and where they lie in g. */
@@ -60,12 +57,13 @@ RP_GPU_FN bool is_ever_met(const rp_gpu_conv_axis &axis, int along)
 }
 
 /* bits[warp of rows][stage]: bit l, pixel l exists and, unless rows are uneven, is met in the tap of the warp's rows;
- * bit BK, all of its pixels exist and are met in all taps of these rows. The i-th of these words. */
-RP_GPU_FN void make_bits(const rp_gpu_conv_weight &p, const pixel *pixels, u32 *bits, int i, int row0, int rows, int k)
+ * bit steps, all of its pixels exist and are met in all taps of these rows. The i-th of these words. */
+RP_GPU_FN void make_bits(const rp_gpu_conv_weight &p, const pixel *pixels, u32 *bits, int i, int steps, int row0,
+                         int rows, int k)
 {
-    const int row = row0 + i / (CHUNK / BK) * 32, first = i % (CHUNK / BK) * BK;
+    const int row = row0 + i / (CHUNK / steps) * 32, first = i % (CHUNK / steps) * steps;
     const int last = (row + 31 < rows ? row + 31 : rows - 1) / p.c;
-    const int count = k - first < BK ? k - first : BK;
+    const int count = k - first < steps ? k - first : steps;
     const u32 exist = count > 0 ? (1u << count) - 1 : 0;
     u32 met = exist;
 
@@ -76,7 +74,7 @@ RP_GPU_FN void make_bits(const rp_gpu_conv_weight &p, const pixel *pixels, u32 *
             if (!is_met(p, pixels[first + l], at))
                 met &= ~(1u << l);
     }
-    bits[i] = (p.uneven ? exist : met) | (u32)(met == (1u << BK) - 1) << BK;
+    bits[i] = (p.uneven ? exist : met) | (u32)(met == (1u << steps) - 1) << steps;
 }
 
 #define WIDTH 128
@@ -95,3 +93,15 @@ RP_GPU_FN void make_bits(const rp_gpu_conv_weight &p, const pixel *pixels, u32 *
 #define WIDE 1
 #define TILE(name) name##_64_w
 #include "kernels/gpu/conv/conv_weight_tile.inc.h"
+#define TN 16
+#define BK 8
+#define STAGES 4
+#define BLOCKS 2
+#define TILE(name) name##_128_e
+#include "kernels/gpu/conv/conv_weight_even.inc.h"
+#define TN 8
+#define BK 16
+#define STAGES 2
+#define BLOCKS 3
+#define TILE(name) name##_64_e
+#include "kernels/gpu/conv/conv_weight_even.inc.h"

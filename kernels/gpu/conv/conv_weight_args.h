@@ -6,13 +6,17 @@
 
 #include "kernels/gpu/conv/conv_args.h"
 
-enum { RP_GPU_WEIGHT_ROWS = 128, RP_GPU_WEIGHT_STEPS = 8, RP_GPU_WEIGHT_STAGES = 4 };
+enum { RP_GPU_WEIGHT_ROWS = 128, RP_GPU_WEIGHT_STEPS = 8, RP_GPU_WEIGHT_STAGES = 4, RP_GPU_WEIGHT_EVEN_THREADS = 128 };
 #define RP_GPU_WEIGHT_THREADS(width) (2 * (width))
 /* 32-bit words of shared memory: of stages, pixels, bits, flags where rows are uneven */
 #define RP_GPU_WEIGHT_SHARED(width, uneven) \
     (RP_GPU_WEIGHT_STAGES * RP_GPU_WEIGHT_STEPS * \
          (RP_GPU_WEIGHT_ROWS + 4 + (width) + 4 + ((uneven) ? RP_GPU_WEIGHT_ROWS : 0)) + \
      4 * RP_GPU_CONV_CHUNK + RP_GPU_WEIGHT_ROWS / 32 * (RP_GPU_CONV_CHUNK / RP_GPU_WEIGHT_STEPS))
+/* the same of the even tiles: stages, pixels, bits */
+#define RP_GPU_WEIGHT_EVEN_SHARED(width, steps, stages) \
+    ((stages) * (steps) * (RP_GPU_WEIGHT_ROWS + 4 + (width) + 4) + 4 * RP_GPU_CONV_CHUNK + \
+     RP_GPU_WEIGHT_ROWS / 32 * (RP_GPU_CONV_CHUNK / (steps)))
 
 typedef struct rp_gpu_conv_weight {
     rp_gpu_head head;

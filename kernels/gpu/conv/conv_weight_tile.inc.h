@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A tile of conv_weight.cu for one chunk of pixels: 128 rows by WIDTH columns, 128 or 64, 8 x 8 a thread. Parameters:
  * TILE(name), WIDTH, WIDE (x's channels and g's filters are neighbours, copied 16 bytes at a time). */
+#define TN 8
+#define BK RP_GPU_WEIGHT_STEPS
+#define STAGES RP_GPU_WEIGHT_STAGES
 #define THREADS RP_GPU_WEIGHT_THREADS(WIDTH)
 #define SB (WIDTH + 4)
 #define STAGE (BK * (SA + SB))
@@ -48,7 +51,7 @@ RP_GPU_KERNEL(THREADS, 512 / THREADS) TILE(rp_gpu_conv_weight)(const RP_GPU_PARA
     RP_GPU_UNROLL for (int i = 0; i < TM; i++) RP_GPU_UNROLL for (int j = 0; j < TN; j++) acc[i][j] = 0.0f;
     RP_GPU_BARRIER();
     for (int i = t; i < ROWS / 32 * (CHUNK / BK); i += THREADS)
-        make_bits(p, pixels, bits, i, row0, rows, k); /* the first stage's barrier is its end */
+        make_bits(p, pixels, bits, i, BK, row0, rows, k); /* the first stage's barrier is its end */
 
 #if WIDE
 #define COPY_A RP_GPU_COPY16
@@ -166,6 +169,9 @@ RP_GPU_KERNEL(THREADS, 512 / THREADS) TILE(rp_gpu_conv_weight)(const RP_GPU_PARA
     }
 }
 
+#undef TN
+#undef BK
+#undef STAGES
 #undef THREADS
 #undef SB
 #undef STAGE

@@ -54,8 +54,14 @@ static bool lies_wide(const float *data, const i64 stride[4], int channels)
            (uintptr_t)data % BYTES == 0;
 }
 
+/* A kernel's name behind rp_gpu_conv_weight_, its columns, threads and bytes of shared memory. */
+typedef struct weight_tile {
+    const char *name;
+    unsigned columns, threads, shared;
+} weight_tile;
+
 /* Chunks first .. first + here - 1, and what they add to those before. */
-static void run(rp_gpu_queue *queue, const char *name, unsigned width, rp_gpu_conv_weight *w, const rp_view *weight)
+static void run(rp_gpu_queue *queue, const weight_tile *tile, rp_gpu_conv_weight *w, const rp_view *weight)
 {
     const u64 rows = (u64)w->taps * (u64)w->c;
     rp_gpu_matmul_join p = {.parts = w->parts,
@@ -69,12 +75,39 @@ static void run(rp_gpu_queue *queue, const char *name, unsigned width, rp_gpu_co
                             .n = (u32)w->k,
                             .chunks = w->here,
                             .more = w->first > 0};
+    char name[48];
 
+    snprintf(name, sizeof name, "rp_gpu_conv_weight_%s", tile->name);
     rp_gpu_run(queue, name,
-               (rp_gpu_grid){blocks(rows, RP_GPU_WEIGHT_ROWS) * blocks((u64)w->k, width), (u32)w->groups, w->here,
-                             RP_GPU_WEIGHT_THREADS(width), 4 * (unsigned)RP_GPU_WEIGHT_SHARED(width, w->uneven)},
+               (rp_gpu_grid){blocks(rows, RP_GPU_WEIGHT_ROWS) * blocks((u64)w->k, tile->columns), (u32)w->groups,
+                             w->here, tile->threads, tile->shared},
                w, sizeof *w);
     rp_gpu_matmul_add(queue, RP_F32, &p);
+}
+
+/* The tile that a model finds the fastest for products of which each block has a chunk at most. */
+static weight_tile tile_of(const rp_gpu_queue *queue, const rp_gpu_conv_weight *w, u64 at_once)
+{
+    static const weight_tile even[] = {
+        {"128_e", 128, RP_GPU_WEIGHT_EVEN_THREADS, 4 * RP_GPU_WEIGHT_EVEN_SHARED(128, 8, 4)},
+        {"64_e", 64, RP_GPU_WEIGHT_EVEN_THREADS, 4 * RP_GPU_WEIGHT_EVEN_SHARED(64, 16, 2)}};
+    static const rp_gpu_tile_speed speed[] = {{RP_GPU_WEIGHT_ROWS, 128, 2, 60, 70},
+                                              {RP_GPU_WEIGHT_ROWS, 64, 3, 46, 64}};
+    const bool wide = lies_wide(w->x, w->x_stride, w->c) && lies_wide(w->g, w->g_stride, w->k);
+    const rp_gpu_tiled_product all = {(size_t)w->taps * (size_t)w->c, (size_t)w->k,
+                                      w->pixels < RP_GPU_CONV_CHUNK ? w->pixels : RP_GPU_CONV_CHUNK,
+                                      (size_t)w->groups * (size_t)at_once};
+    rp_gpu_tiling tiling, narrow;
+
+    if (wide && w->c % WARP == 0) {
+        tiling = rp_gpu_tiling_of(queue, &speed[0], &all, sizeof(float));
+        narrow = rp_gpu_tiling_of(queue, &speed[1], &all, sizeof(float));
+        return even[narrow.cycles < tiling.cycles];
+    }
+    const unsigned width = rp_gpu_conv_width(queue, &all, &tiling);
+
+    return (weight_tile){wide ? (width == 128 ? "128_w" : "64_w") : (width == 128 ? "128_s" : "64_s"), width,
+                         RP_GPU_WEIGHT_THREADS(width), 4 * (unsigned)RP_GPU_WEIGHT_SHARED(width, w->uneven)};
 }
 
 bool rp_gpu_launch_conv_weight(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_kernel_args *args)
@@ -82,10 +115,8 @@ bool rp_gpu_launch_conv_weight(rp_gpu_queue *queue, rp_kernel_id kernel, const r
     const rp_conv conv = rp_gpu_conv_of(kernel, args);
     rp_gpu_conv p = {0};
     rp_gpu_conv_weight w;
-    rp_gpu_tiling tiling;
     u64 size, at_once;
-    u32 width;
-    char name[48];
+    weight_tile tile;
 
     if (kernel != RP_K_conv2d_grad_weight || args->out[0].dtype != RP_F32 ||
         !rp_gpu_conv_set(&p, &conv, &args->out[0]) || !rp_gpu_conv_is_near(conv.x) || !rp_gpu_conv_is_near(conv.y) ||
@@ -95,20 +126,13 @@ bool rp_gpu_launch_conv_weight(rp_gpu_queue *queue, rp_kernel_id kernel, const r
     at_once = ROOM / sizeof(float) / size;
     at_once = at_once < 1 ? 1 : at_once < w.chunks ? at_once : w.chunks;
     at_once = at_once < MOST_BLOCKS ? at_once : MOST_BLOCKS;
+    tile = tile_of(queue, &w, at_once);
     w.parts = rp_gpu_workspace(queue, at_once * size * sizeof(float));
     if (w.parts == NULL)
         return true; /* queue->status tells */
-    /* each block has a chunk at most */
-    width = rp_gpu_conv_width(queue,
-                              &(rp_gpu_tiled_product){(size_t)w.taps * (size_t)w.c, (size_t)w.k,
-                                                      w.pixels < RP_GPU_CONV_CHUNK ? w.pixels : RP_GPU_CONV_CHUNK,
-                                                      (size_t)w.groups * (size_t)at_once},
-                              &tiling);
-    snprintf(name, sizeof name, "rp_gpu_conv_weight_%u_%c", width,
-             lies_wide(w.x, w.x_stride, w.c) && lies_wide(w.g, w.g_stride, w.k) ? 'w' : 's');
     for (w.first = 0; w.first < w.chunks; w.first += w.here) {
         w.here = w.chunks - w.first < at_once ? w.chunks - w.first : (u32)at_once;
-        run(queue, name, width, &w, conv.weight);
+        run(queue, &tile, &w, conv.weight);
     }
     return true;
 }

@@ -141,10 +141,12 @@ def occupancy(kernel, chip, registers, fixed):
         sides = 128 + int(re.search(r"_(\d+)_", kernel).group(1))
         if kernel.endswith(("_64_e", "_64_k")):
             threads, steps, stages = 128, 16, 2
+        elif kernel.endswith("_128_e"):
+            threads = 128
         elif "weight_64" in kernel:
             threads = 128
     pad = 4 if size == 8 else 8
-    extra = 512 * 16 + 256 * 4 if "conv_weight" in kernel else 9 * 133 * 4 if "conv" in kernel else 0
+    extra = 512 * 16 + 4 * 512 // steps * 4 if "conv_weight" in kernel else 9 * 133 * 4 if "conv" in kernel else 0
     shared = stages * steps * (sides + pad) * size + fixed + extra + 1024
     have, most_threads, memory = MACHINE[chip]
     blocks = min(have // ((registers + 7) // 8 * 8 * threads), most_threads // threads, memory // shared)

@@ -194,7 +194,11 @@ static void see_conv_weight(launch_check *c, const rp_recorded *l, const rp_gpu_
     const wide rows = (wide)p->taps * (wide)p->c, size = rows * (wide)p->groups * (wide)p->k;
     const unsigned width = strstr(c->name, "_128_") ? 128 : 64;
 
+    const bool even = strstr(c->name, "_e") == c->name + strlen(c->name) - 2;
+
     want(c, size == elements(&c->args->out[0]), "%d taps, %d channels", p->taps, p->c);
+    want(c, !even || (p->c % 32 == 0 && p->uneven == 0), "%d channels in a tile whose warps have one tap", p->c);
+    want(c, l->threads == (even ? RP_GPU_WEIGHT_EVEN_THREADS : RP_GPU_WEIGHT_THREADS(width)), "%u threads", l->threads);
     want(c, p->chunks == blocks(p->pixels, RP_GPU_CONV_CHUNK), "%u chunks of %u pixels", p->chunks, p->pixels);
     c->chunks_wanted = p->chunks;
     want(c, l->blocks[0] == blocks(rows, RP_GPU_WEIGHT_ROWS) * blocks((wide)p->k, width), "%u blocks", l->blocks[0]);
