@@ -19,7 +19,8 @@ typedef struct rp_session {
     int exit;                /* exit code of a result that is not an error: 3 where two archives differ */
     rp_buffer out;
     const char *environment_key, *environment_trust; /* signing/defaults.h: what was taken from there, or NULL */
-    rp_buffer remark; /* one line for stderr beside the results, e.g. which golden differs; may be empty */
+    rp_host_table host; /* beside an error: what a pinned run's host has otherwise than this one */
+    rp_buffer remark;   /* one line for stderr beside the results, e.g. which golden differs; may be empty */
 } rp_session;
 
 typedef rp_status rp_command_main(rp_session *session, int argc, char **argv, rp_error *err);

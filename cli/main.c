@@ -115,7 +115,18 @@ static rp_status write_out(const rp_buffer *out, rp_error *err)
     return status;
 }
 
-static void describe_error(rp_buffer *out, const rp_error *err)
+/* Under the line of the error. */
+static void put_host(const rp_host_table *host)
+{
+    rp_buffer lines = {0};
+
+    rp_put_host_lines(&lines, host);
+    if (!lines.failed && lines.size && write(STDERR_FILENO, lines.data, lines.size) < 0)
+        lines.size = 0; /* nowhere left to say so */
+    rp_buffer_free(&lines);
+}
+
+static void describe_error(rp_buffer *out, const rp_host_table *host, const rp_error *err)
 {
     rp_put_open(out, NULL, '{');
     rp_put_open(out, "error", '{');
@@ -123,6 +134,7 @@ static void describe_error(rp_buffer *out, const rp_error *err)
     rp_put_text(out, "message", err->text);
     rp_put_integer(out, "exit", (uint64_t)rp_exit_code(err->status));
     rp_put_difference(out, "difference", &err->difference);
+    rp_put_host_json(out, "host", host);
     rp_put_close(out, '}');
     rp_put_close(out, '}');
     rp_buffer_u8(out, '\n');
@@ -170,16 +182,18 @@ static int finish(rp_session *session, rp_status status, rp_error *err)
     if (status != RP_OK) {
         rp_buffer_free(&session->out);
         if (session->json)
-            describe_error(&session->out, err);
+            describe_error(&session->out, &session->host, err);
     } else if (session->json && session->out.size && !session->helped) {
         rp_buffer_u8(&session->out, '\n');
     }
     if (session->json && !session->helped)
         put_schema(&session->out, session);
-    if (status != RP_OK)
+    if (status != RP_OK) {
         complain(err->text);
-    else if (session->remark.size)
+        put_host(&session->host);
+    } else if (session->remark.size) {
         complain((const char *)session->remark.data);
+    }
     if (write_out(&session->out, &late) != RP_OK && status == RP_OK) {
         complain(late.text);
         return rp_exit_code(late.status);

@@ -246,6 +246,44 @@ void rp_put_difference(rp_buffer *out, const char *key, const rp_difference *d)
     rp_put_close(out, '}');
 }
 
+void rp_put_host_json(rp_buffer *out, const char *key, const rp_host_table *table)
+{
+    if (table->count == 0) {
+        rp_put_json(out, key, NULL);
+        return;
+    }
+    rp_put_open(out, key, '[');
+    for (size_t i = 0; i < table->count; i++) {
+        rp_put_open(out, NULL, '{');
+        rp_put_text(out, "here", table->row[i].here);
+        rp_put_text(out, "recorded", table->row[i].recorded);
+        rp_put_text(out, "what", table->row[i].what);
+        rp_put_close(out, '}');
+    }
+    rp_put_close(out, ']');
+}
+
+void rp_put_host_lines(rp_buffer *out, const rp_host_table *table)
+{
+    static const rp_host_row names = {"what", "recorded", "here"};
+    int what = (int)strlen(names.what), recorded = (int)strlen(names.recorded);
+
+    for (size_t i = 0; i < table->count; i++) {
+        const int a = (int)strlen(table->row[i].what), b = (int)strlen(table->row[i].recorded);
+
+        what = a > what ? a : what;
+        recorded = b > recorded ? b : recorded;
+    }
+    for (size_t i = 0; table->count > 0 && i <= table->count; i++) {
+        const rp_host_row *row = i == 0 ? &names : &table->row[i - 1];
+        char line[sizeof *row + 8];
+
+        (void)snprintf(line, sizeof line, "  %-*s  %-*s  %s", what, row->what, recorded, row->recorded, row->here);
+        rp_put_plain_line(out, line);
+        rp_buffer_u8(out, '\n');
+    }
+}
+
 void rp_put_integer(rp_buffer *out, const char *key, uint64_t value)
 {
     put_key(out, key);

@@ -49,6 +49,11 @@ void rp_put_metrics(rp_buffer *out, const char *key, const rp_json *metrics);
  */
 void rp_put_difference(rp_buffer *out, const char *key, const rp_difference *difference);
 
+/* Rows of {"here", "recorded", "what"}; null where there are none. */
+void rp_put_host_json(rp_buffer *out, const char *key, const rp_host_table *table);
+/* The same in aligned columns, a line each, under a line of their names; nothing where there are none. */
+void rp_put_host_lines(rp_buffer *out, const rp_host_table *table);
+
 /* A short line of the metrics: "accuracy 0.7650, AUC 0.7901, loss 0.5123 (200 rows)" for each part that exists. */
 void rp_put_metric_lines(rp_session *session, const rp_json *metrics);
 

@@ -8,8 +8,10 @@
 #include "audit/archive/manifest.h"
 #include "audit/profile/identity.h"
 #include "audit/archive/withheld.h"
+#include "base/handle.h"
 #include "base/memory.h"
 #include "kernels/device.h"
+#include "rp/audit.h"
 
 static rp_json *products_json(const rp_pinned *p)
 {
@@ -122,9 +124,12 @@ void rp_pinned_device_words(char *out, size_t size, const rp_device *device)
 static rp_status refuse(const rp_json *recorded, const rp_json *here, rp_error *err)
 {
     rp_buffer text = {0};
+    rp_host_table table;
     rp_status status = RP_OK;
 
-    if (rp_pinned_differences(&text, recorded, here) > 0) {
+    rp_pinned_table(&table, recorded, here);
+    if (table.count > 0) {
+        rp_pinned_table_words(&text, &table);
         rp_buffer_u8(&text, 0);
         status = rp_buffer_status(&text, err);
         if (status == RP_OK)
@@ -153,6 +158,13 @@ static rp_status not_here(const rp_json *recorded, rp_status status, rp_error *e
                       (long long)rp_json_integer_value(rp_json_object_get(library, "version")));
 }
 
+/* The run's own options, in the profile of the archive's. */
+static void set_profile(rp_run_options *own, const rp_json *recorded)
+{
+    own->pinned = rp_json_string_value(rp_json_object_get(recorded, "compute"));
+    own->pinned_workspace = (uint64_t)rp_json_integer_value(rp_json_object_get(recorded, "workspace"));
+}
+
 rp_status rp_pinned_admit(rp_run_options *own, const rp_archive *archive, const rp_run_options *options, rp_error *err)
 {
     const rp_json *recorded = rp_json_object_get(rp_archive_manifest(archive)->run, "pinned");
@@ -165,13 +177,58 @@ rp_status rp_pinned_admit(rp_run_options *own, const rp_archive *archive, const 
     own->pinned_workspace = 0;
     if (!recorded)
         return RP_OK;
-    own->pinned = rp_json_string_value(rp_json_object_get(recorded, "compute"));
-    own->pinned_workspace = (uint64_t)rp_json_integer_value(rp_json_object_get(recorded, "workspace"));
+    set_profile(own, recorded);
     status = not_here(recorded, rp_run_new(&run, own, err), err);
     if (status == RP_OK)
         status = rp_pinned_describe(&here, rp_run_device(run), err);
     if (status == RP_OK)
         status = refuse(recorded, here, err);
+    rp_json_free(here);
+    rp_run_free(run);
+    return status;
+}
+
+/* Of a device that is not one in the profile: why, in the one row that is known. */
+static void say_why(rp_host_table *out, const rp_json *recorded, const char *why)
+{
+    char words[RP_PINNED_WORDS];
+
+    rp_pinned_words(words, sizeof words, recorded);
+    out->count = 1;
+    (void)snprintf(out->row[0].what, sizeof out->row[0].what, "profile");
+    (void)snprintf(out->row[0].recorded, sizeof out->row[0].recorded, "%.71s", words);
+    (void)snprintf(out->row[0].here, sizeof out->row[0].here, "%.71s", why);
+}
+
+rp_status rp_replay_host(const rp_archive *archive, const char *device, rp_host_table *out, rp_error *err)
+{
+    const rp_json *recorded;
+    rp_run_options own = {.threads = 1, .device = device};
+    rp_json *here = NULL;
+    rp_run *run = NULL;
+    rp_error why = {0};
+    rp_status status;
+
+    *out = (rp_host_table){.count = 0};
+    if (!archive)
+        return rp_no_handle(err, __func__, "archive");
+    recorded = rp_json_object_get(rp_archive_manifest(archive)->run, "pinned");
+    if (!recorded)
+        return RP_OK;
+    set_profile(&own, recorded);
+    status = rp_run_new(&run, &own, &why);
+    if (status == RP_ENOMEM)
+        return rp_no_memory(err);
+    if (status == RP_OK)
+        status = rp_pinned_describe(&here, rp_run_device(run), err);
+    else if (!device || !*device || strcmp(device, "cpu") == 0)
+        status = RP_OK;
+    else {
+        say_why(out, recorded, why.text);
+        return RP_OK;
+    }
+    if (status == RP_OK)
+        rp_pinned_table(out, recorded, here);
     rp_json_free(here);
     rp_run_free(run);
     return status;

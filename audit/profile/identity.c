@@ -9,7 +9,6 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "determinism/pinned.h"
-#include "rp/archive.h"
 
 #define WHERE "manifest.json: run.pinned"
 #define LINE "manifest.json: run.parent.pinned"
@@ -197,43 +196,56 @@ rp_status rp_pinned_line_confirm(const rp_json *recorded, const rp_json *run, co
 
 /* ---- differences ---- */
 
-static void put_value(rp_buffer *out, const rp_json *value, shown form)
+static void put_value(char *out, size_t size, const rp_json *value, shown form)
 {
     const char *text = rp_json_string_value(value);
 
-    if (text == NULL)
-        rp_buffer_printf(out, "%" PRId64, rp_json_integer_value(value));
+    if (value == NULL)
+        (void)snprintf(out, size, "none");
+    else if (text == NULL)
+        (void)snprintf(out, size, "%" PRId64, rp_json_integer_value(value));
     else
-        rp_buffer_printf(out, form == A_DIGEST ? "%.12s..." : "%.64s", text);
+        (void)snprintf(out, size, form == A_DIGEST ? "%.12s..." : "%.64s", text);
 }
 
-static void put_difference(rp_buffer *out, size_t count, const char *outer, const char *key)
+static rp_host_row *new_row(rp_host_table *table, const char *outer, const char *key)
 {
-    rp_buffer_printf(out, "%s%s%s%s: recorded ", count ? "; " : "", outer ? outer : "", outer ? "." : "", key);
+    rp_host_row *row = &table->row[table->count++];
+
+    (void)snprintf(row->what, sizeof row->what, "%s%s%s", outer ? outer : "", outer ? "." : "", key);
+    return row;
 }
 
-size_t rp_pinned_differences(rp_buffer *out, const rp_json *recorded, const rp_json *here)
+void rp_pinned_table(rp_host_table *out, const rp_json *recorded, const rp_json *here)
 {
     const rp_json *set = rp_json_object_get(rp_json_object_get(recorded, "environment"), variable);
     const rp_json *mine = rp_json_object_get(rp_json_object_get(here, "environment"), variable);
-    size_t count = 0;
 
+    _Static_assert(FIELDS + 1 == RP_HOST_ROWS, "a row for each field, and one for the variable");
+    out->count = 0;
     for (size_t i = 0; i < FIELDS; i++) {
         const rp_json *a = value_of(recorded, &fields[i]), *b = value_of(here, &fields[i]);
 
-        if (rp_json_equal(a, b))
+        if (rp_json_equal(a, b) || (here == NULL && fields[i].outer == NULL)) /* those are the run's own */
             continue;
-        put_difference(out, count++, fields[i].outer, fields[i].key);
-        put_value(out, a, fields[i].form);
-        rp_buffer_text(out, ", here ");
-        put_value(out, b, fields[i].form);
+        rp_host_row *row = new_row(out, fields[i].outer, fields[i].key);
+
+        put_value(row->recorded, sizeof row->recorded, a, fields[i].form);
+        put_value(row->here, sizeof row->here, b, fields[i].form);
     }
-    if ((set || mine) && !(set && mine && rp_json_equal(set, mine))) {
-        put_difference(out, count++, "environment", variable);
-        rp_buffer_printf(out, "%.64s, here %.64s", set ? rp_json_string_value(set) : "not set",
-                         mine ? rp_json_string_value(mine) : "not set");
+    if (here != NULL && (set || mine) && !(set && mine && rp_json_equal(set, mine))) {
+        rp_host_row *row = new_row(out, "environment", variable);
+
+        (void)snprintf(row->recorded, sizeof row->recorded, "%.64s", set ? rp_json_string_value(set) : "not set");
+        (void)snprintf(row->here, sizeof row->here, "%.64s", mine ? rp_json_string_value(mine) : "not set");
     }
-    return count;
+}
+
+void rp_pinned_table_words(rp_buffer *out, const rp_host_table *table)
+{
+    for (size_t i = 0; i < table->count; i++)
+        rp_buffer_printf(out, "%s%s: recorded %s, here %s", i ? "; " : "", table->row[i].what, table->row[i].recorded,
+                         table->row[i].here);
 }
 
 void rp_pinned_say(char *out, size_t size, const char *library, int64_t version, const char *chip,

@@ -6,12 +6,15 @@
 
 #include "base/buffer.h"
 #include "base/json.h"
+#include "rp/archive.h"
 
 /* Strict: exactly these keys, each value in its range, products in ascending order. Errors: RP_EFORMAT. */
 rp_status rp_pinned_check(const rp_json *pinned, rp_error *err);
-/* What of two identities, both checked, is not the same, products apart: "chip: recorded A, here B; ..." appended. The
- * number of differences. */
-size_t rp_pinned_differences(rp_buffer *out, const rp_json *recorded, const rp_json *here);
+/* What of two identities, both checked, is not the same, products apart. here NULL: there is no such thing here,
+ * neither chip nor driver nor library. */
+void rp_pinned_table(rp_host_table *out, const rp_json *recorded, const rp_json *here);
+/* The same as text: "chip.name: recorded A, here B; ..." appended. */
+void rp_pinned_table_words(rp_buffer *out, const rp_host_table *table);
 /* What a child says of the pinned run nearest to it in the line that it started from (FORMAT.md 12.3): an object of
  * archive_id, chip, driver and library. The parent's run is given, and its id: a new reference; NULL: it is portable,
  * and says nothing of one before it. Errors: RP_ENOMEM. */

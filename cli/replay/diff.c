@@ -258,6 +258,16 @@ static rp_status disclose(rp_archive *const archive[2], const rp_text_list *fold
     return status;
 }
 
+/* Of the first of them that is not computed for its host; the error says it without the table too. */
+static void put_host(rp_session *session, rp_archive *const archive[2], const rp_job_options *options)
+{
+    const char *const device[2] = {options->device, options->other_device ? options->other_device : options->device};
+
+    for (int i = 0; i < 2 && session->host.count == 0; i++)
+        if (archive[i])
+            (void)rp_replay_host(archive[i], device[i], &session->host, NULL);
+}
+
 static rp_status compare(rp_session *session, const char *const path[2], const rp_text_list *folders,
                          const rp_job_options *options, rp_error *err)
 {
@@ -272,6 +282,8 @@ static rp_status compare(rp_session *session, const char *const path[2], const r
         status = disclose(archive, folders, err);
     if (status == RP_OK)
         status = rp_compare(archive[0], archive[1], options, &found, err);
+    if (status == RP_EUNSUPPORTED)
+        put_host(session, archive, options);
     side[0].archive = archive[0];
     side[1].archive = archive[1];
     if (status == RP_OK)

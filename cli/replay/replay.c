@@ -171,6 +171,8 @@ rp_status rp_command_replay(rp_session *session, int argc, char **argv, rp_error
         rp_meter_begin(&meter, "replaying");
         status = rp_replay(archive, &options, &job, err);
         rp_meter_end(&meter);
+        if (status == RP_EUNSUPPORTED)
+            (void)rp_replay_host(archive, r.device, &session->host, NULL); /* the error says it without the table too */
         status = rp_attestation_end(&r.attest, r.archive, archive, job, status, err);
         if (status != RP_OK)
             (void)rp_fail_at(err, status, "%s", r.archive);

@@ -92,6 +92,16 @@ typedef struct rp_pinned_to {
     char line_id[RP_DIGEST_HEX];
 } rp_pinned_to;
 RP_API void rp_archive_pinned_to(const rp_archive *archive, rp_pinned_to *out); /* NULL: all of it "" */
+/* What of the host that a pinned run is bound to is not what is here, a row each (rp_replay_host, rp/audit.h). */
+enum { RP_HOST_ROWS = 12 };
+typedef struct rp_host_row {
+    char what[40];               /* "chip.name", "library.version" */
+    char recorded[72], here[72]; /* as text; a digest's first 12 digits */
+} rp_host_row;
+typedef struct rp_host_table {
+    size_t count; /* 0: the run is portable, or this is its host, as far as is known before it computes */
+    rp_host_row row[RP_HOST_ROWS];
+} rp_host_table;
 
 /* Members that were left out of this archive, bound by salted digests; NULL past the end. */
 RP_API size_t rp_archive_withheld_count(const rp_archive *archive);

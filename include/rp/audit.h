@@ -173,6 +173,10 @@ RP_API rp_status rp_describe_parts(const char *path, const rp_job_options *optio
  * sample that the run does not have; RP_EUNSUPPORTED for a run that costs more than the options allow. */
 RP_API rp_status rp_replay(const rp_archive *archive, const rp_job_options *options, rp_job **out, rp_error *err);
 RP_API void rp_job_free(rp_job *job);
+/* What of a pinned run's host is not what is here: a table beside the error of a replay that is refused for it. device:
+ * as of rp_job_options. Of a CPU every row's here is "none"; of a device that cannot be had in the profile the
+ * one row is "profile", and says why. Errors: RP_EIO, RP_ENOMEM. */
+RP_API rp_status rp_replay_host(const rp_archive *archive, const char *device, rp_host_table *out, rp_error *err);
 /* The segments that a sample replays (FORMAT.md 12): out[0 .. count - 1], ascending, of 0 .. segments - 1, as the
  * auditor's seed and the archive's id draw them. Errors: RP_EARG for a seed that is not 1 to 128 printable ASCII
  * characters without a space at either end, or a count above segments; RP_ENOMEM. */

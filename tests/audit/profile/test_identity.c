@@ -237,14 +237,40 @@ static void differences_are_told_one_by_one(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         rp_buffer text = {0};
+        rp_host_table table;
         rp_json *here = parsed(cases[i].other);
 
-        assert_int_equal(rp_pinned_differences(&text, recorded, here), cases[i].count);
+        rp_pinned_table(&table, recorded, here);
+        assert_int_equal(table.count, cases[i].count);
+        rp_pinned_table_words(&text, &table);
         rp_buffer_u8(&text, 0);
         assert_string_equal((const char *)text.data, cases[i].told);
         rp_buffer_free(&text);
         rp_json_free(here);
     }
+    rp_json_free(recorded);
+}
+
+/* What a CPU has of a pinned run's host is nothing; what the run asks for itself is no difference. */
+static void where_there_is_no_library_every_row_says_none(void **state)
+{
+    static const char *const what[] = {"chip.capability", "chip.multiprocessors", "chip.name",
+                                       "driver.name",     "driver.sha256",        "driver.version",
+                                       "library.name",    "library.sha256",       "library.version"};
+    rp_json *recorded = parsed(GOOD);
+    rp_host_table table;
+
+    (void)state;
+    rp_pinned_table(&table, recorded, NULL);
+    assert_int_equal(table.count, sizeof what / sizeof *what);
+    for (size_t i = 0; i < table.count; i++) {
+        assert_string_equal(table.row[i].what, what[i]);
+        assert_string_equal(table.row[i].here, "none");
+        assert_true(table.row[i].recorded[0] != '\0');
+    }
+    assert_string_equal(table.row[1].recorded, "132");
+    assert_string_equal(table.row[2].recorded, "A chip");
+    assert_int_equal(strlen(table.row[4].recorded), 15);
     rp_json_free(recorded);
 }
 
@@ -258,6 +284,7 @@ int main(void)
         cmocka_unit_test(neither_profile_nor_identity_can_be_dropped),
         cmocka_unit_test(a_manifest_is_pinned_where_its_run_is),
         cmocka_unit_test(differences_are_told_one_by_one),
+        cmocka_unit_test(where_there_is_no_library_every_row_says_none),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

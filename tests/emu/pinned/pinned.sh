@@ -82,6 +82,19 @@ expect 0 "\"pinned_to\":\"$to\"" $replay $emulated --steps 6:9 --json
 expect 0 '' $replay $emulated --sample 50% --parallel 2
 expect 5 'pinned to Emulated (4 multiprocessors) and stand-in 130000' $replay
 expect 5 'device cpu has no library' $replay --steps 6:9
+expect 5 '  what                  recorded         here' $replay
+expect 5 '  chip.name             Emulated         none' $replay
+expect 5 '  library.version       130000           none' $replay
+row='{"here":"none","recorded":"stand-in","what":"library.name"}'
+expect 5 "$row" $replay --json
+expect 5 '"host":null' $replay $emulated --max-work 1 --json
+expect 5 '  library.version  130000           130001' env RP_CUBLASLT_LIBRARY="$other" $replay $emulated
+expect 5 '"host":[{"here":"' env RP_CUBLASLT_LIBRARY="$other" $replay $emulated --json
+expect 5 '{"here":"130001","recorded":"130000","what":"library.version"}]' \
+    env RP_CUBLASLT_LIBRARY="$other" $replay $emulated --json
+expect 5 '  profile  stand-in 130000 on Emulated (4 multiprocessors)  ' \
+    env RP_CUBLASLT_LIBRARY=/none $replay $emulated
+expect 5 '  chip.name             Emulated         none' "$reprise" diff pinned.reprise tf32.reprise
 expect 5 'library.version: recorded 130000, here 130001' env RP_CUBLASLT_LIBRARY="$other" $replay $emulated
 expect 5 'library.sha256: recorded' env RP_CUBLASLT_LIBRARY="$other" $replay $emulated --steps 6:9
 expect 5 'CUBLAS_WORKSPACE_CONFIG: expected printable ASCII' env CUBLAS_WORKSPACE_CONFIG=$'bad\nvalue' \
