@@ -162,12 +162,12 @@ static rp_status launch_step(copy *c, rp_kernel_id kernel, unsigned way, rp_erro
     return rp_device_launch_chain(c->device, &chain, NULL, err);
 }
 
-/* The two kernels that a GPU has for chains take turns, and not always the same for every eighth. */
+/* The three kernels that a GPU has for chains take turns, and not always the same for every eighth. */
 static unsigned next_way(results *r)
 {
     const unsigned n = r->steps++;
 
-    return 1 + (n ^ n >> 3) % 2;
+    return 1 + (n ^ n >> 3) % 3;
 }
 
 /* way: 0, by the kernel; else as a chain of one step. */

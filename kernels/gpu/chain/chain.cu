@@ -107,6 +107,15 @@ RP_GPU_FN void rp_gpu_chain_put16_wide(const u64 *y, void *at, int e)
 #define RESIDENT 3
 #include "kernels/gpu/chain/interpreter.inc.h"
 
+/* Never called: so few elements are no 16 bytes. */
+#define rp_gpu_chain_take16_single rp_gpu_chain_take16_narrow
+#define rp_gpu_chain_put16_single rp_gpu_chain_put16_narrow
+#define CHAIN(name) rp_gpu_chain_##name##_single
+#define REG u32
+#define ELEMENTS RP_GPU_SINGLE
+#define RESIDENT 4
+#include "kernels/gpu/chain/interpreter.inc.h"
+
 #define CHAIN(name) rp_gpu_chain_##name##_wide
 #define REG u64
 #define ELEMENTS RP_GPU_WIDE

@@ -76,7 +76,7 @@ RP_GPU_FN void CHAIN(load_even)(REG *x, const void *at, i64 apart, u32 size)
 
         LANES(e) x[e] = one;
     } else if (size == sizeof(REG)) {
-        if (apart == (i64)sizeof(REG) && CHAIN(is_aligned)(at))
+        if (ELEMENTS * sizeof(REG) >= 16 && apart == (i64)sizeof(REG) && CHAIN(is_aligned)(at))
             RP_GPU_UNROLL for (int e = 0; e < ELEMENTS; e += 16 / (int)sizeof(REG)) CHAIN(take16)(x + e, at, e);
         else
             LOAD(REG);
@@ -115,7 +115,7 @@ RP_GPU_FN void CHAIN(store)(const rp_gpu_step_view *v, const REG *y, const CHAIN
         break;
 #endif
     default:
-        if (of->count == ELEMENTS && CHAIN(is_aligned)(at))
+        if (ELEMENTS * sizeof(REG) >= 16 && of->count == ELEMENTS && CHAIN(is_aligned)(at))
             RP_GPU_UNROLL for (int e = 0; e < ELEMENTS; e += 16 / (int)sizeof(REG)) CHAIN(put16)(y + e, at, e);
         else
             STORE(REG);

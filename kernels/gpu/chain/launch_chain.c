@@ -8,19 +8,22 @@
 #include "kernels/gpu/chain/plan.h"
 #include "kernels/gpu/device_gpu.h"
 
-enum { SCRATCH = 16 << 20, GRAIN = 4096, BLOCKS_A_MULTIPROCESSOR = 32, LEAST_THREADS = 64, FEW = 512 };
+enum { SCRATCH = 16 << 20, GRAIN = 4096, BLOCKS_A_MULTIPROCESSOR = 32, LEAST_THREADS = 64, FEW = 512, FEWEST = 128 };
 
 /* The wide kernel knows every step. Of few elements (FEW a multiprocessor) it is the faster for all: what is long goes
  * one element of a thread after the other, and it has two of them where the narrow one has eight. An H200 took 14 us
- * for the gates of an LSTM of 16 sequences, eight functions one behind the other. */
+ * for the gates of an LSTM of 16 sequences, eight functions one behind the other. Of still fewer (FEWEST), where a
+ * multiprocessor has no more than a warp for each of its schedulers, a thread has one element, if 32 bits hold it. */
 static void run_program(rp_gpu_queue *queue, rp_gpu_chain_kernel kernel, rp_gpu_chain *program, unsigned way)
 {
-    static const char *const names[] = {"rp_gpu_chain_run_narrow", "rp_gpu_chain_run_wide"};
+    static const char *const names[] = {"rp_gpu_chain_run_narrow", "rp_gpu_chain_run_wide", "rp_gpu_chain_run_single"};
     const u64 multiprocessors = rp_gpu_multiprocessors(queue), most = multiprocessors * BLOCKS_A_MULTIPROCESSOR;
     const u64 count = queue->end - queue->first;
     const bool few = way == 0 ? count <= FEW * multiprocessors : way == 1 + RP_GPU_CHAIN_WIDE;
-    const bool wide = kernel == RP_GPU_CHAIN_WIDE || few;
-    const unsigned each = wide ? RP_GPU_WIDE : RP_GPU_NARROW;
+    const bool fewest = way == 0 ? count <= FEWEST * multiprocessors : way == RP_GPU_CHAIN_WAYS;
+    const bool single = kernel == RP_GPU_CHAIN_NARROW && fewest;
+    const bool wide = !single && (kernel == RP_GPU_CHAIN_WIDE || few);
+    const unsigned each = single ? RP_GPU_SINGLE : wide ? RP_GPU_WIDE : RP_GPU_NARROW;
     rp_gpu_grid grid = {.threads = RP_GPU_BLOCK};
     u64 blocks;
 
@@ -31,7 +34,7 @@ static void run_program(rp_gpu_queue *queue, rp_gpu_chain_kernel kernel, rp_gpu_
     grid.shared = (unsigned)(program->n_kept * grid.threads * each * (wide ? sizeof(u64) : sizeof(u32)));
     program->first = queue->first;
     program->count = queue->end;
-    rp_gpu_run(queue, names[wide], grid, program, sizeof *program);
+    rp_gpu_run(queue, names[single ? 2 : wide], grid, program, sizeof *program);
 }
 
 static void run_step(rp_gpu_queue *queue, const rp_gpu_chain_plan *plan, size_t k)

@@ -22,6 +22,7 @@ void rp_gpu_chain_plan_make(rp_gpu_chain_plan *plan, const rp_chain *chain);
 
 /* The kernels that there are, in the order in which they are preferred. */
 typedef enum rp_gpu_chain_kernel { RP_GPU_CHAIN_NARROW, RP_GPU_CHAIN_WIDE, RP_GPU_CHAIN_NONE } rp_gpu_chain_kernel;
+enum { RP_GPU_CHAIN_WAYS = 3 }; /* and the narrow one for single elements; an rp_chain's way is 1 to this */
 
 /* As many steps from k as one kernel takes, as a program for it: *end is the first that it does not have. Outputs that
  * later steps read in scratch are stored to plan->view's memory there. One step, or RP_GPU_CHAIN_NONE, is for the

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Steps of a chain as a program for one kernel, rp_gpu_chain_run_narrow or _wide: what both sides of its
+ * Steps of a chain as a program for one kernel, rp_gpu_chain_run_narrow, _single or _wide: what both sides of its
  * launch see. A thread computes every step for its elements; what a step makes is in the thread's registers for the
  * next one, in its own part of the block's shared memory for later ones, and in memory where somebody else reads it. */
 #ifndef KERNELS_GPU_CHAIN_PROGRAM_H
@@ -31,6 +31,7 @@ enum {
     RP_GPU_CHAIN_AXES = 32, /* of all operands that do not lie in order */
     RP_GPU_CHAIN_KEPT = 8,  /* values in shared memory at once */
     RP_GPU_NARROW = 8,      /* elements that a thread takes at once, in registers of 32 bits, */
+    RP_GPU_SINGLE = 1,      /* the same where there are few, */
     RP_GPU_WIDE = 2,        /* and of 64 */
     RP_GPU_NOWHERE = 255
 };

@@ -15,8 +15,9 @@
 #include "tests/emu/chains/random_steps.h"
 #include "tests/house/sanitized.h"
 
-/* FEW: elements, of which the wide kernel takes all chains on four multiprocessors. */
-enum { RANDOM = SANITIZED ? 60 : 300, KERNELS = 2, TEXT = 1200, FEW = 2048 };
+/* FEW: elements, of which the wide kernel takes all chains on four multiprocessors; FEWEST: the one for single
+ * elements, what it knows. */
+enum { RANDOM = SANITIZED ? 60 : 300, KERNELS = 3, TEXT = 1200, FEW = 2048, FEWEST = 512 };
 
 #define OK(call) \
     do { \
@@ -27,7 +28,8 @@ enum { RANDOM = SANITIZED ? 60 : 300, KERNELS = 2, TEXT = 1200, FEW = 2048 };
 static world w;
 static unsigned long (*calls)(const char *);
 static void (*set_order)(int);
-static const char *const names[KERNELS] = {"rp_gpu_chain_run_narrow", "rp_gpu_chain_run_wide"};
+static const char *const names[KERNELS] = {"rp_gpu_chain_run_narrow", "rp_gpu_chain_run_wide",
+                                           "rp_gpu_chain_run_single"};
 
 /* Launches since the last call: of each kernel of chains, and of all. */
 typedef struct launches {
@@ -53,9 +55,13 @@ static launches launched(void)
 static void expect(unsigned long narrow, unsigned long wide, unsigned long all)
 {
     char text[TEXT];
+    unsigned long single = 0;
     launches n;
 
-    if (w.chain.way == 2 || (w.chain.way == 0 && w.chain.count <= FEW)) {
+    if (w.chain.way == 3 || (w.chain.way == 0 && w.chain.count <= FEWEST)) {
+        single = narrow;
+        narrow = 0;
+    } else if (w.chain.way == 2 || (w.chain.way == 0 && w.chain.count <= FEW)) {
         wide += narrow;
         narrow = 0;
     }
@@ -63,9 +69,10 @@ static void expect(unsigned long narrow, unsigned long wide, unsigned long all)
     if (!chain_is_its_steps(&w, text, sizeof text))
         fail_msg("%s", text);
     n = launched();
-    if (n.of[0] != narrow || n.of[1] != wide || n.all != all)
-        fail_msg("seed %llu: expected %lu narrow and %lu wide of %lu launches, found %lu and %lu of %lu",
-                 (unsigned long long)w.seed, narrow, wide, all, n.of[0], n.of[1], n.all);
+    if (n.of[0] != narrow || n.of[1] != wide || n.of[2] != single || n.all != all)
+        fail_msg(
+            "seed %llu: expected %lu narrow, %lu wide and %lu single of %lu launches, found %lu, %lu and %lu of %lu",
+            (unsigned long long)w.seed, narrow, wide, single, all, n.of[0], n.of[1], n.of[2], n.all);
 }
 
 /* ---- every step ---- */
@@ -121,7 +128,7 @@ static void check_step(rp_kernel_id kernel, rp_dtype dtype, rp_dtype to, uint64_
     }
     w.attr[w.chain.n_steps][0].i = to == RP_BF16 ? RP_F32 : RP_BF16;
     (void)add_step(&w, RP_K_cast, &last, 1, (rp_dtype)w.attr[w.chain.n_steps][0].i, 1, IN_MEMORY);
-    w.chain.way = 1 + (unsigned)seed % 2; /* both kernels see every step */
+    w.chain.way = 1 + (unsigned)seed % 3; /* every kernel sees every step */
     if (alone)
         expect(0, 0, 2);
     else
@@ -169,7 +176,7 @@ static void random_chains_have_the_bits_of_their_steps(void **state)
         begin_chain(&w, seed + 1000, s[0], s[1]);
         for (int tries = 0; tries < 200 && w.chain.n_steps < wanted; tries++)
             draw_step(&w);
-        w.chain.way = (unsigned)seed / 3 % 3;
+        w.chain.way = (unsigned)seed / 3 % 4;
         (void)launched();
         if (!chain_is_its_steps(&w, text, sizeof text))
             fail_msg("%s", text);
@@ -177,7 +184,7 @@ static void random_chains_have_the_bits_of_their_steps(void **state)
         assert_true(n.all <= w.chain.n_steps);
         steps += w.chain.n_steps;
         all += n.all;
-        whole += n.all == 1 && n.of[0] + n.of[1] == 1;
+        whole += n.all == 1 && n.of[0] + n.of[1] + n.of[2] == 1;
     }
     print_message("%d chains of %zu steps: %zu launches, %zu chains in one\n", RANDOM, steps, all, whole);
     assert_true(whole > RANDOM / 8);

@@ -80,7 +80,8 @@ static void see_place(coverage *c, const void *at, size_t size)
 static void see_program(coverage *c, const rp_recorded *l, const rp_gpu_chain *p)
 {
     const bool is_wide = strcmp(l->name, "rp_gpu_chain_run_wide") == 0;
-    const uint64_t a_block = (uint64_t)l->threads * (is_wide ? RP_GPU_WIDE : RP_GPU_NARROW);
+    const bool is_single = strcmp(l->name, "rp_gpu_chain_run_single") == 0;
+    const uint64_t a_block = (uint64_t)l->threads * (is_wide ? RP_GPU_WIDE : is_single ? RP_GPU_SINGLE : RP_GPU_NARROW);
 
     see_piece(c, p->first, p->count);
     fails("shared memory", l->shared, p->n_kept * a_block * (is_wide ? 8 : 4));
