@@ -208,13 +208,13 @@ rp_status rp_plan_place(rp_plan *plan, rp_error *err)
 {
     const size_t size = plan->n_blocks * sizeof *plan->block;
     size_t *offset = rp_malloc(plan->n_blocks * sizeof *offset), bytes;
-    block *before = rp_malloc(size), *after;
-    bool inside = false, memory = offset && before;
+    const bool concats = rp_plan_has_inside(plan);
+    block *before = concats ? rp_malloc(size) : NULL, *after;
+    bool inside = false, memory = offset && (before || !concats);
 
-    if (memory) {
+    if (memory && concats)
         memcpy(before, plan->block, size);
-        memory = place_all(plan, INSIDE_ALL, offset, &inside);
-    }
+    memory = memory && place_all(plan, INSIDE_ALL, offset, &inside);
     if (memory && inside) {
         bytes = plan->arena_bytes;
         after = plan->block;

@@ -199,8 +199,9 @@ void rp_plan_lifetimes(rp_plan *plan, void *const *input_memory);
  * value. */
 void rp_plan_overlap_histories(rp_plan *plan);
 void rp_plan_put_beside(rp_plan *plan, size_t *reader);
-/* Which operands of concats are made where they go: none of those that lie in the arena, or all. Whether some of the
- * arena's are. */
+/* Whether there may be concats whose operands are made where they go. */
+bool rp_plan_has_inside(const rp_plan *plan);
+/* Which of them are: none of those that lie in the arena, or all. Whether some of the arena's are. */
 typedef enum plan_inside { INSIDE_RESULTS, INSIDE_ALL } plan_inside;
 bool rp_plan_put_inside(rp_plan *plan, plan_inside how);
 /* Views of an addition whose operand `at` is a concat, for it to read the concat's operands where they lie. */

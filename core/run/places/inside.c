@@ -51,15 +51,22 @@ static void put_inside(rp_plan *plan, uint32_t whole, uint32_t operand, size_t s
     base->first = b->first < base->first ? b->first : base->first;
 }
 
+bool rp_plan_has_inside(const rp_plan *plan)
+{
+    bool has = false;
+
+    for (size_t k = 0; k < plan->order.n && !has; k++)
+        has = rp_plan_at(plan, k)->op == rp_op_get(RP_OP_concat);
+    return has && !plan->function && plan->passes & RP_PASS_INSIDE && plan->passes & RP_PASS_INPLACE;
+}
+
 /* Concats from the last to the first: where one lies in another, its operands lie there too. */
 bool rp_plan_put_inside(rp_plan *plan, plan_inside how)
 {
     const bool anywhere = rp_device_shares_memory(plan->device);
     bool arena = false;
 
-    if (plan->function || !(plan->passes & RP_PASS_INSIDE))
-        return false;
-    for (size_t k = plan->order.n; k-- > 0;) {
+    for (size_t k = rp_plan_has_inside(plan) ? plan->order.n : 0; k-- > 0;) {
         const rp_instr *instr = rp_plan_at(plan, k);
         size_t shift = 0;
 
