@@ -184,7 +184,7 @@ static rp_status place_own(rp_plan *plan, rp_error *err)
     return RP_OK;
 }
 
-/* All in the arena; false: memory ran out. */
+/* All in the arena; whether something lies inside a concat. False: memory ran out. */
 static bool place_all(rp_plan *plan, plan_inside how, size_t *offset, bool *lies_inside)
 {
     bool memory = true;
@@ -202,33 +202,50 @@ static bool place_all(rp_plan *plan, plan_inside how, size_t *offset, bool *lies
     return memory;
 }
 
-/* What lies inside a concat of the arena holds that concat's block for longer, which is taken back where it makes the
- * arena larger. */
-rp_status rp_plan_place(rp_plan *plan, rp_error *err)
+static void swap(block **a, block **b)
+{
+    block *c = *a;
+
+    *a = *b;
+    *b = c;
+}
+
+/* What lies inside a concat of the arena holds that concat's block for longer, and what leaves the arena leaves gaps
+ * that the walks fill in their own way: the more is inside the better, but where the arena would be larger for it. */
+static bool place_smallest(rp_plan *plan, size_t *offset)
 {
     const size_t size = plan->n_blocks * sizeof *plan->block;
-    size_t *offset = rp_malloc(plan->n_blocks * sizeof *offset), bytes;
-    const bool concats = rp_plan_has_inside(plan);
-    block *before = concats ? rp_malloc(size) : NULL, *after;
-    bool inside = false, memory = offset && (before || !concats);
+    block *before = rp_malloc(size), *other = rp_malloc(size);
+    bool inside = false, memory = before && other;
 
-    if (memory && concats)
+    if (memory) {
         memcpy(before, plan->block, size);
-    memory = memory && place_all(plan, INSIDE_ALL, offset, &inside);
-    if (memory && inside) {
-        bytes = plan->arena_bytes;
-        after = plan->block;
-        plan->block = before;
-        before = after;
-        memory = place_all(plan, INSIDE_RESULTS, offset, &inside);
-        if (memory && bytes <= plan->arena_bytes) {
+        memory = place_all(plan, INSIDE_ALL, offset, &inside);
+    }
+    for (int how = INSIDE_RESULTS; how <= INSIDE_NONE && memory && inside; how++) {
+        const size_t bytes = plan->arena_bytes;
+
+        swap(&plan->block, &other);
+        memcpy(plan->block, before, size);
+        memory = place_all(plan, (plan_inside)how, offset, &inside);
+        if (bytes <= plan->arena_bytes) {
+            swap(&plan->block, &other);
             plan->arena_bytes = bytes;
-            before = plan->block;
-            plan->block = after;
         }
     }
-    rp_free(offset);
     rp_free(before);
+    rp_free(other);
+    return memory;
+}
+
+rp_status rp_plan_place(rp_plan *plan, rp_error *err)
+{
+    size_t *offset = rp_malloc(plan->n_blocks * sizeof *offset);
+    bool inside, memory = offset != NULL;
+
+    memory = memory &&
+             (rp_plan_has_inside(plan) ? place_smallest(plan, offset) : place_all(plan, INSIDE_NONE, offset, &inside));
+    rp_free(offset);
     if (!memory)
         return rp_no_memory(err);
     return place_own(plan, err);

@@ -206,8 +206,8 @@ void rp_plan_entropies(rp_plan *plan);
 const rp_instr *rp_plan_made_with(const rp_plan *plan, const rp_instr *entropy);
 /* Whether there may be concats whose operands are made where they go. */
 bool rp_plan_has_inside(const rp_plan *plan);
-/* Which of them are: none of those that lie in the arena, or all. Whether some of the arena's are. */
-typedef enum plan_inside { INSIDE_RESULTS, INSIDE_ALL } plan_inside;
+/* Which of them are: all, those of concats that are results, or none. Whether some are. */
+typedef enum plan_inside { INSIDE_ALL, INSIDE_RESULTS, INSIDE_NONE } plan_inside;
 bool rp_plan_put_inside(rp_plan *plan, plan_inside how);
 /* Views of an addition whose operand `at` is a concat, for it to read the concat's operands where they lie. */
 void rp_plan_bind_lying(const rp_plan *plan, const rp_instr *concat, size_t at, rp_view *in, rp_view *out);

@@ -64,9 +64,9 @@ bool rp_plan_has_inside(const rp_plan *plan)
 bool rp_plan_put_inside(rp_plan *plan, plan_inside how)
 {
     const bool anywhere = rp_device_shares_memory(plan->device);
-    bool arena = false;
+    bool some = false;
 
-    for (size_t k = rp_plan_has_inside(plan) ? plan->order.n : 0; k-- > 0;) {
+    for (size_t k = how == INSIDE_NONE ? 0 : plan->order.n; k-- > 0;) {
         const rp_instr *instr = rp_plan_at(plan, k);
         size_t shift = 0;
 
@@ -76,10 +76,10 @@ bool rp_plan_put_inside(rp_plan *plan, plan_inside how)
         for (size_t i = 0; i < instr->n_in; i++) {
             if ((anywhere || shift % RP_FREE_PIECES_ALIGN == 0) && may_lie_inside(plan, instr->in[i], k)) {
                 put_inside(plan, instr->out[0], instr->in[i], shift);
-                arena = arena || plan->block[instr->in[i]].place == PLACE_ARENA;
+                some = true;
             }
             shift += rp_type_bytes(&plan->program->value[instr->in[i]]);
         }
     }
-    return arena;
+    return some;
 }
