@@ -146,6 +146,7 @@ static rp_status run_passes(rp_plan *plan, void *const *input_memory, rp_error *
         return status;
     rp_plan_gathered(plan);
     rp_plan_lifetimes(plan, input_memory);
+    rp_plan_entropies(plan);
     return rp_plan_place(plan, err);
 }
 

@@ -138,8 +138,9 @@ static const call *call_of(const rp_plan *plan, uint32_t instr)
     return &plan->call[i];
 }
 
-/* A concat whose operands stay where they are: a copy of nothing onto itself, which is none. */
-static void bind_lying(call *c)
+/* A concat whose operands stay where they are, and what an earlier call makes: a copy of nothing onto itself, which is
+ * none. */
+static void bind_none(call *c)
 {
     c->in[0] = c->out[0] = (rp_view){.data = NULL};
     c->n_in = c->n_out = 1;
@@ -156,8 +157,21 @@ static const rp_instr *lying(const rp_plan *plan, const rp_instr *instr, size_t 
                : NULL;
 }
 
+/* A cross entropy's second output, behind its first: the logsumexp of its rows, an element of each. */
+static rp_status bind_both(rp_plan *plan, const rp_instr *instr, call *c, rp_view **next, rp_error *err)
+{
+    const uint32_t sum = rp_plan_made_with(plan, instr)->out[0];
+    rp_view *out = take_views(next, 1);
+
+    *out = c->out[0];
+    out->data = plan->view[sum].data;
+    c->n_out++;
+    return rp_plan_follow(plan, &out->data, sum, err);
+}
+
 static rp_status bind_call(rp_plan *plan, const rp_instr *instr, call *c, rp_view **next, rp_error *err)
 {
+    const unsigned char mark = plan->mark[instr - plan->program->instr];
     rp_status status = RP_OK;
 
     c->n_in = instr->n_in;
@@ -165,8 +179,8 @@ static rp_status bind_call(rp_plan *plan, const rp_instr *instr, call *c, rp_vie
     c->instr = plan->numbered + (size_t)(instr - plan->program->instr);
     c->in = take_views(next, c->n_in);
     c->out = take_views(next, c->n_out);
-    if (plan->mark[instr - plan->program->instr] & MARK_LIES) {
-        bind_lying(c);
+    if (mark & MARK_LIES || (mark & MARK_BOTH && instr->op == rp_op_get(RP_OP_logsumexp))) {
+        bind_none(c);
         return RP_OK;
     }
     for (size_t i = 0; i < c->n_in && status == RP_OK; i++) {
@@ -182,6 +196,8 @@ static rp_status bind_call(rp_plan *plan, const rp_instr *instr, call *c, rp_vie
         c->out[i] = plan->view[instr->out[i]];
         status = rp_plan_follow(plan, &c->out[i].data, instr->out[i], err);
     }
+    if (status == RP_OK && mark & MARK_BOTH)
+        status = bind_both(plan, instr, c, next, err);
     if (status != RP_OK)
         return status;
     if (instr->region)
@@ -189,13 +205,13 @@ static rp_status bind_call(rp_plan *plan, const rp_instr *instr, call *c, rp_vie
     if (instr->op->alias) {
         rp_bind_copy(&c->in[0], &c->out[0]);
     } else {
-        c->looks = plan->mark[instr - plan->program->instr] & MARK_GATHERED;
-        if (plan->mark[instr - plan->program->instr] & MARK_GATHERS)
+        c->looks = mark & MARK_GATHERED;
+        if (mark & MARK_GATHERS)
             c->gather = call_of(plan, plan->program->maker[instr->in[0]]);
         c->op = instr->op;
         c->attr = instr->attr;
         rp_bind_operands(instr->op, c->in, c->n_in, &c->out[0]);
-        for (size_t i = 0; i < c->n_in && plan->mark[instr - plan->program->instr] & MARK_READS_LYING; i++)
+        for (size_t i = 0; i < c->n_in && mark & MARK_READS_LYING; i++)
             if (lying(plan, instr, i))
                 rp_plan_bind_lying(plan, lying(plan, instr, i), i, c->in, c->out);
     }
@@ -335,7 +351,8 @@ static rp_status allocate(rp_plan *plan, rp_error *err)
     size_t views = 2 * p->n_outputs;
 
     for (size_t k = 0; k < plan->order.n; k++)
-        views += rp_plan_at(plan, k)->n_in * (rp_plan_at(plan, k)->region ? 2 : 1) + (size_t)rp_plan_at(plan, k)->n_out;
+        views += rp_plan_at(plan, k)->n_in * (rp_plan_at(plan, k)->region ? 2 : 1) +
+                 (size_t)rp_plan_at(plan, k)->n_out + (plan->mark[plan->order.instr[k]] & MARK_BOTH ? 1 : 0);
     plan->operands = rp_malloc(views * sizeof *plan->operands);
     plan->call = rp_calloc(plan->order.n + p->n_outputs, sizeof *plan->call);
     plan->output = rp_calloc(p->n_outputs, sizeof *plan->output);

@@ -3,6 +3,8 @@
  * else in the arena, which the next plan may use. Lifetimes are walked as an allocator would see them, from the first
  * position to the last and again from the last to the first, and the walk that ends smaller counts: what is hard for
  * one, a large value born beside a dying one, is easy for the other. */
+#include <string.h>
+
 #include "base/memory.h"
 #include "core/run/free_pieces.h"
 #include "core/run/plan_private.h"
@@ -42,7 +44,7 @@ static void share(rp_plan *plan)
         end = rp_plan_chain_end(plan, k);
         for (size_t i = 0; i < (size_t)instr->n_out && end - k == 1; i++) {
             block *b = &plan->block[instr->out[i]];
-            const uint32_t from = b->place == PLACE_ARENA ? operand_to_share(plan, k, i) : NOTHING;
+            const uint32_t from = b->place == PLACE_ARENA && !b->joined ? operand_to_share(plan, k, i) : NOTHING;
 
             if (from == NOTHING)
                 continue;
@@ -166,30 +168,83 @@ static rp_status place_own(rp_plan *plan, rp_error *err)
     for (size_t v = 0; v < plan->program->n_values; v++) {
         block *b = &plan->block[v];
 
-        if (plan->root[v] != v || b->place != PLACE_OWN)
+        if (plan->root[v] != v || b->place != PLACE_OWN || b->joined)
             continue;
         b->offset = plan->own_bytes;
         if (!rp_free_pieces_add(&plan->own_bytes, b->bytes))
             return rp_fail(err, RP_ENOMEM, "a step's feeds and results take more than 2^%d bytes",
                            (int)(8 * sizeof rp_free_pieces_most) - 2);
     }
+    for (size_t v = 0; v < plan->program->n_values; v++) {
+        block *b = &plan->block[v];
+
+        if (b->place == PLACE_OWN && b->joined)
+            b->offset = plan->block[b->with].offset + b->shift;
+    }
     return RP_OK;
+}
+
+/* All in the arena; whether something lies inside a concat. False: memory ran out. */
+static bool place_all(rp_plan *plan, plan_inside how, size_t *offset, bool *lies_inside)
+{
+    bool memory = true;
+
+    if (plan->passes & RP_PASS_INPLACE) {
+        rp_plan_overlap_histories(plan);
+        *lies_inside = rp_plan_put_inside(plan, how);
+        share(plan);
+        rp_plan_put_beside(plan, offset);
+    }
+    plan->arena_bytes = SIZE_MAX;
+    memory = place_arena(plan, false, offset);
+    if (plan->n_blocks > plan->program->n_values)
+        memory = memory && place_arena(plan, true, offset);
+    return memory;
+}
+
+static void swap(block **a, block **b)
+{
+    block *c = *a;
+
+    *a = *b;
+    *b = c;
+}
+
+/* What lies inside a concat of the arena holds that concat's block for longer, and what leaves the arena leaves gaps
+ * that the walks fill in their own way: the more is inside the better, but where the arena would be larger for it. */
+static bool place_smallest(rp_plan *plan, size_t *offset)
+{
+    const size_t size = plan->n_blocks * sizeof *plan->block;
+    block *before = rp_malloc(size), *other = rp_malloc(size);
+    bool inside = false, memory = before && other;
+
+    if (memory) {
+        memcpy(before, plan->block, size);
+        memory = place_all(plan, INSIDE_ALL, offset, &inside);
+    }
+    for (int how = INSIDE_RESULTS; how <= INSIDE_NONE && memory && inside; how++) {
+        const size_t bytes = plan->arena_bytes;
+
+        swap(&plan->block, &other);
+        memcpy(plan->block, before, size);
+        memory = place_all(plan, (plan_inside)how, offset, &inside);
+        if (bytes <= plan->arena_bytes) {
+            swap(&plan->block, &other);
+            plan->arena_bytes = bytes;
+        }
+    }
+    rp_free(before);
+    rp_free(other);
+    return memory;
 }
 
 rp_status rp_plan_place(rp_plan *plan, rp_error *err)
 {
     size_t *offset = rp_malloc(plan->n_blocks * sizeof *offset);
-    bool memory = offset != NULL;
+    bool inside, memory = offset != NULL;
 
-    if (memory && plan->passes & RP_PASS_INPLACE) {
-        rp_plan_overlap_histories(plan);
-        share(plan);
-        rp_plan_put_beside(plan, offset);
-    }
-    plan->arena_bytes = SIZE_MAX;
-    memory = memory && place_arena(plan, false, offset);
-    if (plan->n_blocks > plan->program->n_values)
-        memory = memory && place_arena(plan, true, offset);
+    memory = memory &&
+             (rp_plan_has_inside(plan) ? place_smallest(plan, offset) : place_all(plan, INSIDE_NONE, offset, &inside));
     rp_free(offset);
     if (!memory)
         return rp_no_memory(err);

@@ -163,6 +163,8 @@ enum { VALUE_MADE = 255 };
 enum { MARK_EARLY = 1, MARK_UPDATE = 2, MARK_GATHERED = 4, MARK_GATHERS = 8 /* rows for one reduction, and that */ };
 /* A concat whose operands stay where they lie, and the call that reads them there. */
 enum { MARK_LIES = 16, MARK_READS_LYING = 32 };
+/* A cross entropy whose call makes the logsumexp of its rows too, and that. */
+enum { MARK_BOTH = 128 };
 enum { MARK_GIVEN = 64 }; /* makes an output of a function, or what it is a view of */
 
 /* Before all others: outputs that are inputs or views become copies, where something could spoil them. Errors:
@@ -199,6 +201,14 @@ void rp_plan_lifetimes(rp_plan *plan, void *const *input_memory);
  * value. */
 void rp_plan_overlap_histories(rp_plan *plan);
 void rp_plan_put_beside(rp_plan *plan, size_t *reader);
+/* Finds cross entropies that make their rows' logsumexp too, and which instruction that is. */
+void rp_plan_entropies(rp_plan *plan);
+const rp_instr *rp_plan_made_with(const rp_plan *plan, const rp_instr *entropy);
+/* Whether there may be concats whose operands are made where they go. */
+bool rp_plan_has_inside(const rp_plan *plan);
+/* Which of them are: all, those of concats that are results, or none. Whether some are. */
+typedef enum plan_inside { INSIDE_ALL, INSIDE_RESULTS, INSIDE_NONE } plan_inside;
+bool rp_plan_put_inside(rp_plan *plan, plan_inside how);
 /* Views of an addition whose operand `at` is a concat, for it to read the concat's operands where they lie. */
 void rp_plan_bind_lying(const rp_plan *plan, const rp_instr *concat, size_t at, rp_view *in, rp_view *out);
 /* Gives the others their places. Errors: RP_ENOMEM. */

@@ -207,7 +207,8 @@ static void copy_run(const rp_kernel_args *args, size_t begin, size_t end)
     stream_end();
 }
 
-/* Items are the inputs' elements one input after the other, as in the reference. */
+/* Items are the inputs' elements one input after the other, as in the reference; an input that lies where it goes stays
+ * there. */
 static void concat_run(const rp_kernel_args *args, size_t begin, size_t end)
 {
     const rp_view *out = &args->out[0];
@@ -222,7 +223,7 @@ static void concat_run(const rp_kernel_args *args, size_t begin, size_t end)
 
         part.data = rp_view_at(out, offset * out->stride[axis]);
         part.shape[axis] = in->shape[axis];
-        if (first + count > begin)
+        if (first + count > begin && part.data != in->data)
             copy_elements(&part, in, begin > first ? begin - first : 0, end - first < count ? end - first : count,
                           stream_pays(out));
         first += count;

@@ -92,9 +92,26 @@ ROWS(softmax, rp_items_rows, 0, 0, 3);
 ROWS(softmax_grad, rp_items_rows, 0, 0, 3);
 ROWS(log_softmax, rp_items_rows, 0, 0, 3);
 ROWS(log_softmax_grad, rp_items_rows, 0, 0, 3);
-ROWS(cross_entropy, rp_items_elements, 1u << 0 | 1u << 2, 0, 3);
 ROWS(cross_entropy_grad, rp_items_rows, 1u << 1 | 1u << 3, 1, 3);
 ROWS(layer_norm_grad, rp_items_rows, 0, 0, 2);
+
+/* With a second output the rows' logsumexp, as in the reference. */
+extern const rp_kernel rp_kernel_cross_entropy_ref;
+static void cross_entropy_run(const rp_kernel_args *args, size_t begin, size_t end)
+{
+    const bool narrow = args->out[0].dtype == RP_F32, both = args->n_out == 2;
+    const unsigned single = 1u << 0 | 1u << 2 | 1u << 3;
+    rp_view in[3] = {args->in[0], args->in[1], args->out[both]};
+    const rp_kernel_args all = {in, both ? 3 : 2, args->out, 1, args->attr};
+
+    if (!contiguous_rows(&all, single))
+        rp_kernel_cross_entropy_ref.run(args, begin, end);
+    else if (both)
+        rp_rows_run(&all, 3, single, 0, begin, end, narrow ? cross_entropy_both_fast_f32 : cross_entropy_both_fast_f64);
+    else
+        rp_rows_run(&all, 2, single, 0, begin, end, narrow ? cross_entropy_fast_f32 : cross_entropy_fast_f64);
+}
+RP_DEFINE_KERNEL(cross_entropy, rp_items_elements, cross_entropy_run, rp_cost_row);
 
 /* Norms whose big operands lie as rows at one step, and vectors in neighbours. big: the inputs before the vectors. */
 static bool plain_rows(const rp_kernel_args *args, row_views *r, size_t big)

@@ -138,6 +138,17 @@ static void FN(cross_entropy_fast)(const rp_row *row)
     *(T *)row->at[0] = log_s - (x[label_of(row, 2)] - m);
 }
 
+/* The same, and the logsumexp of the row, which takes x from m where that is finite. */
+static void FN(cross_entropy_both_fast)(const rp_row *row)
+{
+    const T *x = row->at[1];
+    T m;
+    const T log_s = FN(log_sum)(x, row->n, &m);
+
+    *(T *)row->at[3] = m - m == 0 ? m + log_s : (T)0 + FN(rp_log)(FN(exp_sum)(x, row->n, (T)0));
+    *(T *)row->at[0] = log_s - (x[label_of(row, 2)] - m);
+}
+
 static void FN(cross_entropy_grad_fast)(const rp_row *row)
 {
     const size_t n = row->n, label = label_of(row, 3);

@@ -49,9 +49,10 @@ bool rp_gpu_launch_iota(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_kerne
     return true;
 }
 
-/* How many of the n views, of which the first is not alone in being there, are one view with an axis more: as long, of
- * the same strides, at one distance from each other, which is *apart elements. Two that are as long always are. */
-static size_t evenly_apart(const rp_view *in, size_t n, size_t axis, ptrdiff_t *apart)
+/* How many of the n views, of which the first goes to `part` and is not alone in being there, are one view with an axis
+ * more: as long, of the same strides, at one distance from each other, which is *apart elements. Two that are as long
+ * always are. One that lies where it goes ends them. */
+static size_t evenly_apart(const rp_view *in, size_t n, size_t axis, const rp_view *part, ptrdiff_t *apart)
 {
     const intptr_t size = (intptr_t)rp_dtype_size(in[0].dtype);
     size_t count = 1;
@@ -59,6 +60,7 @@ static size_t evenly_apart(const rp_view *in, size_t n, size_t axis, ptrdiff_t *
 
     *apart = 0;
     while (count < n && in[count].shape[axis] == in[0].shape[axis] &&
+           in[count].data != rp_view_at(part, (ptrdiff_t)(count * in[0].shape[axis]) * part->stride[axis]) &&
            memcmp(in[count].stride, in[0].stride, (size_t)in[0].rank * sizeof *in[0].stride) == 0) {
         step = (intptr_t)in[count].data - (intptr_t)in[count - 1].data;
         if (step % WIDEST != 0 || (count > 1 && step / size != *apart))
@@ -93,8 +95,10 @@ bool rp_gpu_launch_concat(rp_gpu_queue *queue, rp_kernel_id kernel, const rp_ker
         ptrdiff_t apart;
 
         part.shape[axis] = args->in[i].shape[axis];
-        n = part.rank < RP_MAX_RANK ? evenly_apart(&args->in[i], args->n_in - i, axis, &apart) : 1;
-        if (n > 1) {
+        n = part.rank < RP_MAX_RANK ? evenly_apart(&args->in[i], args->n_in - i, axis, &part, &apart) : 1;
+        if (part.data == args->in[i].data) {
+            n = 1;
+        } else if (n > 1) {
             const rp_view to = several(&part, n, length * part.stride[axis]), from = several(&args->in[i], n, apart);
 
             rp_gpu_copy_view(queue, &to, &from);

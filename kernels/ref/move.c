@@ -78,7 +78,8 @@ static void fill_run(const rp_kernel_args *args, size_t begin, size_t end)
 
 RP_DEFINE_KERNEL(fill, rp_items_elements, fill_run, rp_cost_light);
 
-/* Items are the inputs' elements one input after the other: the numbering of items is free, only the result counts. */
+/* Items are the inputs' elements one input after the other: the numbering of items is free, only the result counts. An
+ * input that lies where it goes stays there. */
 static void concat_run(const rp_kernel_args *args, size_t begin, size_t end)
 {
     const size_t axis = (size_t)RP_AT(args->attr, concat, axis).i;
@@ -93,7 +94,7 @@ static void concat_run(const rp_kernel_args *args, size_t begin, size_t end)
         part.data = rp_view_at(&args->out[0], offset * args->out[0].stride[axis]);
         for (int d = 0; d < in->rank; d++)
             part.stride[d] = args->out[0].stride[d];
-        if (first + count > begin)
+        if (first + count > begin && part.data != in->data)
             rp_copy_elements(&part, in, begin > first ? begin - first : 0, end - first < count ? end - first : count);
         first += count;
         offset += (ptrdiff_t)in->shape[axis];

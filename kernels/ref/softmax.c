@@ -31,6 +31,23 @@ ROWS(softmax, rp_items_rows, 1, 0, 0);
 ROWS(softmax_grad, rp_items_rows, 2, 0, 0);
 ROWS(log_softmax, rp_items_rows, 1, 0, 0);
 ROWS(log_softmax_grad, rp_items_rows, 2, 0, 0);
-/* out and labels have one element a row */
-ROWS(cross_entropy, rp_items_elements, 2, 1u << 0 | 1u << 2, 0);
+/* out and labels have one element a row; so has a second output, which a plan may ask for: the rows' logsumexp */
+static void cross_entropy_run(const rp_kernel_args *args, size_t begin, size_t end)
+{
+    const bool narrow = args->out[0].dtype == RP_F32, both = args->n_out == 2;
+    const unsigned single = 1u << 0 | 1u << 2 | 1u << 3;
+    rp_view in[3] = {args->in[0], args->in[1], args->out[both]};
+    const rp_kernel_args all = {in, 3, args->out, 1, args->attr};
+
+    if (both && narrow)
+        rp_rows_run(&all, 3, single, 0, begin, end, cross_entropy_both_row_f32);
+    else if (both)
+        rp_rows_run(&all, 3, single, 0, begin, end, cross_entropy_both_row_f64);
+    else if (narrow)
+        rp_rows_run(args, 2, single, 0, begin, end, cross_entropy_row_f32);
+    else
+        rp_rows_run(args, 2, single, 0, begin, end, cross_entropy_row_f64);
+}
+
+RP_DEFINE_KERNEL(cross_entropy, rp_items_elements, cross_entropy_run, rp_cost_row);
 ROWS(cross_entropy_grad, rp_items_rows, 3, 1u << 1 | 1u << 3, 1);

@@ -80,6 +80,15 @@ static void FN(cross_entropy_row)(const rp_row *row)
     AT(0, 0) = log_s - (AT(1, label_of(row, 2)) - m);
 }
 
+/* The same, and in at[3] the logsumexp of the row, which takes x from m where that is finite. */
+static void FN(cross_entropy_both_row)(const rp_row *row)
+{
+    const T m = FN(row_max)(row, 1), log_s = FN(rp_log)(FN(row_exp_sum)(row, 1, m));
+
+    AT(3, 0) = m - m == 0 ? m + log_s : (T)0 + FN(rp_log)(FN(row_exp_sum)(row, 1, (T)0));
+    AT(0, 0) = log_s - (AT(1, label_of(row, 2)) - m);
+}
+
 /* dx_i = g (exp(x_i - m) / s - [i = label]) */
 static void FN(cross_entropy_grad_row)(const rp_row *row)
 {

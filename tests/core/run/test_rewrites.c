@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Passes that put other instructions in the place of some (core/run/rewrites): the bits of the eager tape, zeros of
- * both signs and NaNs among them, and that they find what they are for and leave alone what only looks like it. */
+ * Passes that put other instructions in the place of some (core/run/rewrites), or let one call make what two would
+ * (core/run/gathered/entropy.c): the bits of the eager tape, zeros of both signs, infinities and NaNs among them, and
+ * that they find what they are for and leave alone what only looks like it. */
 #include "tests/core/run/plan_steps.h"
+
+#include "core/run/plan_private.h" /* behind: its names are as short as theirs */
 
 enum { PIECES = 5, ROWS = 6, SEEDS = 120 };
 /* What is not as the pass wants it. */
@@ -128,9 +131,91 @@ static void only_pads_that_meet_are_put_side_by_side(void **state)
     rp_device_free(device);
 }
 
+/* ---- cross entropy and logsumexp of the same rows ---- */
+
+typedef enum pair { BOTH, OTHER_ROWS, OTHER_AXIS, ALL_AXES, SUM_FIRST, SUM_ALONE, PAIRS } pair;
+
+/* Logits of the seed: numbers, in some seeds with rows that have infinities or NaN. */
+static rp_tensor logits_of(rp_graph *g, uint64_t seed, rp_dtype dtype, size_t rows, size_t classes)
+{
+    rp_tensor x = rp_graph_input(g, RP_INPUT_FEED, "x", &(rp_type){dtype, 2, {rows, classes}}, NULL);
+
+    if (draw(seed, 60, 3) == 0)
+        return rp_scale(rp_scale(x, dtype == RP_F32 ? 1e38 : 1e308), 1e38); /* infinities of both signs */
+    return draw(seed, 61, 2) ? rp_log(x) : x;                               /* NaN below 0, -inf at 0 */
+}
+
+static rp_program *smoothed(uint64_t seed, pair how)
+{
+    const size_t rows = 1 + draw(seed, 62, 9), classes = 1 + draw(seed, 63, 200);
+    const rp_dtype dtype = draw(seed, 64, 3) ? RP_F32 : RP_F64;
+    const bool keep = draw(seed, 65, 2), loses = draw(seed, 66, 2);
+    rp_graph *g = rp_graph_new(NULL);
+    rp_tensor x = logits_of(g, seed, dtype, rows, classes), of = how == OTHER_ROWS ? rp_neg(x) : x, sum = x, loss;
+    rp_tensor labels = rp_scale(rp_cast(rp_iota(g, RP_I32, rows), RP_F32), (double)(classes - 1) / (double)rows);
+    const int axes[2] = {how == OTHER_AXIS ? 0 : 1, 0};
+    const int n = how == ALL_AXES ? 2 : 1;
+    const rp_tensor in[2] = {x, rp_cast(labels, RP_I64)};
+
+    if (how == SUM_FIRST)
+        sum = rp_logsumexp(of, axes, n, keep);
+    if (how != SUM_ALONE) {
+        rp_emit(g, RP_OP_cross_entropy, NULL, in, 2, &loss);
+        rp_graph_set(g, RP_OUTPUT_RESULT, "loss", loses ? rp_exp(loss) : loss);
+    }
+    if (how != SUM_FIRST)
+        sum = rp_logsumexp(of, axes, n, keep);
+    rp_graph_set(g, RP_OUTPUT_RESULT, "sum", draw(seed, 67, 2) ? rp_neg(sum) : sum);
+    rp_graph_set(g, RP_OUTPUT_RESULT, "again", rp_sum(rp_exp(sum), NULL, 0, false)); /* it lives on */
+    return rp_graph_take_program(g, NULL);
+}
+
+/* Calls with a second output. */
+static size_t made_together(const rp_program *p, rp_device *device)
+{
+    store s = store_new(p);
+    rp_plan *plan = plan_new(p, device, &s);
+    size_t n = 0;
+
+    for (size_t i = 0; i < plan->n_calls; i++)
+        n += plan->call[i].n_out == 2;
+    rp_plan_free(plan);
+    store_free(&s);
+    return n;
+}
+
+static void logsumexp_comes_with_the_cross_entropy_of_its_rows(void **state)
+{
+    const char *const *levels;
+    const size_t n = rp_kernel_levels(&levels);
+    char what[80];
+
+    (void)state;
+    for (size_t l = 0; l < n; l++) {
+        rp_device *device;
+
+        assert_int_equal(rp_device_cpu_new(&device, levels[l], 1 + (unsigned)l % 3, NULL), RP_OK);
+        for (uint64_t seed = 0; seed < SEEDS; seed++)
+            for (int how = 0; how < PAIRS; how++) {
+                rp_program *p = smoothed(seed, (pair)how);
+
+                assert_non_null(p);
+                snprintf(what, sizeof what, "seed %d, case %d, %s", (int)seed, how, levels[l]);
+                assert_plan_is_eager(p, device, device, what);
+                assert_int_equal(made_together(p, device), how == BOTH);
+                plan_passes = rp_random_u32(seed, 5, 2, 0) & RP_PASSES;
+                assert_plan_is_eager(p, device, device, what);
+                plan_passes = RP_PASSES;
+                rp_program_free(p);
+            }
+        rp_device_free(device);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(logsumexp_comes_with_the_cross_entropy_of_its_rows),
         cmocka_unit_test(sums_of_pads_have_the_bits_of_the_eager_tape),
         cmocka_unit_test(only_pads_that_meet_are_put_side_by_side),
     };

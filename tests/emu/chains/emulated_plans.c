@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Compiled steps of random elementwise programs, whose plans are chains for the most part: the emulated device leaves
- * the results and states that the processor leaves, in each of the three orders, the first time and when the steps are
- * repeated as a graph of the driver. */
+ * Compiled steps of random elementwise programs, whose plans are chains for the most part, and of concats, whose
+ * operands are made where they go: the emulated device leaves the results and states that the processor leaves, in each
+ * of the three orders, the first time and when the steps are repeated as a graph of the driver. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@
 #include "determinism/bits.h"
 #include "tests/emu/emulated.h"
 #include "tests/house/sanitized.h"
-#include "tests/kernels/random_chain.h"
+#include "tests/kernels/random_concats.h"
 
 enum { PROGRAMS = SANITIZED ? 20 : 90, STEPS = 3, MOST_BYTES = 8 * RANDOM_VALUE_MAX };
 
@@ -121,6 +121,36 @@ static void *symbol(const char *name)
     return found;
 }
 
+/* Steps of the same program here and there. */
+static void leave_the_same(rp_program *of_here, rp_program *of_there, uint64_t seed)
+{
+    compiled_run here, there;
+    char order[2] = {(char)('0' + seed / 6 % 3), 0};
+
+    (void)setenv("RP_EMULATED_ORDER", order, 1);
+    here = run_of("cpu", of_here);
+    there = run_of("emulated", of_there);
+    for (size_t number = 0; number < STEPS; number++) {
+        step(&here, number);
+        step(&there, number);
+        compare(&here, &there, seed, number);
+    }
+    rp_compiled_free(here.compiled);
+    rp_compiled_free(there.compiled);
+    rp_run_free(here.run);
+    rp_run_free(there.run);
+}
+
+static void plans_of_concats_leave_what_the_processor_leaves(void **state)
+{
+    static const size_t columns[] = {1, 5, 16, 48}; /* rows that lie where a device may write them, and others */
+
+    (void)state;
+    for (uint64_t seed = 0; seed < PROGRAMS; seed++)
+        leave_the_same(random_concats_new(seed, 1 + seed % 7, columns[seed % 4]),
+                       random_concats_new(seed, 1 + seed % 7, columns[seed % 4]), seed);
+}
+
 static void plans_of_chains_leave_what_the_processor_leaves(void **state)
 {
     static const size_t shape[][2] = {{47, 47}, {1, 2049}, {2053, 1}, {63, 65}, {64, 96}, {99, 101}};
@@ -130,21 +160,8 @@ static void plans_of_chains_leave_what_the_processor_leaves(void **state)
     (void)state;
     for (uint64_t seed = 0; seed < PROGRAMS; seed++) {
         const size_t *s = shape[seed % (sizeof shape / sizeof *shape)];
-        compiled_run here, there;
-        char order[2] = {(char)('0' + seed / 6 % 3), 0};
 
-        (void)setenv("RP_EMULATED_ORDER", order, 1);
-        here = run_of("cpu", random_chain_new(seed, s[0], s[1]));
-        there = run_of("emulated", random_chain_new(seed, s[0], s[1]));
-        for (size_t number = 0; number < STEPS; number++) {
-            step(&here, number);
-            step(&there, number);
-            compare(&here, &there, seed, number);
-        }
-        rp_compiled_free(here.compiled);
-        rp_compiled_free(there.compiled);
-        rp_run_free(here.run);
-        rp_run_free(there.run);
+        leave_the_same(random_chain_new(seed, s[0], s[1]), random_chain_new(seed, s[0], s[1]), seed);
     }
     *(void **)&calls = symbol("rp_emulated_calls");
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -155,7 +172,10 @@ static void plans_of_chains_leave_what_the_processor_leaves(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(plans_of_chains_leave_what_the_processor_leaves)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plans_of_concats_leave_what_the_processor_leaves),
+        cmocka_unit_test(plans_of_chains_leave_what_the_processor_leaves),
+    };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Cross entropy of rows whose logsumexp is wanted too, as by a loss whose labels are smoothed: both are made of the
+ * row's maximum and the sum of its exponentials, so the first call makes both, and the second is nobody's work. */
+#include "core/run/plan_private.h"
+
+enum { AHEAD = 64 /* positions in which the logsumexp is looked for */ };
+
+/* Whether `sum` is the logsumexp of each row of what the cross entropy takes. */
+static bool of_same_rows(const rp_plan *plan, const rp_instr *entropy, const rp_instr *sum)
+{
+    const rp_attr *axes = &RP_AT(sum->attr, logsumexp, axes);
+
+    return sum->op == rp_op_get(RP_OP_logsumexp) && plan->same[sum->in[0]] == plan->same[entropy->in[0]] &&
+           axes->n == 1 && axes->list[0] == 1;
+}
+
+void rp_plan_entropies(rp_plan *plan)
+{
+    if (!(plan->passes & RP_PASS_FUSE) || !rp_device_shares_memory(plan->device))
+        return;
+    for (size_t k = plan->constants; k < plan->order.n; k++) {
+        const size_t end = plan->order.n - k < AHEAD ? plan->order.n : k + AHEAD;
+
+        if (rp_plan_at(plan, k)->op != rp_op_get(RP_OP_cross_entropy))
+            continue;
+        for (size_t q = k + 1; q < end; q++) {
+            unsigned char *mark = &plan->mark[plan->order.instr[q]];
+
+            if (*mark & MARK_BOTH || !of_same_rows(plan, rp_plan_at(plan, k), rp_plan_at(plan, q)))
+                continue;
+            *mark |= MARK_BOTH;
+            plan->mark[plan->order.instr[k]] |= MARK_BOTH;
+            plan->block[rp_plan_at(plan, q)->out[0]].first = (uint32_t)k;
+            break;
+        }
+    }
+}
+
+const rp_instr *rp_plan_made_with(const rp_plan *plan, const rp_instr *entropy)
+{
+    size_t k = plan->block[entropy->out[0]].first;
+
+    while (!of_same_rows(plan, entropy, rp_plan_at(plan, k)))
+        k++;
+    return rp_plan_at(plan, k);
+}

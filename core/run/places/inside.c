@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Operands of a concat that are made where they go. What a program makes for one concat alone to read, and what lies in
+ * one piece there, gets its place in the concat's block, so that it is not copied; the concat's kernels leave alone an
+ * operand that already lies where it would be put. The concat's block is then needed from its first such operand on.
+ * Other operands may be views of what is made there, as edges that a pad repeats are: they are read, and written
+ * elsewhere. */
+#include "core/run/free_pieces.h"
+#include "core/run/plan_private.h"
+
+/* Whether an operand lies in one piece in the concat: there is nothing before its axis. */
+static bool is_one_piece(const rp_type *type, int64_t axis)
+{
+    for (int64_t d = 0; d < axis; d++)
+        if (type->shape[d] != 1)
+            return false;
+    return true;
+}
+
+/* Whether the concat's memory is there before it: in the arena, or a result's. */
+static bool may_hold(const rp_plan *plan, uint32_t value, plan_inside how)
+{
+    const block *b = &plan->block[value];
+
+    return plan->root[value] == value && b->made && !b->span && (b->joined || !b->overlaps) &&
+           (b->place == PLACE_OWN || (how == INSIDE_ALL && b->place == PLACE_ARENA));
+}
+
+/* Whether an operand of the concat at position k is alone in a block of the arena, whole, read no later, and has no
+ * place yet: it may be there twice. */
+static bool may_lie_inside(const rp_plan *plan, uint32_t value, size_t k)
+{
+    const block *b = &plan->block[value];
+
+    return plan->root[value] == value && b->made && b->place == PLACE_ARENA && !b->span && !b->joined && !b->overlaps &&
+           b->last == k && rp_type_count(&plan->program->value[value]) > 0 &&
+           b->bytes == rp_type_bytes(&plan->program->value[value]);
+}
+
+/* The operand lies `shift` bytes behind the beginning of what the concat makes, which may lie in another concat. */
+static void put_inside(rp_plan *plan, uint32_t whole, uint32_t operand, size_t shift)
+{
+    const block *of = &plan->block[whole];
+    const uint32_t with = of->joined ? of->with : whole;
+    block *b = &plan->block[operand], *base = &plan->block[with];
+
+    b->place = base->place;
+    b->joined = true;
+    b->with = with;
+    b->shift = shift + (of->joined ? of->shift : 0);
+    b->overlaps = true;
+    base->first = b->first < base->first ? b->first : base->first;
+}
+
+bool rp_plan_has_inside(const rp_plan *plan)
+{
+    bool has = false;
+
+    for (size_t k = 0; k < plan->order.n && !has; k++)
+        has = rp_plan_at(plan, k)->op == rp_op_get(RP_OP_concat);
+    return has && !plan->function && plan->passes & RP_PASS_INSIDE && plan->passes & RP_PASS_INPLACE;
+}
+
+/* Concats from the last to the first: where one lies in another, its operands lie there too. */
+bool rp_plan_put_inside(rp_plan *plan, plan_inside how)
+{
+    const bool anywhere = rp_device_shares_memory(plan->device);
+    bool some = false;
+
+    for (size_t k = how == INSIDE_NONE ? 0 : plan->order.n; k-- > 0;) {
+        const rp_instr *instr = rp_plan_at(plan, k);
+        size_t shift = 0;
+
+        if (instr->op != rp_op_get(RP_OP_concat) || !may_hold(plan, instr->out[0], how) ||
+            !is_one_piece(&plan->program->value[instr->out[0]], RP_AT(instr->attr, concat, axis).i))
+            continue;
+        for (size_t i = 0; i < instr->n_in; i++) {
+            if ((anywhere || shift % RP_FREE_PIECES_ALIGN == 0) && may_lie_inside(plan, instr->in[i], k)) {
+                put_inside(plan, instr->out[0], instr->in[i], shift);
+                some = true;
+            }
+            shift += rp_type_bytes(&plan->program->value[instr->in[i]]);
+        }
+    }
+    return some;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Operands of a concat that are made where they go (core/run/places): the bits of the eager tape under any choice of
+ * passes, at every level and number of threads; no more memory than without; a pad's rows are made once. */
+#include "rp/rp.h"
+#include "tests/core/run/plan_steps.h"
+#include "tests/house/sanitized.h"
+#include "tests/kernels/random_concats.h"
+
+enum { PROGRAMS = SANITIZED ? 120 : 600, MEASURED = SANITIZED ? 120 : 3000 };
+
+static const size_t columns[] = {1, 3, 16, 40};
+
+static rp_device *device_new(const char *level, unsigned threads)
+{
+    rp_device *device;
+
+    assert_int_equal(rp_device_cpu_new(&device, level, threads, NULL), RP_OK);
+    return device;
+}
+
+static size_t bytes_of(const rp_program *p, rp_device *device, unsigned passes)
+{
+    store s = store_new(p);
+    rp_plan *plan;
+    size_t n;
+
+    plan_passes = passes;
+    plan = plan_new(p, device, &s);
+    plan_passes = RP_PASSES;
+    n = rp_plan_own_bytes(plan) + rp_plan_arena_bytes(plan);
+    rp_plan_free(plan);
+    store_free(&s);
+    return n;
+}
+
+static void concats_have_the_bits_of_the_eager_tape(void **state)
+{
+    const char *const *levels;
+    const size_t n = rp_kernel_levels(&levels);
+    rp_device *first = device_new(levels[0], 1);
+    char what[80];
+
+    (void)state;
+    for (size_t l = 0; l < n; l++)
+        for (unsigned threads = 1; threads <= 7; threads += threads < 3 ? 1 : 4) {
+            rp_device *device = device_new(levels[l], threads);
+
+            for (uint64_t seed = l; seed < PROGRAMS; seed += n) {
+                rp_program *p = random_concats_new(seed, 1 + seed % 7, columns[seed / 7 % COUNT(columns)]);
+
+                assert_non_null(p);
+                for (unsigned i = 0; i < 3; i++) {
+                    plan_passes = i == 0   ? RP_PASSES
+                                  : i == 1 ? RP_PASS_INSIDE | RP_PASS_INPLACE | RP_PASS_REUSE
+                                           : rp_random_u32(seed, threads, 2, i) & RP_PASSES;
+                    snprintf(what, sizeof what, "seed %d, %s, %u threads, passes %u", (int)seed, levels[l], threads,
+                             plan_passes);
+                    assert_plan_is_eager(p, first, device, what);
+                }
+                plan_passes = RP_PASSES;
+                rp_program_free(p);
+            }
+            rp_device_free(device);
+        }
+    rp_device_free(first);
+}
+
+static void plans_of_concats_need_no_more_than_without(void **state)
+{
+    rp_device *device = device_new(NULL, 1);
+    size_t less = 0;
+
+    (void)state;
+    for (uint64_t seed = 0; seed < MEASURED; seed++) {
+        rp_program *p = random_concats_new(seed, 64, columns[seed % COUNT(columns)]);
+        const size_t with = bytes_of(p, device, RP_PASSES), without = bytes_of(p, device, RP_PASSES & ~RP_PASS_INSIDE);
+
+        if (with > without)
+            fail_msg("seed %d: %zu bytes, without %zu", (int)seed, with, without);
+        less += with < without;
+        rp_program_free(p);
+    }
+    assert_true(less > MEASURED / 4); /* it finds something */
+    rp_device_free(device);
+}
+
+/* x is fed, y what a pad makes of it. later: the rows that the pad's second concat reads are an output too. */
+static size_t pad_bytes(rp_device *device, bool later)
+{
+    rp_graph *g = rp_graph_new(NULL);
+    rp_tensor x = rp_graph_input(g, RP_INPUT_FEED, "x", &(rp_type){RP_F32, 2, {64, 64}}, NULL), rows, y;
+    rp_program *p;
+    size_t bytes;
+
+    rows = rp_pad_with(x, (size_t[]){0, 2}, (size_t[]){0, 2}, RP_PAD_REFLECT, 0);
+    y = rp_pad_with(rows, (size_t[]){2, 0}, (size_t[]){2, 0}, RP_PAD_REFLECT, 0);
+    rp_graph_set(g, RP_OUTPUT_RESULT, "y", y);
+    if (later)
+        rp_graph_set(g, RP_OUTPUT_RESULT, "rows", rows);
+    p = rp_graph_take_program(g, NULL);
+    assert_non_null(p);
+    assert_plan_is_eager(p, device, device, "pad");
+    bytes = bytes_of(p, device, RP_PASSES);
+    rp_program_free(p);
+    return bytes;
+}
+
+static void rows_of_a_pad_are_made_where_they_go(void **state)
+{
+    const size_t x = 64 * 64 * 4, rows = 64 * 68 * 4, y = 68 * 68 * 4;
+    rp_device *device = device_new(NULL, 1);
+
+    (void)state;
+    assert_int_equal(pad_bytes(device, false), x + y);
+    assert_int_equal(pad_bytes(device, true), x + rows + y);
+    rp_device_free(device);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(concats_have_the_bits_of_the_eager_tape),
+        cmocka_unit_test(plans_of_concats_need_no_more_than_without),
+        cmocka_unit_test(rows_of_a_pad_are_made_where_they_go),
+    };
+
+    rp_set_allocator(&poisoning);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
