@@ -10,7 +10,7 @@ import importlib
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -136,9 +136,7 @@ def read(model: Any) -> Any:
     except (checker.ValidationError, decode, RecursionError, UnicodeDecodeError) as e:
         raise Unsupported(f"the model is not valid: {(str(e) or type(e).__name__).splitlines()[0]}") from None
     newest = importlib.import_module("onnx.defs").onnx_opset_version()
-    for opset in proto.opset_import:
-        if opset.domain not in DOMAINS:
-            raise Unsupported(f"operators of the domain {opset.domain}")
+    for opset in proto.opset_import:  # of other domains an operator is refused, not that they are named: many exporters name some
         if opset.version < OLDEST and opset.domain in DOMAINS[:2]:
             raise Unsupported(f"opset {opset.version}: {OLDEST} is the oldest")
         if opset.domain in DOMAINS[:2] and opset.version > newest:
@@ -257,25 +255,30 @@ class Importer:
 
     def values(self, node: Any, inputs: list[Value | None], scope: dict[str, Value], depth: int) -> Sequence[Value | None]:
         kind = node.op_type
-        self.visited += 1
-        if self.visited > MOST_NODES:
-            raise Unsupported(f"more than {MOST_NODES} operators, functions and iterations written out", kind)
-        if node.domain not in DOMAINS:
+        self.counted(kind)
+        named = kind if node.domain in DOMAINS else f"{node.domain}.{kind}"
+        if node.domain not in DOMAINS and named not in HANDLERS:
             raise Unsupported(f"operators of the domain {node.domain}", kind)
         forms.words(node)
-        folded = self.fold(node, inputs)
-        if folded is not None:
+        folded = self.fold(node, inputs) if node.domain in DOMAINS else None
+        if folded is not None and not (any(v is not None and v.trained for v in inputs) and any(v.real for v in folded)):
             return folded
+        found = self.computed(node, named, inputs, scope, depth)
+        # what comes of a weight of one element is known, as it may decide a shape, and computed, as the weight is trained
+        return found if folded is None else [v and replace(v, known=k.known) for v, k in zip(found, folded)]
+
+    def computed(self, node: Any, named: str, inputs: list[Value | None], scope: dict[str, Value], depth: int) -> Sequence[Value | None]:
+        kind = node.op_type
         self.g.operator = kind
-        if kind in ("If", "Scan") and node.domain in DOMAINS[:2]:
-            return (self.branch if kind == "If" else self.scan)(node, inputs, scope, depth)
-        if kind not in HANDLERS or node.domain not in DOMAINS[:2]:
+        if kind in ("If", "Loop", "Scan") and node.domain in DOMAINS[:2]:
+            return {"If": self.branch, "Loop": self.loop, "Scan": self.scan}[kind](node, inputs, scope, depth)
+        if named not in HANDLERS or node.domain == "ai.onnx.preview":
             return self.expand(node, inputs, depth)
         n = Node(self.g, kind, self.version, inputs, self.attributes(node), len(node.output))
         if kind == "Constant" and "value" in n.attributes and n.attributes["value"] is None:
             raise Unsupported("a constant of another type than tensors have", kind)
         try:
-            found = HANDLERS[kind](n)
+            found = HANDLERS[named](n)
         except Unsupported as e:
             expanded = None if isinstance(e, NeedsConstant) else self.definition(node, inputs)
             if expanded is None:
@@ -287,6 +290,11 @@ class Importer:
                 AttributeError) as e:
             raise Unsupported(str(e) or type(e).__name__, kind) from None
         return [found] if isinstance(found, Value) else found
+
+    def counted(self, kind: str) -> None:
+        self.visited += 1
+        if self.visited > MOST_NODES:
+            raise Unsupported(f"more than {MOST_NODES} operators, functions and iterations written out", kind)
 
     def attributes(self, node: Any) -> dict[str, Any]:
         found: dict[str, Any] = {}
@@ -305,7 +313,7 @@ class Importer:
                 found[f"{a.name}_name"] = names.Name(a.i) if a.i in names.values() else str(a.i)
         return found
 
-    def fold(self, node: Any, inputs: list[Value | None]) -> Sequence[Value | None] | None:
+    def fold(self, node: Any, inputs: list[Value | None]) -> Sequence[Value] | None:
         """What is known of shapes stays known: integers, and single numbers that other operations round to the same bits."""
         if node.op_type not in FOLDED or not inputs or any(v is not None and v.known is None for v in inputs):
             return None
@@ -316,9 +324,12 @@ class Importer:
             return None
         try:
             with np.errstate(all="ignore"):
-                evaluator = importlib.import_module("onnx.reference").ReferenceEvaluator(
-                    node, opsets={"": self.version})
-                found = evaluator.run(None, {n: v.known for n, v in zip(node.input, inputs) if v is not None})
+                if node.op_type == "Unsqueeze" and self.version < 13:  # whose axes are an attribute, which the reference fails at
+                    found = [np.expand_dims(values[0].known, tuple(int(a) for a in self.attributes(node)["axes"]))]
+                else:
+                    evaluator = importlib.import_module("onnx.reference").ReferenceEvaluator(
+                        node, opsets={"": self.version})
+                    found = evaluator.run(None, {n: v.known for n, v in zip(node.input, inputs) if v is not None})
             arrays = [np.asarray(a) for a in found]
             of = frozenset().union(*(v.of for v in values))
             if any(a.size > MOST_KNOWN for a in arrays):
@@ -372,6 +383,7 @@ class Importer:
         kinds: list[str] = []
         outside = {**scope, **{t.name: self.g.constant(self.array(t)) for t in body.initializer}}
         for step in range(length):
+            self.counted("Scan")
             inner = dict(outside)
             rows = []
             for v, a, b in zip(scanned, axes, back):
@@ -392,6 +404,51 @@ class Importer:
             t = self.g.op("concat", *parts, axis=axis) if len(parts) > 1 else parts[0]
             stacked.append(self.g.made(t, dtype, *given))
         return [*states, *stacked]
+
+    def loop(self, node: Any, inputs: list[Value | None], scope: dict[str, Value], depth: int) -> Sequence[Value | None]:
+        """Written out, iteration by iteration: how many there are has to be known, as by a count or a condition on it."""
+        body = self.graph(node, "body")
+        count, going, *given = inputs if len(inputs) >= 2 else [*inputs, None, None][:2]
+        states = [v for v in given if v is not None]
+        outputs = len(body.output) - 1 - len(states)
+        if depth >= DEEPEST or len(states) != len(given) or len(body.input) != 2 + len(states) or outputs < 0:
+            raise Unsupported(f"a body that does not fit {len(given)} operands, or deeper than {DEEPEST}", "Loop")
+        most = self.alone(count) if count is not None else MOST_ITERATIONS + 1
+        columns: list[list[Any]] = [[] for _ in range(outputs)]
+        kinds: list[str] = []
+        outside = {**scope, **{t.name: self.g.constant(self.array(t)) for t in body.initializer}}
+        step, more = 0, going is None or bool(self.alone(going))
+        while more and step < most:
+            if step == MOST_ITERATIONS:
+                raise Unsupported(f"more than {MOST_ITERATIONS} iterations, which are written out", "Loop")
+            self.counted("Loop")
+            inner = dict(outside)
+            first = [self.g.constant(np.array(step, np.int64)), self.g.constant(np.array(True))]
+            inner.update({i.name: v for i, v in zip(body.input, [*first, *states])})
+            self.nodes(body.node, inner, depth + 1)
+            found = [inner[o.name] for o in body.output]
+            more, step = bool(self.alone(found[0])), step + 1
+            states, kinds = found[1:1 + len(states)], [v.dtype for v in found[1 + len(states):]]
+            for column, v in zip(columns, found[1 + len(states):]):
+                column.append(self.g.tensor(v))
+        if not step and any(node.output[len(states):]):
+            raise Unsupported("no iteration, of which there are outputs", "Loop")
+        stacked = []
+        for column, dtype in zip(columns, kinds):
+            if any(t.shape != column[0].shape for t in column):
+                raise Unsupported("an output of another shape in each iteration", "Loop")
+            parts = [self.g.reshape(t, [1, *t.shape]) for t in column]
+            t = self.g.op("concat", *parts, axis=0) if len(parts) > 1 else parts[0]
+            stacked.append(self.g.made(t, dtype, *states))
+        return [*states, *stacked]
+
+    def alone(self, v: Value) -> int:
+        """A number that has to be known at import, by which a loop goes on."""
+        self.g.operator = "Loop"
+        found = np.asarray(self.g.known(v)).reshape(-1)
+        if found.size != 1 or found.dtype.kind not in "bi":
+            raise Unsupported(f"a count or condition of {found.size} elements of {v.dtype}", "Loop")
+        return int(found[0])
 
     @staticmethod
     def graph(node: Any, name: str) -> Any:

@@ -134,7 +134,8 @@ def bit_shift(n: Node) -> Value:
 def power(n: Node) -> Value:
     g, v, e = n.g, n.value(0), n.value(1)
     if v.real:
-        if e.known is not None and e.size == 1 and v.dtype in ("f32", "f64") and float(e.known.reshape(())) in (2.0, 3.0):
+        fixed = e.known is not None and not e.trained and e.size == 1
+        if fixed and v.dtype in ("f32", "f64") and float(e.known.reshape(())) in (2.0, 3.0):
             t = g.op("pow_int", n.tensor(0), exponent=int(e.known.reshape(())))
             shape = np.broadcast_shapes(v.shape, e.shape)
             return g.result(g.broadcast(t, shape), v.dtype, v, e)

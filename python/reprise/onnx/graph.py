@@ -70,6 +70,11 @@ class Value:
     weight: tuple[str, Array] | None = None  # a state's name in the model and first value; its tensor comes with its use
 
     @property
+    def trained(self) -> bool:
+        """Known now, and other numbers once the weight is trained that it is or comes of."""
+        return self.weight is not None or self.known is not None and self.tensor is not None
+
+    @property
     def rank(self) -> int:
         return len(self.shape)
 
@@ -269,7 +274,7 @@ class Graph:
         """A value in another element type, as ONNX's Cast has it."""
         if v.dtype == dtype:
             return v
-        if v.known is not None and dtype in NUMPY and v.dtype in NUMPY and not (v.real and dtype not in FLOATS):
+        if v.known is not None and not v.trained and dtype in NUMPY and v.dtype in NUMPY and not (v.real and dtype not in FLOATS):
             with np.errstate(all="ignore"):
                 return self.constant(v.known.astype(NUMPY[dtype]), v.of)
         t, carrier = self.tensor(v), CARRIERS[dtype]
