@@ -3,6 +3,7 @@
 import contextlib
 import importlib.util
 import io
+import math
 import os
 import subprocess
 import sys
@@ -355,6 +356,88 @@ def looped(table, count, least, by_value=False):
     whole = node("Loop", ["" if count is None else "count", "true", "start"], ["total", "rows"], body=body)
     return model([whole], {"x": (TensorProto.FLOAT, list(table.shape))},
                  {"total": (TensorProto.FLOAT, [table.shape[1]]), "rows": (TensorProto.FLOAT, ["n", table.shape[1]])}, weights)
+
+
+STUB = """#!{python}
+import json, shutil, sys
+import numpy as np
+given = json.loads(sys.argv[3])
+model, values, text = {files!r}
+if not model:
+    sys.exit(text)
+shutil.copy(model, given["out"])
+if given["values"]:
+    np.savez(given["values"], **np.load(values))
+"""
+
+
+class SavedModels(unittest.TestCase):
+    """What becomes of a converter's answers; test_savedmodel.py has the converter itself."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.path = os.path.join(self.folder.name, "saved")
+        os.mkdir(self.path)
+        Path(self.path, "saved_model.pb").write_bytes(b"")
+
+    def answered(self, proto=None, values=None, text=""):
+        """A Python that answers so, whatever it is asked."""
+        files = [os.path.join(self.folder.name, n) for n in ("m.onnx", "v.npz")] if proto is not None else ["", ""]
+        if proto is not None:
+            Path(files[0]).write_bytes(proto.SerializeToString())
+            np.savez(files[1], **values)
+        stub = Path(self.folder.name, "python")
+        stub.write_text(STUB.format(python=sys.executable, files=[*files, text]))
+        stub.chmod(0o755)
+        return str(stub)
+
+    def negative(self, kind="Neg", **more):
+        return model([helper.make_node(kind, ["x"], ["y"], **more)], {"x": (TensorProto.FLOAT, ["n", 2])}, {"y": (TensorProto.FLOAT, ["n", 2])})
+
+    def test_values_are_tensorflows_or_it_is_said(self):
+        x = np.float32([[1, -2], [3, np.inf]])
+        good = self.answered(self.negative(), {"x.x": x, "y.y": -x})
+        out = os.path.join(self.folder.name, "kept.onnx")
+        made = importer.convert(self.path, out, converter=good)
+        self.assertEqual(made, Path(out).read_bytes())
+        self.same(importer.load(made, shapes={"n": 2}).compile()(x=x)["y"], -x)
+        os.environ["REPRISE_TENSORFLOW"] = good
+        self.addCleanup(os.environ.pop, "REPRISE_TENSORFLOW")
+        self.same(importer.load(self.path, shapes={"n": 2}).compile()(x=x)["y"], -x)
+        b = reprise.Builder()
+        self.assertEqual(importer.into(b, self.path, {"x": b.feed("x", (3, 2))}).outputs["y"].shape, (3, 2))
+        off = np.float32([[-1, 2.001], [-3, -np.inf]])
+        with self.assertRaisesRegex(importer.ValuesDiffer, "output y differs from TensorFlow's by 0.001"):
+            importer.convert(self.path, converter=self.answered(self.negative(), {"x.x": x, "y.y": off}))
+        self.assertTrue(importer.convert(self.path, converter=self.answered(self.negative(), {"x.x": x, "y.y": off}), check=False))
+        with self.assertRaisesRegex(importer.ValuesDiffer, "TensorFlow has z"):
+            importer.convert(self.path, converter=self.answered(self.negative(), {"x.x": x, "y.z": -x}))
+
+    def test_operators_of_tensorflow_are_taken_or_named(self):
+        x = np.float32([[1, 9], [-3, 0.25]])
+        own = self.negative("Erfc", domain="ai.onnx.converters.tensorflow")
+        own.opset_import.append(helper.make_opsetid("ai.onnx.converters.tensorflow", 1))
+        wanted = np.vectorize(math.erfc)(x.astype(np.float64)).astype(np.float32)
+        y = importer.load(own, shapes={"n": 2}).compile()(x=x)["y"]
+        np.testing.assert_allclose(y, wanted, rtol=1e-6)
+        with self.assertRaisesRegex(importer.Unsupported, "TensorFlow's StatefulPartitionedCall, which the converter has no translation"):
+            importer.convert(self.path, converter=self.answered(self.negative("StatefulPartitionedCall"), {"x.x": x, "y.y": x}))
+
+    def test_without_a_converter_it_says_what_to_install(self):
+        with self.assertRaisesRegex(FileNotFoundError, "saved_model.pb"):
+            importer.convert(self.folder.name)
+        with self.assertRaisesRegex(ModuleNotFoundError, "pip install tf2onnx tensorflow"):
+            importer.convert(self.path, converter=self.answered(text="ModuleNotFoundError: No module named 'tf2onnx'"))
+        with self.assertRaisesRegex(importer.Unsupported, "the converter failed: ValueError: no such signature"):
+            importer.convert(self.path, converter=self.answered(text="line\nValueError: no such signature"))
+        with contextlib.redirect_stderr(io.StringIO()) as errors:
+            self.assertEqual(main(["import", self.path, "-o", "p.json", "w.safetensors", "--converter",
+                                   self.answered(text="No module named 'tensorflow'")]), 1)
+        self.assertIn("pip install tf2onnx tensorflow", errors.getvalue())
+
+    def same(self, a, b):
+        np.testing.assert_array_equal(a, b)
 
 
 def scanned(length):

@@ -19,8 +19,9 @@ from . import arithmetic, external, forms, images, layers, shapes
 from .graph import (HANDLERS, CARRIERS, MOST_KNOWN, NUMPY, ONNX, Graph, NeedsConstant, Node, Unsupported, Value, carried,
                          returned, type_of)
 from .export import Exported, save
+from .savedmodel import ValuesDiffer, convert, is_saved_model
 
-__all__ = ["Appended", "Exported", "Imported", "NeedsConstant", "Unsupported", "into", "load", "save", "supported"]
+__all__ = ["Appended", "Exported", "Imported", "NeedsConstant", "Unsupported", "ValuesDiffer", "convert", "into", "load", "save", "supported"]
 DOMAINS = ("", "ai.onnx", "ai.onnx.preview")
 MOST_NODES, DEEPEST, OLDEST, MOST_ITERATIONS = 1 << 17, 16, 7, 1024
 FOLDED = frozenset("""Abs Add And Cast CastLike Ceil Concat Div Equal Expand Flatten Floor Gather Greater GreaterOrEqual Less
@@ -80,12 +81,14 @@ class Imported:
 
 def load(model: Any, *, shapes: Mapping[str, int] | None = None,
          constants: Mapping[str, np.ndarray[Any, Any]] | None = None) -> Imported:
-    """Imports a model: a path, bytes or a ModelProto.
+    """Imports a model: a path, bytes or a ModelProto; a TensorFlow SavedModel's folder as `convert` gives it.
 
     shapes      lengths of dimensions that the model names, or of an input `NAME` as `NAME.0`, `NAME.1` ...
     constants   values of inputs that are part of the program from now on: those that decide its shapes
 
     Raises Unsupported, which names the operator, where something cannot be imported."""
+    if is_saved_model(model):
+        model = convert(model, shapes=shapes, constants=constants)
     proto = read(model)
     builder = importlib.import_module("reprise").Builder()
     importer = Importer(proto, Graph(builder), dict(shapes or {}), dict(constants or {}))
@@ -108,6 +111,8 @@ def into(builder: Any, model: Any, inputs: Mapping[str, Any], *,
          constants: Mapping[str, np.ndarray[Any, Any]] | None = None) -> Appended:
     """Appends a model to a program that is being built, its inputs being tensors of that program: to train it, append a loss
     of the outputs and ask `builder.gradients` for those of the weights. Arguments as of `load`."""
+    if is_saved_model(model):
+        model = convert(model, shapes={f"{n}.{i}": d for n, t in inputs.items() for i, d in enumerate(t.shape)}, constants=constants)
     importer = Importer(read(model), Graph(builder), {}, dict(constants or {}))
     importer.given, importer.folder = dict(inputs), folder_of(model)
     values = importer.run()

@@ -37,6 +37,7 @@ ONNX = {"FLOAT": "f32", "DOUBLE": "f64", "INT32": "i32", "INT64": "i64", "BOOL":
         "INT2": "i2", "UINT2": "u2", "FLOAT8E4M3FN": "f8e4m3fn", "FLOAT8E4M3FNUZ": "f8e4m3fnuz", "FLOAT8E5M2": "f8e5m2",
         "FLOAT8E5M2FNUZ": "f8e5m2fnuz", "FLOAT4E2M1": "f4e2m1"}
 FLOATS = ("f32", "f64", *NARROW)
+TENSORFLOW = "ai.onnx.converters.tensorflow"  # the domain of operators that the converter from TensorFlow leaves its own
 MOST_KNOWN = 1 << 16
 MOST_MASK = 1 << 24  # elements of a constant that an operator's form needs
 MOST_APPENDED = 1 << 18
