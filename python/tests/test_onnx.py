@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -312,6 +313,10 @@ class Values(unittest.TestCase):
         proto = model([helper.make_node("Tile", ["x", "n"], ["y"])], {"x": (TensorProto.FLOAT, x.shape)},
                       {"y": (TensorProto.FLOAT, list("abcde"))}, [("n", np.array([2, 1, 2, 1, 3]))])
         self.same(importer.load(proto).compile()(x=x)["y"], np.tile(x, (2, 1, 2, 1, 3)))
+        short = model([helper.make_node("Tile", ["x", "n"], ["y"])], {"x": (TensorProto.FLOAT, x.shape)},
+                      {"y": (TensorProto.FLOAT, list("abcde"))}, [("n", np.array([2, 1]))])
+        with self.assertRaisesRegex(importer.Unsupported, "Tile: 2 repeats of 5 axes"):
+            importer.load(short)
 
     def test_a_domain_that_no_operator_is_of_is_no_matter(self):
         proto = model([helper.make_node("Neg", ["x"], ["y"])], {"x": (TensorProto.FLOAT, [2])}, {"y": (TensorProto.FLOAT, [2])})
@@ -493,6 +498,20 @@ class Refused(unittest.TestCase):
                       [helper.make_node("ConstantOfShape", ["n"], ["a"]), helper.make_node("Trilu", ["a"], ["y"])]):
             self.refused(model(nodes, {"x": (TensorProto.FLOAT, [1])}, {"y": (TensorProto.FLOAT, ["a", "b"])},
                                [("n", big), ("one", np.float32(1))]), "elements")
+
+    def test_iterations_without_operators_are_counted_and_cost_little(self):
+        value, inner = helper.make_tensor_value_info, None
+        for k in range(3):
+            nodes = [] if inner is None else [helper.make_node("Loop", ["n", "true", f"s{k}"], [f"t{k}"], body=inner)]
+            inner = helper.make_graph(nodes, f"b{k}", [value(f"i{k}", TensorProto.INT64, []), value(f"c{k}", TensorProto.BOOL, []),
+                                                      value(f"s{k}", TensorProto.FLOAT, [1])],
+                                      [value(f"c{k}", TensorProto.BOOL, []), value(f"t{k}" if nodes else f"s{k}", TensorProto.FLOAT, [1])])
+        wide = [helper.make_node("Identity", ["x"], [f"v{i}"]) for i in range(60000)]  # each copied for each of 2^17 iterations: a minute
+        proto = model([*wide, helper.make_node("Loop", ["n", "true", "x"], ["y"], body=inner)], {"x": (TensorProto.FLOAT, [1])},
+                      {"y": (TensorProto.FLOAT, [1])}, [("n", np.array(100)), ("true", np.array(True))])
+        began = time.process_time()
+        self.refused(proto, "iterations")
+        self.assertLess(time.process_time() - began, 30)
 
     def test_nested_loops_are_not_written_out_without_end(self):
         inner = None

@@ -9,7 +9,8 @@ from __future__ import annotations
 import importlib
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,6 +28,7 @@ MOST_NODES, DEEPEST, OLDEST, MOST_ITERATIONS = 1 << 17, 16, 7, 1024
 FOLDED = frozenset("""Abs Add And Cast CastLike Ceil Concat Div Equal Expand Flatten Floor Gather Greater GreaterOrEqual Less
 LessOrEqual Max Min Mod Mul Neg Not Or Pow ReduceMax ReduceMin ReduceProd ReduceSum Reshape Slice Sqrt Squeeze Sub Tile
 Transpose Unsqueeze Where Split Sign Xor""".split())
+Scope = MutableMapping[str, Value]  # of a branch or a body a layer on what is outside, which is not copied with each iteration
 MODULES = (arithmetic, images, layers, shapes)  # they register what they handle
 
 
@@ -241,7 +243,7 @@ class Importer:
 
     # ---- operators ----
 
-    def nodes(self, nodes: Sequence[Any], scope: dict[str, Value], depth: int) -> None:
+    def nodes(self, nodes: Sequence[Any], scope: Scope, depth: int) -> None:
         for node in nodes:
             found = self.node(node, scope, depth)
             if any(name for name in node.output[len(found):]):
@@ -250,7 +252,7 @@ class Importer:
                 if name and v is not None:
                     scope[name] = v
 
-    def node(self, node: Any, scope: dict[str, Value], depth: int) -> Sequence[Value | None]:
+    def node(self, node: Any, scope: Scope, depth: int) -> Sequence[Value | None]:
         inputs = []
         for name in node.input:
             if name and name not in scope:
@@ -258,7 +260,7 @@ class Importer:
             inputs.append(scope[name] if name else None)
         return self.values(node, inputs, scope, depth)
 
-    def values(self, node: Any, inputs: list[Value | None], scope: dict[str, Value], depth: int) -> Sequence[Value | None]:
+    def values(self, node: Any, inputs: list[Value | None], scope: Scope, depth: int) -> Sequence[Value | None]:
         kind = node.op_type
         self.counted(kind)
         named = kind if node.domain in DOMAINS else f"{node.domain}.{kind}"
@@ -272,7 +274,7 @@ class Importer:
         # what comes of a weight of one element is known, as it may decide a shape, and computed, as the weight is trained
         return found if folded is None else [v and replace(v, known=k.known) for v, k in zip(found, folded)]
 
-    def computed(self, node: Any, named: str, inputs: list[Value | None], scope: dict[str, Value], depth: int) -> Sequence[Value | None]:
+    def computed(self, node: Any, named: str, inputs: list[Value | None], scope: Scope, depth: int) -> Sequence[Value | None]:
         kind = node.op_type
         self.g.operator = kind
         if kind in ("If", "Loop", "Scan") and node.domain in DOMAINS[:2]:
@@ -351,13 +353,12 @@ class Importer:
             return 0
         return math.prod(max(1, int(n)) for n in np.asarray(values[1].known).reshape(-1)) * max(1, values[0].size)
 
-    def branch(self, node: Any, inputs: list[Value | None], scope: dict[str, Value], depth: int) -> Sequence[Value | None]:
+    def branch(self, node: Any, inputs: list[Value | None], scope: Scope, depth: int) -> Sequence[Value | None]:
         """A condition that is known decides at import; one that is not would need both branches."""
         assert inputs[0] is not None
         taken = bool(np.asarray(self.g.known(inputs[0])).reshape(-1)[0])
         body = self.graph(node, "then_branch" if taken else "else_branch")
-        inner = dict(scope)
-        inner.update({t.name: self.g.constant(self.array(t)) for t in body.initializer})
+        inner: Scope = ChainMap({t.name: self.g.constant(self.array(t)) for t in body.initializer}, scope)
         if depth >= DEEPEST:
             raise Unsupported(f"branches and functions deeper than {DEEPEST}", "If")
         self.nodes(body.node, inner, depth + 1)
@@ -365,7 +366,7 @@ class Importer:
             raise Unsupported("a value that is no tensor", "If")
         return [inner[o.name] for o in body.output]
 
-    def scan(self, node: Any, inputs: list[Value | None], scope: dict[str, Value], depth: int) -> Sequence[Value | None]:
+    def scan(self, node: Any, inputs: list[Value | None], scope: Scope, depth: int) -> Sequence[Value | None]:
         """Written out, iteration by iteration."""
         found = self.attributes(node)
         body = self.graph(node, "body")
@@ -386,10 +387,10 @@ class Importer:
             raise Unsupported(f"{sorted(times)} iterations, 1 to {MOST_ITERATIONS} are written out", "Scan")
         length, columns = times.pop(), [[] for _ in body.output[len(states):]]  # type: tuple[int, list[list[Any]]]
         kinds: list[str] = []
-        outside = {**scope, **{t.name: self.g.constant(self.array(t)) for t in body.initializer}}
+        outside: Scope = ChainMap({t.name: self.g.constant(self.array(t)) for t in body.initializer}, scope)
         for step in range(length):
             self.counted("Scan")
-            inner = dict(outside)
+            inner: Scope = ChainMap({}, outside)
             rows = []
             for v, a, b in zip(scanned, axes, back):
                 row = shapes.cut(self.g, self.g.tensor(v), a, length - 1 - step if b else step, 1)
@@ -410,7 +411,7 @@ class Importer:
             stacked.append(self.g.made(t, dtype, *given))
         return [*states, *stacked]
 
-    def loop(self, node: Any, inputs: list[Value | None], scope: dict[str, Value], depth: int) -> Sequence[Value | None]:
+    def loop(self, node: Any, inputs: list[Value | None], scope: Scope, depth: int) -> Sequence[Value | None]:
         """Written out, iteration by iteration: how many there are has to be known, as by a count or a condition on it."""
         body = self.graph(node, "body")
         count, going, *given = inputs if len(inputs) >= 2 else [*inputs, None, None][:2]
@@ -421,13 +422,13 @@ class Importer:
         most = self.alone(count) if count is not None else MOST_ITERATIONS + 1
         columns: list[list[Any]] = [[] for _ in range(outputs)]
         kinds: list[str] = []
-        outside = {**scope, **{t.name: self.g.constant(self.array(t)) for t in body.initializer}}
+        outside: Scope = ChainMap({t.name: self.g.constant(self.array(t)) for t in body.initializer}, scope)
         step, more = 0, going is None or bool(self.alone(going))
         while more and step < most:
             if step == MOST_ITERATIONS:
                 raise Unsupported(f"more than {MOST_ITERATIONS} iterations, which are written out", "Loop")
             self.counted("Loop")
-            inner = dict(outside)
+            inner: Scope = ChainMap({}, outside)
             first = [self.g.constant(np.array(step, np.int64)), self.g.constant(np.array(True))]
             inner.update({i.name: v for i, v in zip(body.input, [*first, *states])})
             self.nodes(body.node, inner, depth + 1)

@@ -120,6 +120,8 @@ def expand(n: Node) -> Value:
 @handles("Tile")
 def tile(n: Node) -> Value:
     v, repeats = n.value(0), n.g.integers(n.value(1))
+    if len(repeats) != v.rank:
+        raise n.refuse(f"{len(repeats)} repeats of {v.rank} axes")
     if v.rank > 4:  # axis by axis, as each needs one more
         t, shape = n.tensor(0), list(v.shape)
         for axis, (r, s) in enumerate(zip(repeats, v.shape)):
