@@ -20,5 +20,5 @@ fi
 export PYTHONDONTWRITEBYTECODE=1 REPRISE_COMMAND=$build/cli/reprise
 cd "$(mktemp -d)"
 trap 'rm -rf "$PWD"' EXIT
-"$python" "$source/python/tests/test_savedmodel.py" 2>&1 | tee log | grep -E '^(Ran|OK|FAILED)' || true
+"$python" "$source/bench/doors/tensorflow/test_savedmodel.py" 2>&1 | tee log | grep -E '^(Ran|OK|FAILED)' || true
 grep -q '^OK' log || { cat log; exit 1; }
