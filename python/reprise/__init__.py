@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Deterministic, replayable machine learning for audit: tensors, programs, runs and their archives."""
+from .loading import load as _load
+_load()
 from .core import *
 from .core import __all__ as __all__
 from .gradient import grad, value_and_grad, vjp

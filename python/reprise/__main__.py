@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m reprise import MODEL.onnx -o PROGRAM.json WEIGHTS.safetensors` and `python -m reprise export RUN.reprise -o
+"""`python -m reprise import MODEL -o PROGRAM.json WEIGHTS.safetensors` and `python -m reprise export RUN.reprise -o
 MODEL.onnx`; every other word is the command's."""
 from __future__ import annotations
 
@@ -31,17 +31,23 @@ def script() -> int:
 
 
 def import_model(words: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m reprise import", description="An ONNX model as a program of Reprise.")
-    parser.add_argument("model", help="the ONNX file")
+    parser = argparse.ArgumentParser(prog="python -m reprise import", description="An ONNX model, or a TensorFlow SavedModel, as a program of Reprise.")
+    parser.add_argument("model", help="the ONNX file, or the SavedModel's folder")
     parser.add_argument("-o", "--out", nargs=2, required=True, metavar=("PROGRAM.json", "WEIGHTS.safetensors"))
     parser.add_argument("--shape", action="append", default=[], metavar="NAME=N",
                         help="the length of a dimension that the model names, or of NAME.AXIS of an input")
+    parser.add_argument("--signature", default="serving_default", metavar="NAME", help="of a SavedModel (default: serving_default)")
+    parser.add_argument("--tag", default="serve", help="of a SavedModel (default: serve)")
+    parser.add_argument("--converter", metavar="PYTHON", help="the Python of an environment with tf2onnx and tensorflow")
     parser.add_argument("--force", action="store_true", help="replace files that are there")
     given = parser.parse_args(words)
-    from .onnx import Unsupported, load
+    from .onnx import Unsupported, ValuesDiffer, convert, load
     try:
-        found = load(given.model, shapes={name: int(n) for name, _, n in (s.rpartition("=") for s in given.shape)})
-    except (Unsupported, OSError, ValueError) as e:
+        model, shapes = given.model, {name: int(n) for name, _, n in (s.rpartition("=") for s in given.shape)}
+        if os.path.isdir(model):
+            model = convert(model, signature=given.signature, tag=given.tag, converter=given.converter, shapes=shapes)
+        found = load(model, shapes=shapes)
+    except (Unsupported, ValuesDiffer, ImportError, OSError, ValueError) as e:
         print(f"import: {given.model}: {e}", file=sys.stderr)
         return 5 if isinstance(e, Unsupported) else 1
     there = [p for p in given.out if os.path.exists(p)]

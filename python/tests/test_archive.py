@@ -3,7 +3,10 @@
 import hashlib
 import json
 import os
+import shutil
 import struct
+import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -182,6 +185,26 @@ class Archives(Folder):
             Archive("b.reprise").weights
         Path("c.reprise").write_bytes(made({"weights/final.safetensors": tensor_file({"a": dict(one, dtype="U16")}, data)}))
         self.assertEqual(list(Archive("c.reprise").weights.float32("a")), [0x3F80, 0xC000])
+
+    @unittest.skipIf(shutil.which("cc") is None, "no C compiler")
+    def test_another_librarys_symbols_are_not_called(self):
+        """Those that a package gave the process before, as TensorFlow does: of a library whose objects are other ones."""
+        calls.keygen("me")
+        Path("taken.c").write_text("#include <stdlib.h>\nvoid EVP_DigestSign(void) { _Exit(66); }\n")
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", "taken.so", "taken.c"], check=True)
+        script = """import ctypes, os
+ctypes.CDLL(os.path.abspath("taken.so"), ctypes.RTLD_GLOBAL)
+import reprise
+b = reprise.Builder()
+w = b.state("w", (2,))
+b.update("w", w + 1.0)
+with reprise.record("signed.reprise", key="me.pem") as run:
+    run.add_state("w", [0.0, 0.0])
+    run.compile(b.finish())()
+"""
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(calls.verify("signed.reprise", trust=["me.pub.pem"]).verified)
 
     def test_titles_are_escaped_once(self):
         self.assertIn("<b>a&lt;b</b>", module.tensor_html("a<b", np.float32([1])))

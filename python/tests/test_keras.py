@@ -84,7 +84,7 @@ class Keras(unittest.TestCase):
         np.testing.assert_array_equal(model.trainable_variables[0].numpy(), np.asarray(kernel))
         self.assertEqual(int(model.optimizer.iterations.numpy()), STEPS + 4)
 
-    def test_losses_by_name_are_means_and_weights_of_losses_are_refused(self):
+    def test_losses_by_name_are_means(self):
         keras, rk = self.keras, self.rk
         x = np.random.default_rng(3).standard_normal((8, 4)).astype(np.float32)
 
@@ -94,16 +94,177 @@ class Keras(unittest.TestCase):
             made.compile("sgd", **how)
             return made
         for name, units, y in (("mse", 1, x[:, 0]), ("huber", 1, x[:, :1]), (keras.losses.mean_absolute_error, 2, x[:, :2]),
-                               ("sparse_categorical_crossentropy", 4, np.arange(8) % 4)):
+                               ("sparse_categorical_crossentropy", 4, np.arange(8) % 4), ("crossentropy", 4, np.arange(8) % 4),
+                               (lambda a, b: keras.ops.abs(a - b), 1, x[:, 0])):
             ours, theirs = rk.compile(model(units, loss=name), (x, y)), model(units, loss=name)
             for _ in range(2):
                 self.assertAlmostEqual(ours(x, y), float(theirs.train_on_batch(x, y)), 5, name)
-        with self.assertRaisesRegex(ValueError, "loss_weights"):
-            rk.compile(model(loss=keras.losses.MeanSquaredError(), loss_weights=2.0), (x, x[:, 0]))
         side = keras.Input((4,))
         two = keras.Model(side, [keras.layers.Dense(1)(side), keras.layers.Dense(1)(side)])
         with self.assertRaisesRegex(ValueError, "a list of outputs"):
             rk.compile(two, (x, x[:, :1]), loss=keras.losses.MeanSquaredError(), optimizer="sgd")
+
+    def fitted(self, make, x, y, batch=None, tolerance=2e-5, **how):
+        """Both fits, ours recorded and replayed: the same variables, of the optimizer too, and the same logs."""
+        rk = self.rk
+
+        def options():
+            return {k: v() if k == "callbacks" else v for k, v in how.items()}
+        ours, theirs = make(), make()
+        trainer = rk.compile(ours, batch or (self.rows(x, 8), self.rows(y, 8)))
+        sizes = {"batch_size": 8} if y is not None else {}
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "model.reprise")
+            with rk.record(path):
+                trainer.fit(x, y, epochs=3, **sizes, **options())
+            done = subprocess.run([COMMAND, "replay", path], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        trainer.copy_to()
+        logs = theirs.fit(x, y, epochs=3, shuffle=False, verbose=0, **sizes, **options()).history
+        for a, b in zip([*ours.variables, *ours.optimizer.variables], [*theirs.variables, *theirs.optimizer.variables]):
+            np.testing.assert_allclose(a.numpy().astype(float), b.numpy().astype(float), rtol=1e-4, atol=tolerance, err_msg=a.path)
+        self.assertIn("loss", trainer.history)
+        for k, values in trainer.history.items():
+            np.testing.assert_allclose(values, logs[k], rtol=1e-4, err_msg=k)
+        return trainer
+
+    def rows(self, tree, n):
+        if isinstance(tree, dict):
+            return {k: v[:n] for k, v in tree.items()}
+        return [v[:n] for v in tree] if isinstance(tree, list) else tree[:n]
+
+    def net(self, optimizer="sgd", loss="mse", units=1, **how):
+        keras, layers = self.keras, self.keras.layers
+        keras.utils.set_random_seed(1)
+        made = keras.Sequential([keras.Input((6,)), layers.Dense(8, activation="tanh"), layers.BatchNormalization(), layers.Dense(units)])
+        made.compile(optimizer() if callable(optimizer) else optimizer, loss, **how)
+        return made
+
+    def data(self):
+        rng = np.random.default_rng(4)
+        return (rng.standard_normal((20, 6)).astype(np.float32), rng.standard_normal((20, 1)).astype(np.float32), np.arange(20) % 3,
+                rng.uniform(0, 2, 20).astype(np.float32))
+
+    def test_weights_of_rows_and_classes_and_validation(self):
+        x, y, kinds, weights = self.data()
+        entropy = self.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        self.fitted(self.net, x, y, sample_weight=weights)
+        self.fitted(lambda: self.net("adam", entropy, 3), x, kinds, class_weight={0: 1.0, 1: 2.0})
+        found = self.fitted(lambda: self.net(metrics=["mae"]), x, y, validation_split=0.25)
+        self.assertEqual(sorted(found.history), ["loss", "val_loss", "val_mae"])
+        self.fitted(self.net, x, y, validation_data=(x[:5], y[:5], weights[:5]))
+        self.fitted(lambda: self.net(loss_weights=[2.0]), x, y)
+        with self.assertRaisesRegex(ValueError, "without sample_weight"):
+            found.fit(x, kinds, sample_weight=weights, class_weight={0: 2.0})
+
+    def test_callbacks_change_what_is_trained_and_a_replay_has_it(self):
+        x, y, _, _ = self.data()
+        keras, own = self.keras, self.keras.callbacks
+        optimizers = keras.optimizers
+
+        class Warm(own.Callback):
+            def on_train_batch_begin(self, batch, logs=None):
+                self.model.optimizer.learning_rate = 0.01 * (batch + 1)
+
+        class Grown(own.Callback):
+            def on_epoch_end(self, epoch, logs=None):
+                self.model.layers[0].kernel.assign(self.model.layers[0].kernel * 1.5)
+        with tempfile.TemporaryDirectory() as folder:
+            for made, how in (
+                    (lambda: self.net(optimizers.SGD(0.3)), {"callbacks": lambda: own.EarlyStopping(patience=1, restore_best_weights=True)}),
+                    (lambda: self.net(optimizers.SGD(0.1)), {"callbacks": lambda: [own.LearningRateScheduler(lambda e, lr: lr / 2)]}),
+                    (lambda: self.net(optimizers.Adam(0.3)), {"callbacks": lambda: [own.ReduceLROnPlateau(patience=1)]}),
+                    (lambda: self.net(optimizers.SGD(0.1)), {"callbacks": lambda: [Warm()]}),
+                    (lambda: self.net(optimizers.SGD(0.1)), {"callbacks": lambda: [Grown()]}),
+                    (self.net, {"callbacks": lambda: [own.CSVLogger(f"{folder}/l.csv"), own.ModelCheckpoint(f"{folder}/m.keras"),
+                                                      own.TerminateOnNaN()]})):
+                self.fitted(made, x, y, validation_split=0.3, **how)
+            with open(f"{folder}/l.csv") as f:
+                self.assertEqual(f.readline().strip(), "epoch,loss,val_loss")
+            self.assertTrue(os.path.exists(f"{folder}/m.keras"))
+        trainer = self.rk.compile(self.net(), (x, y))
+        with self.assertRaisesRegex(ValueError, "EarlyStopping monitors 'accuracy'"):
+            trainer.fit(x, y, callbacks=[own.EarlyStopping(monitor="accuracy")])
+        with self.assertRaisesRegex(ValueError, "compile the model with the one"):
+            self.rk.compile(self.net(), (x, y), optimizer="adam").fit(x, y, callbacks=[own.TerminateOnNaN()])
+
+    def test_optimizers_that_scale_average_or_name_twice(self):
+        x, y, _, _ = self.data()
+        o = self.keras.optimizers
+        for make in (lambda: o.Adafactor(1e-2), lambda: o.LossScaleOptimizer(o.Adam(1e-2)), lambda: o.SGD(1e-2, loss_scale_factor=96.0),
+                     lambda: o.SGD(0.1, use_ema=True, ema_momentum=0.5)):
+            self.fitted(lambda: self.net(make), x, y)
+
+    def test_several_inputs_outputs_and_losses(self):
+        x, y, kinds, weights = self.data()
+        keras, layers = self.keras, self.keras.layers
+
+        def made(loss, how=None):
+            keras.utils.set_random_seed(1)
+            a, b = keras.Input((6,), name="a"), keras.Input((6,), name="b")
+            h = layers.Concatenate()([layers.Dense(4, activation="tanh")(a), b])
+            net = keras.Model([a, b], [layers.Dense(1, name="p")(h), layers.Dense(3, name="q")(h)])
+            net.compile("sgd", loss, loss_weights=how)
+            return net
+        entropy = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        both, targets = [x, x[::-1].copy()], [y, kinds]
+        self.losses(lambda: made(["mse", entropy]), both, targets)
+        self.losses(lambda: made([None, entropy]), both, targets)
+        self.losses(lambda: made({"p": "mse", "q": entropy}, {"p": 2.0, "q": 0.3}), dict(zip("ab", both)), dict(zip("pq", targets)))
+        self.losses(lambda: made(["mse", entropy]), both, targets, sample_weight=[weights, weights[::-1].copy()])
+
+    def losses(self, make, x, y, **how):
+        trainer = self.fitted(make, x, y, **how)
+        self.assertEqual(len(trainer.history["loss"]), 3)
+
+    def test_batches_that_others_make(self):
+        x, y, _, weights = self.data()
+        keras, rk = self.keras, self.rk
+
+        class Five(keras.utils.PyDataset):
+            def __len__(self):
+                return 4
+
+            def __getitem__(self, i):
+                return x[5 * i:5 * i + 5], y[5 * i:5 * i + 5], weights[5 * i:5 * i + 5]
+        self.fitted(self.net, Five(), None, batch=Five()[0])
+        listed = [Five()[i] for i in range(4)]
+        wanted = rk.compile(self.net(), Five()[0]).fit(Five(), epochs=2)
+        self.assertEqual(rk.compile(self.net(), Five()[0]).fit(listed, epochs=2), wanted)
+        self.assertEqual(rk.compile(self.net(), Five()[0]).fit(iter(listed * 2), epochs=2, steps_per_epoch=4), wanted)
+        with self.assertRaisesRegex(ValueError, "steps_per_epoch"):
+            rk.compile(self.net(), Five()[0]).fit(iter(listed), epochs=2)
+
+    def test_code_of_a_model_that_would_not_be_called_is_refused(self):
+        x, y, _, _ = self.data()
+        keras = self.keras
+
+        class Plain(keras.Model):
+            def __init__(self):
+                super().__init__()
+                self.dense = keras.layers.Dense(1)
+
+            def call(self, x):
+                self.add_loss(0.1 * keras.ops.mean(self.dense(x) ** 2))
+                return self.dense(x)
+
+        class Step(Plain):
+            def train_step(self, *args):
+                return super().train_step(*args)
+
+        class Loss(Plain):
+            def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+                return keras.ops.mean(keras.ops.abs(y - y_pred))
+
+        def made(kind):
+            keras.utils.set_random_seed(1)
+            net = kind()
+            net.compile("sgd", "mse")
+            return net
+        self.fitted(lambda: made(Plain), x, y)
+        for kind, words in ((Step, "train_step of its own"), (Loss, "compute_loss of its own")):
+            with self.assertRaisesRegex(ValueError, words):
+                self.rk.compile(made(kind), (x, y))
 
     def test_convolution_and_batch_norm(self):
         self.compare(convolution)

@@ -3,10 +3,12 @@
 import contextlib
 import importlib.util
 import io
+import math
 import os
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -264,6 +266,66 @@ class Values(unittest.TestCase):
         self.assertEqual(sorted(found.weights), ["b", "w"])
         self.same(found.compile()(x=np.float32([[1, 1]]))["y"], [[6]])
 
+    def test_what_comes_of_a_weight_of_one_element_is_trained_too(self):
+        nodes = [helper.make_node("Unsqueeze", ["s", "axes"], ["a"]), helper.make_node("Add", ["a", "one"], ["t"]),
+                 helper.make_node("Mul", ["x", "t"], ["y"])]
+        weights = [("s", np.float32([2])), ("one", np.float32(1)), ("axes", np.array([0]))]
+        proto = model(nodes, {"x": (TensorProto.FLOAT, [1, 3])}, {"y": (TensorProto.FLOAT, [1, 3])}, weights)
+        found = importer.load(proto)
+        self.assertEqual(list(found.weights), ["s"])
+        found.weights["s"][:] = 5
+        self.same(found.compile()(x=np.float32([[1, 2, 3]]))["y"], [[6, 12, 18]])
+        scaled = [helper.make_node("Mul", ["s", "s"], ["t"]), helper.make_node("Concat", ["o", "o", "t", "s"], ["scales"], axis=0),
+                  helper.make_node("Resize", ["x", "", "scales"], ["y"])]  # which decide a shape as ever
+        weights = [("s", np.float32([2])), ("o", np.float32([1]))]
+        found = importer.load(model(scaled, {"x": (TensorProto.FLOAT, [1, 1, 2, 2])}, {"y": (TensorProto.FLOAT, list("abcd"))}, weights))
+        self.assertEqual(found.outputs["y"][2], (1, 1, 8, 4))
+
+    def test_a_loop_is_written_out_where_its_end_is_known(self):
+        rng = np.random.default_rng(8)
+        table, x = rng.normal(size=(7, 4)).astype(np.float32), rng.normal(size=(7, 4)).astype(np.float32)
+        for count, least, wanted in ((7, -1, 7), (3, -1, 3), (7, 2, 3), (None, 4, 5)):
+            proto = looped(table, count, least)
+            found = importer.load(proto)
+            y = found.compile()(x=x)
+            theirs = dict(zip(("total", "rows"), ReferenceEvaluator(proto).run(None, {"x": x})))
+            self.assertEqual(found.outputs["rows"][2], (wanted, 4))
+            for name in y:
+                np.testing.assert_allclose(y[name], theirs[name], rtol=1e-6, atol=1e-6)
+        with self.assertRaisesRegex(importer.Unsupported, "Loop: no iteration"):
+            importer.load(looped(table, 0, -1))
+        with self.assertRaisesRegex(importer.Unsupported, "Loop: more than 1024"):
+            importer.load(looped(np.zeros((2000, 1), np.float32), 2000, -1))
+        with self.assertRaisesRegex(importer.NeedsConstant, "Loop: the values of x decide"):
+            importer.load(looped(table, 7, -1, by_value=True))
+
+    def test_shapes_of_old_versions_are_computed_too(self):
+        nodes = [helper.make_node("Shape", ["x"], ["s"]), helper.make_node("Gather", ["s", "zero"], ["n"]),
+                 helper.make_node("Unsqueeze", ["n"], ["rows"], axes=[0]),
+                 helper.make_node("Concat", ["rows", "four"], ["shape"], axis=0), helper.make_node("Expand", ["one", "shape"], ["y"])]
+        proto = model(nodes, {"x": (TensorProto.FLOAT, [3, 2])}, {"y": (TensorProto.FLOAT, ["a", "b"])},
+                      [("zero", np.array(0)), ("four", np.array([4])), ("one", np.float32(1))], opset=11)
+        found = importer.load(proto)
+        self.assertEqual(found.outputs["y"][2], (3, 4))
+
+    def test_more_axes_than_four_are_repeated(self):
+        x = np.arange(48, dtype=np.float32).reshape(1, 2, 3, 4, 2)
+        proto = model([helper.make_node("Tile", ["x", "n"], ["y"])], {"x": (TensorProto.FLOAT, x.shape)},
+                      {"y": (TensorProto.FLOAT, list("abcde"))}, [("n", np.array([2, 1, 2, 1, 3]))])
+        self.same(importer.load(proto).compile()(x=x)["y"], np.tile(x, (2, 1, 2, 1, 3)))
+        short = model([helper.make_node("Tile", ["x", "n"], ["y"])], {"x": (TensorProto.FLOAT, x.shape)},
+                      {"y": (TensorProto.FLOAT, list("abcde"))}, [("n", np.array([2, 1]))])
+        with self.assertRaisesRegex(importer.Unsupported, "Tile: 2 repeats of 5 axes"):
+            importer.load(short)
+
+    def test_a_domain_that_no_operator_is_of_is_no_matter(self):
+        proto = model([helper.make_node("Neg", ["x"], ["y"])], {"x": (TensorProto.FLOAT, [2])}, {"y": (TensorProto.FLOAT, [2])})
+        proto.opset_import.extend([helper.make_opsetid("ai.onnx.ml", 3), helper.make_opsetid("com.example", 1)])
+        self.same(importer.load(proto).compile()(x=np.float32([1, 2]))["y"], [-1, -2])
+        proto.graph.node[0].domain, proto.graph.node[0].op_type = "com.example", "Other"
+        with self.assertRaisesRegex(importer.Unsupported, "Other: operators of the domain com.example"):
+            importer.load(proto)
+
     def test_forms_that_are_refused_are_refused_by_name(self):
         with self.assertRaisesRegex(importer.Unsupported, "Unsqueeze: axes"):
             answer("Unsqueeze", np.float32([1]), np.array([0, 0]), rank=3, fixed=[1])
@@ -280,6 +342,107 @@ class Values(unittest.TestCase):
         found = importer.load(scanned(50))
         self.assertEqual([a.size for a in found.data.values()], [1000])
         self.same(found.compile()(x=np.ones((50, 1000), np.float32))["y"], 50 + 50 * np.arange(1000))
+
+
+def looped(table, count, least, by_value=False):
+    """total, rows: sums of x's and table's rows so far, while the row's number is not `least` or the count is reached."""
+    value = helper.make_tensor_value_info
+    node = helper.make_node
+    ends = [node("ReduceSum", ["t"], ["r"], keepdims=0), node("Greater", ["r", "zero"], ["more"])] if by_value else [
+        node("Equal", ["i", "least"], ["last"]), node("Not", ["last"], ["more"])]
+    body = helper.make_graph(
+        [helper.make_node("Gather", ["x", "i"], ["a"]), helper.make_node("Gather", ["table", "i"], ["b"]),
+         helper.make_node("Add", ["a", "b"], ["c"]), helper.make_node("Add", ["s", "c"], ["t"]), *ends,
+         helper.make_node("Identity", ["t"], ["row"])], "body",
+        [value("i", TensorProto.INT64, []), value("going", TensorProto.BOOL, []), value("s", TensorProto.FLOAT, [table.shape[1]])],
+        [value("more", TensorProto.BOOL, []), value("t", TensorProto.FLOAT, [table.shape[1]]), value("row", TensorProto.FLOAT, [table.shape[1]])])
+    weights = [("table", table), ("start", np.zeros(table.shape[1], np.float32)), ("least", np.array(least)), ("zero", np.float32(0)),
+               ("count", np.array(count or 0)), ("true", np.array(True))]
+    whole = node("Loop", ["" if count is None else "count", "true", "start"], ["total", "rows"], body=body)
+    return model([whole], {"x": (TensorProto.FLOAT, list(table.shape))},
+                 {"total": (TensorProto.FLOAT, [table.shape[1]]), "rows": (TensorProto.FLOAT, ["n", table.shape[1]])}, weights)
+
+
+STUB = """#!{python}
+import json, shutil, sys
+import numpy as np
+given = json.loads(sys.argv[3])
+model, values, text = {files!r}
+if not model:
+    sys.exit(text)
+shutil.copy(model, given["out"])
+if given["values"]:
+    np.savez(given["values"], **np.load(values))
+"""
+
+
+class SavedModels(unittest.TestCase):
+    """What becomes of a converter's answers; test_savedmodel.py has the converter itself."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.path = os.path.join(self.folder.name, "saved")
+        os.mkdir(self.path)
+        Path(self.path, "saved_model.pb").write_bytes(b"")
+
+    def answered(self, proto=None, values=None, text=""):
+        """A Python that answers so, whatever it is asked."""
+        files = [os.path.join(self.folder.name, n) for n in ("m.onnx", "v.npz")] if proto is not None else ["", ""]
+        if proto is not None:
+            Path(files[0]).write_bytes(proto.SerializeToString())
+            np.savez(files[1], **values)
+        stub = Path(self.folder.name, "python")
+        stub.write_text(STUB.format(python=sys.executable, files=[*files, text]))
+        stub.chmod(0o755)
+        return str(stub)
+
+    def negative(self, kind="Neg", **more):
+        return model([helper.make_node(kind, ["x"], ["y"], **more)], {"x": (TensorProto.FLOAT, ["n", 2])}, {"y": (TensorProto.FLOAT, ["n", 2])})
+
+    def test_values_are_tensorflows_or_it_is_said(self):
+        x = np.float32([[1, -2], [3, np.inf]])
+        good = self.answered(self.negative(), {"x.x": x, "y.y": -x})
+        out = os.path.join(self.folder.name, "kept.onnx")
+        made = importer.convert(self.path, out, converter=good)
+        self.assertEqual(made, Path(out).read_bytes())
+        self.same(importer.load(made, shapes={"n": 2}).compile()(x=x)["y"], -x)
+        os.environ["REPRISE_TENSORFLOW"] = good
+        self.addCleanup(os.environ.pop, "REPRISE_TENSORFLOW")
+        self.same(importer.load(self.path, shapes={"n": 2}).compile()(x=x)["y"], -x)
+        b = reprise.Builder()
+        self.assertEqual(importer.into(b, self.path, {"x": b.feed("x", (3, 2))}).outputs["y"].shape, (3, 2))
+        off = np.float32([[-1, 2.001], [-3, -np.inf]])
+        with self.assertRaisesRegex(importer.ValuesDiffer, "output y differs from TensorFlow's by 0.001"):
+            importer.convert(self.path, converter=self.answered(self.negative(), {"x.x": x, "y.y": off}))
+        self.assertTrue(importer.convert(self.path, converter=self.answered(self.negative(), {"x.x": x, "y.y": off}), check=False))
+        with self.assertRaisesRegex(importer.ValuesDiffer, "TensorFlow has z"):
+            importer.convert(self.path, converter=self.answered(self.negative(), {"x.x": x, "y.z": -x}))
+
+    def test_operators_of_tensorflow_are_taken_or_named(self):
+        x = np.float32([[1, 9], [-3, 0.25]])
+        own = self.negative("Erfc", domain="ai.onnx.converters.tensorflow")
+        own.opset_import.append(helper.make_opsetid("ai.onnx.converters.tensorflow", 1))
+        wanted = np.vectorize(math.erfc)(x.astype(np.float64)).astype(np.float32)
+        y = importer.load(own, shapes={"n": 2}).compile()(x=x)["y"]
+        np.testing.assert_allclose(y, wanted, rtol=1e-6)
+        with self.assertRaisesRegex(importer.Unsupported, "TensorFlow's StatefulPartitionedCall, which the converter has no translation"):
+            importer.convert(self.path, converter=self.answered(self.negative("StatefulPartitionedCall"), {"x.x": x, "y.y": x}))
+
+    def test_without_a_converter_it_says_what_to_install(self):
+        with self.assertRaisesRegex(FileNotFoundError, "saved_model.pb"):
+            importer.convert(self.folder.name)
+        with self.assertRaisesRegex(ModuleNotFoundError, "pip install tf2onnx tensorflow"):
+            importer.convert(self.path, converter=self.answered(text="ModuleNotFoundError: No module named 'tf2onnx'"))
+        with self.assertRaisesRegex(importer.Unsupported, "the converter failed: ValueError: no such signature"):
+            importer.convert(self.path, converter=self.answered(text="line\nValueError: no such signature"))
+        with contextlib.redirect_stderr(io.StringIO()) as errors:
+            self.assertEqual(main(["import", self.path, "-o", "p.json", "w.safetensors", "--converter",
+                                   self.answered(text="No module named 'tensorflow'")]), 1)
+        self.assertIn("pip install tf2onnx tensorflow", errors.getvalue())
+
+    def same(self, a, b):
+        np.testing.assert_array_equal(a, b)
 
 
 def scanned(length):
@@ -335,6 +498,20 @@ class Refused(unittest.TestCase):
                       [helper.make_node("ConstantOfShape", ["n"], ["a"]), helper.make_node("Trilu", ["a"], ["y"])]):
             self.refused(model(nodes, {"x": (TensorProto.FLOAT, [1])}, {"y": (TensorProto.FLOAT, ["a", "b"])},
                                [("n", big), ("one", np.float32(1))]), "elements")
+
+    def test_iterations_without_operators_are_counted_and_cost_little(self):
+        value, inner = helper.make_tensor_value_info, None
+        for k in range(3):
+            nodes = [] if inner is None else [helper.make_node("Loop", ["n", "true", f"s{k}"], [f"t{k}"], body=inner)]
+            inner = helper.make_graph(nodes, f"b{k}", [value(f"i{k}", TensorProto.INT64, []), value(f"c{k}", TensorProto.BOOL, []),
+                                                      value(f"s{k}", TensorProto.FLOAT, [1])],
+                                      [value(f"c{k}", TensorProto.BOOL, []), value(f"t{k}" if nodes else f"s{k}", TensorProto.FLOAT, [1])])
+        wide = [helper.make_node("Identity", ["x"], [f"v{i}"]) for i in range(60000)]  # each copied for each of 2^17 iterations: a minute
+        proto = model([*wide, helper.make_node("Loop", ["n", "true", "x"], ["y"], body=inner)], {"x": (TensorProto.FLOAT, [1])},
+                      {"y": (TensorProto.FLOAT, [1])}, [("n", np.array(100)), ("true", np.array(True))])
+        began = time.process_time()
+        self.refused(proto, "iterations")
+        self.assertLess(time.process_time() - began, 30)
 
     def test_nested_loops_are_not_written_out_without_end(self):
         inner = None

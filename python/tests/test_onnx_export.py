@@ -212,6 +212,15 @@ class Operations(Case):
                     tried += 1
         print(f"{tried} programs of one operation; no kernel in onnxruntime: {', '.join(sorted(NO_KERNEL)) or 'none'}", file=sys.stderr)
 
+    def test_an_axis_that_constants_alone_have_is_there(self):
+        b = rp.Builder()
+        x = b.feed("x", (4, 1))
+        b.result("y", x + b.append("fill", {"value": 2.0, "shape": [3, 4, 5], "dtype": "f32"}, []))
+        program, path = b.finish(), os.path.join(self.folder, "m.onnx")
+        door.save(program, path)
+        feeds = {"x": np.float32([[1], [2], [3], [4]])}
+        self.near(answers(path, feeds)["y"], ours(program, {}, feeds)["y"])
+
     def test_ends_of_the_range_and_what_is_no_number(self):
         """log1p of what is large, and where a NaN is sorted in."""
         nan, f = np.nan, lambda *values: np.array(values, np.float32)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..recording import record as recording
 from .capture import capture
-from .graph import Graph, Unsupported
+from .graph import NAMES, Graph, Unsupported
 from .lowering import MOST_ITERATIONS
 from .program import Parts, training
 from .trees import Tree, alone, given, host, is_real, jax, like, taken, tree
@@ -274,6 +274,20 @@ class Step:
         found = made.compiled(**feeds, **made.late)
         loss = float(found["loss"])
         return (loss, made.auxiliary(found)) if self._has_aux else loss
+
+    def assign(self, values: dict[str, Any]) -> None:
+        """Gives states, by their names, other values from outside: a step of its own, whose feeds are the values, so that a
+        record that is open holds it and its replay has them too."""
+        self._ready(self._last)
+        builder = importlib.import_module("reprise").Builder()
+        feeds = {}
+        for n, (name, x) in enumerate(sorted(values.items())):
+            array = given(x)
+            own, kind = f"value.{n}", array.dtype if isinstance(array.dtype, str) else NAMES[array.dtype.name]
+            builder.state(name, array.shape, kind)
+            builder.update(name, builder.feed(own, array.shape, kind))
+            feeds[own] = array
+        self._run.compile(builder.finish())(**feeds)
 
     @property
     def program(self) -> Any:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import importlib
 import math
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import ChainMap
+from collections.abc import Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,13 +20,15 @@ from . import arithmetic, external, forms, images, layers, shapes
 from .graph import (HANDLERS, CARRIERS, MOST_KNOWN, NUMPY, ONNX, Graph, NeedsConstant, Node, Unsupported, Value, carried,
                          returned, type_of)
 from .export import Exported, save
+from .savedmodel import ValuesDiffer, convert, is_saved_model
 
-__all__ = ["Appended", "Exported", "Imported", "NeedsConstant", "Unsupported", "into", "load", "save", "supported"]
+__all__ = ["Appended", "Exported", "Imported", "NeedsConstant", "Unsupported", "ValuesDiffer", "convert", "into", "load", "save", "supported"]
 DOMAINS = ("", "ai.onnx", "ai.onnx.preview")
 MOST_NODES, DEEPEST, OLDEST, MOST_ITERATIONS = 1 << 17, 16, 7, 1024
 FOLDED = frozenset("""Abs Add And Cast CastLike Ceil Concat Div Equal Expand Flatten Floor Gather Greater GreaterOrEqual Less
 LessOrEqual Max Min Mod Mul Neg Not Or Pow ReduceMax ReduceMin ReduceProd ReduceSum Reshape Slice Sqrt Squeeze Sub Tile
 Transpose Unsqueeze Where Split Sign Xor""".split())
+Scope = MutableMapping[str, Value]  # of a branch or a body a layer on what is outside, which is not copied with each iteration
 MODULES = (arithmetic, images, layers, shapes)  # they register what they handle
 
 
@@ -80,12 +83,14 @@ class Imported:
 
 def load(model: Any, *, shapes: Mapping[str, int] | None = None,
          constants: Mapping[str, np.ndarray[Any, Any]] | None = None) -> Imported:
-    """Imports a model: a path, bytes or a ModelProto.
+    """Imports a model: a path, bytes or a ModelProto; a TensorFlow SavedModel's folder as `convert` gives it.
 
     shapes      lengths of dimensions that the model names, or of an input `NAME` as `NAME.0`, `NAME.1` ...
     constants   values of inputs that are part of the program from now on: those that decide its shapes
 
     Raises Unsupported, which names the operator, where something cannot be imported."""
+    if is_saved_model(model):
+        model = convert(model, shapes=shapes, constants=constants)
     proto = read(model)
     builder = importlib.import_module("reprise").Builder()
     importer = Importer(proto, Graph(builder), dict(shapes or {}), dict(constants or {}))
@@ -108,6 +113,8 @@ def into(builder: Any, model: Any, inputs: Mapping[str, Any], *,
          constants: Mapping[str, np.ndarray[Any, Any]] | None = None) -> Appended:
     """Appends a model to a program that is being built, its inputs being tensors of that program: to train it, append a loss
     of the outputs and ask `builder.gradients` for those of the weights. Arguments as of `load`."""
+    if is_saved_model(model):
+        model = convert(model, shapes={f"{n}.{i}": d for n, t in inputs.items() for i, d in enumerate(t.shape)}, constants=constants)
     importer = Importer(read(model), Graph(builder), {}, dict(constants or {}))
     importer.given, importer.folder = dict(inputs), folder_of(model)
     values = importer.run()
@@ -136,9 +143,7 @@ def read(model: Any) -> Any:
     except (checker.ValidationError, decode, RecursionError, UnicodeDecodeError) as e:
         raise Unsupported(f"the model is not valid: {(str(e) or type(e).__name__).splitlines()[0]}") from None
     newest = importlib.import_module("onnx.defs").onnx_opset_version()
-    for opset in proto.opset_import:
-        if opset.domain not in DOMAINS:
-            raise Unsupported(f"operators of the domain {opset.domain}")
+    for opset in proto.opset_import:  # of other domains an operator is refused, not that they are named: many exporters name some
         if opset.version < OLDEST and opset.domain in DOMAINS[:2]:
             raise Unsupported(f"opset {opset.version}: {OLDEST} is the oldest")
         if opset.domain in DOMAINS[:2] and opset.version > newest:
@@ -238,7 +243,7 @@ class Importer:
 
     # ---- operators ----
 
-    def nodes(self, nodes: Sequence[Any], scope: dict[str, Value], depth: int) -> None:
+    def nodes(self, nodes: Sequence[Any], scope: Scope, depth: int) -> None:
         for node in nodes:
             found = self.node(node, scope, depth)
             if any(name for name in node.output[len(found):]):
@@ -247,7 +252,7 @@ class Importer:
                 if name and v is not None:
                     scope[name] = v
 
-    def node(self, node: Any, scope: dict[str, Value], depth: int) -> Sequence[Value | None]:
+    def node(self, node: Any, scope: Scope, depth: int) -> Sequence[Value | None]:
         inputs = []
         for name in node.input:
             if name and name not in scope:
@@ -255,27 +260,32 @@ class Importer:
             inputs.append(scope[name] if name else None)
         return self.values(node, inputs, scope, depth)
 
-    def values(self, node: Any, inputs: list[Value | None], scope: dict[str, Value], depth: int) -> Sequence[Value | None]:
+    def values(self, node: Any, inputs: list[Value | None], scope: Scope, depth: int) -> Sequence[Value | None]:
         kind = node.op_type
-        self.visited += 1
-        if self.visited > MOST_NODES:
-            raise Unsupported(f"more than {MOST_NODES} operators, functions and iterations written out", kind)
-        if node.domain not in DOMAINS:
+        self.counted(kind)
+        named = kind if node.domain in DOMAINS else f"{node.domain}.{kind}"
+        if node.domain not in DOMAINS and named not in HANDLERS:
             raise Unsupported(f"operators of the domain {node.domain}", kind)
         forms.words(node)
-        folded = self.fold(node, inputs)
-        if folded is not None:
+        folded = self.fold(node, inputs) if node.domain in DOMAINS else None
+        if folded is not None and not (any(v is not None and v.trained for v in inputs) and any(v.real for v in folded)):
             return folded
+        found = self.computed(node, named, inputs, scope, depth)
+        # what comes of a weight of one element is known, as it may decide a shape, and computed, as the weight is trained
+        return found if folded is None else [v and replace(v, known=k.known) for v, k in zip(found, folded)]
+
+    def computed(self, node: Any, named: str, inputs: list[Value | None], scope: Scope, depth: int) -> Sequence[Value | None]:
+        kind = node.op_type
         self.g.operator = kind
-        if kind in ("If", "Scan") and node.domain in DOMAINS[:2]:
-            return (self.branch if kind == "If" else self.scan)(node, inputs, scope, depth)
-        if kind not in HANDLERS or node.domain not in DOMAINS[:2]:
+        if kind in ("If", "Loop", "Scan") and node.domain in DOMAINS[:2]:
+            return {"If": self.branch, "Loop": self.loop, "Scan": self.scan}[kind](node, inputs, scope, depth)
+        if named not in HANDLERS or node.domain == "ai.onnx.preview":
             return self.expand(node, inputs, depth)
         n = Node(self.g, kind, self.version, inputs, self.attributes(node), len(node.output))
         if kind == "Constant" and "value" in n.attributes and n.attributes["value"] is None:
             raise Unsupported("a constant of another type than tensors have", kind)
         try:
-            found = HANDLERS[kind](n)
+            found = HANDLERS[named](n)
         except Unsupported as e:
             expanded = None if isinstance(e, NeedsConstant) else self.definition(node, inputs)
             if expanded is None:
@@ -287,6 +297,11 @@ class Importer:
                 AttributeError) as e:
             raise Unsupported(str(e) or type(e).__name__, kind) from None
         return [found] if isinstance(found, Value) else found
+
+    def counted(self, kind: str) -> None:
+        self.visited += 1
+        if self.visited > MOST_NODES:
+            raise Unsupported(f"more than {MOST_NODES} operators, functions and iterations written out", kind)
 
     def attributes(self, node: Any) -> dict[str, Any]:
         found: dict[str, Any] = {}
@@ -305,7 +320,7 @@ class Importer:
                 found[f"{a.name}_name"] = names.Name(a.i) if a.i in names.values() else str(a.i)
         return found
 
-    def fold(self, node: Any, inputs: list[Value | None]) -> Sequence[Value | None] | None:
+    def fold(self, node: Any, inputs: list[Value | None]) -> Sequence[Value] | None:
         """What is known of shapes stays known: integers, and single numbers that other operations round to the same bits."""
         if node.op_type not in FOLDED or not inputs or any(v is not None and v.known is None for v in inputs):
             return None
@@ -316,9 +331,12 @@ class Importer:
             return None
         try:
             with np.errstate(all="ignore"):
-                evaluator = importlib.import_module("onnx.reference").ReferenceEvaluator(
-                    node, opsets={"": self.version})
-                found = evaluator.run(None, {n: v.known for n, v in zip(node.input, inputs) if v is not None})
+                if node.op_type == "Unsqueeze" and self.version < 13:  # whose axes are an attribute, which the reference fails at
+                    found = [np.expand_dims(values[0].known, tuple(int(a) for a in self.attributes(node)["axes"]))]
+                else:
+                    evaluator = importlib.import_module("onnx.reference").ReferenceEvaluator(
+                        node, opsets={"": self.version})
+                    found = evaluator.run(None, {n: v.known for n, v in zip(node.input, inputs) if v is not None})
             arrays = [np.asarray(a) for a in found]
             of = frozenset().union(*(v.of for v in values))
             if any(a.size > MOST_KNOWN for a in arrays):
@@ -335,13 +353,12 @@ class Importer:
             return 0
         return math.prod(max(1, int(n)) for n in np.asarray(values[1].known).reshape(-1)) * max(1, values[0].size)
 
-    def branch(self, node: Any, inputs: list[Value | None], scope: dict[str, Value], depth: int) -> Sequence[Value | None]:
+    def branch(self, node: Any, inputs: list[Value | None], scope: Scope, depth: int) -> Sequence[Value | None]:
         """A condition that is known decides at import; one that is not would need both branches."""
         assert inputs[0] is not None
         taken = bool(np.asarray(self.g.known(inputs[0])).reshape(-1)[0])
         body = self.graph(node, "then_branch" if taken else "else_branch")
-        inner = dict(scope)
-        inner.update({t.name: self.g.constant(self.array(t)) for t in body.initializer})
+        inner: Scope = ChainMap({t.name: self.g.constant(self.array(t)) for t in body.initializer}, scope)
         if depth >= DEEPEST:
             raise Unsupported(f"branches and functions deeper than {DEEPEST}", "If")
         self.nodes(body.node, inner, depth + 1)
@@ -349,7 +366,7 @@ class Importer:
             raise Unsupported("a value that is no tensor", "If")
         return [inner[o.name] for o in body.output]
 
-    def scan(self, node: Any, inputs: list[Value | None], scope: dict[str, Value], depth: int) -> Sequence[Value | None]:
+    def scan(self, node: Any, inputs: list[Value | None], scope: Scope, depth: int) -> Sequence[Value | None]:
         """Written out, iteration by iteration."""
         found = self.attributes(node)
         body = self.graph(node, "body")
@@ -370,9 +387,10 @@ class Importer:
             raise Unsupported(f"{sorted(times)} iterations, 1 to {MOST_ITERATIONS} are written out", "Scan")
         length, columns = times.pop(), [[] for _ in body.output[len(states):]]  # type: tuple[int, list[list[Any]]]
         kinds: list[str] = []
-        outside = {**scope, **{t.name: self.g.constant(self.array(t)) for t in body.initializer}}
+        outside: Scope = ChainMap({t.name: self.g.constant(self.array(t)) for t in body.initializer}, scope)
         for step in range(length):
-            inner = dict(outside)
+            self.counted("Scan")
+            inner: Scope = ChainMap({}, outside)
             rows = []
             for v, a, b in zip(scanned, axes, back):
                 row = shapes.cut(self.g, self.g.tensor(v), a, length - 1 - step if b else step, 1)
@@ -392,6 +410,51 @@ class Importer:
             t = self.g.op("concat", *parts, axis=axis) if len(parts) > 1 else parts[0]
             stacked.append(self.g.made(t, dtype, *given))
         return [*states, *stacked]
+
+    def loop(self, node: Any, inputs: list[Value | None], scope: Scope, depth: int) -> Sequence[Value | None]:
+        """Written out, iteration by iteration: how many there are has to be known, as by a count or a condition on it."""
+        body = self.graph(node, "body")
+        count, going, *given = inputs if len(inputs) >= 2 else [*inputs, None, None][:2]
+        states = [v for v in given if v is not None]
+        outputs = len(body.output) - 1 - len(states)
+        if depth >= DEEPEST or len(states) != len(given) or len(body.input) != 2 + len(states) or outputs < 0:
+            raise Unsupported(f"a body that does not fit {len(given)} operands, or deeper than {DEEPEST}", "Loop")
+        most = self.alone(count) if count is not None else MOST_ITERATIONS + 1
+        columns: list[list[Any]] = [[] for _ in range(outputs)]
+        kinds: list[str] = []
+        outside: Scope = ChainMap({t.name: self.g.constant(self.array(t)) for t in body.initializer}, scope)
+        step, more = 0, going is None or bool(self.alone(going))
+        while more and step < most:
+            if step == MOST_ITERATIONS:
+                raise Unsupported(f"more than {MOST_ITERATIONS} iterations, which are written out", "Loop")
+            self.counted("Loop")
+            inner: Scope = ChainMap({}, outside)
+            first = [self.g.constant(np.array(step, np.int64)), self.g.constant(np.array(True))]
+            inner.update({i.name: v for i, v in zip(body.input, [*first, *states])})
+            self.nodes(body.node, inner, depth + 1)
+            found = [inner[o.name] for o in body.output]
+            more, step = bool(self.alone(found[0])), step + 1
+            states, kinds = found[1:1 + len(states)], [v.dtype for v in found[1 + len(states):]]
+            for column, v in zip(columns, found[1 + len(states):]):
+                column.append(self.g.tensor(v))
+        if not step and any(node.output[len(states):]):
+            raise Unsupported("no iteration, of which there are outputs", "Loop")
+        stacked = []
+        for column, dtype in zip(columns, kinds):
+            if any(t.shape != column[0].shape for t in column):
+                raise Unsupported("an output of another shape in each iteration", "Loop")
+            parts = [self.g.reshape(t, [1, *t.shape]) for t in column]
+            t = self.g.op("concat", *parts, axis=0) if len(parts) > 1 else parts[0]
+            stacked.append(self.g.made(t, dtype, *states))
+        return [*states, *stacked]
+
+    def alone(self, v: Value) -> int:
+        """A number that has to be known at import, by which a loop goes on."""
+        self.g.operator = "Loop"
+        found = np.asarray(self.g.known(v)).reshape(-1)
+        if found.size != 1 or found.dtype.kind not in "bi":
+            raise Unsupported(f"a count or condition of {found.size} elements of {v.dtype}", "Loop")
+        return int(found[0])
 
     @staticmethod
     def graph(node: Any, name: str) -> Any:

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from .graph import CARRIERS, NUMPY, Graph, Node, Value, handles
+from .graph import CARRIERS, NUMPY, TENSORFLOW, Graph, Node, Value, handles
 
 UNARY = {"Abs": "abs", "Neg": "neg", "Exp": "exp", "Log": "log", "Sqrt": "sqrt", "Tanh": "tanh", "Sigmoid": "sigmoid",
          "Erf": "erf", "Relu": "relu", "Sin": "sin", "Cos": "cos", "Tan": "tan", "Sinh": "sinh", "Cosh": "cosh",
          "Asin": "asin", "Acos": "acos", "Atan": "atan", "Floor": "floor", "Ceil": "ceil", "Round": "round",
          "Sign": "sign", "Silu": "silu"}
+OF_TENSORFLOW = {"Erfc": "erfc", "Erfinv": "erf_inv", "Expm1": "expm1", "Log1p": "log1p"}  # which ONNX lacks; its gelu is of Erfc
 BINARY = {"Add": "add", "Sub": "sub", "Mul": "mul", "Max": "maximum", "Min": "minimum", "BitwiseAnd": "bitwise_and",
           "BitwiseOr": "bitwise_or", "BitwiseXor": "bitwise_xor"}
 COMPARE = {"Equal": "eq", "Less": "lt", "Greater": "gt", "LessOrEqual": "le", "GreaterOrEqual": "ge"}
@@ -33,6 +34,13 @@ def unary(n: Node) -> Value:
     if n.kind == "Relu" and not v.real:
         return n.g.result(n.g.op("maximum", n.tensor(0), constants(n)(0)), v.dtype, v)
     return n.g.result(n.g.op(UNARY[n.kind], n.tensor(0)), v.dtype, v)
+
+
+@handles(*(f"{TENSORFLOW}.{kind}" for kind in OF_TENSORFLOW))
+def of_tensorflow(n: Node) -> Value:
+    if not n.value(0).real:
+        raise n.refuse(f"elements of type {n.value(0).dtype}")
+    return n.g.result(n.g.op(OF_TENSORFLOW[n.kind], n.tensor(0)), n.value(0).dtype, n.value(0))
 
 
 @handles("Identity")
@@ -134,7 +142,8 @@ def bit_shift(n: Node) -> Value:
 def power(n: Node) -> Value:
     g, v, e = n.g, n.value(0), n.value(1)
     if v.real:
-        if e.known is not None and e.size == 1 and v.dtype in ("f32", "f64") and float(e.known.reshape(())) in (2.0, 3.0):
+        fixed = e.known is not None and not e.trained and e.size == 1
+        if fixed and v.dtype in ("f32", "f64") and float(e.known.reshape(())) in (2.0, 3.0):
             t = g.op("pow_int", n.tensor(0), exponent=int(e.known.reshape(())))
             shape = np.broadcast_shapes(v.shape, e.shape)
             return g.result(g.broadcast(t, shape), v.dtype, v, e)

@@ -37,6 +37,7 @@ ONNX = {"FLOAT": "f32", "DOUBLE": "f64", "INT32": "i32", "INT64": "i64", "BOOL":
         "INT2": "i2", "UINT2": "u2", "FLOAT8E4M3FN": "f8e4m3fn", "FLOAT8E4M3FNUZ": "f8e4m3fnuz", "FLOAT8E5M2": "f8e5m2",
         "FLOAT8E5M2FNUZ": "f8e5m2fnuz", "FLOAT4E2M1": "f4e2m1"}
 FLOATS = ("f32", "f64", *NARROW)
+TENSORFLOW = "ai.onnx.converters.tensorflow"  # the domain of operators that the converter from TensorFlow leaves its own
 MOST_KNOWN = 1 << 16
 MOST_MASK = 1 << 24  # elements of a constant that an operator's form needs
 MOST_APPENDED = 1 << 18
@@ -68,6 +69,11 @@ class Value:
     known: Array = None
     of: frozenset[str] = frozenset()
     weight: tuple[str, Array] | None = None  # a state's name in the model and first value; its tensor comes with its use
+
+    @property
+    def trained(self) -> bool:
+        """Known now, and other numbers once the weight is trained that it is or comes of."""
+        return self.weight is not None or self.known is not None and self.tensor is not None
 
     @property
     def rank(self) -> int:
@@ -269,7 +275,7 @@ class Graph:
         """A value in another element type, as ONNX's Cast has it."""
         if v.dtype == dtype:
             return v
-        if v.known is not None and dtype in NUMPY and v.dtype in NUMPY and not (v.real and dtype not in FLOATS):
+        if v.known is not None and not v.trained and dtype in NUMPY and v.dtype in NUMPY and not (v.real and dtype not in FLOATS):
             with np.errstate(all="ignore"):
                 return self.constant(v.known.astype(NUMPY[dtype]), v.of)
         t, carrier = self.tensor(v), CARRIERS[dtype]

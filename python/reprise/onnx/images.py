@@ -110,6 +110,8 @@ class Form:
         if self.where == "half_pixel_symmetric":
             centre, adjusted = length / 2, size / (length * scale)
             return centre * (1 - adjusted) + (i + 0.5) / scale - 0.5
+        if self.where == "tf_half_pixel_for_nn":  # of opsets 11 and 12, still written by the converter from TensorFlow
+            return (i + 0.5) / scale
         if self.where not in ("half_pixel", "pytorch_half_pixel"):
             raise self.n.refuse(f"coordinate_transformation_mode {self.where}")
         return (i + 0.5) / scale - 0.5

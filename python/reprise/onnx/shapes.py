@@ -120,8 +120,16 @@ def expand(n: Node) -> Value:
 @handles("Tile")
 def tile(n: Node) -> Value:
     v, repeats = n.value(0), n.g.integers(n.value(1))
-    if v.rank > 4:
-        raise n.refuse(f"{v.rank} axes")
+    if len(repeats) != v.rank:
+        raise n.refuse(f"{len(repeats)} repeats of {v.rank} axes")
+    if v.rank > 4:  # axis by axis, as each needs one more
+        t, shape = n.tensor(0), list(v.shape)
+        for axis, (r, s) in enumerate(zip(repeats, v.shape)):
+            if r != 1:
+                before, after = math.prod(shape[:axis]), math.prod(shape[axis:])
+                t = n.g.broadcast(n.g.reshape(t, [before, 1, after]), [before, r, after])
+                shape[axis] = r * s
+        return moved(n, n.g.reshape(t, shape))
     t = n.g.reshape(n.tensor(0), [d for s in v.shape for d in (1, s)])
     t = n.g.broadcast(t, [d for r, s in zip(repeats, v.shape) for d in (r, s)])
     return moved(n, n.g.reshape(t, [r * s for r, s in zip(repeats, v.shape)]))

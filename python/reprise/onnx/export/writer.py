@@ -193,8 +193,19 @@ class Writer:
         def fits(v: Value) -> bool:
             shape = v.thin[1] if v.thin else v.shape
             return len(shape) <= 1 or len(shape) == 4 and (v.first is not None or math.prod(shape) == shape[3])
+        lengths, thin = self.joined([v.shape for v in values]), self.joined([v.thin[1] if v.thin else v.shape for v in values])
+        if lengths != thin:  # an axis is there in constants alone: one of them is spread along it
+            names = [self.thinnest(v)[0] for v in values]
+            at = next(i for i, v in enumerate(values) if v.thin)
+            thin = (*[1] * (len(lengths) - len(thin)), *thin)
+            names[at] = str(self.node("Expand", names[at], self.ints([n if n != t else 1 for n, t in zip(lengths, thin)])))
+            return names, False
         first = any(v.first is not None and v.last is None for v in values) and all(fits(v) for v in values)
         return [self.in_front(v) if first else self.thinnest(v)[0] for v in values], first
+
+    @staticmethod
+    def joined(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+        return tuple(int(n) for n in np.broadcast_shapes(*shapes))
 
     def in_front(self, v: Value) -> str:
         if v.first is not None:
