@@ -3,7 +3,7 @@
  * gradients where a root has no slope. */
 #include <math.h>
 
-#include "rp/compose.h"
+#include "rp/composite.h"
 #include "rp/loss.h"
 #include "rp/optimizer.h"
 #include "tests/core/program/eager_step.h"

@@ -3,7 +3,7 @@
  * binary64 (torch_facts.def), predicates and integers by hand, and two optimizers beside their formulas. */
 #include <math.h>
 
-#include "rp/compose.h"
+#include "rp/composite.h"
 #include "rp/loss.h"
 #include "rp/optimizer.h"
 #include "tests/core/program/eager_step.h"
