@@ -122,7 +122,7 @@ static void eager_step(rp_run *run)
     for (size_t i = 0; i < PARAMETERS; i++) {
         rp_tensor m = rp_state(run, name_of(name, 'm', i)), v = rp_state(run, name_of(name, 'v', i)), w;
 
-        w = rp_adam(p[i], &m, &v, grad[i], rate[0], rate[1], rate[2], 0.9, 0.999, 1e-8, 0.01, true);
+        w = rp_adam(p[i], &m, &v, grad[i], rate[0], rate[1], rate[2], &(rp_adam_options){0.9, 0.999, 1e-8, 0.01, true});
         rp_set_state(run, name_of(name, 'p', i), w);
         rp_set_state(run, name_of(name, 'm', i), m);
         rp_set_state(run, name_of(name, 'v', i), v);

@@ -178,7 +178,8 @@ static void eager_step(rp_run *run, const network *net, const feeds *f)
         (void)snprintf(v_name, sizeof v_name, "v.%s", parameter[i]);
         m = rp_state(run, m_name);
         v = rp_state(run, v_name);
-        rp_set_state(run, parameter[i], rp_adam(w[i], &m, &v, grad[i], lr, c1, c2, 0.9, 0.999, 1e-8, 0.5, true));
+        rp_set_state(run, parameter[i],
+                     rp_adam(w[i], &m, &v, grad[i], lr, c1, c2, &(rp_adam_options){0.9, 0.999, 1e-8, 0.5, true}));
         rp_set_state(run, m_name, m);
         rp_set_state(run, v_name, v);
     }

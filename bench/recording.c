@@ -128,7 +128,8 @@ static void update(rp_run *run, const char *name, rp_tensor w, rp_tensor grad, c
     (void)snprintf(v_name, sizeof v_name, "v.%s", name);
     m = rp_state(run, m_name);
     v = rp_state(run, v_name);
-    rp_set_state(run, name, rp_adam(w, &m, &v, grad, rate[0], rate[1], rate[2], 0.9, 0.999, 1e-8, 0, false));
+    rp_set_state(run, name,
+                 rp_adam(w, &m, &v, grad, rate[0], rate[1], rate[2], &(rp_adam_options){0.9, 0.999, 1e-8, 0, false}));
     rp_set_state(run, m_name, m);
     rp_set_state(run, v_name, v);
 }

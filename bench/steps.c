@@ -90,8 +90,8 @@ static void update(rp_graph *g, rp_run *run, const network *net, const char *nam
     (void)snprintf(v_name, sizeof v_name, "v%s", name + 1);
     m = rp_graph_state(g, run, m_name);
     v = rp_graph_state(g, run, v_name);
-    p = rp_adam(p, &m, &v, grad, rate[0], rate[1], rate[2], 0.9, 0.999, 1e-8, net->decoupled ? 0.01 : 0,
-                net->decoupled);
+    p = rp_adam(p, &m, &v, grad, rate[0], rate[1], rate[2],
+                &(rp_adam_options){0.9, 0.999, 1e-8, net->decoupled ? 0.01 : 0, net->decoupled});
     rp_graph_set(g, RP_OUTPUT_STATE, name, p);
     rp_graph_set(g, RP_OUTPUT_STATE, m_name, m);
     rp_graph_set(g, RP_OUTPUT_STATE, v_name, v);

@@ -359,8 +359,9 @@ static rp_status compare(const request *r, const rp_prediction *p, rp_prediction
     rp_status status = rp_file_read(r->production, csv_limit, &theirs, err);
 
     if (status == RP_OK)
-        status = rp_predictions_compare(p->text, p->length, theirs.data, theirs.size, r->production, r->id, r->n_id,
-                                        r->tolerance, out, err);
+        status = rp_predictions_compare(p->text, p->length, theirs.data, theirs.size, r->production,
+                                        &(rp_compare_options){.id = r->id, .n_id = r->n_id, .tolerance = r->tolerance},
+                                        out, err);
     rp_buffer_free(&theirs);
     return status;
 }

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the stubs of what is made of tables, reprise/ops.pyi and functions.pyi, from the package that is installed.
-Usage: stubs.py FOLDER; a test compares."""
+"""Writes the stubs of what is made of tables, ops.pyi and functions.pyi, from the package's extension: the package's
+build does, and the site's. Usage: stubs.py FOLDER EXTENSION"""
+import importlib.machinery
+import importlib.util
 import os
 import sys
-
-from reprise import _core
 
 KINDS = {"int": "int", "bool": "bool", "real": "float", "list": "Sequence[int]", "dtype": "Any"}
 HEAD = "# SPDX-License-Identifier: Apache-2.0\n# Written by python/stubs.py.\n"
 
 
-def operations():
+def operations(_core):
     yield HEAD + "from typing import Any, Sequence\n\nfrom ._core import Elements, Tensor\n"
     for name, operands, results, attributes, *_ in _core.operation_table():
         n = len(results.split(", "))
@@ -22,7 +22,7 @@ def operations():
         yield f"def {name}({', '.join(parts)}) -> {of}: ..."
 
 
-def functions():
+def functions(_core):
     yield HEAD + "from typing import Any\n\nfrom ._core import Tensor\nfrom .functions_more import *\n"
     for name, function in sorted(_core.functions().items()):
         given = function.__text_signature__[1:-1]
@@ -30,11 +30,18 @@ def functions():
         yield f"def {name}({', '.join(parts)}) -> Tensor: ..."
 
 
-def texts():
-    return {"ops.pyi": "\n".join(operations()) + "\n", "functions.pyi": "\n".join(functions()) + "\n"}
+def texts(_core):
+    return {"ops.pyi": "\n".join(operations(_core)) + "\n", "functions.pyi": "\n".join(functions(_core)) + "\n"}
+
+
+def extension(path):
+    loader = importlib.machinery.ExtensionFileLoader("_core", path)
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("_core", loader))
+    loader.exec_module(module)
+    return module
 
 
 if __name__ == "__main__":
-    for name, text in texts().items():
+    for name, text in texts(extension(sys.argv[2])).items():
         with open(os.path.join(sys.argv[1], name), "w", encoding="utf-8") as f:
             f.write(text)

@@ -36,6 +36,7 @@ if [ -z "$(core)" ]; then
         cmake --build build/release --target reprise_python -j "$(nproc)" >/dev/null)
 fi
 cp "$(core)" "$work/package/reprise/"
+"$python" "$source/python/stubs.py" "$work/package/reprise" "$work/package/reprise/_core.abi3.so"
 
 export PYTHONPATH=$work/package PYTHONDONTWRITEBYTECODE=1 REPRISE_SITE=$source/docs/site REPRISE_PAGES=$work/pages
 "$python" "$source/docs/site/stage.py" "$source" "$work/pages"

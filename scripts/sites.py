@@ -7,7 +7,7 @@ import os, re, sys
 root = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'include', 'rp')
 begin = '/* Calls say where they stand: see rp_site. Written by scripts/sites.py. */\n'
 bad = False
-for header in ['tensor', 'compose', 'loss', 'optimizer', 'image', 'indexing', 'run', 'program', 'nn']:
+for header in ['tensor', 'composite', 'loss', 'optimizer', 'image', 'indexing', 'run', 'program', 'nn']:
     path = os.path.join(root, header + '.h')
     old = open(path).read()
     body = re.split(re.escape(begin), old)[0]

@@ -400,11 +400,13 @@ static rp_status compare(comparison *c, rp_error *err)
 }
 
 rp_status rp_predictions_compare(const char *ours, size_t length, const void *theirs, size_t size, const char *where,
-                                 const char *const *id, size_t n_id, const char *tolerance, rp_prediction_diff *out,
-                                 rp_error *err)
+                                 const rp_compare_options *options, rp_prediction_diff *out, rp_error *err)
 {
+    static const rp_compare_options none = {.n_id = 0};
+    const rp_compare_options *o = options ? options : &none;
+    const char *tolerance = o->tolerance;
     sheet own = {.where = NULL}, other = {.where = NULL};
-    comparison c = {.ours = &own, .theirs = &other, .id = id, .n_id = n_id, .largest = -1, .out = out};
+    comparison c = {.ours = &own, .theirs = &other, .id = o->id, .n_id = o->n_id, .largest = -1, .out = out};
     rp_fpenv saved;
     rp_status status = rp_fpenv_enter(&saved, NULL, err);
 
@@ -415,8 +417,9 @@ rp_status rp_predictions_compare(const char *ours, size_t length, const void *th
                       !(c.tolerance >= 0 && c.tolerance - c.tolerance == 0)))
         status =
             rp_fail(err, RP_EARG, "predict: the tolerance: expected a decimal of at least 0, found %.40s", tolerance);
-    if (status == RP_OK && n_id > RP_ID_COLUMNS_MAX)
-        status = rp_fail(err, RP_EARG, "predict: expected at most %d id columns, found %zu", RP_ID_COLUMNS_MAX, n_id);
+    if (status == RP_OK && o->n_id > RP_ID_COLUMNS_MAX)
+        status =
+            rp_fail(err, RP_EARG, "predict: expected at most %d id columns, found %zu", RP_ID_COLUMNS_MAX, o->n_id);
     if (status == RP_OK)
         status = open_sheet(&own, ours, length, "predictions", err);
     if (status == RP_OK)

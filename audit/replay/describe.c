@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "audit/drive/arrays.h"
+#include "audit/drive/recipe_files.h"
 #include "audit/replay/replay.h"
 #include "base/file.h"
 #include "base/json.h"

@@ -112,9 +112,7 @@ rp_status rp_validation_undated(rp_buffer *out, const rp_json *json, const char 
 /* What is checked, and against what. */
 typedef struct check {
     const rp_archive *archive;
-    const void *csv, *previous;
-    size_t size, previous_size;
-    const char *where;
+    rp_validation_inputs inputs;
     const rp_job_options *job;
 } check;
 
@@ -169,7 +167,8 @@ static rp_status validate_again(char **made, size_t *made_length, const check *c
     const rp_json *seen = rp_json_object_get(rp_json_object_get(predicate, "data"), "seen");
     rp_status status = rp_validation_parents(&job, c->archive, c->job, rp_json_is_integer(seen), err);
 
-    return status == RP_OK ? rp_validate(c->archive, c->csv, c->size, c->where, &options, &job, made, made_length, err)
+    return status == RP_OK ? rp_validate(c->archive, c->inputs.csv, c->inputs.size, c->inputs.where, &options, &job,
+                                         made, made_length, err)
                            : status;
 }
 
@@ -178,13 +177,15 @@ static rp_status make_again(char **made, size_t *made_length, const check *c, co
 {
     const rp_json *predicate = rp_json_object_get(json, "predicate");
     const char *period = rp_json_string_value(rp_json_object_get(predicate, "period"));
+    const rp_monitor_options options = {
+        .period = period, .previous = c->inputs.previous, .previous_size = c->inputs.previous_size};
 
     if (strcmp(type, RP_VALIDATION_TYPE) == 0)
         return validate_again(made, made_length, c, predicate, err);
-    if (!c->previous && !rp_json_is_null(rp_json_object_get(predicate, "previous")))
+    if (!c->inputs.previous && !rp_json_is_null(rp_json_object_get(predicate, "previous")))
         return rp_fail(err, RP_EARG, "the statement names a previous one: give that too (--previous FILE)");
-    return rp_monitor(c->archive, c->csv, c->size, c->where, period, c->previous, c->previous_size, c->job, made,
-                      made_length, err);
+    return rp_monitor(c->archive, c->inputs.csv, c->inputs.size, c->inputs.where, &options, c->job, made, made_length,
+                      err);
 }
 
 static rp_status run_check(const check *c, const char *statement, size_t length, rp_error *err)
@@ -202,7 +203,8 @@ static rp_status run_check(const check *c, const char *statement, size_t length,
         status =
             rp_fail(err, RP_EHASH, "the statement is about archive %.64s, this is %s", id, rp_archive_id(c->archive));
     if (status == RP_OK)
-        status = rp_validation_same_rows(rp_json_object_get(json, "predicate"), c->csv, c->size, c->where, err);
+        status = rp_validation_same_rows(rp_json_object_get(json, "predicate"), c->inputs.csv, c->inputs.size,
+                                         c->inputs.where, err);
     if (status == RP_OK)
         status = make_again(&made, &made_length, c, json, type, err);
     if (status == RP_OK)
@@ -215,17 +217,11 @@ static rp_status run_check(const check *c, const char *statement, size_t length,
     return status;
 }
 
-rp_status rp_validation_check(const rp_archive *archive, const void *csv, size_t size, const char *where,
-                              const char *statement, size_t length, const void *previous, size_t previous_size,
-                              const rp_job_options *job, rp_error *err)
+rp_status rp_validation_check(const rp_archive *archive, const char *statement, size_t length,
+                              const rp_validation_inputs *inputs, const rp_job_options *job, rp_error *err)
 {
-    const check c = {.archive = archive,
-                     .csv = csv,
-                     .size = size,
-                     .where = where,
-                     .previous = previous,
-                     .previous_size = previous_size,
-                     .job = job};
+    const rp_validation_inputs none = {.csv = NULL};
+    const check c = {.archive = archive, .inputs = inputs ? *inputs : none, .job = job};
 
     if (!archive || !statement)
         return rp_no_handle(err, __func__, archive ? "statement" : "archive");

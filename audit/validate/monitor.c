@@ -107,10 +107,13 @@ static rp_status compare(rp_json *out, const rp_archive *archive, const rp_judge
     return status;
 }
 
-rp_status rp_monitor(const rp_archive *archive, const void *csv, size_t size, const char *where, const char *period,
-                     const void *previous, size_t previous_size, const rp_job_options *job, char **statement,
-                     size_t *length, rp_error *err)
+rp_status rp_monitor(const rp_archive *archive, const void *csv, size_t size, const char *where,
+                     const rp_monitor_options *options, const rp_job_options *job, char **statement, size_t *length,
+                     rp_error *err)
 {
+    static const rp_monitor_options none = {.period = NULL};
+    const rp_monitor_options *o = options ? options : &none;
+    const char *period = o->period;
     rp_json *predicate = rp_json_object();
     const rp_judged_table table = {.csv = csv, .size = size, .where = where, .of = RP_JUDGED_GIVEN};
     rp_judged *j = NULL;
@@ -128,7 +131,7 @@ rp_status rp_monitor(const rp_archive *archive, const void *csv, size_t size, co
         rp_json_free(predicate);
         return rp_fail(err, RP_EARG, "period: expected a line of 1 to 128 bytes of UTF-8 without control characters");
     }
-    status = predicate ? chain(predicate, archive, period, previous, previous_size, err) : rp_no_memory(err);
+    status = predicate ? chain(predicate, archive, period, o->previous, o->previous_size, err) : rp_no_memory(err);
     if (status == RP_OK)
         status = rp_judged_new(&j, archive, &table, job, NULL, NULL, err);
     if (status == RP_OK)

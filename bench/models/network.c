@@ -190,7 +190,7 @@ static void train(net *n, const network *of)
 
         m = moment(n, &t, 'm');
         v = moment(n, &t, 'v');
-        next = rp_adam(t.value, &m, &v, grad[i], lr, c1, c2, 0.9, 0.999, 1e-8, 0.01, true);
+        next = rp_adam(t.value, &m, &v, grad[i], lr, c1, c2, &(rp_adam_options){0.9, 0.999, 1e-8, 0.01, true});
         set(n, t.name, next);
         set(n, n->tensor[n->n - 2].name, m);
         set(n, n->tensor[n->n - 1].name, v);

@@ -135,7 +135,7 @@ static rp_status compare_predictions(predictions *out, const rp_run_side side[2]
     }
     if (status == RP_OK && both && same_header(text)) {
         status = rp_predictions_compare((const char *)text[0].data, text[0].size, text[1].data, text[1].size,
-                                        PREDICTIONS, id, 1, NULL, &out->found, &unlike);
+                                        PREDICTIONS, &(rp_compare_options){.id = id, .n_id = 1}, &out->found, &unlike);
         out->compared = status == RP_OK;
         status = status == RP_ENOMEM ? rp_no_memory(err) : RP_OK; /* else nothing can be said of them */
     }

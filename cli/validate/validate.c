@@ -45,8 +45,10 @@ static rp_status validate(const void *self, const rp_archive *archive, const rp_
 static rp_status validate_again(const void *self, const rp_archive *archive, const rp_buffer *csv, const char *where,
                                 const char *statement, size_t length, const rp_job_options *job, rp_error *err)
 {
+    const rp_validation_inputs inputs = {.csv = bytes_of(csv), .size = size_of(csv), .where = where};
+
     (void)self;
-    return rp_validation_check(archive, bytes_of(csv), size_of(csv), where, statement, length, NULL, 0, job, err);
+    return rp_validation_check(archive, statement, length, &inputs, job, err);
 }
 
 rp_status rp_command_validate(rp_session *session, int argc, char **argv, rp_error *err)
@@ -116,18 +118,23 @@ static rp_status monitor(const void *self, const rp_archive *archive, const rp_b
                          const rp_job_options *job, char **statement, size_t *length, rp_error *err)
 {
     const period *p = self;
+    const rp_monitor_options options = {
+        .period = p->name, .previous = bytes_of(p->first ? NULL : &p->before), .previous_size = p->before.size};
 
-    return rp_monitor(archive, bytes_of(csv), size_of(csv), where, p->name, bytes_of(p->first ? NULL : &p->before),
-                      p->before.size, job, statement, length, err);
+    return rp_monitor(archive, bytes_of(csv), size_of(csv), where, &options, job, statement, length, err);
 }
 
 static rp_status monitor_again(const void *self, const rp_archive *archive, const rp_buffer *csv, const char *where,
                                const char *statement, size_t length, const rp_job_options *job, rp_error *err)
 {
     const period *p = self;
+    const rp_validation_inputs inputs = {.csv = bytes_of(csv),
+                                         .size = size_of(csv),
+                                         .where = where,
+                                         .previous = bytes_of(p->first ? NULL : &p->before),
+                                         .previous_size = p->before.size};
 
-    return rp_validation_check(archive, bytes_of(csv), size_of(csv), where, statement, length,
-                               bytes_of(p->first ? NULL : &p->before), p->before.size, job, err);
+    return rp_validation_check(archive, statement, length, &inputs, job, err);
 }
 
 rp_status rp_command_monitor(rp_session *session, int argc, char **argv, rp_error *err)

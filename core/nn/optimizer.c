@@ -248,8 +248,8 @@ static rp_tensor stepped(stepping *s, rp_tensor p)
     switch (o->rule) {
     case RP_NN_ADAM:
     case RP_NN_ADAMW:
-        return rp_adam(p, &s->m, &s->v, s->g, s->lr, s->c1, s->c2, o->beta1, o->beta2, o->eps, decay,
-                       o->rule == RP_NN_ADAMW);
+        return rp_adam(p, &s->m, &s->v, s->g, s->lr, s->c1, s->c2,
+                       &(rp_adam_options){o->beta1, o->beta2, o->eps, decay, o->rule == RP_NN_ADAMW});
     case RP_NN_RMSPROP:
         return rp_rmsprop(p, &s->v, &s->m, s->g, s->lr, o->alpha, o->eps, o->momentum, decay);
     case RP_NN_LION:
@@ -257,7 +257,8 @@ static rp_tensor stepped(stepping *s, rp_tensor p)
     case RP_NN_ADAGRAD:
         return rp_adagrad(p, &s->m, s->g, s->lr, o->eps, decay);
     case RP_NN_LAMB:
-        return rp_lamb(p, &s->m, &s->v, s->g, s->lr, s->c1, s->c2, o->beta1, o->beta2, o->eps, decay);
+        return rp_lamb(p, &s->m, &s->v, s->g, s->lr, s->c1, s->c2,
+                       &(rp_lamb_options){o->beta1, o->beta2, o->eps, decay});
     case RP_NN_MUON:
         return composed_muon(p, &s->m, s->g, s->lr, o->momentum, o->nesterov, decay, s->turned);
     default:

@@ -533,14 +533,16 @@ rp_tensor rp_sgd(rp_tensor p, rp_tensor *m, rp_tensor g, rp_tensor lr, double mo
 }
 
 rp_tensor rp_adam(rp_tensor p, rp_tensor *m, rp_tensor *v, rp_tensor g, rp_tensor lr, rp_tensor c1, rp_tensor c2,
-                  double beta1, double beta2, double eps, double weight_decay, bool decoupled)
+                  const rp_adam_options *options)
 {
-    rp_attr attr[RP_MAX_ATTR] = {{.r = beta1}, {.r = beta2}, {.r = eps}, {.r = weight_decay}};
+    static const rp_adam_options usual = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8};
+    const rp_adam_options *o = options ? options : &usual;
+    rp_attr attr[RP_MAX_ATTR] = {{.r = o->beta1}, {.r = o->beta2}, {.r = o->eps}, {.r = o->weight_decay}};
     rp_tensor out[RP_MAX_OUT];
 
     if (!rp_moments_given("adam", p, m, v))
         return rp_no_tensor();
-    rp_emit(p.graph, decoupled ? RP_OP_adamw : RP_OP_adam, attr, (rp_tensor[]){p, *m, *v, g, lr, c1, c2}, 7, out);
+    rp_emit(p.graph, o->decoupled ? RP_OP_adamw : RP_OP_adam, attr, (rp_tensor[]){p, *m, *v, g, lr, c1, c2}, 7, out);
     *m = out[1];
     *v = out[2];
     return out[0];

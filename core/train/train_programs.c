@@ -117,9 +117,9 @@ void rp_trainer_build_update(const rp_trainer *t, rp_graph *g, rp_tensor *weight
         for (int k = 0; k < rp_trainer_moments(t); k++)
             moment[k] = rp_graph_state(g, t->run, rp_trainer_moment_name(t, i, k, name[k]));
         if (adam)
-            p = rp_adam(weight[i], &moment[0], &moment[1], grad[i], lr, c1, c2, r->train.optimizer.beta1,
-                        r->train.optimizer.beta2, r->train.optimizer.eps, decay,
-                        r->train.optimizer.kind == RP_OPT_ADAMW);
+            p = rp_adam(weight[i], &moment[0], &moment[1], grad[i], lr, c1, c2,
+                        &(rp_adam_options){r->train.optimizer.beta1, r->train.optimizer.beta2, r->train.optimizer.eps,
+                                           decay, r->train.optimizer.kind == RP_OPT_ADAMW});
         else if (r->train.optimizer.kind == RP_OPT_RMSPROP)
             p = rp_rmsprop(weight[i], &moment[0], &moment[1], grad[i], lr, r->train.optimizer.alpha,
                            r->train.optimizer.eps, r->train.optimizer.momentum, decay);

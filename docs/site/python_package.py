@@ -18,6 +18,7 @@ from references import References
 SPECIAL = re.compile(r"([\\*_<>\[\]|#])")
 TITLES = {"reprise": "Tensors, programs, runs", "reprise.command_calls": "Commands as functions"}
 FIRST = ["reprise", "command_calls", "archive", "nn", "ops", "functions"]
+MADE = {"ops", "functions"}  # their stubs are made beside the extension
 LEFT_OUT = {"__init__", "core", "command", "gradient", "recording"}  # their names are in `reprise`
 
 
@@ -183,6 +184,7 @@ def outside_code(text: str, refer: References) -> str:
 def write(root: Path, out: Path) -> list[str]:
     """Writes a page for each public module and index.md into out; gives the pages' names."""
     package = root / "python/reprise"
+    made = Path(importlib.import_module("reprise._core").__file__ or "").parent
     modules = {p.stem: p for p in package.glob("*.py") if p.stem not in LEFT_OUT}
     modules.update({p.parent.name: p for p in package.glob("*/__init__.py")})
     guides = "".join(p.read_text(encoding="utf-8") for p in sorted((root / "docs").glob("*.md")))
@@ -192,7 +194,7 @@ def write(root: Path, out: Path) -> list[str]:
     out.mkdir(parents=True)
     refer = References(root)
     for name in order:
-        stub = package / f"{name}.pyi"
+        stub = (made if name in MADE else package) / f"{name}.pyi"
         if name == "reprise":
             text = stub_page("reprise", package / "_core.pyi", [package / "gradient.py", package / "recording.py"])
         elif stub.is_file():

@@ -7,10 +7,14 @@
 
 #include "rp/tensor.h"
 
+/* Each is what it says: a beta of 0 is 0. */
+typedef struct rp_lamb_options {
+    double beta1, beta2, eps, weight_decay;
+} rp_lamb_options;
 /* Adam's step and decay scaled by the parameter's norm over the step's, where both are above 0 (You and others 2020).
- */
+ * options NULL: 0.9, 0.999, 1e-6 and no decay. */
 RP_API rp_tensor rp_lamb(rp_tensor p, rp_tensor *m, rp_tensor *v, rp_tensor g, rp_tensor lr, rp_tensor c1, rp_tensor c2,
-                         double beta1, double beta2, double eps, double weight_decay);
+                         const rp_lamb_options *options);
 /* Of a matrix: the momentum made nearly orthogonal by five steps of Newton and Schulz in the parameter's type (Jordan
  * and others 2024), times sqrt(max(1, rows / columns)); the decay is decoupled. Other parameters take another
  * optimizer: RP_ESHAPE. */

@@ -101,15 +101,21 @@ typedef struct rp_prediction_diff {
     uint64_t largest_row;
 } rp_prediction_diff;
 
+typedef struct rp_compare_options {
+    const char *const *id; /* columns by which rows belong together, which both must have; at most RP_ID_COLUMNS_MAX */
+    size_t n_id;           /* 0: by their order */
+    const char *tolerance; /* a decimal; NULL: 0 */
+} rp_compare_options;
+
 /* Compares theirs, a CSV with a header, with a text of rp_predict_rows: every column of ours behind the ids (predicted,
  * probabilities, and warnings, points, reasons and contributions where ours has them) with theirs of the same name;
  * columns that one of both lacks are counted and named. Classes, warnings and reasons are texts. Rows belong together
- * by the columns `id`, which both must have, or else by their order; a column "row" of theirs must then count from 0.
- * Numbers are the same when both, rounded to binary32, are one; with a tolerance above 0 (a decimal; NULL: 0) when
- * |theirs - ours| in binary64 is no more than it. Rows that ours has not are passed over with ids, and counted. Errors:
- * RP_EDATA with the line: no CSV, no column to compare, an id twice; RP_EARG for the tolerance. */
+ * by the columns `id`, or else by their order; a column "row" of theirs must then count from 0.
+ * Numbers are the same when both, rounded to binary32, are one; with a tolerance above 0 when
+ * |theirs - ours| in binary64 is no more than it. Rows that ours has not are passed over with ids, and counted. options
+ * may be NULL. Errors: RP_EDATA with the line: no CSV, no column to compare, an id twice; RP_EARG for the tolerance. */
 RP_API rp_status rp_predictions_compare(const char *ours, size_t length, const void *theirs, size_t size,
-                                        const char *where, const char *const *id, size_t n_id, const char *tolerance,
-                                        rp_prediction_diff *out, rp_error *err);
+                                        const char *where, const rp_compare_options *options, rp_prediction_diff *out,
+                                        rp_error *err);
 
 #endif

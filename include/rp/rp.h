@@ -6,7 +6,7 @@
 #include "rp/archive.h"
 #include "rp/audit.h"
 #include "rp/bench.h"
-#include "rp/compose.h"
+#include "rp/composite.h"
 #include "rp/dtype.h"
 #include "rp/error.h"
 #include "rp/explain.h"

@@ -245,8 +245,14 @@ RP_API rp_tensor rp_stop_gradient(rp_tensor x);
  * c2 = 1 - beta2^t are rank-0 tensors of the parameter's dtype. */
 RP_API rp_tensor rp_sgd(rp_tensor p, rp_tensor *m, rp_tensor g, rp_tensor lr, double momentum, bool nesterov,
                         double weight_decay);
+/* Each is what it says: a beta of 0 is 0. */
+typedef struct rp_adam_options {
+    double beta1, beta2, eps, weight_decay;
+    bool decoupled; /* the decay is of the parameter, not of the gradient: AdamW */
+} rp_adam_options;
+/* options NULL: 0.9, 0.999, 1e-8 and no decay. */
 RP_API rp_tensor rp_adam(rp_tensor p, rp_tensor *m, rp_tensor *v, rp_tensor g, rp_tensor lr, rp_tensor c1, rp_tensor c2,
-                         double beta1, double beta2, double eps, double weight_decay, bool decoupled);
+                         const rp_adam_options *options);
 RP_API rp_tensor rp_rmsprop(rp_tensor p, rp_tensor *v, rp_tensor *m, rp_tensor g, rp_tensor lr, double alpha,
                             double eps, double momentum, double weight_decay);
 /* m: a momentum; its sign gives the step (Chen and others 2023). The decay is decoupled. */

@@ -28,12 +28,18 @@ typedef struct rp_validation_options {
 RP_API rp_status rp_validate(const rp_archive *archive, const void *csv, size_t size, const char *where,
                              const rp_validation_options *options, const rp_job_options *job, char **statement,
                              size_t *length, rp_error *err);
-/* Holds the rows of a CSV against the training rows: scores, every feature, and outcomes where there are any. period: a
- * name for it, a line of at most 128 bytes, or NULL. previous: the text of the statement before this one, signed or
- * not, which must be about the same archive; NULL: this is the first. */
+typedef struct rp_monitor_options {
+    const char *period;   /* a name for it, a line of at most 128 bytes, or NULL */
+    const void *previous; /* the text of the statement before this one, signed or not, which must be about the same
+                             archive; NULL: this is the first */
+    size_t previous_size;
+} rp_monitor_options;
+
+/* Holds the rows of a CSV against the training rows: scores, every feature, and outcomes where there are any. options
+ * may be NULL. */
 RP_API rp_status rp_monitor(const rp_archive *archive, const void *csv, size_t size, const char *where,
-                            const char *period, const void *previous, size_t previous_size, const rp_job_options *job,
-                            char **statement, size_t *length, rp_error *err);
+                            const rp_monitor_options *options, const rp_job_options *job, char **statement,
+                            size_t *length, rp_error *err);
 /* A signed envelope around a statement of these two, or of rp/explain.h; text freed with rp_text_free. */
 RP_API rp_status rp_validation_sign(const char *statement, size_t length, const rp_key *key, char **text,
                                     size_t *text_length, rp_error *err);
@@ -47,12 +53,19 @@ RP_API rp_status rp_validation_attach(const char *path, const char *archive_id, 
  * of these keys must have signed it; else no signature is checked. Errors: RP_ESIGN. */
 RP_API rp_status rp_validation_open(const void *text, size_t size, const char *where, const rp_key *const *trusted,
                                     size_t n_trusted, char **statement, size_t *length, rp_error *err);
+/* What a statement was made from, beside the archive. */
+typedef struct rp_validation_inputs {
+    const void *csv; /* NULL where the statement is about a part of the archive's own */
+    size_t size;
+    const char *where;
+    const void *previous; /* of monitoring, the statement before, if it names one; else NULL */
+    size_t previous_size;
+} rp_validation_inputs;
+
 /* Makes a statement (not signed: rp_validation_open) again from the archive, the rows that it names, and what it says
- * was asked for, and compares every byte. csv: NULL where the statement is about a part of the archive's own. previous:
- * of monitoring, the statement before, if it names one; else NULL. Errors: RP_EBITS with the first key that differs,
+ * was asked for, and compares every byte. inputs: NULL for none. Errors: RP_EBITS with the first key that differs,
  * RP_EHASH where archive or rows are others. */
-RP_API rp_status rp_validation_check(const rp_archive *archive, const void *csv, size_t size, const char *where,
-                                     const char *statement, size_t length, const void *previous, size_t previous_size,
-                                     const rp_job_options *job, rp_error *err);
+RP_API rp_status rp_validation_check(const rp_archive *archive, const char *statement, size_t length,
+                                     const rp_validation_inputs *inputs, const rp_job_options *job, rp_error *err);
 
 #endif

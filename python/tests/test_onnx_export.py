@@ -28,7 +28,7 @@ from onnx.reference import ReferenceEvaluator
 import reprise as rp
 from reprise import ops
 from reprise import onnx as door
-from reprise.onnx.export import operations
+from reprise.onnx import export, operations
 
 SOURCE = os.environ.get("REPRISE_SOURCE") or os.path.join(os.path.dirname(__file__), "..", "..")
 RUNTIME = importlib.util.find_spec("onnxruntime") is not None
@@ -254,9 +254,14 @@ class Operations(Case):
         self.assertEqual(caught.exception.operator, "cholesky")
         self.assertEqual(os.listdir(self.folder), [])
 
-    def test_the_table_of_the_documentation_is_the_code(self):
-        with open(os.path.join(SOURCE, "docs/python-onnx.md"), encoding="utf-8") as f:
-            self.assertIn(table(), f.read())
+    def test_an_operation_without_a_translation_is_refused_by_name(self):
+        b = rp.Builder()
+        b.result("y", b.append("erfc", {}, [b.feed("x", (4,))]))
+        with mock.patch.dict(export.REFUSED):
+            del export.REFUSED["erfc"]
+            self.assertEqual(operations()["erfc"], ("refused", "no translation is written"))
+            with self.assertRaisesRegex(door.Unsupported, "erfc: .*no translation is written"):
+                door.save(b.finish(), os.path.join(self.folder, "m.onnx"))
 
 
 def perceptron(b, x):
@@ -503,20 +508,5 @@ class Models(Case):
                 self.assertEqual(f.read(), text)
 
 
-def table():
-    """The table of docs/python-onnx.md; `test_onnx_export.py table` prints it."""
-    groups = {"exported": {}, "composed": {}, "refused": {}}
-    for op, (how, words) in sorted(operations().items()):
-        groups[how].setdefault(words, []).append(f"`{op}`")
-    lines = ["| operations | in ONNX |", "|---|---|"]
-    one = ", ".join(f"`{op}` {words}" for op, (how, words) in sorted(operations().items()) if how == "exported")
-    lines += [f"| one operator each | {one} |"]
-    lines += [f"| {', '.join(names)} | composed: {words} |" for words, names in groups["composed"].items()]
-    lines += [f"| {', '.join(names)} | **refused**: {words} |" for words, names in groups["refused"].items()]
-    return "\n".join(lines)
-
-
 if __name__ == "__main__":
-    if sys.argv[1:] == ["table"]:
-        sys.exit(print(table()))
     unittest.main()

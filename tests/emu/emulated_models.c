@@ -135,7 +135,7 @@ static void update(rp_run *run, size_t i, rp_tensor p, rp_tensor g, const rp_ten
     (void)snprintf(v_name, sizeof v_name, "%s.v", state[i].name);
     m = rp_state(run, m_name);
     v = rp_state(run, v_name);
-    next = rp_adam(p, &m, &v, g, rate[0], rate[1], rate[2], 0.9, 0.99, 1e-8, 0.01, true);
+    next = rp_adam(p, &m, &v, g, rate[0], rate[1], rate[2], &(rp_adam_options){0.9, 0.99, 1e-8, 0.01, true});
     rp_set_state(run, state[i].name, next);
     rp_set_state(run, m_name, m);
     rp_set_state(run, v_name, v);

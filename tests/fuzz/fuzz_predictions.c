@@ -16,10 +16,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     rp_error err;
 
     for (size_t n = 0; n < 2; n++)
-        if (rp_predictions_compare(ours, strlen(ours), data, size, "fuzz", id, n, "0.001", &d, &err) == RP_OK &&
+        if (rp_predictions_compare(ours, strlen(ours), data, size, "fuzz",
+                                   &(rp_compare_options){.id = id, .n_id = n, .tolerance = "0.001"}, &d,
+                                   &err) == RP_OK &&
             d.differing > d.cells)
             abort();
-    if (rp_predictions_compare(ours, strlen(ours), ours, strlen(ours), "ours", id, size % 2, NULL, &d, &err) != RP_OK ||
+    if (rp_predictions_compare(ours, strlen(ours), ours, strlen(ours), "ours",
+                               &(rp_compare_options){.id = id, .n_id = size % 2}, &d, &err) != RP_OK ||
         d.any)
         abort();
     return 0;

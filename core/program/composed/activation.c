@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Activations that are a few operations each. */
 #include "core/program/composed/composed.h"
-#include "rp/compose.h"
+#include "rp/composite.h"
 
 #define C composed_constant
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Elementwise calls that are a few operations each. */
-#include "rp/compose.h"
+#include "rp/composite.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
  * The discrete Fourier transform of lengths that are powers of two, in a written order: stages of sums and differences
  * whose results come out in place of their frequency (Stockham's form of the fast transform), so nothing is sorted. */
 #include "core/program/composed/composed.h"
-#include "rp/compose.h"
+#include "rp/composite.h"
 
 static const double two_pi = 6.2831853071795862;
 

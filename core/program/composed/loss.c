@@ -3,7 +3,7 @@
 #include "rp/loss.h"
 
 #include "core/program/composed/composed.h"
-#include "rp/compose.h"
+#include "rp/composite.h"
 
 #define C composed_constant
 

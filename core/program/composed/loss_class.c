@@ -2,7 +2,7 @@
  * Losses of rows that belong to classes: cross entropy and likelihood with weights, ignored rows and smoothing, and the
  * contrastive one that is made of it. */
 #include "core/program/composed/composed.h"
-#include "rp/compose.h"
+#include "rp/composite.h"
 #include "rp/indexing.h"
 #include "rp/loss.h"
 

@@ -6,7 +6,7 @@
 
 #include "core/program/composed/composed.h"
 #include "core/program/function.h"
-#include "rp/compose.h"
+#include "rp/composite.h"
 #include "rp/indexing.h"
 
 #define C composed_constant

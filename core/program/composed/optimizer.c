@@ -3,7 +3,7 @@
 #include "rp/optimizer.h"
 
 #include "core/program/composed/composed.h"
-#include "rp/compose.h"
+#include "rp/composite.h"
 
 #define C composed_constant
 
@@ -16,19 +16,21 @@ static rp_tensor blend(rp_tensor a, double keep, rp_tensor b, double rest)
 }
 
 rp_tensor rp_lamb(rp_tensor p, rp_tensor *m, rp_tensor *v, rp_tensor g, rp_tensor lr, rp_tensor c1, rp_tensor c2,
-                  double beta1, double beta2, double eps, double weight_decay)
+                  const rp_lamb_options *options)
 {
+    static const rp_lamb_options usual = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-6};
+    const rp_lamb_options *o = options ? options : &usual;
     rp_tensor first, second, step, own, length, zero, above, ratio;
 
     if (!rp_moments_given("lamb", p, m, v))
         return rp_no_tensor();
-    *m = blend(*m, beta1, g, 1 - beta1);
-    *v = blend(*v, beta2, rp_square(g), 1 - beta2);
+    *m = blend(*m, o->beta1, g, 1 - o->beta1);
+    *v = blend(*v, o->beta2, rp_square(g), 1 - o->beta2);
     first = rp_div(*m, c1);
     second = rp_sqrt(rp_div(*v, c2));
-    step = rp_div(first, rp_add_scalar(second, eps));
-    if (weight_decay != 0)
-        step = rp_add(step, rp_scale(p, weight_decay));
+    step = rp_div(first, rp_add_scalar(second, o->eps));
+    if (o->weight_decay != 0)
+        step = rp_add(step, rp_scale(p, o->weight_decay));
     own = rp_norm(p, 2, NULL, 0, false);
     length = rp_norm(step, 2, NULL, 0, false);
     zero = C(p, 0);

@@ -19,10 +19,11 @@ import numpy as np
 from . import arithmetic, external, forms, images, layers, shapes
 from .graph import (HANDLERS, CARRIERS, MOST_KNOWN, NUMPY, ONNX, Graph, NeedsConstant, Node, Unsupported, Value, carried,
                          returned, type_of)
-from .export import Exported, save
+from .export import Exported, operations, save
 from .savedmodel import ValuesDiffer, convert, is_saved_model
 
-__all__ = ["Appended", "Exported", "Imported", "NeedsConstant", "Unsupported", "ValuesDiffer", "convert", "into", "load", "save", "supported"]
+__all__ = ["Appended", "Exported", "Imported", "NeedsConstant", "Unsupported", "ValuesDiffer", "convert", "into", "load",
+           "operations", "save", "supported"]
 DOMAINS = ("", "ai.onnx", "ai.onnx.preview")
 MOST_NODES, DEEPEST, OLDEST, MOST_ITERATIONS = 1 << 17, 16, 7, 1024
 FOLDED = frozenset("""Abs Add And Cast CastLike Ceil Concat Div Equal Expand Flatten Floor Gather Greater GreaterOrEqual Less

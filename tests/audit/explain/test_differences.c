@@ -16,7 +16,8 @@ static rp_status compare(const char *theirs, size_t ids, const char *tolerance, 
 {
     static const char *const id[] = {"id"};
 
-    return rp_predictions_compare(ours, strlen(ours), theirs, strlen(theirs), "theirs", id, ids, tolerance, d, err);
+    return rp_predictions_compare(ours, strlen(ours), theirs, strlen(theirs), "theirs",
+                                  &(rp_compare_options){.id = id, .n_id = ids, .tolerance = tolerance}, d, err);
 }
 
 static rp_prediction_diff compared(const char *theirs, size_t ids, const char *tolerance)
@@ -87,17 +88,16 @@ static void numbers_of_an_exact_fit_keep_their_digits(void **state)
     rp_error err = {0};
 
     (void)state;
-    assert_int_equal(
-        rp_predictions_compare(digits, strlen(digits), theirs, strlen(theirs), "theirs", NULL, 0, NULL, &d, &err),
-        RP_OK);
+    assert_int_equal(rp_predictions_compare(digits, strlen(digits), theirs, strlen(theirs), "theirs", NULL, &d, &err),
+                     RP_OK);
     assert_false(d.any); /* one binary32 */
-    assert_int_equal(
-        rp_predictions_compare(digits, strlen(digits), theirs, strlen(theirs), "theirs", NULL, 0, "1e-11", &d, &err),
-        RP_OK);
+    assert_int_equal(rp_predictions_compare(digits, strlen(digits), theirs, strlen(theirs), "theirs",
+                                            &(rp_compare_options){.tolerance = "1e-11"}, &d, &err),
+                     RP_OK);
     assert_true(d.any);
-    assert_int_equal(
-        rp_predictions_compare(digits, strlen(digits), theirs, strlen(theirs), "theirs", NULL, 0, "2e-10", &d, &err),
-        RP_OK);
+    assert_int_equal(rp_predictions_compare(digits, strlen(digits), theirs, strlen(theirs), "theirs",
+                                            &(rp_compare_options){.tolerance = "2e-10"}, &d, &err),
+                     RP_OK);
     assert_false(d.any);
 }
 
@@ -149,11 +149,11 @@ static void classes_are_texts_and_values_numbers(void **state)
     rp_error err = {0};
 
     (void)state;
-    assert_int_equal(
-        rp_predictions_compare(classes, strlen(classes), "predicted\n1.0\n", 14, "t", NULL, 0, NULL, &d, &err), RP_OK);
+    assert_int_equal(rp_predictions_compare(classes, strlen(classes), "predicted\n1.0\n", 14, "t", NULL, &d, &err),
+                     RP_OK);
     assert_true(d.any);
-    assert_int_equal(
-        rp_predictions_compare(values, strlen(values), "predicted\n1.0\n", 14, "t", NULL, 0, NULL, &d, &err), RP_OK);
+    assert_int_equal(rp_predictions_compare(values, strlen(values), "predicted\n1.0\n", 14, "t", NULL, &d, &err),
+                     RP_OK);
     assert_false(d.any);
 }
 
@@ -176,14 +176,12 @@ static void all_that_is_ours_is_compared(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        assert_int_equal(
-            rp_predictions_compare(made, strlen(made), wrong[i], strlen(wrong[i]), "t", NULL, 0, NULL, &d, &err),
-            RP_OK);
+        assert_int_equal(rp_predictions_compare(made, strlen(made), wrong[i], strlen(wrong[i]), "t", NULL, &d, &err),
+                         RP_OK);
         assert_int_equal(d.differing, 1);
         assert_int_equal(d.columns, 1);
     }
-    assert_int_equal(rp_predictions_compare(made, strlen(made), right, strlen(right), "t", NULL, 0, NULL, &d, &err),
-                     RP_OK);
+    assert_int_equal(rp_predictions_compare(made, strlen(made), right, strlen(right), "t", NULL, &d, &err), RP_OK);
     assert_false(d.any);
     assert_int_equal(d.columns, 4);
     assert_int_equal(d.passed_over, 1);

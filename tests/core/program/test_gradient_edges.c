@@ -3,7 +3,7 @@
  * (2.15, binary64), which are the same but where a row says so. */
 #include <math.h>
 
-#include "rp/compose.h"
+#include "rp/composite.h"
 #include "tests/core/program/eager_step.h"
 
 typedef rp_tensor call(rp_tensor a, rp_tensor b);

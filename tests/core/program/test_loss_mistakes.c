@@ -3,7 +3,7 @@
  * gradients where a root has no slope. */
 #include <math.h>
 
-#include "rp/compose.h"
+#include "rp/composite.h"
 #include "rp/loss.h"
 #include "rp/optimizer.h"
 #include "tests/core/program/eager_step.h"
@@ -128,11 +128,12 @@ static void a_step_without_a_moment_is_refused(void **state)
 {
     (void)state;
     REFUSED(RP_EARG, "sgd: a moment is NULL", rp_sgd(row, NULL, row, row, 0, false, 0));
-    REFUSED(RP_EARG, "adam: ", rp_adam(row, &row, NULL, row, row, row, row, 0.9, 0.999, 1e-8, 0, false));
+    REFUSED(RP_EARG,
+            "adam: ", rp_adam(row, &row, NULL, row, row, row, row, &(rp_adam_options){0.9, 0.999, 1e-8, 0, false}));
     REFUSED(RP_EARG, "rmsprop: ", rp_rmsprop(row, &row, NULL, row, row, 0.99, 1e-8, 0, 0));
     REFUSED(RP_EARG, "lion: ", rp_lion(row, NULL, row, row, 0.9, 0.99, 0));
     REFUSED(RP_EARG, "adagrad: ", rp_adagrad(row, NULL, row, row, 1e-10, 0));
-    REFUSED(RP_EARG, "lamb: ", rp_lamb(row, NULL, &row, row, row, row, row, 0.9, 0.999, 1e-6, 0));
+    REFUSED(RP_EARG, "lamb: ", rp_lamb(row, NULL, &row, row, row, row, row, NULL));
     REFUSED(RP_EARG, "muon: ", rp_muon(column, NULL, column, row, 0.95, true, 0));
 }
 

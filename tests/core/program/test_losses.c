@@ -3,7 +3,7 @@
  * binary64 (torch_facts.def), predicates and integers by hand, and two optimizers beside their formulas. */
 #include <math.h>
 
-#include "rp/compose.h"
+#include "rp/composite.h"
 #include "rp/loss.h"
 #include "rp/optimizer.h"
 #include "tests/core/program/eager_step.h"
@@ -400,10 +400,34 @@ static void lamb_steps_by_the_length_of_the_parameter(void **state)
     double found[2];
 
     (void)state;
-    p = rp_lamb(p, &m, &v, g, lr, c1, c2, 0.9, 0.99, 0, 0);
+    p = rp_lamb(p, &m, &v, g, lr, c1, c2, &(rp_lamb_options){.beta1 = 0.9, .beta2 = 0.99});
     assert_int_equal(rp_read(run, p, found, sizeof found, NULL), RP_OK);
     assert_true(fabs(found[0] - (3 - 0.1 * 5 / sqrt(2))) < 1e-12);
     assert_true(fabs(found[1] - (4 + 0.1 * 5 / sqrt(2))) < 1e-12);
+    rp_run_free(run);
+}
+
+/* Without options a step has the usual ones. */
+static void optimizers_have_usual_numbers(void **state)
+{
+    static const rp_adam_options adam = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8};
+    static const rp_lamb_options lamb = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-6};
+    rp_run *run = step_new();
+    rp_tensor p = put(run, RP_F64, SHAPE(2), (double[]){3, 4}), g = put(run, RP_F64, SHAPE(2), (double[]){5e-8, -2});
+    rp_tensor zero = put(run, RP_F64, SHAPE(2), (double[]){0, 0}), one = put(run, RP_F64, 0, NULL, (double[]){1});
+    rp_tensor m[4] = {zero, zero, zero, zero}, v[4] = {zero, zero, zero, zero}, stepped[4];
+    double found[4][2];
+
+    (void)state;
+    stepped[0] = rp_adam(p, &m[0], &v[0], g, one, one, one, NULL);
+    stepped[1] = rp_adam(p, &m[1], &v[1], g, one, one, one, &adam);
+    stepped[2] = rp_lamb(p, &m[2], &v[2], g, one, one, one, NULL);
+    stepped[3] = rp_lamb(p, &m[3], &v[3], g, one, one, one, &lamb);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(rp_read(run, stepped[i], found[i], sizeof found[i], NULL), RP_OK);
+    assert_memory_equal(found[0], found[1], sizeof found[0]);
+    assert_memory_equal(found[2], found[3], sizeof found[2]);
+    assert_true(found[0][0] != found[2][0]);
     rp_run_free(run);
 }
 
@@ -450,6 +474,7 @@ int main(void)
         cmocka_unit_test(activations_have_their_slope_at_zero_and_far_out),
         cmocka_unit_test(cosine_similarity_of_zero_vectors_has_a_gradient),
         cmocka_unit_test(lamb_steps_by_the_length_of_the_parameter),
+        cmocka_unit_test(optimizers_have_usual_numbers),
         cmocka_unit_test(muon_steps_are_nearly_orthogonal),
     };
 

@@ -58,7 +58,7 @@ static inline rp_program *deep_program(rp_run *run, size_t layers, rp_error *err
         rp_tensor m = rp_graph_state(g, run, deep_name(name, 'm', i)), p;
         rp_tensor v = rp_graph_state(g, run, deep_name(name, 'v', i));
 
-        p = rp_adam(w[i], &m, &v, grad[i], rate[0], rate[1], rate[2], 0.9, 0.999, 1e-8, 0, false);
+        p = rp_adam(w[i], &m, &v, grad[i], rate[0], rate[1], rate[2], &(rp_adam_options){0.9, 0.999, 1e-8, 0, false});
         rp_graph_set(g, RP_OUTPUT_STATE, deep_name(name, 'p', i), p);
         rp_graph_set(g, RP_OUTPUT_STATE, deep_name(name, 'm', i), m);
         rp_graph_set(g, RP_OUTPUT_STATE, deep_name(name, 'v', i), v);

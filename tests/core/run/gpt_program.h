@@ -112,7 +112,8 @@ static inline void gpt_update(gpt_build *b, const rp_tensor *grad, const rp_tens
         m = rp_graph_input(b->g, RP_INPUT_STATE, name, type, NULL);
         (void)snprintf(name, sizeof name, "v.%.64s", b->name[i]);
         v = rp_graph_input(b->g, RP_INPUT_STATE, name, rp_tensor_type(b->parameter[i]), NULL);
-        p = rp_adam(b->parameter[i], &m, &v, grad[i], rate[0], rate[1], rate[2], 0.9, 0.95, 1e-8, 0.1, true);
+        p = rp_adam(b->parameter[i], &m, &v, grad[i], rate[0], rate[1], rate[2],
+                    &(rp_adam_options){0.9, 0.95, 1e-8, 0.1, true});
         rp_graph_set(b->g, RP_OUTPUT_STATE, b->name[i], p);
         (void)snprintf(name, sizeof name, "m.%.64s", b->name[i]);
         rp_graph_set(b->g, RP_OUTPUT_STATE, name, m);

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ... import _core
 from ..graph import Unsupported
 from . import elementwise, layers, moving, regions
 from .rows import NotApart, Rows
@@ -23,6 +24,7 @@ OPSET, OLDEST = 28, 20  # the newest released one that onnx 1.23 and onnxruntime
 EXTERNAL = (1 << 31) - (1 << 20)  # protobuf's messages end at 2 GiB
 MOST = 1 << 18  # instructions, those of functions as often as they are written out
 MODULES = (elementwise, layers, moving, regions)  # they register what they handle
+UNKNOWN = "no translation is written"
 RANDOM = "draws numbers, and ONNX's have no fixed values"
 BACKWARD = "a gradient of training that ONNX has no operator for"
 REFUSED.update({op: RANDOM for op in ("uniform", "normal")})
@@ -40,6 +42,8 @@ def operations() -> dict[str, tuple[str, str]]:
     found = {op: ("exported", kind) for op, kind in ONE.items()}
     found.update({op: ("composed", how) for op, how in COMPOSED.items()})
     found.update({op: ("refused", why) for op, why in REFUSED.items()})
+    for op, *_ in _core.operation_table():
+        found.setdefault(op, ("refused", UNKNOWN))
     return found
 
 
@@ -232,7 +236,7 @@ class Exporter:
             return regions.region(self.w, call, self.function)
         handler = HANDLERS.get(call.op)
         if handler is None:
-            raise Unsupported(f"{call.place}: {REFUSED.get(call.op, 'no translation')}", call.op)
+            raise Unsupported(f"{call.place}: {REFUSED.get(call.op, UNKNOWN)}", call.op)
         return handler(self.w, call)
 
     def function(self, k: int, arguments: list[Value], place: str) -> list[Value]:

@@ -3,8 +3,8 @@
  * functions, activations, norms and questions of whole axes. CONTRACT 11.2 lists the instructions of each; compiled,
  * elementwise ones are one pass. Real operands unless something else is said; gradients are those of the instructions.
  */
-#ifndef RP_COMPOSE_H
-#define RP_COMPOSE_H
+#ifndef RP_COMPOSITE_H
+#define RP_COMPOSITE_H
 
 #include "rp/tensor.h"
 
