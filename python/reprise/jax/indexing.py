@@ -75,20 +75,27 @@ def gather(n: Node) -> Value:
     offset, gone, starts = list(spec["offset_dims"]), list(spec["collapsed_slice_dims"]), list(spec["start_index_map"])
     batched = list(spec.get("operand_batching_dims") or [])
     index_batched = list(spec.get("start_indices_batching_dims") or [])
-    check = mode in ("FILL_OR_DROP", 1)
+    promised = n.inputs[0].active and mode in ("PROMISE_IN_BOUNDS", 2)
+    check = promised or mode in ("FILL_OR_DROP", 1)
     if not size(v.shape):
         if size(n.shape):
             raise n.refuse("from no elements")
         return n.made(g.broadcast(g.fill(0, n.dtype), n.shape))
     rows = [a for a in range(len(v.shape)) if a not in gone]
     if gone == starts and len(starts) == 1 and not batched and all(sizes[a] == v.shape[a] for a in rows):
-        return n.made(whole_rows(n, starts[0], offset, check))
+        return n.made(whole_rows(n, starts[0], offset, check, promised))
     window = dict(zip([a for a in range(len(v.shape)) if a not in gone and a not in batched], offset))
     if not index.shape:
         raise n.refuse("without an axis of indices")
     p = Places(n, v.shape, wide_index(n, 1), n.shape, sizes, starts, batched, index_batched, window, check)
     found = g.op("gather", g.reshape(n.tensor(0), [size(v.shape)]), p.flat, axis=0)
-    return n.made(found if p.inside is None else g.where(p.inside, found, filling(n)))
+    return n.made(found if p.inside is None else g.where(p.inside, found, outside(n, found, promised)))
+
+
+def outside(n: Node, found: Any, promised: bool) -> Any:
+    """What stands where an index lies outside: jax's filling; of a promise that none does the nearest place's value, which jax
+    gives no gradient there."""
+    return n.g.op("stop_gradient", found) if promised else filling(n)
 
 
 def filling(n: Node) -> Any:
@@ -101,7 +108,7 @@ def filling(n: Node) -> Any:
     return n.g.fill(value, n.dtype)
 
 
-def whole_rows(n: Node, axis: int, offset: list[int], check: bool) -> Any:
+def whole_rows(n: Node, axis: int, offset: list[int], check: bool, promised: bool) -> Any:
     """Whole slices along one axis by their numbers, as an embedding is looked up."""
     g, v = n.g, n.inputs[0]
     index = n.tensor(1)
@@ -122,7 +129,7 @@ def whole_rows(n: Node, axis: int, offset: list[int], check: bool) -> Any:
     shape = [1] * len(n.shape)
     for k, place in enumerate(places):
         shape[place] = index.shape[k]
-    return g.where(g.reshape(fits, shape), found, filling(n))
+    return g.where(g.reshape(fits, shape), found, outside(n, found, promised))
 
 
 MODES = {"scatter": 0, "scatter-add": 1, "scatter_add": 1, "scatter-mul": 2, "scatter_mul": 2, "scatter-max": 3, "scatter_max": 3,
