@@ -62,6 +62,67 @@ class Values(unittest.TestCase):
 
 
 @unittest.skipUnless(HAVE, "jax is not installed")
+class Wide(unittest.TestCase):
+    """Gradients in binary64, compared by compile itself; what jax has for linear algebra, and what is refused of it."""
+
+    def setUp(self):
+        wide = jax.enable_x64(True) if hasattr(jax, "enable_x64") else jax.experimental.enable_x64(True)
+        wide.__enter__()
+        self.addCleanup(wide.__exit__, None, None, None)
+        r = np.random.default_rng(3).standard_normal((2, 4, 4))
+        self.matrices = r @ r.transpose(0, 2, 1) + 4 * np.eye(4)
+        self.weight = np.random.default_rng(4).standard_normal(16)
+
+    def near(self, f, *params):
+        def loss(p):
+            y = f(*p).reshape(-1)
+            return (y * self.weight[:y.shape[0]]).sum() if y.shape[0] <= 16 else (y * jnp.resize(self.weight, y.shape)).sum()
+        step = rj.compile(loss, [jnp.asarray(p) for p in params], (), tolerance=1e-9)
+        np.testing.assert_allclose(step(), float(loss([jnp.asarray(p) for p in params])), rtol=1e-12)
+
+    def test_factors_and_systems(self):
+        a, many = self.matrices[0], self.matrices
+        self.near(lambda a, b: jnp.linalg.solve(a, b), np.random.default_rng(5).standard_normal((4, 4)), a[:, :2])
+        self.near(jnp.linalg.inv, many)
+        self.near(lambda a: jnp.stack([jnp.linalg.slogdet(a)[1], jnp.linalg.det(a)]), a[::-1].copy())
+        self.near(jnp.linalg.cholesky, many)
+
+    def test_triangular_systems_in_all_forms(self):
+        a, b = np.tril(self.matrices[0]), self.matrices[1][:, :3]
+        for lower in (True, False):
+            for left in (True, False):
+                for transposed in (True, False):
+                    for ones in (True, False):
+                        self.near(lambda a, b: lax.linalg.triangular_solve(
+                            a, b, left_side=left, lower=lower, transpose_a=transposed, unit_diagonal=ones),
+                            a if lower else a.T.copy(), b if left else b.T.copy())
+
+    def test_the_logarithm_of_gamma(self):
+        x = np.array([0.1, 0.5, 1, 2.5, 30, -0.7, -3.3, 1e-3])
+        self.near(jax.scipy.special.gammaln, x)
+        f = rj.function(lambda x: (jax.scipy.special.gammaln(x), jax.scipy.special.digamma(x)), x)
+        for got, want in zip(f(x), (jax.scipy.special.gammaln(x), jax.scipy.special.digamma(x))):
+            np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=1e-12)
+        edges = np.array([0.0, -2, INF])
+        np.testing.assert_array_equal(np.asarray(rj.function(jax.scipy.special.gammaln, edges)(edges)), [INF, INF, INF])
+
+    def test_loops_of_vmap_end_one_by_one(self):
+        x = np.array([1.0, 3, 20])
+        f = jax.vmap(lambda q: lax.while_loop(lambda c: c[0] < 10, lambda c: (2 * c[0], c[1] + 1), (q, 0)))
+        for got, want in zip(rj.function(f, x)(x), f(x)):
+            np.testing.assert_array_equal(np.asarray(got), np.asarray(want))
+
+    def test_sums_over_an_axis_of_vmap(self):
+        self.near(jax.vmap(lambda q: jnp.tanh(q - lax.pmean(q, "b")) * lax.psum(q * q, "b"), axis_name="b"), self.matrices[0])
+
+    def test_indices_outside(self):
+        p, i = self.matrices[0], np.array([0, 3, -1, 7, -9])
+        self.near(lambda p: p[i, jnp.abs(i)], p)
+        step = rj.compile(lambda p, i: (p[i] ** 2).sum() + (p[:, i] ** 3).sum(), jnp.asarray(p), (i,), tolerance=1e-9)
+        self.assertLess(step.check["share"], 1e-12)
+
+
+@unittest.skipUnless(HAVE, "jax is not installed")
 class Steps(unittest.TestCase):
     def check(self, f, params, *batch):
         """The gradients and the loss are compared by compile itself."""

@@ -132,6 +132,10 @@ class Capture:
 
     def params(self, eqn: Any, name: str, at: str) -> dict[str, Any]:
         params: dict[str, Any] = {}
+        if name == "custom_linear_solve":  # its derivative needs the map and the solver, not the transposed ones
+            own = eqn.params["jaxprs"]
+            return {"const_lengths": [int(k) for k in eqn.params["const_lengths"]], "matvec": graph(own.matvec, self.inside),
+                    "solve": graph(own.solve, self.inside)}
         for k, v in eqn.params.items():
             if is_jaxpr(v):
                 params["jaxpr" if name in INNER else k] = graph(v, self.inside)

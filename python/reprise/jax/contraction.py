@@ -156,18 +156,3 @@ def folded(n: Node, x: Any, axis: int, length: int, stride: int, dilation: int, 
 
 def at(rank: int, axis: int, value: int, other: int) -> Sequence[int]:
     return [value if a == axis else other for a in range(rank)]
-
-
-@handles("cholesky")
-def cholesky(n: Node) -> Value:
-    if n.active or len(n.shape) != 2:
-        raise n.refuse("a gradient through it, or several matrices")
-    g, x, k = n.g, n.computed(0), n.shape[0]
-    below = g.op("ge", g.iota(k, "i64", 0, 2), g.iota(k, "i64", 1, 2))
-    factor = g.op("cholesky", g.where(below, x, g.transpose(x, [1, 0])), tolerance=0.0)  # jax reads the lower triangle alone
-    if not k:
-        return n.made(factor)
-    on = g.op("eq", g.iota(k, "i64", 0, 2), g.iota(k, "i64", 1, 2))
-    fine = g.op("lt", g.reduce("max", g.where(on, factor, g.fill(0, x.dtype)), [0, 1]), g.fill(float("inf"), x.dtype))
-    return n.made(g.where(g.op("logical_or", fine, g.op("lt", g.iota(k, "i64", 0, 2), g.iota(k, "i64", 1, 2))),
-                          factor, g.fill(float("nan"), x.dtype)))

@@ -23,6 +23,12 @@ def types(values: Sequence[Value]) -> list[Type]:
     return [(v.dtype, v.shape) for v in values]
 
 
+def types_of(graph: Graph) -> list[Type]:
+    """Of a graph's outputs."""
+    all_ = [*graph.inputs, *(t for e in graph.equations for t in e.outputs)]
+    return [all_[o] if isinstance(o, int) else (o.dtype, ()) for o in graph.outputs]
+
+
 def results(n: Node, tensors: Sequence[Any]) -> list[Value]:
     return [Value(d, s, t, active=n.active and d in FLOATS) for (d, s), t in zip(n.e.outputs, tensors)]
 
@@ -70,8 +76,28 @@ def while_(n: Node) -> list[Value]:
     constants = g.constants([asked, body])
     keys, all_types = list(constants), [*types(begun), *types(shared)]
     c = len(begun)
-    predicate = g.function(all_types, keys, False, True, lambda inner, v: inner.run(asked, [*v[c:c + a], *v[:c]]))
-    frame = g.function(all_types, keys, False, True, lambda inner, v: inner.run(body, [*v[c + a:], *v[:c]]))
+    several = len(types_of(asked)[0][1])  # of loops, as vmap has them: until none goes on, those that are done stay
+
+    def ask(inner: Lowering, v: list[Value]) -> list[Value]:
+        return inner.run(asked, [*v[c:c + a], *v[:c]])
+
+    def more(inner: Lowering, v: list[Value]) -> list[Value]:
+        (asks,) = ask(inner, v)
+        any_ = inner.reduce("max", inner.cast(inner.tensor(asks), "i32"), list(range(several)))
+        return [asks if not several else Value("bool", (), inner.cast(any_, "bool"))]
+
+    def moved(inner: Lowering, v: list[Value]) -> list[Value]:
+        made = inner.run(body, [*v[c + a:], *v[:c]])
+        if not several:
+            return made
+        (asks,) = ask(inner, v)
+
+        def chosen(new: Value, old: Value) -> Value:
+            where = inner.reshape(inner.tensor(asks), [*asks.shape, *[1] * (len(new.shape) - several)])
+            return Value(new.dtype, new.shape, inner.where(inner.broadcast(where, new.shape), inner.tensor(new), inner.tensor(old)))
+        return [chosen(x, y) for x, y in zip(made, v)]
+    predicate = g.function(all_types, keys, False, True, more)
+    frame = g.function(all_types, keys, False, True, moved)
     operands = [*(g.op("stop_gradient", g.tensor(v)) if v.active else g.tensor(v) for v in shared), *constants.values()]
     start = [g.op("stop_gradient", g.tensor(v)) if v.active else g.tensor(v) for v in begun]
     moving, before = [v.active for v in begun], [False]
@@ -81,8 +107,8 @@ def while_(n: Node) -> list[Value]:
     if any(x and used for x, used in zip(moving, n.used)):
         raise n.refuse("a gradient through it, which jax does not give either; a loop of known length is a scan")
     count, *made = g.builder.while_(frame, predicate, g.iterations, carried=start, shared=operands)
-    (more,) = g.builder.call(predicate, [count, *made, *operands])
-    fail_if(n, g.cast(more, "i64"))
+    (left,) = g.builder.call(predicate, [count, *made, *operands])
+    fail_if(n, g.cast(left, "i64"))
     return [Value(d, s, t) for (d, s), t in zip(n.e.outputs, made)]
 
 
@@ -138,17 +164,25 @@ def custom_derivative(n: Node) -> list[Value]:
         if not v.active:
             tangents.append(Value(v.dtype, v.shape, g.broadcast(g.fill(0, v.dtype), v.shape)))
             continue
-        x, at = g.tensor(v), g.tensor(s)
-        zero = g.fill(0, v.dtype)
-        finite = g.op("lt", g.op("abs", at), g.fill(float("inf"), v.dtype))
-        moved = g.op("sub", g.where(finite, x, zero), g.where(finite, at, zero))
-        tangents.append(Value(v.dtype, v.shape, moved, active=True))
+        tangents.append(Value(v.dtype, v.shape, moved(g, g.tensor(v), g.tensor(s)), active=True))
     dots = iter(g.run(n.need("derivative"), [*stopped, *tangents]))
     made = []
     for i, v in enumerate(values):
         dot = next(dots)
         made.append(n.made(joined(n, g.tensor(v), g.tensor(dot)), i) if v.dtype in FLOATS else v)
     return made
+
+
+def at_rest(g: Lowering, x: Any, v: Value) -> Any:
+    """x without its gradient, where v says that it has one."""
+    return g.op("stop_gradient", x) if v.active else x
+
+
+def moved(g: Lowering, x: Any, rest: Any) -> Any:
+    """x - rest, which are equal: 0, with the gradient of x where that is a finite number."""
+    zero = g.fill(0, x.dtype)
+    finite = g.op("lt", g.op("abs", rest), g.fill(float("inf"), x.dtype))
+    return g.op("sub", g.where(finite, x, zero), g.where(finite, rest, zero))
 
 
 def joined(n: Node, value: Any, dot: Any) -> Any:
