@@ -38,9 +38,11 @@ void rp_plan_entropies(rp_plan *plan)
 
 const rp_instr *rp_plan_made_with(const rp_plan *plan, const rp_instr *entropy)
 {
-    size_t k = plan->block[entropy->out[0]].first;
+    const uint32_t at = plan->block[entropy->out[0]].first;
+    size_t k = at + 1;
 
-    while (!of_same_rows(plan, entropy, rp_plan_at(plan, k)))
+    /* Where equal instructions stay several, another cross entropy's may come before its own. */
+    while (!of_same_rows(plan, entropy, rp_plan_at(plan, k)) || plan->block[rp_plan_at(plan, k)->out[0]].first != at)
         k++;
     return rp_plan_at(plan, k);
 }
