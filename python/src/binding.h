@@ -173,7 +173,8 @@ PyObject *from_dlpack(PyObject *capsule); /* a tensor; NULL with an exception */
 
 bool dtype_read(PyObject *object, rp_dtype *dtype);
 PyObject *dtype_text(rp_dtype dtype);
-const char *dtype_format(rp_dtype dtype); /* of struct; NULL: there is none */
+const char *dtype_format(rp_dtype dtype);               /* of struct; NULL: there is none */
+bool buffer_type(const Py_buffer *view, rp_type *type); /* false without an exception: no tensor has it */
 bool shape_read(PyObject *object, int *rank, size_t shape[RP_MAX_RANK]);
 PyObject *shape_tuple(const rp_type *type);
 bool type_read(PyObject *shape, PyObject *dtype, rp_type *type);

@@ -99,6 +99,16 @@ static bool dtype_of_format(const char *format, Py_ssize_t size, rp_dtype *dtype
     return false;
 }
 
+bool buffer_type(const Py_buffer *view, rp_type *type)
+{
+    if (view->ndim > RP_MAX_RANK || !dtype_of_format(view->format, view->itemsize, &type->dtype))
+        return false;
+    type->rank = view->ndim;
+    for (int i = 0; i < view->ndim; i++)
+        type->shape[i] = (size_t)view->shape[i];
+    return true;
+}
+
 /* ---- lists and shapes ---- */
 
 bool list_read(PyObject *object, int64_t *list, size_t room, size_t *n)
@@ -253,18 +263,15 @@ static bool from_view(elements *e)
 {
     Py_buffer *v = &e->view;
 
-    if (!dtype_of_format(v->format, v->itemsize, &e->type.dtype)) {
-        PyErr_Format(PyExc_TypeError, "elements of format '%s' are of no dtype of this build",
-                     v->format ? v->format : "B");
-        return false;
-    }
     if (v->ndim > RP_MAX_RANK) {
         PyErr_Format(PyExc_ValueError, "an array of %d axes: a tensor has at most %d", v->ndim, RP_MAX_RANK);
         return false;
     }
-    e->type.rank = v->ndim;
-    for (int i = 0; i < v->ndim; i++)
-        e->type.shape[i] = (size_t)v->shape[i];
+    if (!buffer_type(v, &e->type)) {
+        PyErr_Format(PyExc_TypeError, "elements of format '%s' are of no dtype of this build",
+                     v->format ? v->format : "B");
+        return false;
+    }
     e->bytes = v->buf;
     if (PyBuffer_IsContiguous(v, 'C'))
         return true;

@@ -16,7 +16,8 @@ typedef struct door_object {
     PyObject *kept, *last;
     place *places;
     size_t n_places;
-    PyObject *count, *made, *states; /* the optimizer's attributes; its dict of steps by states, and the states */
+    PyObject *count, *made, *states; /* the optimizer's attributes, or NULL: nothing is counted; its dict of steps by
+                                      * states, and the states */
     PyObject *steps, *turn;          /* names of counts: of steps, and of the batches of the next one that went by */
     long long every;                 /* batches of a step */
     bool busy;
@@ -37,8 +38,7 @@ static void forget(door_object *d)
     free(d->of.groups);
     d->places = NULL;
     d->of.groups = NULL;
-    d->n_places = d->of.n_groups = 0;
-    d->of.is_neg = NULL;
+    d->n_places = d->of.n_groups = d->of.n_kinds = 0;
     d->count = d->made = d->states = NULL;
     Py_CLEAR(d->kept);
 }
@@ -57,6 +57,16 @@ static bool keep(door_object *d, PyObject *object)
     return PyList_Append(d->kept, object) == 0;
 }
 
+/* What a list has now: it may change. */
+static bool keep_all(door_object *d, PyObject *list)
+{
+    PyObject *all = PyList_AsTuple(list);
+    const bool done = all && keep(d, all);
+
+    Py_XDECREF(all);
+    return done;
+}
+
 /* ---- what was burned in ---- */
 
 /* It may call Python's code, which may come back: it finds the door busy, and leaves the places alone. */
@@ -71,33 +81,63 @@ static bool all_stand(door_object *d)
     return stand;
 }
 
-/* Looked up once: leaves are of that very type. */
-static bool find_method(door_object *d)
+/* Of a table's leaves the method is looked up once: they are of that very type. */
+static bool find_method(door_object *d, leaf_kind *k)
 {
-    PyObject *found = PyObject_GetAttrString((PyObject *)d->of.kind, "is_neg");
-    const bool done = found && keep(d, found);
+    PyObject *found;
+    bool done;
 
-    d->of.is_neg = found;
+    if (!k->exchange || !k->apart)
+        return true;
+    found = PyObject_GetAttr((PyObject *)k->type, k->apart);
+    done = found && keep(d, found);
+    k->apart = found;
     Py_XDECREF(found);
     return done;
+}
+
+/* kinds: (type, name of what is false of plain ones, or None) of each. */
+static bool read_kinds(door_object *d, PyObject *list)
+{
+    const Py_ssize_t n = PyList_Size(list);
+
+    if (n > KINDS_MAX) {
+        PyErr_Format(PyExc_ValueError, "%zd kinds of leaves, at most %d", n, (int)KINDS_MAX);
+        return false;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        leaf_kind *k = &d->of.kind[i];
+        PyObject *type, *apart, *of = tuple_at(list, i);
+
+        if (!of || !PyArg_ParseTuple(of, "O!O", &PyType_Type, &type, &apart))
+            return false;
+        *k = (leaf_kind){(PyTypeObject *)type, exchange_of(type), apart == Py_None ? NULL : apart};
+        if (!find_method(d, k))
+            return false;
+        d->of.n_kinds++;
+    }
+    return true;
 }
 
 static PyObject *watch(PyObject *self, PyObject *args)
 {
     door_object *d = (door_object *)self;
-    PyObject *kind, *places, *groups, *count, *steps, *turn, *made, *states;
-    long long every;
+    PyObject *kinds, *places, *groups = NULL, *count = NULL, *steps = NULL, *turn = NULL, *made = NULL, *states = NULL;
+    long long every = 1;
 
-    if (!PyArg_ParseTuple(args, "O!O!O!O!UULO!O:_short_watch", &PyType_Type, &kind, &PyList_Type, &places, &PyList_Type,
-                          &groups, &PyDict_Type, &count, &steps, &turn, &every, &PyDict_Type, &made, &states) ||
+    if (!PyArg_ParseTuple(args, "O!O!|O!O!UULO!O:_short_watch", &PyList_Type, &kinds, &PyList_Type, &places,
+                          &PyList_Type, &groups, &PyDict_Type, &count, &steps, &turn, &every, &PyDict_Type, &made,
+                          &states) ||
         !may_change(d))
         return NULL;
+    if (groups && !states) {
+        PyErr_SetString(PyExc_TypeError, "groups without what counts their steps");
+        return NULL;
+    }
     forget(d);
-    d->of.kind = (PyTypeObject *)kind;
-    d->of.exchange = exchange_of(kind);
-    d->kept = Py_BuildValue("[ONN]", args, PyList_AsTuple(places), PyList_AsTuple(groups)); /* lists may change */
-    if (!d->kept || !find_method(d) || !(d->places = places_read(places, d->kept, &d->n_places)) ||
-        !groups_read(&d->of, groups)) {
+    d->kept = Py_BuildValue("[ONN]", args, PyList_AsTuple(kinds), PyList_AsTuple(places)); /* lists may change */
+    if (!d->kept || !read_kinds(d, kinds) || !(d->places = places_read(places, d->kept, &d->n_places)) ||
+        (groups && (!keep_all(d, groups) || !groups_read(&d->of, groups)))) {
         forget(d);
         return NULL;
     }
@@ -132,15 +172,15 @@ static PyObject *add(PyObject *self, PyObject *args)
     const rp_program *p;
     const char *result;
     entry *e;
-    int updates;
+    int updates = 1, number = 0;
 
-    if (!PyArg_ParseTuple(args, "O!O!O!OsOp:_short_add", &PyTuple_Type, &leaves, &PyTuple_Type, &feeds, &PyList_Type,
-                          &rates, &compiled, &result, &built, &updates) ||
+    if (!PyArg_ParseTuple(args, "O!O!O!OsO|pp:_short_add", &PyTuple_Type, &leaves, &PyTuple_Type, &feeds, &PyList_Type,
+                          &rates, &compiled, &result, &built, &updates, &number) ||
         !(p = compiled_program(compiled)) || !may_change(d))
         return NULL;
     if (!d->kept)
         return Py_NewRef(Py_False);
-    e = entry_new(&d->of, p, leaves, feeds, rates, result);
+    e = entry_new(&d->of, p, leaves, feeds, rates, result, number);
     if (!e || !keep(d, compiled) || !keep(d, built)) {
         free(e);
         return PyErr_Occurred() ? NULL : Py_NewRef(Py_False);
@@ -182,7 +222,9 @@ typedef struct progress {
 
 static bool progress_of(const door_object *d, progress *at)
 {
-    at->turn = 0;
+    *at = (progress){.updates = true};
+    if (!d->count)
+        return true;
     if (!number_of(d, d->steps, &at->steps) || (d->every > 1 && !number_of(d, d->turn, &at->turn)))
         return false;
     at->updates = at->turn + 1 >= d->every;
@@ -192,15 +234,25 @@ static bool progress_of(const door_object *d, progress *at)
 /* One step more, by all and of these states; or a batch more of the next. */
 static bool count_step(const door_object *d, const progress *at)
 {
-    PyObject *made = PyDict_GetItemWithError(d->made, d->states);
+    PyObject *made = d->count ? PyDict_GetItemWithError(d->made, d->states) : NULL;
     const long long before = made ? PyLong_AsLongLong(made) : 0;
 
+    if (!d->count)
+        return true;
     if (d->every > 1 && (PyErr_Occurred() || !set_number(d->count, d->turn, at->updates ? 0 : at->turn + 1)))
         return false;
     if (!at->updates)
         return true;
     return !PyErr_Occurred() && set_number(d->count, d->steps, at->steps + 1) &&
            set_number(d->made, d->states, before + 1);
+}
+
+static PyObject *as_number(const rp_type *type, void *bytes)
+{
+    const double value = type->dtype == RP_F64 ? *(double *)bytes : (double)*(float *)bytes;
+
+    free(bytes);
+    return PyFloat_FromDouble(value);
 }
 
 /* With what was found certain. `last` is the program's before it runs: who catches an error wants to know of which. */
@@ -216,29 +268,39 @@ static PyObject *make_step(door_object *d, const entry *e, const fed *feeds, con
         free(bytes);
         return NULL;
     }
-    return tensor_of_value(&e->result_type, bytes);
+    return e->number ? as_number(&e->result_type, bytes) : tensor_of_value(&e->result_type, bytes);
 }
 
-static PyObject *pass(door_object *d, PyObject *leaves)
+static PyObject *pass_looked(door_object *d, const look *l)
 {
-    look l;
     fed feeds[LEAVES_MAX + RATES_MAX];
     double store[RATES_MAX];
     progress at;
     entry *e;
 
-    if (!d->of.entries || !all_stand(d) || !look_at_all(&d->of, leaves, &l) || !progress_of(d, &at) ||
-        !(e = entry_of(&d->of, &l, at.updates)))
+    if (!progress_of(d, &at) || !(e = entry_of(&d->of, l, at.updates)))
         return Py_NewRef(Py_None);
     memcpy(feeds, e->feeds, (e->n_fed + e->n_rates) * sizeof *feeds);
-    for (size_t i = 0; i < l.n; i++)
+    for (size_t i = 0; i < l->n; i++)
         if (e->feed[i] != SIZE_MAX)
-            feeds[e->feed[i]].bytes = l.bytes[i];
+            feeds[e->feed[i]].bytes = l->leaf[i].bytes;
     if (!tell_rates(&d->of, e, at.steps, feeds + e->n_fed, store)) {
         PyErr_Clear(); /* of what a group's keys do when they are compared */
         return Py_NewRef(Py_None);
     }
     return make_step(d, e, feeds, &at);
+}
+
+static PyObject *pass(door_object *d, PyObject *leaves)
+{
+    PyObject *found;
+    look l;
+
+    if (!d->of.entries || !all_stand(d))
+        return Py_NewRef(Py_None);
+    found = look_at_all(&d->of, leaves, &l) ? pass_looked(d, &l) : Py_NewRef(Py_None);
+    look_away(&l);
+    return found;
 }
 
 static PyObject *short_way(door_object *d, PyObject *leaves)
@@ -413,15 +475,17 @@ static int set_last(PyObject *self, PyObject *value, void *ignored)
 
 static PyMethodDef methods[] = {
     {"_short_watch", watch, METH_VARARGS,
-     "_short_watch($self, kind, places, groups, count, steps, turn, every, made, states, /)\n--\n\n"
-     "Forgets all there was. From now on leaves are of that kind, and each (dict or object, name, what is there) is "
-     "looked at, (dict, name) that is not there, and what (function, None, value) gives. Whether all is there."},
+     "_short_watch($self, kinds, places, groups=.., count=.., steps=.., turn=.., every=.., made=.., states=.., /)"
+     "\n--\n\n"
+     "Forgets all there was. From now on leaves are of these kinds, (type, name of what is false of plain ones, or "
+     "None), and each (dict or object, name, what is there) is looked at, (dict, name) that is not there, and what "
+     "(function, None, value) gives. Without groups nothing is counted. Whether all is there."},
     {"_short_stands", stands, METH_NOARGS,
      "_short_stands($self)\n--\n\nWhether something is watched, and all of it is as it was."},
     {"_short_add", add, METH_VARARGS,
-     "_short_add($self, leaves, feeds, rates, compiled, result, built, updates, /)\n--\n\n"
+     "_short_add($self, leaves, feeds, rates, compiled, result, built, updates=True, number=False, /)\n--\n\n"
      "Batches like this one are for this program, where they are the last ones of a step, or where they are not. "
-     "Whether they can be."},
+     "Its result is given as a tensor or as a number. Whether they can be."},
     {"_short_clear", clear, METH_NOARGS, "_short_clear($self)\n--\n\nForgets what is watched, and all programs."},
     {"_hold", method_hold, METH_NOARGS, "_hold($self)\n--\n\nNo other thread makes a step until _release."},
     {"_release", method_release, METH_NOARGS, NULL},

@@ -7,7 +7,15 @@
 #include "exchange.h"
 #include "run_object.h"
 
-enum { LEAVES_MAX = 64, RATES_MAX = 64 };
+enum { LEAVES_MAX = 64, RATES_MAX = 64, KINDS_MAX = 4 };
+
+/* A type of leaves: a table of calls shows them, or, where there is none, the protocol of buffers. `apart` is what is
+ * false of those that are no more than what lies in memory: an attribute's name, or, of a table's, a method. */
+typedef struct leaf_kind {
+    PyTypeObject *type;
+    const dl_exchange *exchange;
+    PyObject *apart; /* may be NULL */
+} leaf_kind;
 
 /* A group of an optimizer. `behind`: its steps less the optimizer's. */
 typedef struct group {
@@ -35,21 +43,29 @@ typedef struct entry {
     size_t n_fed;                      /* of leaves */
     fed result;
     rp_type result_type;
+    bool number;  /* the result is given as a number of Python */
     bool updates; /* of the last batch of an optimizer's step, else of one before it */
     PyObject *compiled, *built;
 } entry;
 
+/* A leaf as it lies; `view` is held where it came of a buffer. */
+typedef struct seen {
+    rp_type type;
+    const void *bytes;
+    bool held;
+    Py_buffer view;
+} seen;
+
 typedef struct look {
-    rp_type type[LEAVES_MAX];
-    const void *bytes[LEAVES_MAX];
+    seen leaf[LEAVES_MAX];
     size_t n;
 } look;
 
-/* `kind` is the type of leaves, `is_neg` its method, `lr` a name. All is another's. */
+/* `kind` are the types of leaves, `lr` is a name. All is another's. */
 typedef struct batches {
-    PyTypeObject *kind;
-    const dl_exchange *exchange;
-    PyObject *is_neg, *lr;
+    leaf_kind kind[KINDS_MAX];
+    size_t n_kinds;
+    PyObject *lr;
     group *groups;
     size_t n_groups;
     entry *entries;
@@ -61,9 +77,11 @@ const dl_exchange *exchange_of(PyObject *kind); /* NULL without an exception: th
 /* Of a batch's leaves, the names of their feeds or None, and (feed, group, kind) of each rate. NULL: this batch, or
  * this program, is not for the short way; or with an exception. */
 entry *entry_new(const batches *b, const rp_program *p, PyObject *leaves, PyObject *feeds, PyObject *rates,
-                 const char *result);
-/* Where the leaves lie. False without an exception: one is of another kind. */
+                 const char *result, bool number);
+/* Where the leaves lie, until look_away, which is called in any case. False without an exception: one is of another
+ * kind. */
 bool look_at_all(const batches *b, PyObject *leaves, look *l);
+void look_away(look *l);
 entry *entry_of(const batches *b, const look *l, bool updates); /* NULL: none */
 /* The rates of a step after so many; the numbers lie in `store`. False, perhaps with an exception: not for here. */
 bool tell_rates(const batches *b, const entry *e, long long steps, fed *feeds, double *store);

@@ -55,29 +55,63 @@ static bool contiguous(const dl_tensor *t)
     return true;
 }
 
-/* PyTorch may keep numbers as the negative of what lies in memory, which DLPack does not tell. */
-static bool negative(const batches *b, PyObject *leaf)
+/* PyTorch may keep numbers as the negative of what lies in memory, which DLPack does not tell; JAX promotes arrays that
+ * come of a number of Python in another way. */
+static bool stands_apart(const leaf_kind *k, PyObject *leaf)
 {
-    PyObject *is = PyObject_CallFunctionObjArgs(b->is_neg, leaf, NULL);
+    PyObject *is = !k->apart     ? Py_NewRef(Py_False)
+                   : k->exchange ? PyObject_CallFunctionObjArgs(k->apart, leaf, NULL)
+                                 : PyObject_GetAttr(leaf, k->apart);
     const bool found = is != Py_False;
 
     Py_XDECREF(is);
     return found;
 }
 
-/* What a leaf is, where it lies in this processor's memory, row-major. False, without an exception, of all else. */
-static bool look_at(const batches *b, PyObject *leaf, rp_type *type, const void **bytes)
+static bool look_by_table(const leaf_kind *k, PyObject *leaf, seen *s)
 {
     dl_tensor t = {0};
-    bool done = Py_TYPE(leaf) == b->kind && b->exchange && b->exchange->look(leaf, &t) == 0 &&
-                t.device.type == DL_CPU && exchange_type(&t, type) && contiguous(&t) &&
-                (t.data || type_count(type) == 0);
 
-    if (done && (t.dtype.code == DL_FLOAT || t.dtype.code == DL_BFLOAT || t.dtype.code == DL_INT))
-        done = !negative(b, leaf);
-    if (!done)
+    if (k->exchange->look(leaf, &t) != 0 || t.device.type != DL_CPU || !exchange_type(&t, &s->type) ||
+        !contiguous(&t) || (!t.data && type_count(&s->type) != 0))
+        return false;
+    s->bytes = (const char *)t.data + t.byte_offset;
+    return (t.dtype.code != DL_FLOAT && t.dtype.code != DL_BFLOAT && t.dtype.code != DL_INT) || !stands_apart(k, leaf);
+}
+
+static bool look_by_buffer(const leaf_kind *k, PyObject *leaf, seen *s)
+{
+    if (stands_apart(k, leaf) || PyObject_GetBuffer(leaf, &s->view, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS) != 0)
+        return false;
+    s->held = true;
+    s->bytes = s->view.buf;
+    return buffer_type(&s->view, &s->type);
+}
+
+static void let_go(seen *s)
+{
+    if (s->held)
+        PyBuffer_Release(&s->view);
+    s->held = false;
+}
+
+/* What a leaf is, where it lies in this processor's memory, row-major, until let_go. False, without an exception, of
+ * all else. */
+static bool look_at(const batches *b, PyObject *leaf, seen *s)
+{
+    size_t at = 0;
+    bool done;
+
+    s->held = false;
+    while (at < b->n_kinds && b->kind[at].type != Py_TYPE(leaf))
+        at++;
+    if (at == b->n_kinds)
+        return false;
+    done = b->kind[at].exchange ? look_by_table(&b->kind[at], leaf, s) : look_by_buffer(&b->kind[at], leaf, s);
+    if (!done) {
+        let_go(s);
         PyErr_Clear();
-    *bytes = (const char *)t.data + t.byte_offset;
+    }
     return done;
 }
 
@@ -102,11 +136,13 @@ static bool take_leaves(const batches *b, entry *e, const rp_program *p, PyObjec
     if (n > LEAVES_MAX || PyTuple_Size(feeds) != n)
         return false;
     for (Py_ssize_t i = 0; i < n; i++) {
-        const void *bytes;
+        seen s;
         PyObject *name = PyTuple_GetItem(feeds, i);
 
-        if (!look_at(b, PyTuple_GetItem(leaves, i), &e->type[i], &bytes))
+        if (!look_at(b, PyTuple_GetItem(leaves, i), &s))
             return false;
+        e->type[i] = s.type;
+        let_go(&s);
         e->feed[i] = name == Py_None ? SIZE_MAX : e->n_fed;
         if (name != Py_None && !input_named(p, name, &e->type[i], &e->feeds[e->n_fed++]))
             return false;
@@ -140,15 +176,16 @@ static bool take_rates(const batches *b, entry *e, const rp_program *p, PyObject
     return true;
 }
 
-static bool take_result(entry *e, const rp_program *p, const char *name)
+static bool take_result(entry *e, const rp_program *p, const char *name, bool number)
 {
     rp_output_info info;
 
+    e->number = number;
     for (size_t i = 0; rp_program_output(p, i, &info); i++)
         if (info.kind == RP_OUTPUT_RESULT && strcmp(info.name, name) == 0) {
             e->result = (fed){.name = info.name, .size = type_bytes(&info.type)};
             e->result_type = info.type;
-            return true;
+            return !number || (type_count(&info.type) == 1 && (info.type.dtype == RP_F32 || info.type.dtype == RP_F64));
         }
     return false;
 }
@@ -165,13 +202,13 @@ static bool complete(const entry *e, const rp_program *p)
 }
 
 entry *entry_new(const batches *b, const rp_program *p, PyObject *leaves, PyObject *feeds, PyObject *rates,
-                 const char *result)
+                 const char *result, bool number)
 {
     entry *e = calloc(1, sizeof *e);
 
     if (!e)
         return (entry *)PyErr_NoMemory();
-    if (take_leaves(b, e, p, leaves, feeds) && take_rates(b, e, p, rates) && take_result(e, p, result) &&
+    if (take_leaves(b, e, p, leaves, feeds) && take_rates(b, e, p, rates) && take_result(e, p, result, number) &&
         complete(e, p))
         return e;
     free(e);
@@ -182,12 +219,19 @@ bool look_at_all(const batches *b, PyObject *leaves, look *l)
 {
     const Py_ssize_t n = PyTuple_Size(leaves);
 
+    l->n = 0;
     if (n > LEAVES_MAX)
         return false;
-    for (l->n = 0; l->n < (size_t)n; l->n++)
-        if (!look_at(b, PyTuple_GetItem(leaves, (Py_ssize_t)l->n), &l->type[l->n], &l->bytes[l->n]))
+    for (; l->n < (size_t)n; l->n++)
+        if (!look_at(b, PyTuple_GetItem(leaves, (Py_ssize_t)l->n), &l->leaf[l->n]))
             return false;
     return true;
+}
+
+void look_away(look *l)
+{
+    while (l->n > 0)
+        let_go(&l->leaf[--l->n]);
 }
 
 entry *entry_of(const batches *b, const look *l, bool updates)
@@ -195,7 +239,7 @@ entry *entry_of(const batches *b, const look *l, bool updates)
     for (entry *e = b->entries; e; e = e->next) {
         size_t alike = 0;
 
-        while (alike < e->n_leaves && alike < l->n && types_equal(&e->type[alike], &l->type[alike]))
+        while (alike < e->n_leaves && alike < l->n && types_equal(&e->type[alike], &l->leaf[alike].type))
             alike++;
         if (alike == e->n_leaves && alike == l->n && e->updates == updates)
             return e;

@@ -255,6 +255,80 @@ class WithJax(unittest.TestCase):
         self.assertEqual(step.params()["w"].shape, (3, 2))
         self.assertEqual(jnp.asarray(step.params()["b"]).dtype, jnp.float32)
 
+    def test_batches_like_those_before_go_the_short_way_with_the_same_bits(self):
+        rj, jnp = self.rj, self.jnp
+        x, y = np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3), np.int32([0, 1, 1, 0])
+
+        def made():
+            return rj.compile(lambda p, x, y: ((x @ p["w"])[jnp.arange(x.shape[0]), y] ** 2).mean(),
+                              {"w": np.ones((3, 2), np.float32)}, (x, y), self.optax.adam(0.1), threads=1)
+        step, other = made(), made()
+        other._teach = lambda *ignored: None  # it never learns
+        asked, long_ = [], step._long
+        step._long = lambda *args: asked.append(1) or long_(*args)
+        for batch, long in (((x, y), 1), ((x, y), 0), ((x[::-1], y), 1), ((jnp.asarray(x), jnp.asarray(y)), 0), ((x, jnp.asarray(y)), 0),
+                            ((x.astype(np.float64), y), 1), ((x[:2], y[:2]), 1), ((x[:2], y[:2]), 0), ((x, y), 0),
+                            ((x.T.copy().T, y), 1), ((x.view(np.recarray), y), 1)):
+            asked.clear()
+            a, b = step(*batch), other(*batch)
+            self.assertEqual((a.hex(), len(asked)), (b.hex(), long), [type(v) for v in batch])
+        with tempfile.TemporaryDirectory() as folder:
+            with rj.record(os.path.join(folder, "x.reprise")):
+                asked.clear()
+                found = [step(x, y) for _ in range(3)]
+                self.assertEqual(len(asked), 1)
+            self.assertEqual(found, [other(x, y) for _ in range(3)])
+        self.assertEqual(step(x, y).hex(), other(x, y).hex())
+        for a, b in zip(self.jax.tree.leaves((step.params(), step.opt_state())), self.jax.tree.leaves((other.params(), other.opt_state()))):
+            np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
+        with self.assertRaises(TypeError):
+            step(x=x, y=y)
+
+    def test_numbers_of_python_are_another_batch_than_arrays(self):
+        """jax promotes them in another way: so an array that comes of one does not go the short way of a plain one."""
+        jnp, rj = self.jnp, self.rj
+        step = rj.compile(lambda p, s: (p.astype(jnp.bfloat16) * s).astype(jnp.float32).sum(), np.float32([1]), (jnp.float32(1.01),),
+                          check=False)
+        strong, weak = jnp.float32(1.01), jnp.asarray(1.01)
+        self.assertTrue(weak.weak_type)
+        self.assertEqual([step(strong), step(strong), step(weak), step(strong)],
+                         [float(np.float32(1.01)), float(np.float32(1.01)), 1.0078125, float(np.float32(1.01))])
+
+    def test_a_gradient_that_is_wrong_in_jit_alone_is_told(self):
+        rj, jax = self.rj, self.jax
+        original = jax.jit
+
+        def wrong(f, *args, **more):
+            made = original(f, *args, **more)
+            return lambda *a: (made(*a)[0], [2 * g for g in made(*a)[1]]) if isinstance(made(*a), tuple) else made(*a)
+        jax.jit = wrong
+        try:
+            with self.assertWarnsRegex(UserWarning, "jax.jit has another gradient of params"):
+                step = rj.compile(lambda p: (p ** 2).sum(), np.ones(3, np.float32), ())
+        finally:
+            jax.jit = original
+        self.assertEqual((step.check["share"], step.check["jit"]), (0.0, 0.5))
+
+    def test_what_is_solved_and_looped_is_replayed_by_the_command(self):
+        jax, jnp, rj = self.jax, self.jnp, self.rj
+        a = np.float32([[4, 1, 0], [1, 5, 2], [0, 2, 6]])
+
+        def loss(p, i):
+            m = p["m"] @ p["m"].T + jnp.eye(3)
+            many = jax.vmap(lambda q: jax.lax.while_loop(lambda c: c < 9, lambda c: 2 * c, q))(jnp.arange(1, 4))
+            norm = jax.vmap(lambda q: q - jax.lax.pmean(q, "b"), axis_name="b")(p["m"])
+            return (jnp.linalg.solve(m, p["m"]).sum() + jnp.linalg.slogdet(m)[1] + jnp.linalg.cholesky(m).sum() + (norm ** 2).sum() +
+                    jax.scipy.special.gammaln(jnp.abs(p["m"]) + 1).sum() + p["m"][i].sum() * many[0])
+        step = rj.compile(loss, {"m": a}, (np.int32([0, 7]),), self.optax.adam(0.01))
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "x.reprise")
+            with rj.record(path):
+                for _ in range(3):
+                    step(np.int32([0, 7]))
+            done = subprocess.run([COMMAND, "replay", path], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("identical", done.stdout)
+
     def test_a_loop_that_is_not_done_is_an_error(self):
         jax, rj = self.jax, self.rj
 

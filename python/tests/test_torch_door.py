@@ -554,13 +554,13 @@ class Doors(unittest.TestCase):
     """The object itself."""
 
     def watch(self, d, places):
-        return d._short_watch(torch.Tensor, places, [], {}, "steps", "turn", 1, {}, None)
+        return d._short_watch([(torch.Tensor, "is_neg")], places, [], {}, "steps", "turn", 1, {}, None)
 
     def test_misuse_is_an_error(self):
         d = reprise._core.StepBase()
         self.assertFalse(d._short_stands())
-        for call in (lambda: self.watch(d, [(1, 2)]), lambda: d._short_watch(torch.Tensor, [], [3], {}, "n", "t", 1, {}, None),
-                     lambda: d._short_watch(3, [], [], {}, "n", "t", 1, {}, None),
+        for call in (lambda: self.watch(d, [(1, 2)]), lambda: d._short_watch([(torch.Tensor, None)], [], [3], {}, "n", "t", 1, {}, None),
+                     lambda: d._short_watch([3], [], [], {}, "n", "t", 1, {}, None),
                      lambda: d._short_add((X,), ("x",), [], None, "loss", None, True)):
             with self.assertRaises(TypeError):
                 call()

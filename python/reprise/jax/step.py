@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib
 import json
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from .._core import StepBase
 from ..recording import record as recording
 from .capture import capture
 from .graph import NAMES, Graph, Unsupported
@@ -42,6 +44,7 @@ class Compiled:
     auxiliary: Callable[[dict[str, Any]], Any]
     late: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict)  # constants that are fed, as the run had begun
     compiled: Any = None
+    taken: bool = False  # by the short way
 
 
 class record(recording):
@@ -75,11 +78,13 @@ class record(recording):
         return bool(super().__exit__(kind, value, trace))
 
 
-class Step:
-    """A training step: step(*batch) makes one and returns the loss, or (loss, auxiliary values) with has_aux.
+class Step(StepBase):
+    """A training step: step(*batch) makes one and returns the loss, or (loss, auxiliary values) with has_aux. A batch of arrays
+    like one that came before is taken as it lies and the step is one call of C; threads that call it take turns.
 
     check       the comparison of the first gradients with jax.grad: difference (the largest, relative to the largest
-                gradient), leaf (where it is largest relative to its own), share, loss and loss_jax; None without
+                gradient), leaf (where it is largest relative to its own), share, loss and loss_jax; jit: the share where
+                jax.jit alone differs, and the rest is of jax without it. None without a comparison
     program     the program of the last batch's shapes; graph: the loss as captured"""
 
     def __init__(self, loss: Any, params: Any, batch: Any, optimizer: Any, *, state: Any, has_aux: bool, check: bool,
@@ -96,6 +101,7 @@ class Step:
         self._opt: Tree = tree("opt", first)
         self._values = {n: given(x) for t in (self._params, self._opt, self._state) for n, x in zip(t.names, t.leaves)}
         self._compiled: dict[Any, Compiled] = {}
+        self._taught = False  # whether the short way stands
         self._plain: dict[Any, Compiled] = {}
         self._names: dict[int, list[str]] = {}
         self.check: dict[str, Any] | None = None
@@ -189,17 +195,26 @@ class Step:
         found = made.compiled(**{n: given(x) for n, x in zip(batch.names, batch.leaves)})
         fixed = [*self._state.leaves, *batch.leaves]
         flat = self._flat(batch, {})
-        value, grads = jax().jit(jax().value_and_grad(lambda own: flat(*own, *fixed)[0]))(list(self._params.leaves))
+        theirs = jax().value_and_grad(lambda own: flat(*own, *fixed)[0])
         ours = [np.asarray(taken(found[f"grad.{n}"]), np.float64) for n in self._params.names]
-        theirs = [np.asarray(g).astype(np.float64) for g in grads]
         dtypes = {d for g in parts.loss.graphs() for e in g.equations for d, _ in e.outputs} & set(TOLERANCE)
         if tolerance is None:
             tolerance = max((TOLERANCE[d] for d in dtypes), default=0.0)
-        self.check = compared(self._params.names, ours, theirs) | {"loss": float(found["loss"]), "loss_jax": float(value)}
-        a, b = self.check["loss"], self.check["loss_jax"]
-        same = a == b or np.isnan(a) and np.isnan(b) or abs(a - b) <= tolerance * max(abs(a), abs(b), 1.0)
-        if not (self.check["share"] <= tolerance and same):
+
+        def beside(f: Any) -> dict[str, Any]:
+            value, grads = f(list(self._params.leaves))
+            return compared(self._params.names, ours, [np.asarray(g).astype(np.float64) for g in grads]) | {
+                "loss": float(found["loss"]), "loss_jax": float(value)}
+        self.check = beside(jax().jit(theirs))
+        if agree(self.check, tolerance):
+            return
+        with jax().disable_jit():  # what XLA makes of a whole function may be another than its operations one by one
+            single = beside(theirs)
+        if not agree(single, tolerance):
             raise GradientsDiffer(self.check, tolerance)
+        warnings.warn(f"jax.jit has another gradient of {self.check['leaf']} than jax without it, by {self.check['share']:.3g} of its "
+                      "largest; the program has that of jax without it", stacklevel=4)
+        self.check = single | {"jit": self.check["share"]}
 
     # ---- running ----
 
@@ -227,6 +242,7 @@ class Step:
         if wanted is None or not _recordings and not self._own and isinstance(wanted, recording_run()):
             wanted = importlib.import_module("reprise").Run(**self._options)
         if wanted is not self._run or not self._bound:
+            self._forget()
             if self._run is not None and self._bound:
                 self._values = {n: self._run.get_state(n) for n in self._values}
             self._run, self._bound = wanted, True
@@ -235,14 +251,14 @@ class Step:
             if _recordings and not self._own:
                 _recordings[-1].take(self)
                 if _recordings[-1].origin:
-                    self._note(wanted, made)
+                    self._say_origin(wanted, made)
         if made.compiled is None:
             self._bind(self._run, made, self._values)
 
     _bound = False
     _data: tuple[Any, set[str]] = (None, set())
 
-    def _note(self, run: Any, made: Compiled) -> None:
+    def _say_origin(self, run: Any, made: Compiled) -> None:
         """What the archive says of where its program comes from: a state, as data that no program reads is in no archive."""
         names = ("jax", "jaxlib", "flax", "optax", "equinox", "keras")
         versions = {}
@@ -256,7 +272,29 @@ class Step:
                           sort_keys=True, separators=(",", ":"))
         run.add_state("origin.json", np.frombuffer(text.encode(), np.uint8))
 
-    def __call__(self, *batch: Any) -> Any:
+    def _forget(self) -> None:
+        self._short_clear()
+        self._taught = False
+        for c in self._compiled.values():
+            c.taken = False
+
+    def _teach(self, batch: tuple[Any, ...], made: Compiled) -> None:
+        """Shows the short way what this step was: arrays of numpy and of jax that are the program's feeds as they are."""
+        if not self._short_stands() or not self._taught:
+            self._forget()
+            kinds: list[tuple[type, str | None]] = [(np.ndarray, None), (type(jax().numpy.zeros(())), "weak_type")]
+            self._taught = self._short_watch(kinds, [(globals(), "_recordings", list(_recordings))])
+        if self._taught and not made.taken and len(batch) == len(made.parts.batch):
+            names = tuple(n for n, _ in made.parts.batch)
+            made.taken = self._short_add(batch, names, [], made.compiled, "loss", made, True, True)
+
+    def _note(self, e: Exception) -> None:
+        """Errors of a step are as C says them."""
+
+    def _long(self, batch: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """A step of any batch: what the short way leaves to Python, and then learns."""
+        if named:
+            raise TypeError(f"a batch is given by position, found {', '.join(named)}")
         plain = all(type(x) is np.ndarray for x in batch)  # as in most loops: names and types are looked up, not made again
         key = tuple((x.shape, x.dtype) for x in batch) if plain else None
         made = self._plain.get(key) if key is not None else None
@@ -273,7 +311,10 @@ class Step:
         self._ready(made)
         found = made.compiled(**feeds, **made.late)
         loss = float(found["loss"])
-        return (loss, made.auxiliary(found)) if self._has_aux else loss
+        if self._has_aux:
+            return loss, made.auxiliary(found)
+        self._teach(batch, made)
+        return loss
 
     def assign(self, values: dict[str, Any]) -> None:
         """Gives states, by their names, other values from outside: a step of its own, whose feeds are the values, so that a
@@ -298,7 +339,12 @@ class Step:
         return self._last.parts.loss
 
     def _now(self, t: Tree) -> Any:
-        arrays = [taken(self._run.get_state(n)) if self._bound and n in self._run.states else settled(self._values[n]) for n in t.names]
+        self._hold()  # they are those of one step
+        try:
+            known = set(self._run.states) if self._bound else set()
+            arrays = [taken(self._run.get_state(n)) if n in known else settled(self._values[n]) for n in t.names]
+        finally:
+            self._release()
         return t.build(like(t.leaves, arrays))
 
     def params(self) -> Any:
@@ -312,6 +358,12 @@ class Step:
     def opt_state(self) -> Any:
         """The optimizer's state as it is now."""
         return self._now(self._opt)
+
+
+def agree(check: dict[str, Any], tolerance: float) -> bool:
+    a, b = check["loss"], check["loss_jax"]
+    same = a == b or np.isnan(a) and np.isnan(b) or abs(a - b) <= tolerance * max(abs(a), abs(b), 1.0)
+    return bool(check["share"] <= tolerance and same)
 
 
 def settled(value: Any) -> Any:

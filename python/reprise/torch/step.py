@@ -180,8 +180,8 @@ class Step(StepBase):
             watched = self._watched()
             if self._guards.changed():  # after the count of hooks, which came while the step was made
                 return
-            if not self._short_watch(self._kind, watched, rates, vars(self.optimizer), "steps", "turn", self.optimizer.every,
-                                     self.optimizer.made, found.states):
+            if not self._short_watch([(self._kind, "is_neg")], watched, rates, vars(self.optimizer), "steps", "turn",
+                                     self.optimizer.every, self.optimizer.made, found.states):
                 self._blind += 1  # there is something that it cannot compare
                 self._forget()
                 return
