@@ -11,10 +11,7 @@ from __future__ import annotations
 
 import argparse
 import copy
-import os
 import statistics
-import subprocess
-import tempfile
 import time
 
 import numpy as np
@@ -23,10 +20,10 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 import reprise.torch as rt
+from by_c import PROGRAM, ByC, turn
 from torch_versions import CNN, GPT, LSTM, rows
 
 torch.set_num_threads(1)
-HERE = os.path.dirname(os.path.abspath(__file__))
 BETAS = (0.9, 0.999)
 
 
@@ -67,43 +64,6 @@ def models():
         (torch.randint(0, 97, (8, 64)), torch.arange(64)[None] < torch.randint(16, 65, (8, 1)), torch.randint(0, 2, (8,)))
 
 
-class ByC:
-    """The program of a compiled step, with the values that its states have now, in a process of C."""
-
-    def __init__(self, program, step, batch, rate):
-        built = step._last
-        values = {**{n: np.array(v) for n, v in step.state.items()}, **{n: np.array(a) for n, a in built.data.items()}}
-        values.update({n: t.numpy() for n, t in zip(built.feeds, batch) if n is not None})
-        with tempfile.TemporaryDirectory() as folder:
-            with open(os.path.join(folder, "program.json"), "wb") as f:
-                f.write(built.program.text)
-            for k, (_, name, shape, dtype, *_) in enumerate(built.program.inputs):
-                a = values[name] if name in values else np.full(shape, rate, {"f32": np.float32, "f64": np.float64}[dtype])
-                a.tofile(os.path.join(folder, f"{k}.bin"))
-            self.process = subprocess.Popen([program, folder, "1", *map(repr, BETAS)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                            text=True)
-            self.turn(0)  # the files are read
-
-    def turn(self, n):
-        self.process.stdin.write(f"{n}\n")
-        self.process.stdin.flush()
-        seconds, loss = self.process.stdout.readline().split()
-        return float(seconds), float.fromhex(loss)
-
-    def end(self):
-        self.process.stdin.close()
-        self.process.wait()
-        self.process.stdout.close()
-
-
-def turn(call, n):
-    value = call()
-    start = time.thread_time()
-    for _ in range(n):
-        value = call()
-    return (time.thread_time() - start) / n, value
-
-
 def measured(module, loss, batch, seconds, program):
     """Of door, C and eager the seconds a step, turn by turn."""
     own = copy.deepcopy(module)
@@ -114,7 +74,10 @@ def measured(module, loss, batch, seconds, program):
         optimizer.zero_grad()
         loss(own(*batch[:-1]), batch[-1]).backward()
         optimizer.step()
-    c = ByC(program, step, batch, 1e-3)
+    built = step._last
+    values = {**{n: np.array(v) for n, v in step.state.items()}, **{n: np.array(a) for n, a in built.data.items()}}
+    values.update({n: t.numpy() for n, t in zip(built.feeds, batch) if n is not None})
+    c = ByC(program, built.program, values, 1e-3, BETAS)
     step(*batch)
     once = turn(lambda: step(*batch), 1)[0]
     c.turn(1)
@@ -133,7 +96,7 @@ def measured(module, loss, batch, seconds, program):
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--seconds", type=float, default=8.0)
-    p.add_argument("--program", default=os.path.join(HERE, "..", "..", "build", "release", "bench", "door_program"))
+    p.add_argument("--program", default=PROGRAM)
     p.add_argument("--only", nargs="*")
     options = p.parse_args()
     print(f"torch {torch.__version__}, one thread; the processor's microseconds a step, the least of turns; ratios: median of turns")

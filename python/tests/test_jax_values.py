@@ -115,6 +115,14 @@ class Wide(unittest.TestCase):
     def test_sums_over_an_axis_of_vmap(self):
         self.near(jax.vmap(lambda q: jnp.tanh(q - lax.pmean(q, "b")) * lax.psum(q * q, "b"), axis_name="b"), self.matrices[0])
 
+    def test_what_is_refused_says_what_else_there_is(self):
+        a, key = jnp.asarray(self.matrices[0]), jax.random.key(0)
+        for f, what, args in ((jnp.linalg.eigvalsh, "eigh: no translation; compute it before the step.*cholesky", (a,)),
+                              (lambda k: jax.random.gamma(k, 2.0), "random_gamma: of random keys: draw before the step", (key,)),
+                              (lambda x: lax.reduce(x, 0.0, lambda a, b: a + b, (0,)), "reduce: no translation; sum, max", (a,))):
+            with self.assertRaisesRegex(rj.Unsupported, what):
+                rj.function(f, *args)
+
     def test_indices_outside(self):
         p, i = self.matrices[0], np.array([0, 3, -1, 7, -9])
         self.near(lambda p: p[i, jnp.abs(i)], p)

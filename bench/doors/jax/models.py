@@ -170,6 +170,48 @@ def equinox_attention_and_convolution(rng):
 
 
 @model
+def equinox_batch_norm(rng):
+    """With dropout, by vmap and its axis."""
+    class Net(eqx.Module):
+        first: eqx.nn.Linear
+        norm: eqx.nn.BatchNorm
+        drop: eqx.nn.Dropout
+
+        def __call__(self, x, state, key):
+            x, state = self.norm(self.first(x), state)
+            return self.drop(x, key=key), state
+    net, state = eqx.nn.make_with_state(
+        lambda: Net(eqx.nn.Linear(5, 4, key=KEYS[0]), eqx.nn.BatchNorm(4, "batch", mode="batch"), eqx.nn.Dropout(0.3)))()
+
+    def loss(m, both, x):
+        state, key = both
+        key, own = jax.random.split(key)
+        y, state = jax.vmap(m, axis_name="batch", in_axes=(0, None, 0), out_axes=(0, None))(x, state, jax.random.split(own, len(x)))
+        return (y ** 2).mean() + y.mean(), (state, key)
+    return loss, wide(net), (rows(rng, 6, 5),), {"state": (wide(state), KEYS[2])}
+
+
+@model
+def gaussian_process(rng):
+    """Its likelihood by a Cholesky factor, and the logarithm of a determinant beside it."""
+    def loss(p, x, y):
+        kernel = jnp.exp(p["scale"] - ((x[:, None] - x[None]) ** 2).sum(-1) * jnp.exp(p["width"])) + jnp.exp(p["noise"]) * jnp.eye(len(x), dtype=F)
+        factor = jax.scipy.linalg.cho_factor(kernel, lower=True)
+        return y @ jax.scipy.linalg.cho_solve(factor, y) + jnp.log(jnp.diag(factor[0])).sum() + jnp.linalg.slogdet(kernel)[1]
+    return loss, {n: np.asarray(v, F) for n, v in (("scale", 0.1), ("width", -0.5), ("noise", -1.0))}, (rows(rng, 8, 2), rows(rng, 8)), {}
+
+
+@model
+def counts(rng):
+    """Negative binomial regression."""
+    def loss(p, x, y):
+        mean, size = jnp.exp(x @ p["w"]), jnp.exp(p["size"])
+        gammaln = jax.scipy.special.gammaln
+        return -(gammaln(y + size) - gammaln(size) - gammaln(y + 1) + size * jnp.log(size / (size + mean)) + y * jnp.log(mean / (size + mean))).mean()
+    return loss, {"w": rows(rng, 3) * F(0.3), "size": np.asarray(0.2, F)}, (rows(rng, 9, 3), rng.integers(0, 6, 9).astype(F)), {}
+
+
+@model
 def convolutions(rng):
     """Transposed, grouped and dilated ones, of one and three dimensions, and overlapping pools."""
     two = linen.Sequential([linen.ConvTranspose(6, (3, 3), (2, 2), param_dtype=F), linen.leaky_relu,

@@ -260,7 +260,7 @@ def with_words(eqn: Any, name: str, at: str, params: dict[str, Any]) -> None:
         params["words"] = True
     elif name not in ("squeeze", "concatenate", "copy", "stop_gradient", "copy_p", "optimization_barrier", "select_n", "rev",
                       "expand_dims"):
-        raise Unsupported("of random keys", name, at)
+        raise Unsupported("of random keys: draw before the step, and feed it as a part of the batch", name, at)
 
 
 def graph(closed: Any, inside: bool = False) -> Graph:

@@ -22,6 +22,12 @@ CARRIERS = {"u64": "i64"}  # words of 64 bits, in what does the same to both: ra
 WORDS = frozenset("""jit scan cond and or xor not shift_left shift_right_logical add sub mul convert_element_type bitcast_convert_type
 reshape squeeze expand_dims broadcast_in_dim slice concatenate transpose select_n eq ne rev copy stack unstack split""".split())
 MOST_ITERATIONS = 1 << 16
+REWRITE = "rewrite the line with other operations of jax.numpy, or leave it out of the loss"
+FED = "compute it before the step, and feed it as a part of the batch"
+REMEDIES = {"svd": FED, "eig": FED, "fft": FED, "qr": f"{FED}; cholesky, solve and slogdet are taken",
+            "eigh": f"{FED}; cholesky, solve and slogdet are taken", "reduce": "sum, max, min, prod, any and all of jax.numpy are taken",
+            "igamma": FED, "igammac": FED, "regularized_incomplete_beta": FED, "polygamma": FED, "pure_callback": FED, "io_callback": FED,
+            "debug_callback": "leave jax.debug out of the loss, or return what it shows as an auxiliary value"}
 
 
 @dataclass(frozen=True)
@@ -200,8 +206,7 @@ class Lowering:
 
     def equation(self, e: Equation, inputs: list[Value], used: Sequence[bool]) -> list[Value]:
         if e.primitive not in HANDLERS:
-            raise Unsupported("no translation; rewrite the line with other operations of jax.numpy, or leave it out of the loss",
-                              e.primitive, e.at)
+            raise Unsupported(f"no translation; {REMEDIES.get(e.primitive, REWRITE)}", e.primitive, e.at)
         if e.primitive not in WORDS and any(d == "u64" for d in (*(v.dtype for v in inputs), *(d for d, _ in e.outputs))):
             raise Unsupported("of unsigned integers of 64 bits", e.primitive, e.at)
         try:

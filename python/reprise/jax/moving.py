@@ -140,9 +140,9 @@ def reduce(n: Node) -> Value:
 @handles("psum", "psum_invariant", "pmax", "pmin")
 def collective(n: Node) -> list[Value]:
     """vmap leaves its own axis by its number; one of several devices has a name."""
-    axes = [int(a) if not isinstance(a, str) else a for a in n.get("axes", [])]
-    if n.params.get("axis_index_groups") or any(isinstance(a, str) for a in axes):
-        raise n.refuse(f"over {axes}, an axis of several devices: programs run on one")
+    if n.params.get("axis_index_groups") or any(isinstance(a, str) for a in n.get("axes", [])):
+        raise n.refuse(f"over {n.get('axes')}, an axis of several devices: programs run on one")
+    axes = [int(a) for a in n.get("axes", [])]
     name = {"pmax": "max", "pmin": "min"}.get(n.primitive, "sum")
     return [n.made(n.g.reduce(name, n.g.cast(n.tensor(i), WIDE.get(v.dtype, v.dtype)), axes), i) if axes else v
             for i, v in enumerate(n.inputs)]

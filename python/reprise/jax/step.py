@@ -177,7 +177,8 @@ class Step(StepBase):
                 try:
                     moves, new = optimizer.update(slopes, state, own)
                 except TypeError as e:
-                    raise Unsupported(f"an optimizer whose update needs more than gradients, state and params: {e}") from e
+                    raise Unsupported(f"an optimizer whose update needs more than gradients, state and params, as one that looks at the loss "
+                                      f"does; take one that does not: {e}") from e
                 moved = jax().tree_util.tree_map(lambda a, u: jax().numpy.asarray(a + u, a.dtype), own, moves)
             left = tree("opt", new)
             if left.names != self._opt.names:
@@ -336,7 +337,8 @@ class Step(StepBase):
 
     @property
     def graph(self) -> Graph:
-        return self._last.parts.loss
+        found: Graph = self._last.parts.loss
+        return found
 
     def _now(self, t: Tree) -> Any:
         self._hold()  # they are those of one step
