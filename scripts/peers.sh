@@ -22,7 +22,8 @@ if ! cat "${lists[@]}" | cmp -s - build/peers/installed.txt; then
 fi
 cmake --preset release >/dev/null
 cmake --build build/release -j "$(nproc)" \
-    --target gemm conv winograd functions steps models attention bandwidth norms verify tables reprise_cli >/dev/null
+    --target gemm conv winograd functions steps models attention bandwidth norms verify tables door_program \
+    reprise_cli >/dev/null
 # The documentation as a site: no peer, but what it is made by is not Debian's either.
 scripts/site.sh build/site-html
 

@@ -3,7 +3,8 @@
 # The doors for JAX and Keras beside jax, flax, optax, equinox and Keras: installs them as packages.txt pins them into
 # build/peers-jax, and the package, then runs the tests that need them, twelve models and jax's samples of its
 # primitives.
-# Usage: bench/doors/jax/run.sh [REPRISE], the command, build/release/cli/reprise unless given. Some 15 minutes.
+# Usage: bench/doors/jax/run.sh [REPRISE], the command, build/release/cli/reprise unless given; where door_program is
+# built beside it, steps are timed beside the program from C too. Some 15 minutes.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 REPRISE_COMMAND=$(realpath "${1:-build/release/cli/reprise}")
@@ -25,3 +26,5 @@ done
 "$python" "$REPRISE_SOURCE/python/tests/test_documents.py" Documents.test_python_jax Documents.test_python_keras
 "$python" "$REPRISE_SOURCE/bench/doors/jax/models.py"
 "$python" "$REPRISE_SOURCE/bench/doors/jax/primitives.py" --every 7
+program=$(dirname "$REPRISE_COMMAND")/../bench/door_program
+[ ! -x "$program" ] || "$python" -W ignore "$REPRISE_SOURCE/bench/doors/jax_speed.py" --program "$program"
