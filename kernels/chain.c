@@ -41,17 +41,20 @@ static rp_kernel_args args_of(const rp_chain_step *step, const rp_view *view)
     return (rp_kernel_args){view + step->in, step->n_in, view + step->out, step->n_out, step->attr};
 }
 
-/* Copies past the caches: to is aligned to a line, and nobody reads it soon. An ordinary store would first read the
- * line. */
+/* Copies past the caches what nobody reads soon: an ordinary store would first read the line. A scan's row and what
+ * lies inside a concat may begin within a line. */
 static void stream(char *to, const char *from, size_t bytes)
 {
     size_t i = 0;
 
 #if defined(__SSE2__)
+    i = (size_t)(-(uintptr_t)to % LINE);
+    i = i < bytes ? i : bytes;
+    memcpy(to, from, i);
     for (; i + LINE <= bytes; i += LINE)
         for (size_t k = 0; k < LINE; k += sizeof(__m128i))
             _mm_stream_si128((__m128i *)(void *)(to + i + k),
-                             _mm_load_si128((const __m128i *)(const void *)(from + i + k)));
+                             _mm_loadu_si128((const __m128i *)(const void *)(from + i + k)));
 #endif
     memcpy(to + i, from + i, bytes - i);
 }

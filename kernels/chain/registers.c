@@ -4,7 +4,7 @@
  * memory is not stored. */
 #include "kernels/chain/registers.h"
 
-enum { NOTHING = RP_CHAIN_VIEWS, NO_SLOT = RP_CHAIN_SLOTS, NO_STEP = RP_CHAIN_STEPS };
+enum { NOTHING = RP_CHAIN_VIEWS, NO_SLOT = RP_CHAIN_SLOTS, NO_STEP = RP_CHAIN_STEPS, LINE = 64 };
 
 typedef struct run {
     rp_chain_plan *plan;
@@ -457,7 +457,7 @@ static bool wanted(const run *r, size_t k)
     return false;
 }
 
-/* Where step k's output is streamed to, if no later step reads it; else NULL. */
+/* Where step k's output is streamed to, if that begins a line and no later step reads it; else NULL. */
 static float *streamed_only(const run *r, size_t k)
 {
     const rp_chain *chain = r->chain;
@@ -467,6 +467,8 @@ static float *streamed_only(const run *r, size_t k)
     for (size_t i = 0; i < chain->n_scratch; i++)
         if (chain->scratch[i].view == made)
             to = chain->scratch[i].stream;
+    if ((uintptr_t)to % LINE != 0)
+        return NULL;
     for (size_t j = k + 1; j < chain->n_steps; j++)
         for (size_t v = chain->step[j].in; v < chain->step[j].in + chain->step[j].n_in; v++)
             if (same_place(r, v, made))

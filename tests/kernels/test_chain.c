@@ -57,14 +57,14 @@ static void add_view(rp_chain *c, rp_view view, size_t slot, void *stream)
 }
 
 /* Steps [0, steps) with the last output streamed; early: that of step 2 as well, which is used further and keeps its
- * slot. */
-static rp_chain chain_of(size_t count, size_t steps, bool early)
+ * slot. away: floats between the beginning of a line and the outputs'. */
+static rp_chain chain_of(size_t count, size_t steps, bool early, size_t away)
 {
     rp_chain c = {.count = count, .slots = 2, .size = sizeof(float)};
 
     for (size_t i = 0; i < steps; i++) {
         rp_chain_step *s = &c.step[c.n_steps++];
-        void *stream = i + 1 == steps ? out[0] : early && i == 2 ? out[1] : NULL;
+        void *stream = i + 1 == steps ? out[0] + away : early && i == 2 ? out[1] + away : NULL;
 
         *s = (rp_chain_step){.kernel = operation[i], .in = c.n_views, .n_in = i < 4 ? 2 : 1};
         add_view(&c, vector(i ? NULL : x, count, 1), i == 0 ? RP_CHAIN_SLOTS : early && i == 3, NULL);
@@ -77,8 +77,10 @@ static rp_chain chain_of(size_t count, size_t steps, bool early)
     return c;
 }
 
+/* Outputs that begin lines, as a plan's own memory does, and others: a row of a scan, what lies inside a concat. */
 static void streamed_outputs_have_the_bits_of_the_kernels_alone(void **state)
 {
+    static const size_t aways[] = {0, 1, 4, 8, 13};
     static const size_t counts[] = {1, 63, 64, 255, 256, 257, 511, 2047, 2048, 2049, 2304, 4096, 5000, MOST};
     const char *const *level;
     const size_t levels = rp_kernel_levels(&level);
@@ -93,18 +95,21 @@ static void streamed_outputs_have_the_bits_of_the_kernels_alone(void **state)
         alone(counts[n]);
         for (size_t l = 0; l < levels; l++)
             for (size_t steps = 1; steps <= STEPS; steps++)
-                for (int kind = 0; kind < 4; kind++) {
+                for (size_t kind = 0; kind < 4 * (sizeof aways / sizeof *aways); kind++) {
                     const bool early = kind % 2 && steps > 3;
-                    const rp_chain c = chain_of(counts[n], steps, early);
+                    const size_t away = aways[kind / 4];
+                    const rp_chain c = chain_of(counts[n], steps, early, away);
                     const rp_kernel_table *table;
 
                     assert_int_equal(rp_kernel_table_get(&table, level[l], &err), RP_OK);
                     memset(out, 0x7e, sizeof out);
-                    rp_chain_run(&c, table, kind < 2 ? NULL : pool, 1);
-                    assert_memory_equal(out[0], kept[steps - 1], counts[n] * sizeof(float));
+                    rp_chain_run(&c, table, kind % 4 < 2 ? NULL : pool, 1);
+                    assert_memory_equal(out[0] + away, kept[steps - 1], counts[n] * sizeof(float));
                     if (early)
-                        assert_memory_equal(out[1], kept[2], counts[n] * sizeof(float));
-                    assert_int_equal(((unsigned char *)(out[0] + counts[n]))[0], 0x7e);
+                        assert_memory_equal(out[1] + away, kept[2], counts[n] * sizeof(float));
+                    assert_int_equal(((unsigned char *)(out[0] + away + counts[n]))[0], 0x7e);
+                    for (size_t i = 0; i < away * sizeof(float); i++)
+                        assert_int_equal(((unsigned char *)out)[i], 0x7e);
                 }
     }
     rp_pool_free(pool);
