@@ -109,6 +109,8 @@ enum {
     RP_OP_CONSTANT = 64,   /* the real attribute value is kept as an integer too where the output is not real */
     RP_OP_PART = 128,      /* a view that begins inside its operand */
     RP_OP_REGION = 256,    /* executes functions (core/program/function.h); no row of the table */
+    RP_OP_IN_ORDER = 512,  /* a view of all elements of its operand, in their order */
+    RP_OP_REDUCES = 1024,  /* along the axes that its first attribute lists, of one operand */
     /* and of the elementwise kinds of rows */
     RP_OP_OF_ONE = RP_OP_ELEMENTWISE | RP_OP_INPLACE,
     RP_OP_OF_TWO = RP_OP_OF_ONE | RP_OP_BROADCAST,

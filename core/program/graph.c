@@ -225,10 +225,10 @@ static bool is_scalar_copy(const rp_program *p, const rp_instr *last)
 {
     const rp_instr *copy;
 
-    if (last->op != rp_op_get(RP_OP_reshape) || p->value[last->out[0]].rank != 0)
+    if (last->op->role != RP_PLAYS_RESHAPE || p->value[last->out[0]].rank != 0)
         return false;
     copy = maker(p, last->in[0]);
-    return copy && copy->op == rp_op_get(RP_OP_concat) && copy->n_in == 1;
+    return copy && copy->op->role == RP_PLAYS_CONCAT && copy->n_in == 1;
 }
 
 rp_tensor rp_graph_own(rp_tensor x)

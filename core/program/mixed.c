@@ -16,7 +16,7 @@ static const rp_instr *maker_of(rp_tensor x)
 /* x in the form that it was made in: chains can join there. */
 static rp_tensor as_made(rp_tensor x)
 {
-    for (const rp_instr *maker = maker_of(x); maker && maker->op == rp_op_get(RP_OP_reshape); maker = maker_of(x))
+    for (const rp_instr *maker = maker_of(x); maker && maker->op->role == RP_PLAYS_RESHAPE; maker = maker_of(x))
         x = rp_graph_tensor(x.graph, maker->in[0]);
     return x;
 }
@@ -35,7 +35,7 @@ static rp_tensor halved(rp_tensor x)
     maker = maker_of(made);
     if (!maker)
         return x;
-    half = maker->op == rp_op_get(RP_OP_cast) ? rp_graph_tensor(x.graph, maker->in[0]) : made;
+    half = maker->op->role == RP_PLAYS_CAST ? rp_graph_tensor(x.graph, maker->in[0]) : made;
     if (rp_tensor_type(half)->dtype != RP_BF16)
         half = rp_cast(made, RP_BF16);
     return made.value == x.value ? half : rp_reshape(half, type.rank, type.shape);
@@ -54,7 +54,7 @@ static const rp_attr *turned(rp_tensor x)
     const rp_instr *maker = rp_tensor_ok(x) ? maker_of(x) : NULL;
     const rp_attr *permutation;
 
-    if (!maker || maker->op != rp_op_get(RP_OP_transpose))
+    if (!maker || maker->op->role != RP_PLAYS_TRANSPOSE)
         return NULL;
     permutation = &RP_AT(maker->attr, transpose, permutation);
     return permutation->n && permutation->list[permutation->n - 1] != permutation->n - 1 ? maker->attr : NULL;
@@ -73,36 +73,21 @@ static rp_tensor brought(rp_tensor x, bool half)
     return other.value == rows.value ? x : grad_emit(RP_OP_transpose, attr, &other, 1);
 }
 
-/* Which values that a rule reads may wait for it as bf16: where rounding them is as small an error in the gradient. */
-enum {
-    FIRST = 1, /* operand 0 */
-    PAIR = 2,  /* operands 0 and 1, each for the gradient of the other */
-    THREE = 3, /* operands 0, 1 and 2 */
-    OPERANDS = 3,
-    RESULT = 4
-};
-static const unsigned char halves[RP_OP_COUNT] = {
-    [RP_OP_relu] = FIRST,     [RP_OP_leaky_relu] = FIRST,       [RP_OP_gelu] = FIRST,       [RP_OP_tanh] = RESULT,
-    [RP_OP_sigmoid] = RESULT, [RP_OP_silu] = FIRST | RESULT,    [RP_OP_mul] = PAIR,         [RP_OP_matmul] = PAIR,
-    [RP_OP_conv2d] = PAIR,    [RP_OP_conv2d_winograd] = PAIR,   [RP_OP_attention] = THREE,  [RP_OP_layer_norm] = FIRST,
-    [RP_OP_rms_norm] = FIRST, [RP_OP_batch_norm_train] = FIRST, [RP_OP_group_norm] = FIRST,
-};
-
 /* A product of two matrices reads bf16 as fast as binary32; many small ones do not. */
 static bool takes_halves(const rp_op *op, const rp_tensor *in)
 {
-    return op == rp_op_get(RP_OP_matmul) && rp_tensor_ok(in[0]) && rp_tensor_ok(in[1]) &&
+    return op->role == RP_PLAYS_PRODUCT && rp_tensor_ok(in[0]) && rp_tensor_ok(in[1]) &&
            rp_tensor_type(in[0])->rank == 2 && rp_tensor_type(in[1])->rank == 2;
 }
 
 void rp_sweep_halve(const rp_op *op, const bool *need, rp_tensor *in, rp_tensor *out)
 {
     const bool half = takes_halves(op, in);
-    const unsigned which = halves[rp_op_index(op)], operands = which & OPERANDS;
+    const unsigned operands = op->halves & RP_HALVES_OPERANDS;
 
     for (size_t i = 0; i < operands; i++)
-        if (operands != PAIR || need[1 - i])
+        if (operands != RP_HALVES_PAIR || need[1 - i])
             in[i] = brought(in[i], half);
-    if (which & RESULT)
+    if (op->halves & RP_HALVES_RESULT)
         out[0] = brought(out[0], half);
 }

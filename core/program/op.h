@@ -56,6 +56,38 @@ typedef enum rp_work {
     RP_WORK_ATTENTION_GRADIENT   /* of operands g, q, k, v: the same with its gradients */
 } rp_work;
 
+/* What an operation is in a pattern of several instructions. Passes of plans and all others that look for patterns ask
+ * for it, never which operation they have before them. Who plays a role has its attributes, in the same places. */
+typedef enum rp_op_role {
+    RP_PLAYS_NONE,
+    RP_PLAYS_FILL, /* one value in every element: value, dtype */
+    RP_PLAYS_CAST, /* x in another type */
+    RP_PLAYS_ADD,  /* a + b, element by element */
+    RP_PLAYS_MUL,
+    RP_PLAYS_PRODUCT, /* of matrices */
+    RP_PLAYS_SOFTMAX, /* of the last axis */
+    RP_PLAYS_SOFTMAX_GRAD,
+    RP_PLAYS_SUM, /* along axes */
+    RP_PLAYS_MEAN,
+    RP_PLAYS_RESHAPE,
+    RP_PLAYS_TRANSPOSE,
+    RP_PLAYS_PAD,    /* with zeros: before, after */
+    RP_PLAYS_CONCAT, /* the operands one behind the other along an axis; of one operand a copy */
+    RP_PLAYS_GATHER  /* the places along an axis that indices name */
+} rp_op_role;
+
+/* Which values that a gradient rule reads may wait for it as bf16 (CONTRACT 11.8): where rounding them is as small an
+ * error in the gradient. */
+typedef enum rp_halves {
+    RP_HALVES_NONE,
+    RP_HALVES_FIRST = 1, /* operand 0 */
+    RP_HALVES_PAIR = 2,  /* operands 0 and 1, each for the gradient of the other */
+    RP_HALVES_THREE = 3, /* operands 0, 1 and 2 */
+    RP_HALVES_OPERANDS = 3,
+    RP_HALVES_RESULT = 4,
+    RP_HALVES_FIRST_AND_RESULT = 5
+} rp_halves;
+
 enum { RP_MAX_OUT = 3, RP_MANY = -1 };
 
 typedef struct rp_op rp_op;
@@ -91,6 +123,9 @@ struct rp_op {
     rp_attr_spec attr[RP_MAX_ATTR];
     rp_indices indices;
     rp_work work;
+    rp_op_role role;
+    rp_halves halves;
+    const rp_op *also;              /* whose result the kernel makes too, of the same operand; NULL: none */
     const char *operands, *results; /* names with commas between them; NULL: rp_op_operands and rp_op_results say */
     bool (*allows)(const rp_attr *attr, rp_dtype dtype); /* what real attributes may be; NULL: whatever infer takes */
     const char *allowed;                                 /* in words */

@@ -53,6 +53,9 @@ static const rp_op table[RP_OP_COUNT] = {
 #define INDEX_AXIS(op, i, k, name) [RP_OP_##op].indices = {i, RP_BOUND_AXIS, k, RP_AT_##op##_##name},
 #define INDEX_LAST(op, i, k) [RP_OP_##op].indices = {i, RP_BOUND_LAST, k, 0},
 #define WORK(op, kind) [RP_OP_##op].work = RP_WORK_##kind,
+#define ROLE(op, role_) [RP_OP_##op].role = RP_PLAYS_##role_,
+#define HALVES(op, which) [RP_OP_##op].halves = RP_HALVES_##which,
+#define ALSO(op, other) [RP_OP_##op].also = &table[RP_OP_##other],
 #define NAMES(op, operands_, results_) [RP_OP_##op].operands = operands_, [RP_OP_##op].results = results_,
 #define ALLOWED(op, condition, words) [RP_OP_##op].allows = allows_##op, [RP_OP_##op].allowed = words,
 #include "kernels/operations.def"

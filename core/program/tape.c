@@ -93,8 +93,8 @@ static bool is_copied_already(const rp_graph *graph, const rp_instr *instr)
     const rp_program *p = graph->program;
     const uint32_t of = instr->n_in == 1 ? instr->in[0] : 0;
 
-    return graph->defers && instr->n_in == 1 && instr->op == rp_op_get(RP_OP_concat) &&
-           graph->memory[of].piece != NULL && p->maker[of] != RP_NO_INSTR && p->instr[p->maker[of]].op->alias != NULL;
+    return graph->defers && instr->n_in == 1 && instr->op->role == RP_PLAYS_CONCAT && graph->memory[of].piece != NULL &&
+           p->maker[of] != RP_NO_INSTR && p->instr[p->maker[of]].op->alias != NULL;
 }
 
 static rp_status execute_kernel(rp_graph *graph, const rp_instr *instr)

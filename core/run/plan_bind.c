@@ -179,7 +179,7 @@ static rp_status bind_call(rp_plan *plan, const rp_instr *instr, call *c, rp_vie
     c->instr = plan->numbered + (size_t)(instr - plan->program->instr);
     c->in = take_views(next, c->n_in);
     c->out = take_views(next, c->n_out);
-    if (mark & MARK_LIES || (mark & MARK_BOTH && instr->op == rp_op_get(RP_OP_logsumexp))) {
+    if (mark & MARK_LIES || (mark & MARK_BOTH && !instr->op->also)) {
         bind_none(c);
         return RP_OK;
     }

@@ -87,7 +87,7 @@ void rp_plan_join_copies(rp_plan *plan)
         /* a view of a copy that was joined, as what makes a scalar of it, is on the other's memory */
         if (instr->op->alias && plan->root[value] != value)
             plan->root[value] = plan->root[instr->in[0]];
-        if (instr->op != rp_op_get(RP_OP_concat) || instr->n_in != 1)
+        if (instr->op->role != RP_PLAYS_CONCAT || instr->n_in != 1)
             continue;
         of = instr->in[0];
         if (!is_whole_root(plan, of))
@@ -104,7 +104,7 @@ static bool is_copied_again(const rp_plan *plan, const rp_instr *instr)
 {
     const uint32_t of = instr->n_in == 1 ? plan->same[instr->in[0]] : 0;
 
-    return instr->n_in == 1 && instr->op == rp_op_get(RP_OP_concat) && plan->root[of] == of &&
+    return instr->n_in == 1 && instr->op->role == RP_PLAYS_CONCAT && plan->root[of] == of &&
            plan->kind[of] == VALUE_MADE && plan->program->instr[plan->program->maker[of]].op->alias != NULL;
 }
 
@@ -122,7 +122,7 @@ static bool is_made_again(const rp_plan *plan, const rp_instr *instr)
 {
     const rp_type *made = &plan->program->value[instr->out[0]];
 
-    return (instr->n_in == 0 || (instr->op == rp_op_get(RP_OP_cast) && made->dtype == RP_F32 &&
+    return (instr->n_in == 0 || (instr->op->role == RP_PLAYS_CAST && made->dtype == RP_F32 &&
                                  plan->program->value[instr->in[0]].dtype == RP_BF16)) &&
            rp_type_bytes(made) > CHEAP;
 }

@@ -18,7 +18,7 @@ static void find_places(const rp_program *p, unsigned char *place)
                                                                        : OF_ITS_OWN;
     for (size_t k = 0; k < p->n_instrs; k++) {
         const rp_instr *instr = &p->instr[k];
-        const bool in_order = instr->op == rp_op_get(RP_OP_reshape) || instr->op == rp_op_get(RP_OP_stop_gradient);
+        const bool in_order = instr->op->flags & RP_OP_IN_ORDER;
 
         for (int i = 0; i < instr->n_out; i++)
             place[instr->out[i]] = OF_ITS_OWN;

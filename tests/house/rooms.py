@@ -5,8 +5,8 @@
 From the include lines: no room (folder) includes one that stands behind it in ORDER, and the rooms of what verifies see
 nothing of kernels and core. From the objects' symbols (nm): no circle between files, where A uses what B defines and B
 what A defines, directly or through others; core/program alone may have them, as operations and their gradients are made
-of each other. From the listing: no folder but documents and corpora holds more than MOST files. And no file but rp/archive.h writes out
-the name of a member.
+of each other. From the listing: no folder but documents and corpora holds more than MOST files. No file but rp/archive.h writes out
+the name of a member, and none compares an operation with one by its identifier: what differs is a field of its row.
 
 Usage: rooms.py SOURCE_DIR NM FILE, the file with the path of an object in each line. Every exception is named in EXCEPT_..., and
 one that is no longer needed fails."""
@@ -66,7 +66,7 @@ def wrong_edge(path, header):
 
 
 def source_of(obj):
-    """build/.../audit/CMakeFiles/rp_audit.dir/record/job.c.o: audit/replay/recipe_job.c. Generated sources keep their names."""
+    """build/.../audit/CMakeFiles/rp_audit.dir/record/resume.c.o: audit/record/resume.c. Generated sources keep their names."""
     found = re.search(r"(\w+)/CMakeFiles/rp_\w+\.dir/(?:\./)?(.*)\.o$", obj)
     return f"{found.group(1)}/{found.group(2)}" if found else obj
 
@@ -143,6 +143,18 @@ def written_members(source):
     yield from () if len(names) > 20 else [("include/rp/archive.h", "fewer names than there are")]
 
 
+def compared_operations(source):
+    """(file, comparison) of every operation that is held against one by its identifier."""
+    one = r"(?:rp_op_get\()?\bRP_OP_[a-z]\w*\)?"  # flags are in capitals
+    for layer in LAYERS + ["cli", "python"]:
+        for folder, _, files in os.walk(os.path.join(source, layer)):
+            for name in sorted(f for f in files if f.endswith((".c", ".h"))):
+                path = os.path.join(folder, name)
+                with open(path, encoding="utf-8") as text:
+                    for found in re.findall(rf"[=!]= *{one}|{one} *[=!]=|case {one}|\[{one}\] *=", text.read()):
+                        yield os.path.relpath(path, source), found
+
+
 def main():
     source, nm, listing = sys.argv[1:]
     with open(listing, encoding="utf-8") as text:
@@ -160,6 +172,7 @@ def main():
             bad.append(f"{path} includes {header}: {why}")
 
     bad += [f"{path} writes out {name}: rp/archive.h has its name" for path, name in written_members(source)]
+    bad += [f"{path}: {found}: ask its row" for path, found in compared_operations(source)]
 
     graph, symbols = uses(nm, objects)
     for circle in circles(graph):

@@ -19,18 +19,13 @@ static bool keeps_first_axis(const rp_attr *axes)
 
 bool rp_gathered_fits(const rp_program *p, const rp_instr *gather, const rp_instr *reduce)
 {
-    const bool sum = reduce->op == rp_op_get(RP_OP_sum), mean = reduce->op == rp_op_get(RP_OP_mean);
-    const rp_type *type;
+    const rp_type *type = &p->value[gather->out[0]];
 
-    if (gather->region || reduce->region || gather->op != rp_op_get(RP_OP_gather) ||
-        !(sum || mean || reduce->op == rp_op_get(RP_OP_max)))
+    if (gather->op->role != RP_PLAYS_GATHER || !(reduce->op->flags & RP_OP_REDUCES))
         return false;
-    type = &p->value[gather->out[0]];
     return RP_AT(gather->attr, gather, axis).i == 0 && p->value[gather->in[1]].rank > 0 &&
            rp_type_bytes(type) >= LEAST && type->shape[0] > 1 && reduce->in[0] == gather->out[0] &&
-           keeps_first_axis(sum    ? &RP_AT(reduce->attr, sum, axes)
-                            : mean ? &RP_AT(reduce->attr, mean, axes)
-                                   : &RP_AT(reduce->attr, max, axes));
+           keeps_first_axis(&reduce->attr[0]);
 }
 
 static size_t rows_of_piece(const rp_type *gathered)
@@ -71,10 +66,10 @@ static bool rows_contiguous(const rp_view *view, int first)
 static bool as_bags(const rp_instr *gather, const rp_instr *reduce, const rp_view *in, const rp_view *out,
                     rp_bags *bags)
 {
-    const bool mean = reduce->op == rp_op_get(RP_OP_mean);
-    const rp_attr *axes = mean ? &RP_AT(reduce->attr, mean, axes) : &RP_AT(reduce->attr, sum, axes);
+    const bool mean = reduce->op->role == RP_PLAYS_MEAN;
+    const rp_attr *axes = &reduce->attr[0];
 
-    if ((!mean && reduce->op != rp_op_get(RP_OP_sum)) || RP_AT(gather->attr, gather, axis).i != 0 ||
+    if ((!mean && reduce->op->role != RP_PLAYS_SUM) || RP_AT(gather->attr, gather, axis).i != 0 ||
         (in[0].dtype != RP_F32 && in[0].dtype != RP_F64) || in[0].rank < 2 || in[1].rank != 2 || axes->n != 1 ||
         axes->list[0] != 1 || in[1].shape[1] < 1 || in[1].shape[1] > (size_t)RP_CHUNK * RP_CHUNK)
         return false;

@@ -240,7 +240,7 @@ static bool scalar_of(const writer *w, uint32_t x, uint64_t *value)
 {
     const rp_instr *instr = w->to->maker[x] == RP_NO_INSTR ? NULL : &w->to->instr[w->to->maker[x]];
 
-    if (!instr || instr->op != rp_op_get(RP_OP_fill) || w->to->value[x].dtype != RP_I64 || w->to->value[x].rank)
+    if (!instr || instr->op->role != RP_PLAYS_FILL || w->to->value[x].dtype != RP_I64 || w->to->value[x].rank)
         return false;
     *value = (uint64_t)RP_AT(instr->attr, fill, value).i;
     return true;
@@ -252,7 +252,7 @@ static bool is_known_product(const writer *w, const rp_instr *instr, const uint3
 {
     uint64_t a, b;
 
-    if (instr->op != rp_op_get(RP_OP_mul) || !scalar_of(w, in[0], &a) || !scalar_of(w, in[1], &b) || a >> 26 || b >> 26)
+    if (instr->op->role != RP_PLAYS_MUL || !scalar_of(w, in[0], &a) || !scalar_of(w, in[1], &b) || a >> 26 || b >> 26)
         return false;
     *product = a * b;
     return true;

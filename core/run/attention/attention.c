@@ -32,11 +32,11 @@ typedef struct search {
     size_t n;
 } search;
 
-static const rp_instr *made_by(const search *s, uint32_t value, rp_op_id op)
+static const rp_instr *made_by(const search *s, uint32_t value, rp_op_role role)
 {
     const uint32_t k = s->p->maker[value];
 
-    return k != RP_NO_INSTR && s->p->instr[k].op == rp_op_get(op) ? &s->p->instr[k] : NULL;
+    return k != RP_NO_INSTR && s->p->instr[k].op->role == role ? &s->p->instr[k] : NULL;
 }
 
 /* The last two axes exchanged. */
@@ -54,14 +54,14 @@ static bool turns(const rp_instr *instr)
 
 static bool is_turned(const search *s, uint32_t value, uint32_t of)
 {
-    const rp_instr *instr = made_by(s, value, RP_OP_transpose);
+    const rp_instr *instr = made_by(s, value, RP_PLAYS_TRANSPOSE);
 
     return instr && instr->in[0] == of && turns(instr);
 }
 
 static bool constant_of(const search *s, uint32_t value, double *c)
 {
-    const rp_instr *instr = made_by(s, value, RP_OP_fill);
+    const rp_instr *instr = made_by(s, value, RP_PLAYS_FILL);
 
     if (!instr || s->p->value[value].rank != 0)
         return false;
@@ -75,14 +75,14 @@ static void note(const rp_program *p, search *s, uint32_t k)
 
     for (size_t i = 0; i < instr->n_in; i++)
         s->readers[instr->in[i]]++;
-    if (instr->op == rp_op_get(RP_OP_matmul)) {
+    if (instr->op->role == RP_PLAYS_PRODUCT) {
         s->left[instr->in[0]] = k;
         s->right[instr->in[1]] = k;
-    } else if (instr->op == rp_op_get(RP_OP_transpose) && turns(instr))
+    } else if (instr->op->role == RP_PLAYS_TRANSPOSE && turns(instr))
         s->turned[instr->in[0]] = k;
-    else if (instr->op == rp_op_get(RP_OP_mul))
+    else if (instr->op->role == RP_PLAYS_MUL)
         s->scaled[instr->in[0]] = k;
-    else if (instr->op == rp_op_get(RP_OP_softmax_grad))
+    else if (instr->op->role == RP_PLAYS_SOFTMAX_GRAD)
         s->graded[instr->in[1]] = k;
 }
 
@@ -107,7 +107,7 @@ static size_t columns_of(const search *s, uint32_t value)
  * not. */
 static bool find_scores(const search *s, uint32_t z, found *f)
 {
-    const rp_instr *instr = made_by(s, z, RP_OP_mul);
+    const rp_instr *instr = made_by(s, z, RP_PLAYS_MUL);
 
     f->scale = 1;
     if (s->readers[z] != 1)
@@ -117,7 +117,7 @@ static bool find_scores(const search *s, uint32_t z, found *f)
             return false;
         z = instr->in[0];
     }
-    instr = made_by(s, z, RP_OP_matmul);
+    instr = made_by(s, z, RP_PLAYS_PRODUCT);
     if (!instr || s->p->value[instr->in[0]].dtype != s->p->value[z].dtype ||
         !beside(&s->p->value[instr->in[0]], &s->p->value[instr->in[1]]) || columns_of(s, instr->in[0]) > WIDEST)
         return false;
@@ -129,7 +129,7 @@ static bool find_scores(const search *s, uint32_t z, found *f)
 static bool find_weights(const search *s, const rp_instr *softmax, found *f)
 {
     const uint32_t z = softmax->in[0];
-    const rp_instr *add = made_by(s, z, RP_OP_add);
+    const rp_instr *add = made_by(s, z, RP_PLAYS_ADD);
 
     f->mask = NONE;
     if (!add)
@@ -187,7 +187,7 @@ static bool find_grads(const search *s, uint32_t p, found *f)
     f->dq = f->dt = f->dv = NONE;
     if (!ds)
         return s->readers[p] == 1;
-    dp = made_by(s, ds->in[0], RP_OP_matmul);
+    dp = made_by(s, ds->in[0], RP_PLAYS_PRODUCT);
     if (!dp || s->readers[ds->in[0]] != 1 || !is_turned(s, dp->in[1], f->v) || !find_operand_grads(s, ds->out[0], f))
         return false;
     f->g = dp->in[0];
@@ -352,7 +352,7 @@ static bool worth_looking(const rp_plan *plan)
     for (size_t k = 0; k < p->n_instrs; k++) {
         if (p->instr[k].region)
             return false; /* operands of functions are not followed */
-        softmax = softmax || p->instr[k].op == rp_op_get(RP_OP_softmax);
+        softmax = softmax || p->instr[k].op->role == RP_PLAYS_SOFTMAX;
     }
     return softmax;
 }
@@ -369,7 +369,7 @@ static rp_status look(rp_plan *plan, search *s, rp_error *err)
     for (size_t o = 0; o < p->n_outputs; o++)
         s->readers[p->output[o].value]++;
     for (size_t k = 0; k < p->n_instrs; k++)
-        if (p->instr[k].op == rp_op_get(RP_OP_softmax))
+        if (p->instr[k].op->role == RP_PLAYS_SOFTMAX)
             find_at(s, &p->instr[k]);
     return s->n > 0 ? replace(plan, s, err) : RP_OK;
 }
@@ -386,7 +386,7 @@ rp_status rp_plan_attention(rp_plan *plan, rp_error *err)
         !worth_looking(plan))
         return RP_OK;
     for (size_t k = 0; k < p->n_instrs; k++)
-        n += p->instr[k].op == rp_op_get(RP_OP_softmax);
+        n += p->instr[k].op->role == RP_PLAYS_SOFTMAX;
     s.readers = rp_reallocarray(NULL, 6 * p->n_values, sizeof *s.readers);
     s.of = rp_reallocarray(NULL, p->n_instrs, sizeof *s.of);
     s.found = rp_reallocarray(NULL, n, sizeof *s.found);

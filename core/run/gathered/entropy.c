@@ -10,8 +10,8 @@ static bool of_same_rows(const rp_plan *plan, const rp_instr *entropy, const rp_
 {
     const rp_attr *axes = &RP_AT(sum->attr, logsumexp, axes);
 
-    return sum->op == rp_op_get(RP_OP_logsumexp) && plan->same[sum->in[0]] == plan->same[entropy->in[0]] &&
-           axes->n == 1 && axes->list[0] == 1;
+    return sum->op == entropy->op->also && plan->same[sum->in[0]] == plan->same[entropy->in[0]] && axes->n == 1 &&
+           axes->list[0] == 1;
 }
 
 void rp_plan_entropies(rp_plan *plan)
@@ -21,7 +21,7 @@ void rp_plan_entropies(rp_plan *plan)
     for (size_t k = plan->constants; k < plan->order.n; k++) {
         const size_t end = plan->order.n - k < AHEAD ? plan->order.n : k + AHEAD;
 
-        if (rp_plan_at(plan, k)->op != rp_op_get(RP_OP_cross_entropy))
+        if (!rp_plan_at(plan, k)->op->also)
             continue;
         for (size_t q = k + 1; q < end; q++) {
             unsigned char *mark = &plan->mark[plan->order.instr[q]];

@@ -18,7 +18,7 @@ static bool multiplies(const rp_program *p, rp_dtype operands)
     for (size_t k = 0; k < p->n_instrs; k++) {
         const rp_instr *instr = &p->instr[k];
 
-        if (instr->region == NULL && instr->op->kernel == RP_K_matmul && p->value[instr->in[0]].dtype == operands &&
+        if (instr->op->role == RP_PLAYS_PRODUCT && p->value[instr->in[0]].dtype == operands &&
             p->value[instr->in[1]].dtype == operands && !is_empty(&p->value[instr->in[0]]) &&
             !is_empty(&p->value[instr->in[1]]))
             return true;

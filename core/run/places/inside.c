@@ -56,7 +56,7 @@ bool rp_plan_has_inside(const rp_plan *plan)
     bool has = false;
 
     for (size_t k = 0; k < plan->order.n && !has; k++)
-        has = rp_plan_at(plan, k)->op == rp_op_get(RP_OP_concat);
+        has = rp_plan_at(plan, k)->op->role == RP_PLAYS_CONCAT;
     return has && !plan->function && plan->passes & RP_PASS_INSIDE && plan->passes & RP_PASS_INPLACE;
 }
 
@@ -70,7 +70,7 @@ bool rp_plan_put_inside(rp_plan *plan, plan_inside how)
         const rp_instr *instr = rp_plan_at(plan, k);
         size_t shift = 0;
 
-        if (instr->op != rp_op_get(RP_OP_concat) || !may_hold(plan, instr->out[0], how) ||
+        if (instr->op->role != RP_PLAYS_CONCAT || !may_hold(plan, instr->out[0], how) ||
             !is_one_piece(&plan->program->value[instr->out[0]], RP_AT(instr->attr, concat, axis).i))
             continue;
         for (size_t i = 0; i < instr->n_in; i++) {

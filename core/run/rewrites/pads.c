@@ -44,7 +44,7 @@ static bool is_good(const pads *s, uint32_t value)
 
 static bool sums_good(const pads *s, const rp_instr *instr)
 {
-    return instr->op == rp_op_get(RP_OP_add) && is_good(s, instr->in[0]) && is_good(s, instr->in[1]) &&
+    return instr->op->role == RP_PLAYS_ADD && is_good(s, instr->in[0]) && is_good(s, instr->in[1]) &&
            rp_type_equal(&s->p->value[instr->in[0]], &s->p->value[instr->in[1]]);
 }
 
@@ -61,7 +61,7 @@ static bool gather(pads *s, const rp_instr *sum)
         const uint32_t maker = s->p->maker[wait[--waiting]];
         const rp_instr *instr = &s->p->instr[maker];
 
-        if (instr->op == rp_op_get(RP_OP_pad)) {
+        if (instr->op->role == RP_PLAYS_PAD) {
             if (s->n == PADS_MOST)
                 return false;
             s->operands[s->n++] = maker;
@@ -159,11 +159,11 @@ static rp_status find(pads *s, rp_error *err)
     for (uint32_t k = 0; k < p->n_instrs && status == RP_OK; k++) {
         const rp_instr *instr = &p->instr[k];
         const bool sum = sums_good(s, instr);
-        const uint32_t reader = sum || instr->op == rp_op_get(RP_OP_pad) ? s->reader[instr->out[0]] : NONE;
+        const uint32_t reader = sum || instr->op->role == RP_PLAYS_PAD ? s->reader[instr->out[0]] : NONE;
         int axis;
 
-        s->good[k] = sum || instr->op == rp_op_get(RP_OP_pad);
-        if (!sum || (reader < SEVERAL && p->instr[reader].op == rp_op_get(RP_OP_add)))
+        s->good[k] = sum || instr->op->role == RP_PLAYS_PAD;
+        if (!sum || (reader < SEVERAL && p->instr[reader].op->role == RP_PLAYS_ADD))
             continue; /* a sum that another goes on with is looked at there */
         if (gather(s, instr) && meet(s, &axis, &p->value[instr->out[0]]))
             status = change(s, k, axis, err);

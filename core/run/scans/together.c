@@ -108,7 +108,7 @@ static bool reads_as_they_lie(const rp_plan *plan, size_t q, size_t k)
     const rp_type *type = &plan->program->value[value];
     const size_t axis = (size_t)RP_AT(concat->attr, concat, axis).i;
 
-    if (!add || add->op != rp_op_get(RP_OP_add) || plan->order.first[q] != q || rp_plan_chain_end(plan, q) != q + 1 ||
+    if (!add || add->op->role != RP_PLAYS_ADD || plan->order.first[q] != q || rp_plan_chain_end(plan, q) != q + 1 ||
         plan->block[concat->in[0]].last != k || type->rank == RP_MAX_RANK ||
         !rp_type_equal(type, &plan->program->value[add->out[0]]))
         return false;
@@ -129,7 +129,7 @@ void rp_plan_put_beside(rp_plan *plan, size_t *reader)
     for (size_t k = 0; k < plan->order.n; k++) {
         const rp_instr *instr = rp_plan_at(plan, k);
         const size_t at = reader[instr->out[0]];
-        bool fit = instr->op == rp_op_get(RP_OP_concat) && instr->n_in > 1 && instr->n_in <= BESIDE_MOST;
+        bool fit = instr->op->role == RP_PLAYS_CONCAT && instr->n_in > 1 && instr->n_in <= BESIDE_MOST;
 
         for (size_t i = 0; i < instr->n_in && fit; i++)
             fit = fits_beside(plan, instr, i);

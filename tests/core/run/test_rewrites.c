@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Passes that put other instructions in the place of some (core/run/rewrites), or let one call make what two would
- * (core/run/gathered/entropy.c): the bits of the eager tape, zeros of both signs, infinities and NaNs among them, and
+ * (core/run/gathered): the bits of the eager tape, zeros of both signs, infinities and NaNs among them, and
  * that they find what they are for and leave alone what only looks like it. */
 #include "tests/core/run/plan_steps.h"
 
@@ -217,10 +217,65 @@ static void logsumexp_comes_with_the_cross_entropy_of_its_rows(void **state)
     }
 }
 
+/* ---- rows gathered for one reduction ---- */
+
+/* 1.2 MB of rows, by pieces of 256 KiB; both axes behind the first, or one, are reduced. */
+static rp_program *gathered_and_reduced(rp_op_id id, bool all)
+{
+    enum { ROWS_OF_TABLE = 50, BAGS = 40, LENGTH = 9, WIDTH = 850 };
+    rp_graph *g = rp_graph_new(NULL);
+    rp_attr attr[RP_MAX_ATTR] = {{.n = all ? 2 : 1, .list = {1, 2}}};
+    rp_tensor table = rp_graph_input(g, RP_INPUT_FEED, "table", &(rp_type){RP_F32, 2, {ROWS_OF_TABLE, WIDTH}}, NULL), y;
+    rp_tensor at = rp_graph_input(g, RP_INPUT_FEED, "at", &(rp_type){RP_I64, 2, {BAGS, LENGTH}}, NULL);
+    rp_tensor taken = rp_gather(table, at, 0);
+
+    rp_emit(g, id, attr, &taken, 1, &y);
+    rp_graph_set(g, RP_OUTPUT_RESULT, "y", y);
+    return rp_graph_take_program(g, NULL);
+}
+
+static size_t gathers(const rp_program *p, rp_device *device)
+{
+    store s = store_new(p);
+    rp_plan *plan = plan_new(p, device, &s);
+    size_t n = 0;
+
+    for (size_t i = 0; i < plan->n_calls; i++)
+        n += plan->call[i].gather != NULL;
+    rp_plan_free(plan);
+    store_free(&s);
+    return n;
+}
+
+static void every_reduction_takes_gathered_rows_piece_by_piece(void **state)
+{
+    rp_device *device;
+    size_t reductions = 0;
+
+    (void)state;
+    assert_int_equal(rp_device_cpu_new(&device, NULL, 2, NULL), RP_OK);
+    for (rp_op_id id = 0; id < RP_OP_COUNT; id++) {
+        if (!(rp_op_get(id)->flags & RP_OP_REDUCES))
+            continue;
+        reductions++;
+        for (int all = 0; all < 2; all++) {
+            rp_program *p = gathered_and_reduced(id, all);
+
+            assert_non_null(p);
+            assert_int_equal(gathers(p, device), 1);
+            assert_plan_is_eager(p, device, device, rp_op_get(id)->name);
+            rp_program_free(p);
+        }
+    }
+    assert_int_equal(reductions, 7);
+    rp_device_free(device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(logsumexp_comes_with_the_cross_entropy_of_its_rows),
+        cmocka_unit_test(every_reduction_takes_gathered_rows_piece_by_piece),
         cmocka_unit_test(sums_of_pads_have_the_bits_of_the_eager_tape),
         cmocka_unit_test(only_pads_that_meet_are_put_side_by_side),
     };
