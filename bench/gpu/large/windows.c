@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Windows of large tensors: fetched as they lie, computed by this CPU's kernels, compared bit for bit. */
-#include "large_windows.h"
+#include "windows.h"
 
 #include <stdio.h>
 #include <stdlib.h>

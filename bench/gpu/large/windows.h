@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What bench/gpu/large.c holds against this CPU: parts of a device's tensors that are too large to be fetched as a
- * whole, and the kernel on those parts alone. A case ends in one printed line, and the next goes on. */
+ * What bench/gpu/large/large.c holds against this CPU: parts of a device's tensors that are too large to be fetched as
+ * a whole, and the kernel on those parts alone. A case ends in one printed line, and the next goes on. */
 #ifndef BENCH_GPU_LARGE_WINDOWS_H
 #define BENCH_GPU_LARGE_WINDOWS_H
 
