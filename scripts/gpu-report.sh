@@ -94,7 +94,7 @@ tests() {
         echo "emulated_$test"
         RP_EMULATED_LIBRARY=$chip "$build/tests/emu/emulated_$test"
     done
-    for test in test_device test_far_memory; do
+    for test in test_device test_far_memory test_far_runs; do
         echo "$test"
         RP_EMULATED_LIBRARY=$chip RP_FAR_DEVICE=emulated "$build/tests/$test"
     done

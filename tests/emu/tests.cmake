@@ -32,7 +32,8 @@ if(RP_SANITIZE)
 endif()
 foreach(order IN LISTS orders)
   add_test(NAME emulated_jobs_${order} COMMAND test_far_memory)
-  set_tests_properties(emulated_jobs_${order} PROPERTIES
+  add_test(NAME emulated_runs_${order} COMMAND test_far_runs)
+  set_tests_properties(emulated_jobs_${order} emulated_runs_${order} PROPERTIES
     ENVIRONMENT "${here};RP_FAR_DEVICE=emulated;RP_EMULATED_ORDER=${order}" SKIP_RETURN_CODE 77)
 endforeach()
 add_test(NAME emulated_device COMMAND test_device)
