@@ -309,6 +309,56 @@ class Checkpoints(Binary64):
         self.assertLess(worst(step, n), 1e-14)
         self.assertEqual(float(o.state_dict()["state"][0]["step"]), 7.0)
 
+    def test_moments_that_are_gone_are_an_error_until_they_are_loaded(self):
+        m, n = model(), model()
+        o, p = O.Adam(m.parameters(), 0.05), O.Adam(n.parameters(), 0.05)
+        step = compiled(m, o)
+        [step(*given(k)) for k in range(3)]
+        step.copy_to(m)
+        step(*given(3))
+        eager(n, p, range(4))
+        o.state.clear(), p.state.clear()
+        for _ in range(2):
+            with self.assertRaisesRegex(rt.Unsupported, r"lost moments after compile.*step.load\(\) takes"):
+                step(*given(4))
+        m.load_state_dict({k: v.detach() for k, v in zip(m.state_dict(), n.state_dict().values())})
+        step.load()
+        [step(*given(k)) for k in range(4, 7)]
+        eager(n, p, range(4, 7))
+        self.assertLess(worst(step, n), 1e-14)
+
+    def test_a_parameter_that_goes_over_into_another_group(self):
+        m, n = model(), model()
+        o, p = (O.SGD([{"params": list(q.parameters())[:3], "lr": 0.1}, {"params": list(q.parameters())[3:], "lr": 0.5}]) for q in (m, n))
+        step = compiled(m, o)
+        [step(*given(k)) for k in range(3)]
+        eager(n, p, range(3))
+        for k in (o, p):  # the order of all parameters is what it was
+            k.param_groups[1]["params"].insert(0, k.param_groups[0]["params"].pop())
+        [step(*given(k)) for k in range(3, 6)]
+        eager(n, p, range(3, 6))
+        self.assertLess(worst(step, n), 1e-14)
+
+    def test_what_is_refused_is_refused_again(self):
+        def hook(*_):
+            pass
+        m = model()
+        o = O.Adam(m.parameters(), 0.05)
+        step, hooks, group = compiled(m, o), [], o.param_groups[0]
+        step(*given(0)), step(*given(1))
+        before = bits(step)
+        for bad, good in ((lambda: group.update(differentiable=True), lambda: group.update(differentiable=False)),
+                          (lambda: group.update(eps=torch.tensor(1.0)), lambda: group.update(eps=1e-8)),
+                          (lambda: hooks.append(o.register_step_post_hook(hook)), lambda: hooks.pop().remove())):
+            bad()
+            for _ in range(3):
+                with self.assertRaises(rt.Unsupported):
+                    step(*given(2))
+            self.assertEqual(bits(step), before)
+            good()
+        step(*given(2))
+        self.assertNotEqual(bits(step), before)
+
     def test_pytorch_and_steps_by_turns(self):
         m, n = model(), model()
         o, p = O.Adam(m.parameters(), 0.05), O.Adam(n.parameters(), 0.05)

@@ -50,6 +50,7 @@ class Optimizer:
     momenta: list[bool] = field(default_factory=list)  # which groups have one
     current: frozenset[str] = frozenset()  # the states of the last step, for which `behind` holds
     behind: list[int] = field(default_factory=list)
+    filled: int = 0  # how many parameters had moments in PyTorch's optimizer
     hooks: Hooks = field(init=False)
 
     def __post_init__(self) -> None:
@@ -71,7 +72,7 @@ class Optimizer:
 
     def take(self) -> None:
         """Goes on from what PyTorch's optimizer has now."""
-        self.own = self.torch.state
+        self.own, self.filled = self.torch.state, sum(map(bool, self.torch.state.values()))
         self.steps = max(map(self.before, self.own.values()), default=0)
         self.made.clear()
         self.written = {}
@@ -79,7 +80,11 @@ class Optimizer:
         self.current = frozenset()
 
     def loaded(self) -> bool:
-        return self.torch.state is not self.own
+        return self.torch.state is not self.own or self.emptied()
+
+    def emptied(self) -> bool:
+        """Whether moments that were there are gone, as state.clear() begins anew with none."""
+        return len(self.own) < self.filled
 
     def ahead(self) -> bool:
         """Whether steps were made that PyTorch's optimizer does not know of. Else it has what there is, or made some itself since."""
@@ -96,7 +101,7 @@ class Optimizer:
     def place(self, own: Sequence[Any] | None = None) -> None:
         """Where the parameters are now. `own`: those of the module and the loss, of which each has to be one. Raises Unsupported."""
         groups = self.torch.param_groups
-        if own is not None and not set(self.members()) <= set(map(id, own)):
+        if own is not None and not set(chain.from_iterable(self.members())) <= set(map(id, own)):
             raise Unsupported("the optimizer has parameters that are neither the module's nor the loss's: they would be constants",
                               remedy="Make what has them a part of the module, or a loss that is a module")
         momenta = [bool(g.get("momentum")) for g in groups]
@@ -108,12 +113,13 @@ class Optimizer:
         self.names = [tuple(f"optim.{n}.{k}" for n in ("lr", "c1", "c2", "t")) for k in range(len(groups))]
         self.current = frozenset()
 
-    def members(self) -> list[int]:
-        """Which parameters there are, by identity. Raises Unsupported where the moments are no longer what the run goes on from."""
+    def members(self) -> list[tuple[int, ...]]:
+        """Which parameters the groups have, by identity. Raises Unsupported where the moments are no longer what the run goes on from."""
         if self.loaded():
-            raise Unsupported("the optimizer was loaded after compile: the step has moments of its own",
+            what = "was loaded" if self.torch.state is not self.own else "has lost moments"
+            raise Unsupported(f"the optimizer {what} after compile: the step has moments of its own",
                               remedy="step.load() takes the optimizer's moments, and the module's values")
-        return list(map(id, chain.from_iterable(map(PARAMETERS, self.torch.param_groups))))
+        return [tuple(map(id, params)) for params in map(PARAMETERS, self.torch.param_groups)]
 
     def count(self, states: frozenset[str]) -> None:
         """A batch of a step of these states went by, and with its last one the step was made."""
@@ -205,6 +211,7 @@ class Optimizer:
                 found["step"] = torch.tensor(float(self.steps_of(state)), dtype=wide)
             if found:
                 self.own[own] = {**self.own.get(own, {}), **found}
+        self.filled = sum(map(bool, self.own.values()))
 
     def feeds(self, states: frozenset[str]) -> list[tuple[str, float]]:
         """What is fed to the next step of these states: names and values."""

@@ -70,7 +70,7 @@ class Step(StepBase):
         self._own: list[Any] = [p for r in self._roots() for p in r.parameters()]
         self._trained: list[bool] = []
         self._guards, self._held = Guards([]), Held([], [])
-        self._members: list[int] = []
+        self._members: list[tuple[int, ...]] = []
         self._generations: dict[Any, tuple[int, Guards]] = {}  # with what has their objects live: identities stay theirs
         self._generation = 0
         self._seen: list[tuple[str, Any]] = []
@@ -197,7 +197,7 @@ class Step(StepBase):
         """All that a step looks at before it is made, as it is now."""
         own = vars(self.optimizer.torch)
         found = [*self._guards.places(), *self._held.places(), *zip(self._tensors, repeat("_version"), self._versions),
-                *zip(self._own, repeat("requires_grad"), self._trained), (own, "state", self.optimizer.own), (own, "_opt_called", True),
+                *zip(self._own, repeat("requires_grad"), self._trained), (own, "state", self.optimizer.own), (self.optimizer.emptied, None, False), (own, "_opt_called", True),
                 (own, "param_groups", list(own["param_groups"])),
                 *((g, "params", list(g["params"])) for g in own["param_groups"]), (globals(), "OPEN", list(OPEN))]
         alike = [tuple(v if type(v) is int else id(v) for v in place[2:]) for place in found]
@@ -273,10 +273,9 @@ class Step(StepBase):
         """A number of Python that programs burn in has changed: the programs of the new ones are others."""
         self._forget()
         self.optimizer.place(self._own)
-        self._members = self.optimizer.members()
-        self._guards = Guards(burned_in(self.module, self.loss) + self.optimizer.guards())
-        self._trained = list(map(TRAINED, self._own))
-        self.optimizer.constants()  # refuses what programs would not do
+        found = Guards(burned_in(self.module, self.loss) + self.optimizer.guards())
+        self.optimizer.constants()  # refuses what programs would not do: the next step then finds the change again
+        self._guards, self._trained, self._members = found, list(map(TRAINED, self._own)), self.optimizer.members()
         values = (self._guards.key, tuple(self._trained), tuple(self._members))
         self._generation = self._generations.setdefault(values, (len(self._generations), self._guards))[0]
 
