@@ -279,6 +279,20 @@ bool rp_device_launch_bags(rp_device *device, const rp_bags *bags)
     return device->ops->launch_bags != NULL && device->ops->launch_bags(device, bags);
 }
 
+bool rp_device_has_dots(const rp_device *device)
+{
+    return device->ops->has_dots != NULL && device->ops->has_dots(device);
+}
+
+bool rp_device_launch_dots(rp_device *device, const rp_dots *dots)
+{
+    const bool has = rp_device_has_dots(device);
+
+    if (has)
+        device->ops->launch_dots(device, dots);
+    return has;
+}
+
 rp_status rp_device_check(rp_device *device, const rp_index_check *check, rp_stream *stream, rp_error *err)
 {
     return device->ops->check(device, check, stream, err);

@@ -153,6 +153,36 @@ static bool cpu_launch_bags(rp_device *device, const rp_bags *bags)
     return true;
 }
 
+static bool cpu_has_dots(const rp_device *device)
+{
+    return rp_dots_of(((const cpu_device *)device)->table) != NULL;
+}
+
+typedef struct dots_job {
+    rp_dots_run *run;
+    const rp_dots *dots;
+} dots_job;
+
+static void run_dots(void *arg, size_t begin, size_t end)
+{
+    const dots_job *j = arg;
+
+    j->run(j->dots, begin, end);
+}
+
+static void cpu_launch_dots(rp_device *device, const rp_dots *dots)
+{
+    const cpu_device *self = (const cpu_device *)device;
+    dots_job j = {rp_dots_of(self->table), dots};
+
+    if (self->faulted)
+        return;
+    if (device->pool == NULL)
+        run_dots(&j, 0, dots->rows);
+    else
+        rp_pool_run(device->pool, dots->rows, 1 + WORK_A_THREAD / dots->length, run_dots, &j);
+}
+
 /* ---- indices ---- */
 
 typedef struct check_job {
@@ -252,6 +282,8 @@ static const rp_device_ops cpu_ops = {
     .launch = cpu_launch,
     .launch_chain = cpu_launch_chain,
     .launch_bags = cpu_launch_bags,
+    .has_dots = cpu_has_dots,
+    .launch_dots = cpu_launch_dots,
     .check = cpu_check,
     .fault = cpu_fault,
     .synchronize = cpu_synchronize,

@@ -5,6 +5,7 @@
 #define KERNELS_DEVICE_OPS_H
 
 #include "kernels/bags.h"
+#include "kernels/dots.h"
 
 typedef struct rp_device_ops {
     void (*free)(rp_device *device);
@@ -24,6 +25,8 @@ typedef struct rp_device_ops {
                         rp_error *err);
     rp_status (*launch_chain)(rp_device *device, const rp_chain *chain, rp_stream *stream, rp_error *err);
     bool (*launch_bags)(rp_device *device, const rp_bags *bags); /* NULL: it has no such way */
+    bool (*has_dots)(const rp_device *device);                   /* NULL: it has none */
+    void (*launch_dots)(rp_device *device, const rp_dots *dots);
     rp_status (*check)(rp_device *device, const rp_index_check *check, rp_stream *stream, rp_error *err);
     bool (*fault)(rp_device *device, rp_index_fault *out);
     rp_status (*synchronize)(rp_device *device, rp_stream *stream, rp_error *err);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "kernels/bags.h"
+#include "kernels/dots.h"
 
 #define ROW(name) extern const rp_kernel rp_kernel_##name##_ref;
 #define KERNEL(name, ...) ROW(name)
@@ -26,6 +27,8 @@ static const rp_kernel_table *const built[] = {&table_ref, &rp_kernel_table_sse2
                                                &rp_kernel_table_avx512};
 extern rp_bags_run rp_bags_run_sse2, rp_bags_run_avx2, rp_bags_run_avx512;
 static rp_bags_run *const bags[] = {NULL, rp_bags_run_sse2, rp_bags_run_avx2, rp_bags_run_avx512};
+extern rp_dots_run rp_dots_run_sse2, rp_dots_run_avx2, rp_dots_run_avx512;
+static rp_dots_run *const dots[] = {NULL, rp_dots_run_sse2, rp_dots_run_avx2, rp_dots_run_avx512};
 
 static bool host_has(size_t level)
 {
@@ -44,6 +47,8 @@ extern const rp_kernel_table rp_kernel_table_neon;
 static const rp_kernel_table *const built[] = {&table_ref, &rp_kernel_table_neon};
 extern rp_bags_run rp_bags_run_neon;
 static rp_bags_run *const bags[] = {NULL, rp_bags_run_neon};
+extern rp_dots_run rp_dots_run_neon;
+static rp_dots_run *const dots[] = {NULL, rp_dots_run_neon};
 
 static bool host_has(size_t level)
 {
@@ -54,6 +59,7 @@ static bool host_has(size_t level)
 #define LEVEL_NAMES "ref"
 static const rp_kernel_table *const built[] = {&table_ref};
 static rp_bags_run *const bags[] = {NULL};
+static rp_dots_run *const dots[] = {NULL};
 
 static bool host_has(size_t level)
 {
@@ -110,6 +116,14 @@ rp_bags_run *rp_bags_of(const rp_kernel_table *table)
     for (size_t i = 0; i < BUILT; i++)
         if (built[i] == table)
             return bags[i];
+    return NULL;
+}
+
+rp_dots_run *rp_dots_of(const rp_kernel_table *table)
+{
+    for (size_t i = 0; i < BUILT; i++)
+        if (built[i] == table)
+            return dots[i];
     return NULL;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "core/program/composed/dots.h"
 #include "core/program/indexing/gathered.h"
 #include "core/program/graph.h"
 #include "determinism/fpenv.h"
@@ -213,11 +214,38 @@ static rp_status execute_gathered(rp_graph *graph, const rp_instr *gather, const
     return status;
 }
 
+/* Of a sum whose product has waited for it: both, where the product's operands lie in order. */
+static rp_status execute_dots(rp_graph *graph, const rp_instr *instr, bool *done)
+{
+    const rp_program *p = graph->program;
+    const uint32_t maker = instr->n_in == 1 ? p->maker[instr->in[0]] : RP_NO_INSTR;
+    const rp_instr *product = maker == RP_NO_INSTR ? NULL : &p->instr[maker];
+    rp_status status = RP_OK;
+    rp_dots dots;
+
+    *done = false;
+    if (graph->calls == 0 || !product || maker < graph->call_first || !rp_graph_is_late(graph, instr->in[0]) ||
+        !rp_dots_fit(p, product, instr) || !rp_device_has_dots(graph->device))
+        return RP_OK;
+    for (size_t i = 0; i < product->n_in && status == RP_OK; i++)
+        if (rp_graph_is_late(graph, product->in[i]))
+            status = rp_graph_make(graph, product->in[i]);
+    if (status == RP_OK)
+        status = rp_graph_allocate(graph, instr->out[0]);
+    if (status == RP_OK && rp_dots_of_views(&dots, &graph->view[product->in[0]], &graph->view[product->in[1]],
+                                            &graph->view[instr->out[0]]))
+        *done = rp_device_launch_dots(graph->device, &dots);
+    return status;
+}
+
 rp_status rp_graph_execute(rp_graph *graph, const rp_instr *instr)
 {
     const rp_instr *gather = gathered_for(graph, instr);
-    rp_status status = RP_OK;
+    bool done = false;
+    rp_status status = gather ? RP_OK : execute_dots(graph, instr, &done);
 
+    if (done || status != RP_OK)
+        return status;
     if (gather)
         return execute_gathered(graph, gather, instr);
     for (size_t i = 0; i < instr->n_in && status == RP_OK; i++)

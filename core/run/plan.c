@@ -19,7 +19,8 @@ static void forget_passes(rp_plan *plan)
     rp_free(plan->region_at);
     plan->view = NULL;
     plan->same = plan->region_at = NULL;
-    plan->kind = plan->mark = NULL;
+    plan->kind = NULL;
+    plan->mark = NULL;
     plan->executed = NULL;
 }
 
@@ -145,6 +146,7 @@ static rp_status run_passes(rp_plan *plan, void *const *input_memory, rp_error *
     if (status != RP_OK)
         return status;
     rp_plan_gathered(plan);
+    rp_plan_dots(plan);
     rp_plan_lifetimes(plan, input_memory);
     rp_plan_entropies(plan);
     return rp_plan_place(plan, err);

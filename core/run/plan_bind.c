@@ -169,21 +169,44 @@ static rp_status bind_both(rp_plan *plan, const rp_instr *instr, call *c, rp_vie
     return rp_plan_follow(plan, &out->data, sum, err);
 }
 
+/* A sum's call reads the product's operands. */
+static rp_status bind_dots(rp_plan *plan, const rp_instr *instr, call *c, rp_error *err)
+{
+    const rp_instr *product = &plan->program->instr[plan->program->maker[instr->in[0]]];
+    rp_status status = RP_OK;
+
+    c->dots = true;
+    c->op = instr->op;
+    c->attr = instr->attr;
+    c->n_in = 2;
+    for (size_t i = 0; i < c->n_in && status == RP_OK; i++) {
+        const uint32_t value = product->in[i];
+
+        c->in[i] = plan->view[value];
+        status = rp_plan_follow(plan, &c->in[i].data, plan->root[value], err);
+    }
+    return status;
+}
+
 static rp_status bind_call(rp_plan *plan, const rp_instr *instr, call *c, rp_view **next, rp_error *err)
 {
-    const unsigned char mark = plan->mark[instr - plan->program->instr];
+    const uint16_t mark = plan->mark[instr - plan->program->instr];
     rp_status status = RP_OK;
 
     c->n_in = instr->n_in;
     c->n_out = (size_t)instr->n_out;
     c->instr = plan->numbered + (size_t)(instr - plan->program->instr);
-    c->in = take_views(next, c->n_in);
+    c->in = take_views(next, mark & MARK_DOTS ? 2 : c->n_in);
     c->out = take_views(next, c->n_out);
+<<<<<<< HEAD
     if (mark & MARK_LIES || (mark & MARK_BOTH && !instr->op->also)) {
+=======
+    if (mark & (MARK_LIES | MARK_PRODUCT) || (mark & MARK_BOTH && instr->op == rp_op_get(RP_OP_logsumexp))) {
+>>>>>>> 183915e8 (Sums of products: the sum's call makes the products of whole rows)
         bind_none(c);
         return RP_OK;
     }
-    for (size_t i = 0; i < c->n_in && status == RP_OK; i++) {
+    for (size_t i = 0; i < c->n_in && status == RP_OK && !(mark & MARK_DOTS); i++) {
         const rp_instr *concat = lying(plan, instr, i);
         const uint32_t root = concat ? concat->in[0] : plan->root[instr->in[i]];
 
@@ -200,6 +223,8 @@ static rp_status bind_call(rp_plan *plan, const rp_instr *instr, call *c, rp_vie
         status = bind_both(plan, instr, c, next, err);
     if (status != RP_OK)
         return status;
+    if (mark & MARK_DOTS)
+        return bind_dots(plan, instr, c, err);
     if (instr->region)
         return bind_region(plan, instr, c, next, err);
     if (instr->op->alias) {
@@ -352,7 +377,8 @@ static rp_status allocate(rp_plan *plan, rp_error *err)
 
     for (size_t k = 0; k < plan->order.n; k++)
         views += rp_plan_at(plan, k)->n_in * (rp_plan_at(plan, k)->region ? 2 : 1) +
-                 (size_t)rp_plan_at(plan, k)->n_out + (plan->mark[plan->order.instr[k]] & MARK_BOTH ? 1 : 0);
+                 (size_t)rp_plan_at(plan, k)->n_out +
+                 (plan->mark[plan->order.instr[k]] & (MARK_BOTH | MARK_DOTS) ? 1 : 0);
     plan->operands = rp_malloc(views * sizeof *plan->operands);
     plan->call = rp_calloc(plan->order.n + p->n_outputs, sizeof *plan->call);
     plan->output = rp_calloc(p->n_outputs, sizeof *plan->output);

@@ -54,11 +54,11 @@ static void make_in_place(rp_plan *plan, size_t o)
     }
 }
 
-/* What another instruction gathers is read at position k. */
-static void read_late(rp_plan *plan, size_t k, const rp_instr *gather)
+/* What another instruction gathers, or multiplies, is read at position k. */
+static void read_late(rp_plan *plan, size_t k, const rp_instr *made)
 {
-    for (size_t i = 0; i < gather->n_in; i++)
-        plan->block[plan->root[gather->in[i]]].last = (uint32_t)k;
+    for (size_t i = 0; i < made->n_in; i++)
+        plan->block[plan->root[made->in[i]]].last = (uint32_t)k;
 }
 
 static void read_and_made(rp_plan *plan)
@@ -81,7 +81,9 @@ static void read_and_made(rp_plan *plan)
             hold_region(plan, k, region++);
         if (plan->mark[plan->order.instr[k]] & MARK_GATHERED)
             plan->block[instr->out[0]].bytes = rp_gathered_bytes(&p->value[instr->out[0]]);
-        if (plan->mark[plan->order.instr[k]] & MARK_GATHERS)
+        if (plan->mark[plan->order.instr[k]] & MARK_PRODUCT)
+            plan->block[instr->out[0]].bytes = 1;
+        if (plan->mark[plan->order.instr[k]] & (MARK_GATHERS | MARK_DOTS))
             read_late(plan, k, &p->instr[p->maker[instr->in[0]]]);
     }
     for (size_t k = 0; k < plan->constants; k++)

@@ -32,6 +32,7 @@ typedef struct call {
     rp_view *in, *out;
     size_t n_in, n_out;
     bool looks;                /* at its indices, and no more */
+    bool dots;                 /* a sum that makes the products of its operands too */
     const struct call *gather; /* whose rows it makes too; NULL: none */
     region_call *region;       /* owned; functions are executed; NULL: none */
 } call;
@@ -134,7 +135,7 @@ struct rp_plan {
     uint32_t *root;      /* the value whose block holds this value's elements */
     unsigned char *kind; /* of each value: an rp_input_kind, or VALUE_MADE */
     bool *executed;      /* of each instruction */
-    unsigned char *mark; /* of each instruction: what the order says of it */
+    uint16_t *mark;      /* of each instruction: what the order says of it */
     plan_order order;
     block *block; /* of each root value, then of each region: what it needs while it runs */
     size_t n_blocks;
@@ -166,6 +167,8 @@ enum { MARK_LIES = 16, MARK_READS_LYING = 32 };
 /* A cross entropy whose call makes the logsumexp of its rows too, and that. */
 enum { MARK_BOTH = 128 };
 enum { MARK_GIVEN = 64 }; /* makes an output of a function, or what it is a view of */
+/* A product for one sum alone, whose call makes it too. */
+enum { MARK_PRODUCT = 256, MARK_DOTS = 512 };
 
 /* Before all others: outputs that are inputs or views become copies, where something could spoil them. Errors:
  * RP_EFORMAT (rp_program_check_states), RP_ENOMEM. */
@@ -195,6 +198,10 @@ void rp_plan_constants(rp_plan *plan);
 rp_status rp_plan_fuse(rp_plan *plan, rp_error *err);
 /* Finds what is gathered for one reduction. */
 void rp_plan_gathered(rp_plan *plan);
+/* Finds products that are made for one sum. */
+void rp_plan_dots(rp_plan *plan);
+/* How often values of this root are read; outputs count. */
+size_t rp_plan_readers(const rp_plan *plan, uint32_t root);
 /* From when to when each value is needed, which are made in a state's memory, which only in a chain's scratch. */
 void rp_plan_lifetimes(rp_plan *plan, void *const *input_memory);
 /* Which of them lie in one block: before values take over others' blocks, and after. reader: room for a number of each

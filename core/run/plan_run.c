@@ -2,6 +2,7 @@
  * Executing a plan: its calls in order, frames of its regions through the plans of their functions. Nothing waits for
  * the device but the reading of a selector or predicate, and the end. */
 #include "core/program/regions/region_run.h"
+#include "core/program/composed/dots.h"
 #include "core/program/indexing/gathered.h"
 #include "core/run/plan_private.h"
 #include "determinism/fpenv.h"
@@ -114,6 +115,15 @@ static rp_status launch_gathered(const rp_plan *plan, const call *c, rp_error *e
                               c->gather->in, c->out, c->in[0].data, err);
 }
 
+static rp_status launch_dots(const rp_plan *plan, const call *c)
+{
+    rp_dots dots;
+
+    (void)rp_dots_of_views(&dots, &c->in[0], &c->in[1], &c->out[0]);
+    (void)rp_device_launch_dots(plan->device, &dots);
+    return RP_OK;
+}
+
 static rp_status launch(const rp_plan *plan, const call *c, rp_error *err)
 {
     if (c->region)
@@ -122,6 +132,8 @@ static rp_status launch(const rp_plan *plan, const call *c, rp_error *err)
         return rp_device_launch_chain(plan->device, c->chain, NULL, err);
     if (c->gather)
         return launch_gathered(plan, c, err);
+    if (c->dots)
+        return launch_dots(plan, c);
     if (c->looks)
         return rp_execute_check(plan->device, c->op, &(rp_kernel_args){c->in, c->n_in, c->out, c->n_out, c->attr},
                                 c->instr, err);

@@ -8,6 +8,7 @@
 
 #include "determinism/sum.h"
 #include "kernels/bags.h"
+#include "kernels/dots.h"
 #include "kernels/cpu/functions/fast_rows.h"
 #include "kernels/cpu/matmul/matmul_scratch.h"
 #include "kernels/level.h"
@@ -111,4 +112,19 @@ void RP_LEVEL_NAME(rp_bags_run, RP_LEVEL)(const rp_bags *bags, size_t begin, siz
         bags_f32(bags, inner, (float *)(void *)least, begin, end);
     else
         bags_f64(bags, inner, (double *)(void *)least, begin, end);
+}
+
+/* ---- dots ---- */
+
+#define ROWS(T, FN) \
+    for (size_t i = begin; i < end; i++) \
+    ((T *)dots->out)[i] = FN((const T *)dots->x + i * dots->length, (const T *)dots->y + i * dots->length, dots->length)
+
+extern rp_dots_run RP_LEVEL_NAME(rp_dots_run, RP_LEVEL);
+void RP_LEVEL_NAME(rp_dots_run, RP_LEVEL)(const rp_dots *dots, size_t begin, size_t end)
+{
+    if (dots->dtype == RP_F32)
+        ROWS(float, product_sum_f32);
+    else
+        ROWS(double, product_sum_f64);
 }

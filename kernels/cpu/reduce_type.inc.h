@@ -348,3 +348,25 @@ static bool FN(reduce_run)(const rp_walk *kept, rp_walk inner, const reduction *
     }
     return true;
 }
+
+/* of x y */
+static T FN(product_sum_chunk)(const T *x, const T *y, const T *z, size_t n, T c, T d)
+{
+    T lane[RP_LANES] = {0};
+    size_t i = 0;
+
+    (void)z, (void)c, (void)d;
+    for (; i + RP_LANES <= n; i += RP_LANES)
+        for (size_t l = 0; l < RP_LANES; l++)
+            lane[l] += x[i + l] * y[i + l];
+    if (i == n)
+        return FN(fold)(lane);
+    for (size_t l = 0; i + l < n; l++)
+        lane[l] += x[i + l] * y[i + l];
+    return FN(fold)(lane);
+}
+
+static T FN(product_sum)(const T *x, const T *y, size_t n)
+{
+    return FN(sum_chunks)(FN(product_sum_chunk), x, y, x, n, 0, 0);
+}

@@ -43,7 +43,7 @@ rp_tensor rp_std(rp_tensor x, const int *axes, int n, int64_t correction, bool k
     return root_of(rp_var(x, axes, n, correction, keep), 2);
 }
 
-rp_tensor rp_norm(rp_tensor x, double p, const int *axes, int n, bool keep)
+static rp_tensor norm_written(rp_tensor x, double p, const int *axes, int n, bool keep)
 {
     rp_tensor size;
 
@@ -70,6 +70,13 @@ rp_tensor rp_norm(rp_tensor x, double p, const int *axes, int n, bool keep)
         size = rp_pow(size, C(x, p));
     }
     return root_of(rp_sum(size, axes, n, keep), p);
+}
+
+rp_tensor rp_norm(rp_tensor x, double p, const int *axes, int n, bool keep)
+{
+    rp_graph *call = rp_graph_call_begins(x);
+
+    return rp_graph_call_ends(call, norm_written(x, p, axes, n, keep));
 }
 
 void rp_aminmax(rp_tensor x, const int *axes, int n, bool keep, rp_tensor *least, rp_tensor *most)

@@ -24,7 +24,7 @@ void rp_plan_entropies(rp_plan *plan)
         if (!rp_plan_at(plan, k)->op->also)
             continue;
         for (size_t q = k + 1; q < end; q++) {
-            unsigned char *mark = &plan->mark[plan->order.instr[q]];
+            uint16_t *mark = &plan->mark[plan->order.instr[q]];
 
             if (*mark & MARK_BOTH || !of_same_rows(plan, rp_plan_at(plan, k), rp_plan_at(plan, q)))
                 continue;

@@ -4,8 +4,7 @@
 #include "core/program/indexing/gathered.h"
 #include "core/run/plan_private.h"
 
-/* How often values of this root are read; outputs count. */
-static size_t readers(const rp_plan *plan, uint32_t root)
+size_t rp_plan_readers(const rp_plan *plan, uint32_t root)
 {
     const rp_program *p = plan->program;
     size_t n = 0;
@@ -29,7 +28,7 @@ void rp_plan_gathered(rp_plan *plan)
         const uint32_t maker = reduce->n_in == 1 ? p->maker[reduce->in[0]] : RP_NO_INSTR;
 
         if (maker == RP_NO_INSTR || !rp_gathered_fits(p, &p->instr[maker], reduce) ||
-            plan->root[reduce->in[0]] != reduce->in[0] || readers(plan, reduce->in[0]) != 1)
+            plan->root[reduce->in[0]] != reduce->in[0] || rp_plan_readers(plan, reduce->in[0]) != 1)
             continue;
         plan->mark[maker] |= MARK_GATHERED;
         plan->mark[plan->order.instr[k]] |= MARK_GATHERS;

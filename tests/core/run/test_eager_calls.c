@@ -56,6 +56,11 @@ static rp_tensor first_rows(rp_tensor bags)
     CALL(threshold, rp_threshold(x, 0.25, -1)) \
     CALL(prelu, rp_prelu(x, row)) \
     CALL(gelu_tanh, rp_gelu_tanh(x)) \
+    CALL(norm, rp_norm(x, 2, (const int[]){1}, 1, true)) \
+    CALL(norm_of_all, rp_norm(x, 2, NULL, 0, false)) \
+    CALL(norm_of_columns, rp_norm(x, 2, (const int[]){0}, 1, false)) \
+    CALL(norm_of_turned, rp_norm(rp_transpose(x, NULL), 2, (const int[]){1}, 1, false)) \
+    CALL(norm_of_made, rp_norm(rp_sub(x, y), 2, (const int[]){1}, 1, false)) \
     CALL(glu, rp_glu(rp_reshape(x, 2, (const size_t[]){ROWS * 2, COLS / 2}), 0)) \
     CALL(mse, rp_mse_loss(x, y, RP_REDUCE_MEAN)) \
     CALL(l1, rp_l1_loss(x, row, RP_REDUCE_NONE)) \

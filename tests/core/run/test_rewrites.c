@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Passes that put other instructions in the place of some (core/run/rewrites), or let one call make what two would
+<<<<<<< HEAD
  * (core/run/gathered): the bits of the eager tape, zeros of both signs, infinities and NaNs among them, and
  * that they find what they are for and leave alone what only looks like it. */
+=======
+ * (core/run/gathered/entropy.c, dots.c): the bits of the eager tape, zeros of both signs, infinities and NaNs among
+ * them, and that they find what they are for and leave alone what only looks like it. */
+>>>>>>> 183915e8 (Sums of products: the sum's call makes the products of whole rows)
 #include "tests/core/run/plan_steps.h"
 
 #include "core/run/plan_private.h" /* behind: its names are as short as theirs */
@@ -217,6 +222,7 @@ static void logsumexp_comes_with_the_cross_entropy_of_its_rows(void **state)
     }
 }
 
+<<<<<<< HEAD
 /* ---- rows gathered for one reduction ---- */
 
 /* 1.2 MB of rows, by pieces of 256 KiB; both axes behind the first, or one, are reduced. */
@@ -235,18 +241,78 @@ static rp_program *gathered_and_reduced(rp_op_id id, bool all)
 }
 
 static size_t gathers(const rp_program *p, rp_device *device)
+=======
+/* ---- products for one sum ---- */
+
+typedef enum factors {
+    DOT,
+    SQUARE,
+    OF_ALL,
+    KEPT, /* the sums' axes stay, of length 1 */
+    PRODUCT_READ_TWICE,
+    PRODUCT_OUTPUT,
+    FIRST_AXIS,
+    TURNED, /* an operand that does not lie in order */
+    SPREAD, /* one that is broadcast */
+    IN_CHAIN,
+    SMALL,
+    PRODUCTS
+} factors;
+
+static rp_program *sums_of_products(uint64_t seed, factors how)
+{
+    const size_t rows = how == SMALL ? 3 : 5 + draw(seed, 70, 30),
+                 length = how == SMALL ? 20 : 500 + draw(seed, 71, 200);
+    const rp_dtype dtype = draw(seed, 72, 3) ? RP_F32 : RP_F64;
+    const int axes[2] = {how == FIRST_AXIS ? 0 : 1, 0};
+    rp_graph *g = rp_graph_new(NULL);
+    rp_tensor x, line, y, z, product;
+
+    /* made in another shape, so in no chain with the product */
+    x = rp_reshape(logits_of(g, seed, dtype, 1, rows * length), 2, (const size_t[]){rows, length});
+    line = rp_graph_input(g, RP_INPUT_STATE, "y", &(rp_type){dtype, 1, {rows * length}}, NULL);
+    y = rp_reshape(line, 2, (const size_t[]){rows, length});
+    if (how == TURNED)
+        y = rp_transpose(rp_graph_input(g, RP_INPUT_FEED, "t", &(rp_type){dtype, 2, {length, rows}}, NULL), NULL);
+    if (how == SPREAD)
+        y = rp_graph_input(g, RP_INPUT_FEED, "t", &(rp_type){dtype, 1, {length}}, NULL);
+    product = rp_mul(x, how == SQUARE ? x : y);
+    if (how == IN_CHAIN)
+        product = rp_mul(product, y);
+    if (how == PRODUCT_READ_TWICE)
+        rp_graph_set(g, RP_OUTPUT_RESULT, "other", rp_max(product, axes, 1, false));
+    if (how == PRODUCT_OUTPUT)
+        rp_graph_set(g, RP_OUTPUT_RESULT, "other", product);
+    if (draw(seed, 75, 2)) { /* takes memory between the product and its sum */
+        z = rp_graph_input(g, RP_INPUT_FEED, "z", &(rp_type){dtype, 2, {rows, length}}, NULL);
+        rp_graph_set(g, RP_OUTPUT_RESULT, "least", rp_min(rp_cumsum(rp_neg(z), 1, false), axes, 1, false));
+    }
+    if (draw(seed, 74, 2)) /* in place, but not before the sum */
+        rp_graph_set(g, RP_OUTPUT_STATE, "y", rp_scale(line, 0.5));
+    product = rp_sum(product, axes, how == OF_ALL ? 2 : 1, how == KEPT);
+    rp_graph_set(g, RP_OUTPUT_RESULT, "sum", draw(seed, 73, 2) ? rp_sqrt(product) : product);
+    return rp_graph_take_program(g, NULL);
+}
+
+static size_t sums_with_products(const rp_program *p, rp_device *device)
+>>>>>>> 183915e8 (Sums of products: the sum's call makes the products of whole rows)
 {
     store s = store_new(p);
     rp_plan *plan = plan_new(p, device, &s);
     size_t n = 0;
 
     for (size_t i = 0; i < plan->n_calls; i++)
+<<<<<<< HEAD
         n += plan->call[i].gather != NULL;
+=======
+        n += plan->call[i].dots;
+>>>>>>> 183915e8 (Sums of products: the sum's call makes the products of whole rows)
     rp_plan_free(plan);
     store_free(&s);
     return n;
 }
 
+<<<<<<< HEAD
 static void every_reduction_takes_gathered_rows_piece_by_piece(void **state)
 {
     rp_device *device;
@@ -269,13 +335,45 @@ static void every_reduction_takes_gathered_rows_piece_by_piece(void **state)
     }
     assert_int_equal(reductions, 7);
     rp_device_free(device);
+=======
+static void products_of_one_sum_are_made_by_it(void **state)
+{
+    const char *const *levels;
+    const size_t n = rp_kernel_levels(&levels);
+    char what[80];
+
+    (void)state;
+    for (size_t l = 0; l < n; l++) {
+        rp_device *device;
+
+        assert_int_equal(rp_device_cpu_new(&device, levels[l], 1 + (unsigned)l % 3, NULL), RP_OK);
+        for (uint64_t seed = 0; seed < SEEDS / 10; seed++)
+            for (int how = 0; how < PRODUCTS; how++) {
+                rp_program *p = sums_of_products(seed, (factors)how);
+
+                assert_non_null(p);
+                snprintf(what, sizeof what, "seed %d, case %d, %s", (int)seed, how, levels[l]);
+                assert_plan_is_eager(p, device, device, what);
+                assert_int_equal(sums_with_products(p, device), l > 0 && how <= KEPT);
+                plan_passes = rp_random_u32(seed, 6, 2, 0) & RP_PASSES;
+                assert_plan_is_eager(p, device, device, what);
+                plan_passes = RP_PASSES;
+                rp_program_free(p);
+            }
+        rp_device_free(device);
+    }
+>>>>>>> 183915e8 (Sums of products: the sum's call makes the products of whole rows)
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(logsumexp_comes_with_the_cross_entropy_of_its_rows),
+<<<<<<< HEAD
         cmocka_unit_test(every_reduction_takes_gathered_rows_piece_by_piece),
+=======
+        cmocka_unit_test(products_of_one_sum_are_made_by_it),
+>>>>>>> 183915e8 (Sums of products: the sum's call makes the products of whole rows)
         cmocka_unit_test(sums_of_pads_have_the_bits_of_the_eager_tape),
         cmocka_unit_test(only_pads_that_meet_are_put_side_by_side),
     };
