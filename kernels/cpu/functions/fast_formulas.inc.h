@@ -102,7 +102,8 @@ RP_INLINE void formula_run(const rp_walk *walk, fast_formula *formula)
             name##_map_f32(walk); \
     }
 
-/* t = before of x, which `through` takes through its functions, then the formula of x and t. */
+/* t = before of x, which `through` takes through its functions, then the formula of x and t. Where x itself goes
+ * through them it is read where it lies: compilers make a copy a string instruction, which takes as long as sigmoid. */
 #define FAST_VIA(name, let, through, before, formula) \
     static void name##_fast_f32(const rp_walk *walk) \
     { \
@@ -116,8 +117,11 @@ RP_INLINE void formula_run(const rp_walk *walk, fast_formula *formula)
             return; \
         } \
         for (size_t at = 0, count; at < walk->run; at += count) { \
+            const bool itself = strcmp(#before, "x") == 0; \
+            const float *source = itself ? from + at : some; \
+\
             count = walk->run - at < FORMULA_BLOCK ? walk->run - at : FORMULA_BLOCK; \
-            RP_EACH(i, count) \
+            RP_EACH(i, itself ? 0 : count) \
             { \
                 const float x = from[at + (size_t)i]; \
 \
@@ -142,7 +146,9 @@ RP_INLINE void formula_run(const rp_walk *walk, fast_formula *formula)
 #define ROW_OWN NOTHING
 #define ROW_FAST NOTHING
 #define ROW_BLOCK NOTHING
-#define THROUGH(f) fast_run(some, some, count, fast_##f, f##_exact);
+#define THROUGH(f) \
+    fast_run(some, source, count, fast_##f, f##_exact); \
+    source = some;
 #define ROW_VIA(f, before) VIA_ROW, THROUGH(f), before
 #define ROW_VIA2(f, g, before) VIA_ROW, THROUGH(g) THROUGH(f), before
 #define VIA_ROW(through, before, name, let, formula) FAST_VIA(name, let, through, before, formula)
