@@ -198,11 +198,7 @@ static rp_status bind_call(rp_plan *plan, const rp_instr *instr, call *c, rp_vie
     c->instr = plan->numbered + (size_t)(instr - plan->program->instr);
     c->in = take_views(next, mark & MARK_DOTS ? 2 : c->n_in);
     c->out = take_views(next, c->n_out);
-<<<<<<< HEAD
-    if (mark & MARK_LIES || (mark & MARK_BOTH && !instr->op->also)) {
-=======
-    if (mark & (MARK_LIES | MARK_PRODUCT) || (mark & MARK_BOTH && instr->op == rp_op_get(RP_OP_logsumexp))) {
->>>>>>> 183915e8 (Sums of products: the sum's call makes the products of whole rows)
+    if (mark & (MARK_LIES | MARK_PRODUCT) || (mark & MARK_BOTH && !instr->op->also)) {
         bind_none(c);
         return RP_OK;
     }

@@ -115,13 +115,13 @@ static rp_status launch_gathered(const rp_plan *plan, const call *c, rp_error *e
                               c->gather->in, c->out, c->in[0].data, err);
 }
 
-static rp_status launch_dots(const rp_plan *plan, const call *c)
+static rp_status launch_dots(const rp_plan *plan, const call *c, rp_error *err)
 {
     rp_dots dots;
 
-    (void)rp_dots_of_views(&dots, &c->in[0], &c->in[1], &c->out[0]);
-    (void)rp_device_launch_dots(plan->device, &dots);
-    return RP_OK;
+    if (rp_dots_of_views(&dots, &c->in[0], &c->in[1], &c->out[0]) && rp_device_launch_dots(plan->device, &dots))
+        return RP_OK;
+    return rp_fail(err, RP_EUNSUPPORTED, "a sum's products, planned to be made by it, do not lie in order");
 }
 
 static rp_status launch(const rp_plan *plan, const call *c, rp_error *err)
@@ -133,7 +133,7 @@ static rp_status launch(const rp_plan *plan, const call *c, rp_error *err)
     if (c->gather)
         return launch_gathered(plan, c, err);
     if (c->dots)
-        return launch_dots(plan, c);
+        return launch_dots(plan, c, err);
     if (c->looks)
         return rp_execute_check(plan->device, c->op, &(rp_kernel_args){c->in, c->n_in, c->out, c->n_out, c->attr},
                                 c->instr, err);

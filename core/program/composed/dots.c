@@ -20,8 +20,7 @@ bool rp_dots_fit(const rp_program *p, const rp_instr *product, const rp_instr *s
 {
     const rp_type *type;
 
-    if (product->region || sum->region || sum->op != rp_op_get(RP_OP_sum) || product->op != rp_op_get(RP_OP_mul) ||
-        sum->in[0] != product->out[0])
+    if (sum->op->role != RP_PLAYS_SUM || product->op->role != RP_PLAYS_MUL || sum->in[0] != product->out[0])
         return false;
     type = &p->value[product->out[0]];
     for (size_t i = 0; i < product->n_in; i++)

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Passes that put other instructions in the place of some (core/run/rewrites), or let one call make what two would
-<<<<<<< HEAD
  * (core/run/gathered): the bits of the eager tape, zeros of both signs, infinities and NaNs among them, and
  * that they find what they are for and leave alone what only looks like it. */
-=======
- * (core/run/gathered/entropy.c, dots.c): the bits of the eager tape, zeros of both signs, infinities and NaNs among
- * them, and that they find what they are for and leave alone what only looks like it. */
->>>>>>> 183915e8 (Sums of products: the sum's call makes the products of whole rows)
 #include "tests/core/run/plan_steps.h"
 
 #include "core/run/plan_private.h" /* behind: its names are as short as theirs */
@@ -222,7 +217,6 @@ static void logsumexp_comes_with_the_cross_entropy_of_its_rows(void **state)
     }
 }
 
-<<<<<<< HEAD
 /* ---- rows gathered for one reduction ---- */
 
 /* 1.2 MB of rows, by pieces of 256 KiB; both axes behind the first, or one, are reduced. */
@@ -241,7 +235,42 @@ static rp_program *gathered_and_reduced(rp_op_id id, bool all)
 }
 
 static size_t gathers(const rp_program *p, rp_device *device)
-=======
+{
+    store s = store_new(p);
+    rp_plan *plan = plan_new(p, device, &s);
+    size_t n = 0;
+
+    for (size_t i = 0; i < plan->n_calls; i++)
+        n += plan->call[i].gather != NULL;
+    rp_plan_free(plan);
+    store_free(&s);
+    return n;
+}
+
+static void every_reduction_takes_gathered_rows_piece_by_piece(void **state)
+{
+    rp_device *device;
+    size_t reductions = 0;
+
+    (void)state;
+    assert_int_equal(rp_device_cpu_new(&device, NULL, 2, NULL), RP_OK);
+    for (rp_op_id id = 0; id < RP_OP_COUNT; id++) {
+        if (!(rp_op_get(id)->flags & RP_OP_REDUCES))
+            continue;
+        reductions++;
+        for (int all = 0; all < 2; all++) {
+            rp_program *p = gathered_and_reduced(id, all);
+
+            assert_non_null(p);
+            assert_int_equal(gathers(p, device), 1);
+            assert_plan_is_eager(p, device, device, rp_op_get(id)->name);
+            rp_program_free(p);
+        }
+    }
+    assert_int_equal(reductions, 7);
+    rp_device_free(device);
+}
+
 /* ---- products for one sum ---- */
 
 typedef enum factors {
@@ -295,47 +324,18 @@ static rp_program *sums_of_products(uint64_t seed, factors how)
 }
 
 static size_t sums_with_products(const rp_program *p, rp_device *device)
->>>>>>> 183915e8 (Sums of products: the sum's call makes the products of whole rows)
 {
     store s = store_new(p);
     rp_plan *plan = plan_new(p, device, &s);
     size_t n = 0;
 
     for (size_t i = 0; i < plan->n_calls; i++)
-<<<<<<< HEAD
-        n += plan->call[i].gather != NULL;
-=======
         n += plan->call[i].dots;
->>>>>>> 183915e8 (Sums of products: the sum's call makes the products of whole rows)
     rp_plan_free(plan);
     store_free(&s);
     return n;
 }
 
-<<<<<<< HEAD
-static void every_reduction_takes_gathered_rows_piece_by_piece(void **state)
-{
-    rp_device *device;
-    size_t reductions = 0;
-
-    (void)state;
-    assert_int_equal(rp_device_cpu_new(&device, NULL, 2, NULL), RP_OK);
-    for (rp_op_id id = 0; id < RP_OP_COUNT; id++) {
-        if (!(rp_op_get(id)->flags & RP_OP_REDUCES))
-            continue;
-        reductions++;
-        for (int all = 0; all < 2; all++) {
-            rp_program *p = gathered_and_reduced(id, all);
-
-            assert_non_null(p);
-            assert_int_equal(gathers(p, device), 1);
-            assert_plan_is_eager(p, device, device, rp_op_get(id)->name);
-            rp_program_free(p);
-        }
-    }
-    assert_int_equal(reductions, 7);
-    rp_device_free(device);
-=======
 static void products_of_one_sum_are_made_by_it(void **state)
 {
     const char *const *levels;
@@ -362,18 +362,14 @@ static void products_of_one_sum_are_made_by_it(void **state)
             }
         rp_device_free(device);
     }
->>>>>>> 183915e8 (Sums of products: the sum's call makes the products of whole rows)
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(logsumexp_comes_with_the_cross_entropy_of_its_rows),
-<<<<<<< HEAD
-        cmocka_unit_test(every_reduction_takes_gathered_rows_piece_by_piece),
-=======
         cmocka_unit_test(products_of_one_sum_are_made_by_it),
->>>>>>> 183915e8 (Sums of products: the sum's call makes the products of whole rows)
+        cmocka_unit_test(every_reduction_takes_gathered_rows_piece_by_piece),
         cmocka_unit_test(sums_of_pads_have_the_bits_of_the_eager_tape),
         cmocka_unit_test(only_pads_that_meet_are_put_side_by_side),
     };
