@@ -9,6 +9,7 @@ import importlib
 import inspect
 import itertools
 import math
+import operator
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -18,6 +19,8 @@ from . import jax as door
 from .jax import GradientsDiffer, Unsupported, record
 
 __all__ = ["GradientsDiffer", "Trainer", "Unsupported", "compile", "record"]
+VALUE = operator.attrgetter("_value")  # of a variable the array that it has; another one each time it is assigned
+TRAINS = operator.attrgetter("trainable")
 
 
 class Optimizer:
@@ -73,7 +76,12 @@ class Trainer:
         self.rule = Optimizer(keras, self.optimizer, self.trained)
         params = {v.path: v.value for v in model.trainable_variables}
         state = {v.path: v.value for v in model.non_trainable_variables}
+        self.variables: list[Any] = [*model.trainable_variables, *model.non_trainable_variables, *self.optimizer.variables]
+        self.flags = list(map(TRAINS, self.variables[:len(params) + len(state)]))
+        self.own = [(model, n) for n, x in (("optimizer", optimizer), ("loss", loss)) if x is None] + [(self.inner, "_learning_rate")]
+        self.were = [getattr(owner, n, None) for owner, n in self.own]
         self.step = door.compile(self.value, params, tuple(batch), self.rule, state=state, **options)
+        self.remember()
 
     def value(self, params: dict[str, Any], state: dict[str, Any], x: Any, y: Any, weights: Any = None) -> tuple[Any, dict[str, Any]]:
         """The loss, with the layers' own losses, and the new states."""
@@ -84,7 +92,14 @@ class Trainer:
             total = total + more
         return total, dict(zip(self.kept, left))
 
+    @property
+    def inner(self) -> Any:
+        """The optimizer that updates, where the model's scales the loss for it."""
+        return getattr(self.optimizer, "inner_optimizer", self.optimizer)
+
     def __call__(self, x: Any, y: Any, sample_weight: Any = None) -> float:
+        self.look()
+        self.behind = True
         return float(self.step(x, y) if sample_weight is None else self.step(x, y, sample_weight))
 
     def fit(self, x: Any, y: Any = None, *, batch_size: int = 32, epochs: int = 1, shuffle: int | None = None,
@@ -116,6 +131,7 @@ class Trainer:
                 raise ValueError("class_weight is taken with x and y that are arrays and without sample_weight")
             sample_weight = weights_of(class_weight, y)
         batches = Rows(x, y, sample_weight, batch_size, shuffle) if y is not None else Batches(x, steps_per_epoch)
+        self.look()
         told = Callbacks(self, callbacks, validation_data is not None, epochs) if callbacks is not None else None
         means: list[float] = []
         self.history = {}
@@ -154,44 +170,71 @@ class Trainer:
                 told.call("on_epoch_end", epoch, logs)
                 if self.model.stop_training:
                     break
-        if getattr(getattr(self.optimizer, "inner_optimizer", self.optimizer), "use_ema", False):
-            before = self.copy_to() and self.values_of_model()  # as Keras's fit ends: the averages become the parameters
+        if getattr(self.inner, "use_ema", False):
+            self.copy_to()  # as Keras's fit ends: the averages become the parameters
             self.optimizer.finalize_variable_values(self.model.trainable_variables)
-            self.take(before)
+            self.look()
         if told:
             told.call("on_train_end", logs)
         return means
 
     # ---- the model's variables and the run's states ----
 
-    def values_of_model(self) -> list[Any]:
-        return [v.value for v in (*self.model.trainable_variables, *self.model.non_trainable_variables, *self.optimizer.variables)]
+    def remember(self) -> None:
+        """The variables have what the run has. `known` is their bits, as Keras's own functions give arrays away that go into them;
+        `behind` whether steps were made since."""
+        self.seen: list[Any] = list(map(VALUE, self.variables))
+        self.known = list(map(bits, self.seen))
+        self.behind = False
 
-    def take(self, before: list[Any]) -> None:
-        """Gives the run what of the model or the optimizer was changed since, in one step that a record holds as others."""
-        step = self.step
-        named: dict[str, str] = {}
-        for tree, prefix in ((step._params, "p"), (step._state, "s"), (step._opt, "o")):
+    def look(self, stale: bool = False) -> None:
+        """Gives the run what of the model or the optimizer was changed since they were looked at, in one step that a record holds as
+        others. What was changed in a model that has not what the steps made is an error, or, with `stale`, left out. Raises
+        ValueError."""
+        again = "compile it here again too, after trainer.copy_to()"
+        if not stale and (any(getattr(owner, n, None) is not was for (owner, n), was in zip(self.own, self.were)) or
+                          len(self.rule.keys) != len(self.optimizer.variables)):
+            raise ValueError(f"the model was compiled again, or its optimizer has another schedule: {again}")
+        if not stale and list(map(TRAINS, self.variables[:len(self.flags)])) != self.flags:
+            raise ValueError(f"other variables of the model are trainable now than when it was compiled: {again}")
+        values = list(map(VALUE, self.variables))
+        if all(map(operator.is_, values, self.seen)):
+            return
+        step, named, present = self.step, {}, {}
+        for prefix, tree, now in (("p", step._params, step.params), ("s", step._state, step.state), ("o", step._opt, step.opt_state)):
             named.update({f"{prefix}{path}": name for path, name in (tree.build(list(tree.names)) or {}).items()})
+            present.update({f"{prefix}{path}": array for path, array in (now() or {}).items()} if self.behind else {})
         keys = [*(f"p{n}" for n in self.trained), *(f"s{n}" for n in self.kept), *(f"o{k}" for k in self.rule.keys)]
-        changed = {named[k]: np.asarray(new) for k, old, new in zip(keys, before, self.values_of_model()) if new is not old}
-        if changed:
-            step.assign(changed)
+        changed = {k: (i, new) for i, (k, old, new) in enumerate(zip(keys, self.seen, values))
+                   if new is not old and bits(new) != self.known[i]}
+        lost = [k for k, (i, _) in changed.items() if self.behind and bits(present[k]) != self.known[i]]
+        if lost and not stale:
+            raise ValueError(f"{lost[0][1:]} was changed in a model that has not what the steps made of it: trainer.copy_to() before it "
+                             "is changed, or now, which undoes the change")
+        given = {k: new for k, (_, new) in changed.items() if k not in lost}
+        if given:
+            step.assign({named[k]: np.asarray(new) for k, new in given.items()})
+        for k in given:
+            self.known[changed[k][0]] = bits(given[k])
+        self.seen = values
 
     def copy_to(self, model: Any = None) -> Any:
         """Puts the parameters, statistics and seeds into the model, or into another of the same variables in the same order."""
         model = self.model if model is None else model
+        if model is self.model:
+            self.look(stale=True)
         values = {**self.step.params(), **self.step.state()}
         own = [values[n] for n in (*self.trained, *self.kept)]
-        variables = [*model.trainable_variables, *model.non_trainable_variables]
+        variables = self.variables[:len(own)] if model is self.model else [*model.trainable_variables, *model.non_trainable_variables]
         if [tuple(v.shape) for v in variables] != [a.shape for a in own]:
             raise ValueError("the model's variables are not those that were trained")
         for v, a in zip(variables, own):
             v.assign(a)
         if model is self.model:
             state = self.step.opt_state()
-            for k, v in zip(self.rule.keys, self.optimizer.variables):
+            for k, v in zip(self.rule.keys, self.variables[len(own):]):
                 v.assign(state[k])
+            self.remember()
         return model
 
 
@@ -262,7 +305,6 @@ class Callbacks:
                         if not (isinstance(c, keras.callbacks.ModelCheckpoint) and c.save_freq == "epoch"))
         self.list = keras.callbacks.CallbackList(own, add_history=False, add_progbar=False, model=trainer.model, epochs=epochs,
                                                  verbose=0)
-        self.before: list[Any] = []
 
     def begin(self) -> None:
         self.trainer.model.stop_training = False
@@ -272,9 +314,12 @@ class Callbacks:
         if "batch" in what and not self.each:
             return
         self.trainer.copy_to()
-        before = self.trainer.values_of_model()
         getattr(self.list, what)(*args)
-        self.trainer.take(before)
+        self.trainer.look()
+
+
+def bits(x: Any) -> bytes:
+    return np.asarray(x).tobytes()
 
 
 def leaves(f: Callable[[Any], Any], tree: Any) -> Any:

@@ -188,6 +188,55 @@ class Keras(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "compile the model with the one"):
             self.rk.compile(self.net(), (x, y), optimizer="adam").fit(x, y, callbacks=[own.TerminateOnNaN()])
 
+    def test_what_is_changed_between_steps_counts_or_is_an_error(self):
+        keras, o = self.keras, self.keras.optimizers
+        x, y, _, _ = self.data()
+        ours, theirs = self.net(o.Adam(0.01)), self.net(o.Adam(0.01))
+        trainer = self.rk.compile(ours, (x, y))
+
+        def both(change, steps=2):
+            change(ours), change(theirs)
+            for _ in range(steps):
+                trainer(x, y), theirs.train_on_batch(x, y)
+
+        def rate(model):
+            model.optimizer.learning_rate = 0.1
+
+        def half(model):
+            model.set_weights([w * 0.5 for w in model.get_weights()])
+        both(lambda model: None)
+        both(rate)  # of a model that is behind: no step changes it
+        trainer.fit(x, y, batch_size=20), theirs.fit(x, y, batch_size=20, verbose=0)
+        trainer.copy_to()
+        ours.evaluate(x, y, verbose=0), ours.predict(x, verbose=0)  # which give the variables other arrays of the same bits
+        both(half)
+        ours.predict(x, verbose=0)
+        half(ours)
+        for _ in range(2):
+            with self.assertRaisesRegex(ValueError, r"kernel was changed in a model that has not.*trainer.copy_to\(\) before"):
+                trainer(x, y)
+        trainer.copy_to()
+        both(lambda model: None)
+        trainer.copy_to()
+        for a, b in zip([*ours.variables, *ours.optimizer.variables], [*theirs.variables, *theirs.optimizer.variables]):
+            np.testing.assert_allclose(a.numpy().astype(float), b.numpy().astype(float), rtol=1e-4, atol=2e-5, err_msg=a.path)
+        trainer(x, y)
+        values = {k: np.array(v) for k, v in {**trainer.step.params(), **trainer.step.state()}.items()}
+        ours.layers[0].trainable = False
+        with self.assertRaisesRegex(ValueError, "other variables of the model are trainable"):
+            trainer(x, y)
+        trainer.copy_to()  # by name, and not in the order of those that are trainable now
+        for v in ours.variables:
+            np.testing.assert_array_equal(np.asarray(v.value), values[v.path], err_msg=v.path)
+        ours.layers[0].trainable = True
+        trainer(x, y)
+        ours.optimizer.learning_rate = o.schedules.ExponentialDecay(0.3, 1, 0.5)
+        with self.assertRaisesRegex(ValueError, "compiled again, or its optimizer has another schedule"):
+            trainer(x, y)
+        ours.compile("sgd", "mse")
+        with self.assertRaisesRegex(ValueError, "compiled again"):
+            trainer.fit(x, y)
+
     def test_optimizers_that_scale_average_or_name_twice(self):
         x, y, _, _ = self.data()
         o = self.keras.optimizers
