@@ -255,6 +255,26 @@ class WithJax(unittest.TestCase):
         self.assertEqual(step.params()["w"].shape, (3, 2))
         self.assertEqual(jnp.asarray(step.params()["b"]).dtype, jnp.float32)
 
+    def test_a_second_step_in_a_record_is_refused_each_time_and_goes_on_after_it(self):
+        rj, x = self.rj, np.ones((4, 3), np.float32)
+
+        def made():
+            return rj.compile(lambda p, x: ((x @ p) ** 2).mean(), np.ones(3, np.float32), (x,), self.optax.adam(0.1))
+        first, second, alone = made(), made(), made()
+        self.assertEqual(second(x), alone(x))
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "x.reprise")
+            with rj.record(path):
+                first(x)
+                for _ in range(2):
+                    with self.assertRaisesRegex(rj.Unsupported, "one compiled step"):
+                        second(x)
+                first(x)
+            done = subprocess.run([COMMAND, "replay", path], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([second(x) for _ in range(2)], [alone(x) for _ in range(2)])
+        np.testing.assert_array_equal(np.asarray(second.params()), np.asarray(alone.params()))
+
     def test_batches_like_those_before_go_the_short_way_with_the_same_bits(self):
         rj, jnp = self.rj, self.jnp
         x, y = np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3), np.int32([0, 1, 1, 0])

@@ -243,16 +243,16 @@ class Step(StepBase):
         if wanted is None or not _recordings and not self._own and isinstance(wanted, recording_run()):
             wanted = importlib.import_module("reprise").Run(**self._options)
         if wanted is not self._run or not self._bound:
+            if _recordings and not self._own:
+                _recordings[-1].take(self)  # it may refuse: then nothing has changed
             self._forget()
             if self._run is not None and self._bound:
                 self._values = {n: self._run.get_state(n) for n in self._values}
             self._run, self._bound = wanted, True
             for c in self._compiled.values():
                 c.compiled = None
-            if _recordings and not self._own:
-                _recordings[-1].take(self)
-                if _recordings[-1].origin:
-                    self._say_origin(wanted, made)
+            if _recordings and not self._own and _recordings[-1].origin:
+                self._say_origin(wanted, made)
         if made.compiled is None:
             self._bind(self._run, made, self._values)
 
@@ -320,6 +320,13 @@ class Step(StepBase):
     def assign(self, values: dict[str, Any]) -> None:
         """Gives states, by their names, other values from outside: a step of its own, whose feeds are the values, so that a
         record that is open holds it and its replay has them too."""
+        self._hold()
+        try:
+            self._assign(values)
+        finally:
+            self._release()
+
+    def _assign(self, values: dict[str, Any]) -> None:
         self._ready(self._last)
         builder = importlib.import_module("reprise").Builder()
         feeds = {}
