@@ -304,6 +304,14 @@ class WithJax(unittest.TestCase):
         with self.assertRaises(TypeError):
             step(x=x, y=y)
 
+    def test_parameters_are_those_that_compile_was_given(self):
+        rj, own, x = self.rj, np.ones(3, np.float32), np.ones((4, 3), np.float32)
+        step = rj.compile(lambda p, x: ((x @ p) ** 2).mean(), own, (x,), self.optax.sgd(0.1))
+        own[:] = 5
+        self.assertEqual(step(x), 9.0)
+        with self.assertRaisesRegex(TypeError, "masked array"):
+            step(np.ma.array(x, mask=x > 0))
+
     def test_numbers_of_python_are_another_batch_than_arrays(self):
         """jax promotes them in another way: so an array that comes of one does not go the short way of a plain one."""
         jnp, rj = self.jnp, self.rj

@@ -99,7 +99,8 @@ class Step(StepBase):
         self._state: Tree = tree("state", state)
         first = optimizer.init(self._trained(list(self._params.leaves))) if optimizer is not None else None
         self._opt: Tree = tree("opt", first)
-        self._values = {n: given(x) for t in (self._params, self._opt, self._state) for n, x in zip(t.names, t.leaves)}
+        self._values = {n: np.array(v) if v is x else v for t in (self._params, self._opt, self._state)
+                        for n, x, v in zip(t.names, t.leaves, map(given, t.leaves))}  # an array of numpy may be written into later
         self._compiled: dict[Any, Compiled] = {}
         self._taught = False  # whether the short way stands
         self._plain: dict[Any, Compiled] = {}

@@ -32,8 +32,11 @@ def is_real(x: Any) -> bool:
 
 def host(x: Any) -> np.ndarray[Any, Any]:
     """The leaf as an array of numpy, a key as its words, bf16 as jax's own type of numpy; numbers have jax's default types, and
-    without jax_enable_x64 arrays of 64 bits have 32. Raises OverflowError for integers that do not fit."""
+    without jax_enable_x64 arrays of 64 bits have 32. Raises OverflowError for integers that do not fit, TypeError for
+    a masked array."""
     x = words(x)
+    if isinstance(x, np.ma.MaskedArray):
+        raise TypeError("a masked array of numpy: jax takes none either, give x.filled(..)")
     a = np.asarray(x) if hasattr(x, "dtype") else np.asarray(jax().numpy.asarray(x))
     if a.dtype.itemsize != 8 or a.dtype.kind not in "iuf":
         return a
