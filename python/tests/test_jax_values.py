@@ -142,6 +142,11 @@ class Steps(unittest.TestCase):
         self.check(lambda p: jnp.abs(p).sum(), [0, 1, -2])
         self.check(lambda p: jnp.ones(3).at[jnp.array([0, 1])].mul(p, unique_indices=True).sum(), [1, 0])
 
+    def test_clamp_between_bounds_that_are_trained_meet_and_cross(self):
+        places = [(lo, x, hi) for lo in (-1.0, 0, 1) for x in (-2.0, -1, 0, 1, 2) for hi in (-1.0, 0, 1)]
+        w = jnp.arange(1, len(places) + 1, dtype=jnp.float32)
+        self.check(lambda p: (jax.lax.clamp(p[:, 0], p[:, 1], p[:, 2]) * w).sum(), places)
+
     def test_an_infinite_derivative_is_an_error_and_no_other_loss(self):
         @jax.custom_jvp
         def root(x):

@@ -178,6 +178,10 @@ def clamp(n: Node) -> Value:
     if not n.active:
         return n.made(g.op("minimum", g.op("maximum", x, low), high))
     inside = g.op("logical_and", g.op("gt", x, low), g.op("lt", x, high))
+    if n.inputs[0].active or n.inputs[2].active:  # bounds that cross or meet: only one that is passed has a gradient, as jax's do
+        below = g.op("logical_and", g.op("lt", x, low), g.op("lt", low, high))
+        still = g.op("stop_gradient", g.op("minimum", g.op("maximum", x, low), high))
+        return n.made(g.where(inside, x, g.where(g.op("gt", x, high), high, g.where(below, low, still))))
     rest = g.where(g.op("gt", x, high), high, g.op("stop_gradient", x))
     rest = g.where(g.op("lt", x, low), g.where(g.op("gt", low, high), high, low), rest)
     return n.made(g.where(inside, x, rest))

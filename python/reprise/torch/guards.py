@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .traps import MOST_NUMBERS, NOTHING, Hooks, framework, hooks_of, snapshot, spaces
+from .traps import MOST_NUMBERS, NOTHING, OWN, Hooks, framework, hooks_of, snapshot, spaces
 
 
 def identity(x: Any) -> tuple[str, str]:
@@ -86,8 +86,9 @@ DEEP = 3  # so far into objects that functions read from elsewhere
 
 
 def names_read(code: Any) -> list[str]:
-    """The names that a function reads, those of its generators and inner functions too."""
-    return [*code.co_names, *(n for c in code.co_consts if inspect.iscode(c) for n in names_read(c))]
+    """The names that a function reads, also as texts (getattr), those of its generators and inner functions too."""
+    texts = (c for c in code.co_consts if isinstance(c, str) and c.isidentifier())
+    return [*code.co_names, *texts, *(n for c in code.co_consts if inspect.iscode(c) for n in names_read(c))]
 
 
 def attributes(v: Any, names: Sequence[str], deep: int = DEEP) -> list[Place]:
@@ -112,9 +113,16 @@ def methods(kind: type, name: str) -> dict[str, list[Any]]:
     while ahead:
         n = ahead.pop()
         if n not in found:
-            found[n] = [code for c in foreign(kind) if (code := getattr(vars(c).get(n), "__code__", None)) is not None]
+            found[n] = [f.__code__ for c in foreign(kind) if (f := function_in(c, n)) is not None]
             ahead += [inner for code in found[n] for inner in names_read(code)]
     return found
+
+
+def function_in(kind: type, name: str) -> Any:
+    """The function that a class itself has by this name, a property's too."""
+    v = vars(kind).get(name)
+    v = v.fget if isinstance(v, property) else getattr(v, "__func__", getattr(v, "func", v))  # static, of a class; kept
+    return v if inspect.isfunction(v) else None
 
 
 @functools.lru_cache(1024)
@@ -191,23 +199,70 @@ def read_by(module: Any, loss: Any) -> list[Place]:
     return found
 
 
+def inside(where: Any, name: Any) -> Any:
+    """Of a list, tuple or dict of numbers and other things what is number, text, flag or None, in its form."""
+    def plain(v: Any, deep: int) -> Any:
+        if v is None or isinstance(v, (bool, int, float, str)):
+            return v
+        if isinstance(v, np.generic):
+            return str(v.dtype), v.item()
+        if not isinstance(v, (list, tuple, dict)) or len(v) > MOST_NUMBERS or deep == 0:
+            return ()
+        return tuple((str(k), plain(e, deep - 1)) for k, e in v.items()) if isinstance(v, dict) else tuple(plain(e, deep - 1) for e in v)
+    return plain(where.get(name), DEEP)
+
+
+def holds_plain(v: Any, deep: int = DEEP) -> bool:
+    if isinstance(v, (list, tuple, dict)):
+        return deep > 0 and len(v) <= MOST_NUMBERS and any(holds_plain(e, deep - 1) for e in (v.values() if isinstance(v, dict) else v))
+    return isinstance(v, (bool, int, float, str, np.generic))
+
+
+def mixed(found: Sequence[Place]) -> list[Place]:
+    """The places of lists, tuples and dicts of numbers beside what is none, as tensors or functions."""
+    of = [(where, name) for where, name, v in found if isinstance(v, (list, tuple, dict)) and not ("hooks" in str(name) or name in OWN) and
+          holds_plain(v) and snapshot(name, v) is NOTHING]
+    return [(Called(functools.partial(inside, *place)), place[1], inside(*place)) for place in of]
+
+
 def kinds_of(*roots: Any) -> list[type]:
     return list({type(m): None for root in roots if hasattr(root, "modules") for m in root.modules()})
 
 
 def functions_of(module: Any, loss: Any) -> list[Any]:
-    """The forwards of modules that are not PyTorch's own, and the function that the loss is."""
+    """The forwards of modules that are not PyTorch's own, the methods that they call, and functions that are attributes; the function
+    that the loss is; and those of the same file that these read."""
     modules = [m for root in (module, loss) if hasattr(root, "modules") for m in root.modules()]
-    forwards = [vars(m).get("forward", type(m).forward) for m in modules
-                if "forward" in vars(m) or not type(m).__module__.startswith("torch.")]
-    return list({id(f): f for f in [*forwards, parts(loss)[0]]}.values())
+    found = [vars(m).get("forward", type(m).forward) for m in modules
+             if "forward" in vars(m) or not type(m).__module__.startswith("torch.")]
+    found += [v for m in modules for v in vars(m).values() if inspect.isfunction(v) and v.__module__.partition(".")[0] != "torch"]
+    last, _ = parts(loss)
+    kinds = [(kind, "forward") for kind in kinds_of(module, loss)] + [(type(getattr(last, "__self__", loss)), getattr(last, "__name__", ""))]
+    found += [f for kind, name in kinds for n in methods(kind, name) for c in foreign(kind) if (f := function_in(c, n)) is not None]
+    ahead, seen = [*found, last], {}
+    while ahead:
+        f = ahead.pop(0)
+        if id(f) not in seen:
+            seen[id(f)] = f
+            ahead += beside(getattr(f, "__func__", f))
+    return list(seen.values())
+
+
+def beside(function: Any) -> list[Any]:
+    """The functions of its own file that a function reads from its closure and its module."""
+    if not inspect.isfunction(function):
+        return []
+    cells = [Cell(c).get("") for c in function.__closure__ or ()]
+    names = [function.__globals__.get(n) for n in dict.fromkeys(names_read(function.__code__))]
+    return [f for f in (*cells, *names) if inspect.isfunction(f) and f.__globals__ is function.__globals__]
 
 
 def burned_in(module: Any, loss: Any) -> list[Place]:
     """What a program burns in: where each number, text, flag, array or list of them is, its name and value; None, and what is no number
     but may decide (itself); and hooks."""
     results = {n for kind in kinds_of(module, loss) for codes in methods(kind, "forward").values() for c in codes for n in names_set(c)}
-    found = [(where, name, v if itself(v) and name not in results else snapshot(name, v)) for where, name, v in read_by(module, loss)]
+    read = read_by(module, loss)
+    found = [(where, name, v if itself(v) and name not in results else snapshot(name, v)) for where, name, v in read] + mixed(read)
     found += [(space, k, v) for root in (module, loss) if hasattr(root, "modules") for m in root.modules()
               for space in (m._parameters, m._buffers) for k, v in space.items() if v is None]
     found += [(Called(f), name, f()) for name, f in modes()]
