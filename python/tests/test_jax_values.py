@@ -156,8 +156,9 @@ class Steps(unittest.TestCase):
         with self.assertRaises(reprise.DataError):
             rj.compile(lambda p: root(p).sum(), jnp.float32([0, 1]), ())
         step = rj.compile(lambda p: root(p).sum(), jnp.float32([0, 1]), (), check=False)
-        with self.assertRaises(reprise.DataError):
+        with self.assertRaises(reprise.DataError) as caught:
             step()
+        self.assertIn("a derivative that is infinite", caught.exception.__notes__[0])
 
     def test_the_loss_is_compared(self):
         from reprise.jax import step as module

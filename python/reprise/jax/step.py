@@ -291,7 +291,11 @@ class Step(StepBase):
             made.taken = self._short_add(batch, names, [], made.compiled, "loss", made, True, True)
 
     def _note(self, e: Exception) -> None:
-        """Errors of a step are as C says them."""
+        """What the error of an instruction that is there to fail (regions.fail_if) is of."""
+        if "gather: index 1 at position 0 is out of range, expected 0 to 0" in str(e):
+            e.add_note("in the loss: a while loop that is not done by while_limit, or a derivative that is infinite or no number where its "
+                       "function is finite (a custom_jvp's or custom_vjp's own, xlogy at 0, lgamma at a pole): where() chooses other "
+                       "operands there")
 
     def _long(self, batch: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """A step of any batch: what the short way leaves to Python, and then learns."""
@@ -311,7 +315,11 @@ class Step(StepBase):
             feeds = dict(zip(self._names[len(batch)], batch))
         self._last = made
         self._ready(made)
-        found = made.compiled(**feeds, **made.late)
+        try:
+            found = made.compiled(**feeds, **made.late)
+        except importlib.import_module("reprise").Error as e:
+            self._note(e)
+            raise
         loss = float(found["loss"])
         if self._has_aux:
             return loss, made.auxiliary(found)
