@@ -28,6 +28,7 @@ from onnx.reference import ReferenceEvaluator
 import reprise
 from reprise import onnx as importer
 from reprise.__main__ import main
+from reprise.onnx import graph
 from reprise.onnx.graph import HANDLERS, NARROW, carried, returned
 
 BAR = 0.85
@@ -498,6 +499,35 @@ class Refused(unittest.TestCase):
                       [helper.make_node("ConstantOfShape", ["n"], ["a"]), helper.make_node("Trilu", ["a"], ["y"])]):
             self.refused(model(nodes, {"x": (TensorProto.FLOAT, [1])}, {"y": (TensorProto.FLOAT, ["a", "b"])},
                                [("n", big), ("one", np.float32(1))]), "elements")
+
+    def test_constants_that_operators_make_are_counted(self):
+        self.addCleanup(setattr, graph, "MOST_HELD", graph.MOST_HELD)
+        graph.MOST_HELD = 1 << 20
+        value = lambda n, kind, shape: helper.make_tensor_value_info(n, kind, shape)
+        body = helper.make_graph([helper.make_node("Add", ["i", "n"], ["end"]), helper.make_node("Range", ["i", "end", "one"], ["r"])],
+                                 "b", [value("i", TensorProto.INT64, []), value("c", TensorProto.BOOL, [])],
+                                 [value("c", TensorProto.BOOL, []), value("r", TensorProto.INT64, [50000])])
+
+        def made(count):
+            return model([helper.make_node("ConstantOfShape", ["n"], [f"y{k}"], value=helper.make_tensor("v", TensorProto.INT64, [1], [k]))
+                          for k in range(count)], {"x": (TensorProto.FLOAT, [1])}, {"y0": (TensorProto.INT64, [50000])}, [("n", np.array([50000]))])
+
+        def repeated(times):
+            return model([helper.make_node("Loop", ["times", "true"], ["y"], body=body)], {"x": (TensorProto.FLOAT, [1])},
+                         {"y": (TensorProto.INT64, [times, 50000])}, [("n", np.array(50000)), ("one", np.array(1)), ("true", np.array(True)),
+                                                                      ("times", np.array(times))])
+
+        for few, many in ((made(2), made(3)), (repeated(1), repeated(3))):  # 400,000 bytes each, and as many again as data
+            self.assertEqual(list(importer.load(few).outputs)[0][0], "y")
+            self.refused(many, "constants of more than")
+
+    def test_inputs_of_more_axes_than_programs_have_are_refused_by_name(self):
+        deep = (TensorProto.FLOAT, [1] * 10)
+        self.refused(model([helper.make_node("Relu", ["x"], ["y"])], {"x": deep}, {"y": deep}), "x of shape")
+        long = (TensorProto.FLOAT, [1 << 50])
+        self.refused(model([helper.make_node("Relu", ["x"], ["y"])], {"x": long}, {"y": long}), "x of shape")
+        self.refused(model([helper.make_node("Identity", ["w"], ["y"])], {"x": (TensorProto.FLOAT, [1])}, {"y": deep},
+                           [("w", np.ones([1] * 10, np.float32))]), "w of shape")
 
     def test_iterations_without_operators_are_counted_and_cost_little(self):
         value, inner = helper.make_tensor_value_info, None

@@ -172,6 +172,9 @@ class Importer:
         scope: dict[str, Value] = {t.name: self.initializer(t) for t in graph.initializer}
         if graph.sparse_initializer:
             raise Unsupported("sparse weights")
+        # each of them once as it is and once as it is carried, in at most 16 times the bytes: half a byte in 8
+        self.g.most_held += 16 * sum(a.nbytes for v in scope.values() for a in [v.weight[1] if v.weight else v.known])
+        self.g.most_held += 16 * self.kept(graph)
         for info in graph.input:
             if info.name not in scope:
                 scope[info.name] = self.input(info)
@@ -232,7 +235,7 @@ class Importer:
         shape = tuple(self.length(info.name, i, d) for i, d in enumerate(info.type.tensor_type.shape.dim))
         own = self.g.name(info.name)
         self.feeds[info.name] = (own, dtype, shape)
-        return Value(dtype, shape, self.g.builder.feed(own, shape, CARRIERS[dtype]), of=frozenset([info.name]))
+        return Value(dtype, shape, self.g.declared("feed", own, shape, CARRIERS[dtype]), of=frozenset([info.name]))
 
     def length(self, name: str, axis: int, dim: Any) -> int:
         for key in (f"{name}.{axis}", dim.dim_param):
@@ -270,10 +273,29 @@ class Importer:
         forms.words(node)
         folded = self.fold(node, inputs) if node.domain in DOMAINS else None
         if folded is not None and not (any(v is not None and v.trained for v in inputs) and any(v.real for v in folded)):
+            self.hold(folded, inputs)
             return folded
         found = self.computed(node, named, inputs, scope, depth)
+        if kind != "Constant":  # which the file has, and a body reads again
+            self.hold(found, inputs)
         # what comes of a weight of one element is known, as it may decide a shape, and computed, as the weight is trained
         return found if folded is None else [v and replace(v, known=k.known) for v, k in zip(found, folded)]
+
+    def hold(self, found: Sequence[Value | None], inputs: Sequence[Value | None]) -> None:
+        """Counts what is known of an operator's results, where it is not an operand's."""
+        there = [id(v.known) for v in inputs if v is not None]
+        self.g.hold(sum(v.known.nbytes for v in found if v is not None and v.known is not None and id(v.known) not in there))
+
+    def kept(self, graph: Any) -> int:
+        """Bytes of the tensors that a graph's operators have, those of branches and bodies too."""
+        total = 0
+        for node in graph.node:
+            for a in node.attribute:
+                if a.type == self.onnx.AttributeProto.TENSOR:
+                    total += a.t.ByteSize()
+                elif a.type == self.onnx.AttributeProto.GRAPH:
+                    total += self.kept(a.g) + sum(t.ByteSize() for t in a.g.initializer)
+        return total
 
     def computed(self, node: Any, named: str, inputs: list[Value | None], scope: Scope, depth: int) -> Sequence[Value | None]:
         kind = node.op_type

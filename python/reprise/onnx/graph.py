@@ -41,6 +41,7 @@ TENSORFLOW = "ai.onnx.converters.tensorflow"  # the domain of operators that the
 MOST_KNOWN = 1 << 16
 MOST_MASK = 1 << 24  # elements of a constant that an operator's form needs
 MOST_APPENDED = 1 << 18
+MOST_HELD = 1 << 30  # bytes of constants that operators make of few: of shapes, ranges and masks, beside what the file has
 
 
 class Unsupported(NotImplementedError):
@@ -128,6 +129,13 @@ class Graph:
         self.weights: dict[str, Any] = {}  # by the model's names
         self.constants: dict[Any, Any] = {}  # data that are there, by what they hold
         self.operator, self.taken, self.appended = "", set[str](), 0
+        self.held, self.most_held = 0, MOST_HELD
+
+    def hold(self, size: int) -> None:
+        """So many bytes more are kept until the import ends."""
+        self.held += size
+        if self.held > self.most_held:
+            raise Unsupported(f"constants of more than {self.most_held} bytes in all", self.operator)
 
     # ---- appending ----
 
@@ -157,12 +165,18 @@ class Graph:
         """A state or data of the program with its first value, in the carrier."""
         array = carried(array)
         own = self.name(name)
+        tensor = self.declared(kind, own, array.shape, type_of(array))
         self.inputs[own] = (kind, array)
-        declare = self.builder.state if kind == "state" else self.builder.data
-        tensor = declare(own, array.shape, type_of(array))
         if kind == "state":
             self.states[own] = tensor
         return tensor
+
+    def declared(self, kind: str, name: str, shape: Sequence[int], dtype: str) -> Any:
+        """An input of the program, which has a form that programs have."""
+        try:
+            return getattr(self.builder, kind)(name, shape, dtype)
+        except (importlib.import_module("reprise").Error, TypeError, ValueError, OverflowError) as e:
+            raise Unsupported(f"{name} of shape {list(shape)}: {e}") from None
 
     def tensor(self, v: Value) -> Any:
         """The tensor of a value; one that is known becomes a constant, or data of the program."""
@@ -180,6 +194,7 @@ class Graph:
             return self.fill(float(array.flat[0]), v.dtype, array.shape)
         key = v.dtype, array.shape, hashlib.sha256(array.tobytes()).digest()  # equal ones are one, also of written-out steps
         if key not in self.constants:
+            self.hold(array.nbytes)
             self.constants[key] = self.input("data", "constant", v.known)
         return self.constants[key]
 
