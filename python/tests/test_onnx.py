@@ -282,6 +282,18 @@ class Values(unittest.TestCase):
         found = importer.load(model(scaled, {"x": (TensorProto.FLOAT, [1, 1, 2, 2])}, {"y": (TensorProto.FLOAT, list("abcd"))}, weights))
         self.assertEqual(found.outputs["y"][2], (1, 1, 8, 4))
 
+    def test_what_a_weight_of_one_element_decides_follows_it(self):
+        f, one = (TensorProto.FLOAT, [3]), np.ones(1, np.float32)
+        nodes = [helper.make_node("Greater", ["w", "zero"], ["above"]), helper.make_node("Neg", ["x"], ["minus"]),
+                 helper.make_node("Where", ["above", "x", "minus"], ["a"]), helper.make_node("Cast", ["w"], ["n"], to=TensorProto.INT64),
+                 helper.make_node("Expand", ["a", "n"], ["b"]), helper.make_node("Cast", ["n"], ["c"], to=TensorProto.FLOAT),
+                 helper.make_node("Add", ["b", "c"], ["y"])]
+        found = importer.load(model(nodes, {"x": f}, {"y": f}, [("w", one), ("zero", 0 * one)]))
+        x = np.arange(3, dtype=np.float32)
+        self.assertEqual(list(found.compile()(x=x)["y"]), [1, 2, 3])
+        found.weights["w"] = -2 * one
+        self.assertEqual(list(found.compile()(x=x)["y"]), [-2, -3, -4])
+
     def test_a_loop_is_written_out_where_its_end_is_known(self):
         rng = np.random.default_rng(8)
         table, x = rng.normal(size=(7, 4)).astype(np.float32), rng.normal(size=(7, 4)).astype(np.float32)

@@ -272,12 +272,18 @@ class Importer:
             raise Unsupported(f"operators of the domain {node.domain}", kind)
         forms.words(node)
         folded = self.fold(node, inputs) if node.domain in DOMAINS else None
-        if folded is not None and not (any(v is not None and v.trained for v in inputs) and any(v.real for v in folded)):
+        trained = any(v is not None and v.trained for v in inputs)
+        if folded is not None and not trained:
             self.hold(folded, inputs)
             return folded
-        found = self.computed(node, named, inputs, scope, depth)
+        try:
+            found = self.computed(node, named, inputs, scope, depth)
+        except Unsupported:
+            if folded is None or any(v.real for v in folded):
+                raise
+            found = folded  # a number that decides a shape by what no program computes
         if kind != "Constant":  # which the file has, and a body reads again
-            self.hold(found, inputs)
+            self.hold(folded or found, inputs)
         # what comes of a weight of one element is known, as it may decide a shape, and computed, as the weight is trained
         return found if folded is None else [v and replace(v, known=k.known) for v, k in zip(found, folded)]
 
