@@ -206,15 +206,6 @@ static void fill(line *to, const layout *l, const rp_json *term)
         put_number(to->field[k], rp_json_string_value(rp_json_object_get(term, l->key[k])));
 }
 
-static size_t width_of(const char *text)
-{
-    size_t n = 0;
-
-    for (; *text; text++)
-        n += (*text & 0xC0) != 0x80;
-    return n;
-}
-
 static void measure(layout *l, const rp_json *terms, size_t shown)
 {
     line one;
@@ -224,7 +215,7 @@ static void measure(layout *l, const rp_json *terms, size_t shown)
         l->width[k] = strlen(l->head[k]);
     for (size_t i = 0; i < shown; i++) {
         fill(&one, l, rp_json_array_get(terms, i));
-        l->name = width_of(one.name) > l->name ? width_of(one.name) : l->name;
+        l->name = rp_characters(one.name) > l->name ? rp_characters(one.name) : l->name;
         for (size_t k = 0; k < l->fields; k++)
             l->width[k] = strlen(one.field[k]) > l->width[k] ? strlen(one.field[k]) : l->width[k];
     }
@@ -261,7 +252,7 @@ static void put_terms(rp_buffer *out, layout *l, const rp_json *terms, size_t sh
     for (size_t i = 0; i < shown; i++) {
         fill(&one, l, rp_json_array_get(terms, i));
         rp_put_plain_line(out, one.name);
-        put_spaces(out, l->name - width_of(one.name));
+        put_spaces(out, l->name - rp_characters(one.name));
         for (size_t k = 0; k < last_field(&one, l); k++) {
             put_spaces(out, 2 + l->width[k] - strlen(one.field[k]));
             rp_buffer_text(out, one.field[k]);

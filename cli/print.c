@@ -137,6 +137,15 @@ const char *rp_fixed(char out[RP_NUMBER_TEXT], double value, int decimals)
     return out;
 }
 
+size_t rp_characters(const char *text)
+{
+    size_t n = 0;
+
+    for (; *text; text++)
+        n += (*text & 0xC0) != 0x80;
+    return n;
+}
+
 const char *rp_memory_text(char out[RP_NUMBER_TEXT], uint64_t bytes)
 {
     const bool small = bytes < 1 << 20;
@@ -288,6 +297,18 @@ void rp_put_integer(rp_buffer *out, const char *key, uint64_t value)
 {
     put_key(out, key);
     rp_buffer_printf(out, "%llu", (unsigned long long)value);
+}
+
+void rp_put_scope_counts(rp_buffer *out, const rp_replay_scope *scope)
+{
+    rp_put_integer(out, "segments", scope->segments);
+    rp_put_integer(out, "segments_total", scope->segments_total);
+    rp_put_integer(out, "steps", scope->steps);
+    rp_put_integer(out, "steps_total", scope->steps_total);
+    if (scope->trials_total) {
+        rp_put_integer(out, "trials", scope->trials);
+        rp_put_integer(out, "trials_total", scope->trials_total);
+    }
 }
 
 void rp_put_bool(rp_buffer *out, const char *key, bool value)

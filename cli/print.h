@@ -25,6 +25,7 @@ void rp_put_hidden(rp_session *session, int64_t n, const char *where, const char
 enum { RP_NUMBER_TEXT = 40 };
 /* value with so many decimals (0 to 6), rounded to nearest; "-" where it is not finite or too large. Returns out. */
 const char *rp_fixed(char out[RP_NUMBER_TEXT], double value, int decimals);
+size_t rp_characters(const char *text); /* of UTF-8 */
 /* Bytes in MiB, or in KiB where that would be less than one. */
 const char *rp_memory_text(char out[RP_NUMBER_TEXT], uint64_t bytes);
 /* A decimal as the archive holds it, rounded in its text; exponents are kept as they are. Returns out. */
@@ -48,6 +49,9 @@ void rp_put_metrics(rp_buffer *out, const char *key, const rp_json *metrics);
  * known.
  */
 void rp_put_difference(rp_buffer *out, const char *key, const rp_difference *difference);
+
+/* Of a replay's scope "segments" to "steps_total", and trials where there are any. */
+void rp_put_scope_counts(rp_buffer *out, const rp_replay_scope *scope);
 
 /* Rows of {"here", "recorded", "what"}; null where there are none. */
 void rp_put_host_json(rp_buffer *out, const char *key, const rp_host_table *table);

@@ -191,14 +191,7 @@ static void put_verdict_json(rp_buffer *out, const rp_verdict *v)
         rp_put_text(out, "parent", NULL);
     }
     rp_put_text(out, "seed", *scope->seed ? scope->seed : NULL);
-    rp_put_integer(out, "segments", scope->segments);
-    rp_put_integer(out, "segments_total", scope->segments_total);
-    rp_put_integer(out, "steps", scope->steps);
-    rp_put_integer(out, "steps_total", scope->steps_total);
-    if (scope->trials_total) {
-        rp_put_integer(out, "trials", scope->trials);
-        rp_put_integer(out, "trials_total", scope->trials_total);
-    }
+    rp_put_scope_counts(out, scope);
     rp_put_close(out, '}');
 }
 

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "cli/print.h"
 
@@ -90,14 +91,6 @@ void rp_signals_scratch(const char *file, const char *folder)
 {
     scratch_file = file;
     scratch_folder = folder;
-}
-
-double rp_clock(void)
-{
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
 static void put(const rp_buffer *line)

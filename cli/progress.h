@@ -32,6 +32,4 @@ void rp_meter_reading(void *meter, uint64_t bytes, uint64_t all);    /* likewise
 void rp_meter_clear(rp_meter *meter); /* the line is empty, for what shall stand above the bar */
 void rp_meter_end(rp_meter *meter);
 
-double rp_clock(void); /* seconds, monotonic */
-
 #endif

@@ -5,6 +5,7 @@
 #include "audit/archive/withheld.h"
 #include "audit/drive/driver_private.h"
 #include "audit/drive/recipe_members.h"
+#include "audit/record/lineage.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "core/data/later/test_table.h"
@@ -193,13 +194,9 @@ static rp_status expect_training(const recipe_source *s, const rp_archive *archi
 
 static rp_status open_recipe(recipe_source *s, const rp_archive *archive, const rp_run_options *options, rp_error *err)
 {
-    rp_json *json = NULL;
-    rp_status status = rp_archive_read_json(archive, RP_RECIPE_MEMBER, &json, err);
+    rp_status status = rp_archive_recipe(&s->recipe, archive, err);
 
     s->withheld = rp_archive_withheld_count(archive) > 0;
-    if (status == RP_OK)
-        status = rp_recipe_from_json(&s->recipe, json, RP_RECIPE_MEMBER, err);
-    rp_json_free(json);
     if (status == RP_OK && s->recipe->pinned != rp_archive_manifest(archive)->pinned)
         status = rp_fail(err, RP_EFORMAT, RP_RECIPE_MEMBER ": profile: %s, but the manifest's is %s",
                          s->recipe->pinned ? "pinned" : "portable", s->recipe->pinned ? "portable" : "pinned");

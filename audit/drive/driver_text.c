@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "audit/drive/driver_private.h"
+#include "audit/record/lineage.h"
 #include "audit/record/recorder.h"
 #include "base/memory.h"
 #include "determinism/fpenv.h"
@@ -69,12 +70,8 @@ rp_status rp_text_source_new(void **out, rp_recipe *recipe, const rp_kept_text *
 
 static rp_status open_recipe(text_source *s, const rp_archive *archive, const rp_run_options *options, rp_error *err)
 {
-    rp_json *json = NULL;
-    rp_status status = rp_archive_read_json(archive, RP_RECIPE_MEMBER, &json, err);
+    rp_status status = rp_archive_recipe(&s->recipe, archive, err);
 
-    if (status == RP_OK)
-        status = rp_recipe_from_json(&s->recipe, json, RP_RECIPE_MEMBER, err);
-    rp_json_free(json);
     if (status == RP_OK && (!s->recipe->text.path || strcmp(s->recipe->text.path, RP_TEXT_MEMBER) != 0))
         status = rp_fail(err, RP_EFORMAT, RP_RECIPE_MEMBER ": data.text: expected " RP_TEXT_MEMBER);
     if (status == RP_OK)

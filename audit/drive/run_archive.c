@@ -3,19 +3,10 @@
 #include "audit/drive/run_archive.h"
 
 #include <stdio.h>
-#include <time.h>
 
 #include "audit/pinned/host.h"
 #include "audit/record/recorder.h"
 #include "base/memory.h"
-
-double rp_compose_seconds(void)
-{
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 rp_status rp_compose_archive(rp_driver *driver, rp_recorder *recorder, rp_archive_writer *writer, rp_error *err)
 {

@@ -10,7 +10,5 @@
 rp_status rp_compose_archive(rp_driver *driver, rp_recorder *recorder, rp_archive_writer *writer, rp_error *err);
 /* What was computed by the driver, with metrics, level and threads; the rest is the caller's to fill in. */
 rp_status rp_compose_job(rp_job **out, const rp_driver *driver, rp_error *err);
-/* A clock that only goes forwards. */
-double rp_compose_seconds(void);
 
 #endif

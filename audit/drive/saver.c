@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "audit/drive/run_archive.h"
+#include "base/clock.h"
 #include "base/memory.h"
 
 static void note(rp_saver *s, const char *text)
@@ -92,7 +93,7 @@ rp_status rp_saver_open(rp_saver *s, const rp_job_options *options, const char *
         status = rp_resume_open(&s->resume, path, &identity, options->resume, force, err);
     if (status == RP_OK)
         note(s, rp_resume_passed_over(s->resume));
-    s->next = rp_compose_seconds() + s->every;
+    s->next = rp_clock() + s->every;
     return status;
 }
 
@@ -189,15 +190,15 @@ static rp_status make_point(rp_saver *s, const rp_driver *driver, rp_recorder *r
 static rp_status save(rp_saver *s, const rp_driver *driver, rp_recorder *recorder, rp_archive_writer *writer)
 {
     rp_error why = {0};
-    double start = rp_compose_seconds();
+    double start = rp_clock();
     rp_status status = make_point(s, driver, recorder, writer, &why);
 
     if (status == RP_OK)
         s->points++;
     else
         note(s, why.text);
-    s->next = rp_compose_seconds() + s->every;
-    s->seconds += rp_compose_seconds() - start;
+    s->next = rp_clock() + s->every;
+    s->seconds += rp_clock() - start;
     return status;
 }
 
@@ -208,7 +209,7 @@ static bool wanted(const rp_saver *s, const rp_driver *driver)
 
 void rp_saver_tick(rp_saver *s, rp_driver *driver, rp_recorder *recorder, rp_archive_writer *writer)
 {
-    if (wanted(s, driver) && rp_compose_seconds() >= s->next)
+    if (wanted(s, driver) && rp_clock() >= s->next)
         (void)save(s, driver, recorder, writer);
 }
 

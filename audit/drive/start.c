@@ -143,14 +143,6 @@ void rp_start_free(rp_start *s)
 
 /* ---- to the run ---- */
 
-static rp_type type_of(const rp_safetensor *tensor)
-{
-    rp_type type = {.dtype = tensor->dtype, .rank = tensor->rank};
-
-    memcpy(type.shape, tensor->shape, sizeof type.shape);
-    return type;
-}
-
 /* The tensors of the set that are states of the model. */
 static rp_status find_states(rp_start *s, const rp_device_tensor *state, size_t count, rp_error *err)
 {
@@ -188,7 +180,7 @@ static rp_status check_count(const rp_start *s, rp_error *err)
 static rp_status check_types(const rp_start *s, const rp_device_tensor *state, rp_error *err)
 {
     for (size_t i = 0; i < s->n_taken; i++) {
-        const rp_type type = type_of(s->taken[i]);
+        const rp_type type = rp_safetensor_type(s->taken[i]);
         char wanted[192];
 
         if (rp_type_equal(&type, &state[i].type))
@@ -221,7 +213,7 @@ static rp_status put_in_trainer(void *self, const rp_safetensor *tensor, size_t 
                                 rp_error *err)
 {
     const giving *g = self;
-    const rp_type type = type_of(tensor);
+    const rp_type type = rp_safetensor_type(tensor);
 
     return g->start->retrain && rp_is_moment(tensor->name)
                ? RP_OK

@@ -7,6 +7,7 @@
 
 #include "audit/drive/budget.h"
 #include "audit/record/job_options.h"
+#include "audit/record/lineage.h"
 #include "audit/record/recorder.h"
 #include "base/memory.h"
 
@@ -175,18 +176,6 @@ rp_status rp_trials_make(rp_trials *out, rp_recipe *recipe, const rp_source_text
 
 /* ---- again ---- */
 
-static rp_status read_recipe(rp_recipe **out, const rp_archive *archive, rp_error *err)
-{
-    rp_json *json = NULL;
-    rp_status status = rp_archive_read_json(archive, RP_RECIPE_MEMBER, &json, err);
-
-    *out = NULL;
-    if (status == RP_OK)
-        status = rp_recipe_from_json(out, json, RP_RECIPE_MEMBER, err);
-    rp_json_free(json);
-    return status;
-}
-
 /* The search must choose what the recipe has. */
 static rp_status check_choice(const rp_trials *made, const rp_recipe *recipe, rp_error *err)
 {
@@ -205,7 +194,7 @@ rp_status rp_trials_repeat(rp_trials *out, const rp_archive *archive, const size
     rp_json *recorded = NULL;
     rp_buffer csv = {0};
     onlooker on = {.options = options, .drawn = drawn, .n_drawn = drawn ? count : 0};
-    rp_status status = read_recipe(&recipe, archive, err);
+    rp_status status = rp_archive_recipe(&recipe, archive, err);
 
     *out = (rp_trials){.json = NULL};
     if (status == RP_OK && rp_recipe_tries(recipe)) {

@@ -381,7 +381,6 @@ rp_status rp_explain_check(const rp_archive *archive, const void *csv, size_t si
     rp_json *json = NULL;
     char *made = NULL;
     size_t made_length = 0;
-    rp_buffer text = {0};
     rp_status status;
 
     if (!archive || !statement)
@@ -406,10 +405,7 @@ rp_status rp_explain_check(const rp_archive *archive, const void *csv, size_t si
         status = rp_explain(archive, csv, size, where, &options, job, &made, &made_length, err);
     }
     if (status == RP_OK)
-        status = rp_validation_undated(&text, json, statement, length, err);
-    if (status == RP_OK)
-        status = rp_validation_compare(made, made_length, (const char *)text.data, text.size, json, err);
-    rp_buffer_free(&text);
+        status = rp_validation_is_again(made, made_length, statement, length, json, err);
     rp_text_free(made);
     rp_json_free(json);
     return status;

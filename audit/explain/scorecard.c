@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "core/data/treat/treat.h"
 #include "core/train/figures.h"
-#include "determinism/decimal.h"
+#include "core/recipe/decimal_json.h"
 #include "determinism/fpenv.h"
 #include "rp/explain.h"
 #include "rp/validation.h"
@@ -62,12 +62,7 @@ static int add_part(table *t, rp_json *parts, rp_json *part, const rp_schema_col
 
 static rp_json *edge_json(const rp_schema_column *c, size_t i)
 {
-    char text[RP_DECIMAL_SIZE];
-
-    if (i >= c->edges)
-        return rp_json_null();
-    (void)rp_print_f64(text, c->edge[i]);
-    return rp_json_string(text);
+    return i < c->edges ? rp_json_decimal(c->edge[i]) : rp_json_null();
 }
 
 static int add_bins(table *t, rp_json *parts, const rp_schema_column *c, int64_t *low, int64_t *high)

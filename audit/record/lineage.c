@@ -44,7 +44,7 @@ rp_status rp_lineage_origin(char out[RP_MEMBER_NAME], const rp_recipe *child, co
     return RP_OK;
 }
 
-static rp_status recipe_of(rp_recipe **out, const rp_archive *archive, rp_error *err)
+rp_status rp_archive_recipe(rp_recipe **out, const rp_archive *archive, rp_error *err)
 {
     rp_json *json = NULL;
     rp_status status = rp_archive_read_json(archive, RP_RECIPE_MEMBER, &json, err);
@@ -71,7 +71,7 @@ rp_status rp_lineage_updates(uint64_t *out, const rp_archive *parent, const rp_r
                        "parent.mode: the parent is a run of kind \"%s\", which has no optimizer that a "
                        "recipe could go on with: mode retrain takes its weights alone",
                        rp_archive_kind(parent));
-    status = recipe_of(&recipe, parent, err);
+    status = rp_archive_recipe(&recipe, parent, err);
     if (status == RP_OK && !rp_json_is_integer(training))
         status = rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": run.training_steps: expected an integer");
     if (status != RP_OK)
@@ -219,7 +219,7 @@ rp_status rp_check_parent(const rp_archive *child, const rp_archive *parent, rp_
         status = rp_api_parent_check(child, parent, err);
         return status == RP_OK ? check_line(child, parent, err) : status;
     }
-    status = recipe_of(&recipe, child, err);
+    status = rp_archive_recipe(&recipe, child, err);
     if (status == RP_OK)
         status = same_id(recipe, child, parent, err);
     if (status == RP_OK)

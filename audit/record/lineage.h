@@ -7,6 +7,8 @@
 #include "audit/record/states.h"
 #include "core/recipe/recipe.h"
 
+/* Of a recipe's archive; freed by the caller. Errors: those of reading its member, RP_EFORMAT. */
+rp_status rp_archive_recipe(rp_recipe **out, const rp_archive *archive, rp_error *err);
 /* The set of the parent that a child's recipe names. Errors: RP_EARG: the parent does not have it. */
 rp_status rp_lineage_origin(char out[RP_MEMBER_NAME], const rp_recipe *child, const rp_archive *parent, rp_error *err);
 /* Updates that the states a child goes on from have seen: the parent's own, and those before the parent. */

@@ -2,6 +2,7 @@
  * Watching a run, step by step. */
 #include "audit/pinned/host.h"
 #include "audit/record/recorder_private.h"
+#include "base/clock.h"
 #include "base/handle.h"
 
 #include <stdio.h>
@@ -163,11 +164,11 @@ static rp_status on_step(void *self, const rp_step_event *event, rp_error *err)
 {
     rp_recorder *r = self;
     rp_status status = rp_recorder_settle(r, err); /* of the step before */
-    uint64_t start = rp_recorder_now();
+    uint64_t start = rp_clock_nanoseconds();
 
     if (status == RP_OK)
         status = record_step(r, event, err);
-    r->nanoseconds += rp_recorder_now() - start;
+    r->nanoseconds += rp_clock_nanoseconds() - start;
     r->failed = r->failed || status != RP_OK;
     return status;
 }

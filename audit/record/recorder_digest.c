@@ -5,6 +5,7 @@
 #include "audit/record/recorder_private.h"
 
 #include "audit/digest/sha256.h"
+#include "base/clock.h"
 #include "base/memory.h"
 
 /* Bytes of state from which waking a thread costs less than it hides. */
@@ -233,7 +234,7 @@ rp_status rp_recorder_begin_beside(rp_recorder *r, const rp_step_event *event, c
  * points to resume from, can do without. */
 static void complete(rp_recorder *r, pending_step *p)
 {
-    const uint64_t start = rp_recorder_now();
+    const uint64_t start = rp_clock_nanoseconds();
     rp_status status = rp_beside_wait(r->beside) ? rp_tensors_finish(p->room.digest, p->work, &r->why)
                                                  : rp_staging_failed(r->staging, &r->why);
 
@@ -245,7 +246,7 @@ static void complete(rp_recorder *r, pending_step *p)
     p->work = NULL;
     room_free(&p->room);
     r->failed = r->failed || status != RP_OK;
-    r->nanoseconds += rp_recorder_now() - start;
+    r->nanoseconds += rp_clock_nanoseconds() - start;
 }
 
 rp_status rp_recorder_settle(rp_recorder *r, rp_error *err)
@@ -265,9 +266,9 @@ rp_status rp_recorder_release_state(rp_recorder *r, size_t state, rp_error *err)
 
     if (state == RP_ALL_STATES || !r->pending.work)
         return rp_recorder_settle(r, err);
-    start = rp_recorder_now();
+    start = rp_clock_nanoseconds();
     rp_beside_wait_for(r->beside, r->pending.work, r->order.place[state]);
-    r->nanoseconds += rp_recorder_now() - start;
+    r->nanoseconds += rp_clock_nanoseconds() - start;
     return RP_OK;
 }
 

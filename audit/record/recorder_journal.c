@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The recorder's journal and clock, which its other files share. */
+ * The recorder's journal, which its other files share. */
 #include "audit/record/recorder_private.h"
-
-uint64_t rp_recorder_now(void)
-{
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 rp_status rp_recorder_append(rp_recorder *r, const rp_record *record, rp_error *err)
 {

@@ -78,7 +78,6 @@ rp_status rp_recorder_checkpoint(rp_recorder *recorder, uint64_t done, rp_error 
 /* First states and checkpoints, from the recorder's own store to the archive. */
 rp_status rp_recorder_add_stored(const rp_recorder *recorder, rp_archive_writer *writer, rp_error *err);
 
-uint64_t rp_recorder_now(void); /* nanoseconds */
 rp_status rp_recorder_append(rp_recorder *r, const rp_record *record, rp_error *err);
 /* Whether the step's states are to be hashed beside the next one. */
 bool rp_recorder_goes_beside(rp_recorder *r, const rp_step_event *event);

@@ -16,7 +16,7 @@ rp_status rp_stored_window(const rp_device_tensor *tensor, size_t at, void *stor
     return status;
 }
 
-static rp_type type_of(const rp_safetensor *tensor)
+rp_type rp_safetensor_type(const rp_safetensor *tensor)
 {
     rp_type type = {.dtype = tensor->dtype, .rank = tensor->rank};
 
@@ -131,7 +131,7 @@ bool rp_set_in_archive(const rp_archive_writer *writer, const rp_archive *archiv
 static rp_status put_in_run(void *self, const rp_safetensor *tensor, size_t first, const void *host, size_t count,
                             rp_error *err)
 {
-    const rp_type type = type_of(tensor);
+    const rp_type type = rp_safetensor_type(tensor);
 
     return rp_run_put(self, tensor->name, &type, first, host, count, err);
 }
@@ -174,7 +174,7 @@ rp_status rp_run_add_set(rp_run *run, const rp_tensor_set *set, bool states, rp_
 rp_status rp_set_has(bool *has, const rp_tensor_set *set, const rp_safetensor *tensor, const rp_device_tensor *state,
                      rp_error *err)
 {
-    const rp_type type = type_of(tensor);
+    const rp_type type = rp_safetensor_type(tensor);
     unsigned char *window = rp_malloc((size_t)2 * WINDOW);
     rp_status status = window ? RP_OK : rp_no_memory(err);
 

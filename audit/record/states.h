@@ -10,6 +10,7 @@
 #include "audit/archive/tensor_set.h"
 #include "core/run/run.h"
 
+rp_type rp_safetensor_type(const rp_safetensor *tensor);
 /* Size stored bytes (FORMAT.md 3) from byte `at` on of a tensor of a run. */
 rp_status rp_stored_window(const rp_device_tensor *tensor, size_t at, void *stored, size_t size, rp_error *err);
 

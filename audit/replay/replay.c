@@ -15,6 +15,7 @@
 #include "audit/replay/replay_part.h"
 #include "audit/replay/sample.h"
 #include "base/handle.h"
+#include "base/clock.h"
 #include "base/memory.h"
 
 static void begin(const rp_job_options *options, const rp_archive *archive, const rp_driver *driver,
@@ -424,7 +425,7 @@ rp_status rp_replay(const rp_archive *archive, const rp_job_options *options, rp
 
     const rp_replay_choice *choice = options ? options->choice : NULL;
     const bool part = choice && (choice->mode != RP_REPLAY_FULL || choice->parallel > 1);
-    const double start = rp_compose_seconds();
+    const double start = rp_clock();
     rp_job_options each = options ? *options : (rp_job_options){.threads = 0};
     rp_status status;
 
@@ -434,7 +435,7 @@ rp_status rp_replay(const rp_archive *archive, const rp_job_options *options, rp
     status = (part ? replay_part : replay_all)(archive, options ? &each : NULL, out, err);
     if (status == RP_OK) {
         memcpy((*out)->archive_id, rp_archive_id(archive), RP_DIGEST_HEX);
-        (*out)->seconds = rp_compose_seconds() - start;
+        (*out)->seconds = rp_clock() - start;
     }
     return status;
 }

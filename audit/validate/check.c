@@ -92,8 +92,7 @@ rp_status rp_validation_same_rows(const rp_json *predicate, const void *csv, siz
                : rp_fail(err, RP_EARG, "the statement is about rows of a file: give them with --csv (--rows)");
 }
 
-rp_status rp_validation_undated(rp_buffer *out, const rp_json *json, const char *statement, size_t length,
-                                rp_error *err)
+static rp_status undated(rp_buffer *out, const rp_json *json, const char *statement, size_t length, rp_error *err)
 {
     rp_json *copy;
     rp_status status;
@@ -106,6 +105,18 @@ rp_status rp_validation_undated(rp_buffer *out, const rp_json *json, const char 
     (void)rp_json_object_del(rp_json_object_get(copy, "predicate"), "time");
     status = copy ? rp_json_write(copy, out, err) : rp_no_memory(err);
     rp_json_free(copy);
+    return status;
+}
+
+rp_status rp_validation_is_again(const char *made, size_t made_length, const char *statement, size_t length,
+                                 const rp_json *json, rp_error *err)
+{
+    rp_buffer text = {0};
+    rp_status status = undated(&text, json, statement, length, err);
+
+    if (status == RP_OK)
+        status = rp_validation_compare(made, made_length, (const char *)text.data, text.size, json, err);
+    rp_buffer_free(&text);
     return status;
 }
 
@@ -194,7 +205,6 @@ static rp_status run_check(const check *c, const char *statement, size_t length,
     rp_json *json = NULL;
     char *made = NULL;
     size_t made_length = 0;
-    rp_buffer text = {0};
     rp_status status = rp_validation_parse(&json, &type, &id, statement, length, "the statement", NULL, 0, err);
 
     if (status == RP_OK && strcmp(type, RP_VALIDATION_TYPE) != 0 && strcmp(type, RP_MONITORING_TYPE) != 0)
@@ -208,10 +218,7 @@ static rp_status run_check(const check *c, const char *statement, size_t length,
     if (status == RP_OK)
         status = make_again(&made, &made_length, c, json, type, err);
     if (status == RP_OK)
-        status = rp_validation_undated(&text, json, statement, length, err);
-    if (status == RP_OK)
-        status = rp_validation_compare(made, made_length, (const char *)text.data, text.size, json, err);
-    rp_buffer_free(&text);
+        status = rp_validation_is_again(made, made_length, statement, length, json, err);
     rp_text_free(made);
     rp_json_free(json);
     return status;

@@ -74,18 +74,6 @@ static rp_status allocate(samples *s, size_t rows, size_t trained, size_t bins, 
     return s->found && s->trained && s->count ? RP_OK : rp_no_memory(err);
 }
 
-static rp_json *counts_json(const uint64_t *count, size_t n)
-{
-    rp_json *list = rp_json_array();
-
-    for (size_t i = 0; i < n && list; i++)
-        if (rp_json_array_append_new(list, rp_json_integer((int64_t)count[i])) != 0) {
-            rp_json_free(list);
-            return NULL;
-        }
-    return list;
-}
-
 static int put_bins(rp_json *out, const rp_reference_column *r, const samples *s)
 {
     rp_binned_drift d;
@@ -93,7 +81,8 @@ static int put_bins(rp_json *out, const rp_reference_column *r, const samples *s
     int failed;
 
     rp_drift_of_bins(&d, r->count, s->count, r->bins);
-    failed = rp_json_object_set_new(out, "counts", counts_json(s->count, r->bins)) | rp_put_figure(out, "psi", d.psi);
+    failed =
+        rp_json_object_set_new(out, "counts", rp_counts_json(s->count, r->bins)) | rp_put_figure(out, "psi", d.psi);
     failed |= rp_put_figure(out, "jensen_shannon", d.jensen_shannon) | rp_put_figure(out, "cramers_v", d.cramers_v);
     failed |= rp_put_figure(test, "statistic", d.chi_squared) | rp_put_figure(test, "p", d.p);
     failed |= rp_json_object_set_new(test, "freedom", rp_json_integer((int64_t)d.freedom));

@@ -29,10 +29,10 @@ rp_status rp_validation_same_rows(const rp_json *predicate, const void *csv, siz
  * of them is not among job's. */
 rp_status rp_validation_parents(rp_job_options *out, const rp_archive *archive, const rp_job_options *job, bool counted,
                                 rp_error *err);
-/* The text of a statement without the time at which somebody signed it into an archive: all else is a function of what
- * is given. json: the text, parsed. */
-rp_status rp_validation_undated(rp_buffer *out, const rp_json *json, const char *statement, size_t length,
-                                rp_error *err);
+/* The same without the time at which somebody signed the statement into an archive: all else is a function of what is
+ * given. json: the statement, parsed. */
+rp_status rp_validation_is_again(const char *made, size_t made_length, const char *statement, size_t length,
+                                 const rp_json *json, rp_error *err);
 /* {"bytes", "sha256"} of a text; NULL when memory runs out. */
 rp_json *rp_text_digest(const void *text, size_t size, rp_error *err);
 

@@ -74,22 +74,12 @@ static void fill(line *l, const rp_json *column, size_t at)
     put_examples(l->examples, rp_json_object_get(column, "examples"));
 }
 
-/* Columns of a terminal that a text takes, if each character takes one. */
-static size_t width_of(const char *text)
-{
-    size_t n = 0;
-
-    for (; *text; text++)
-        n += (*text & 0xC0) != 0x80;
-    return n;
-}
-
 static void put_field(rp_buffer *out, const char *text, size_t width, bool right)
 {
-    for (size_t n = width_of(text); right && n < width; n++)
+    for (size_t n = rp_characters(text); right && n < width; n++)
         rp_buffer_u8(out, ' ');
     rp_put_plain_line(out, text);
-    for (size_t n = width_of(text); !right && n < width; n++)
+    for (size_t n = rp_characters(text); !right && n < width; n++)
         rp_buffer_u8(out, ' ');
     rp_buffer_text(out, "  ");
 }
@@ -105,7 +95,7 @@ void rp_put_table(rp_buffer *out, const rp_json *table)
     for (size_t i = 0; i < n; i++) {
         fill(&l, rp_json_array_get(columns, i), i);
         for (size_t k = 0; k < FIELDS; k++)
-            width[k] = width_of(l.field[k]) > width[k] ? width_of(l.field[k]) : width[k];
+            width[k] = rp_characters(l.field[k]) > width[k] ? rp_characters(l.field[k]) : width[k];
     }
     for (size_t k = 0; k < FIELDS; k++)
         put_field(out, heads[k], width[k], k > 2);

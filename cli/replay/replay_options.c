@@ -213,14 +213,7 @@ rp_status rp_choice_put_json(rp_session *session, const rp_job *job, rp_error *e
     rp_put_integer(out, "last", scope->last);
     rp_put_text(out, "mode", modes[scope->mode]);
     rp_put_text(out, "seed", list ? scope->seed : NULL);
-    rp_put_integer(out, "segments", scope->segments);
-    rp_put_integer(out, "segments_total", scope->segments_total);
-    rp_put_integer(out, "steps", scope->steps);
-    rp_put_integer(out, "steps_total", scope->steps_total);
-    if (scope->trials_total) {
-        rp_put_integer(out, "trials", scope->trials);
-        rp_put_integer(out, "trials_total", scope->trials_total);
-    }
+    rp_put_scope_counts(out, scope);
     rp_put_close(out, '}');
     rp_free(list);
     return RP_OK;

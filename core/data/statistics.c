@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "core/recipe/recipe_names.h"
 #include "core/data/treat/treat.h"
-#include "determinism/decimal.h"
+#include "core/recipe/decimal_json.h"
 
 typedef struct fitter {
     const rp_cells *cells;
@@ -36,10 +36,7 @@ static void append(fitter *fit, rp_json *array, rp_json *value)
 
 static void put_real(fitter *fit, rp_json *object, const char *key, double value)
 {
-    char text[RP_DECIMAL_SIZE];
-
-    rp_print_f64(text, value);
-    put(fit, object, key, rp_json_string(text));
+    put(fit, object, key, rp_json_decimal(value));
 }
 
 /* The training rows' numbers that are not missing, to value. Returns how many. */

@@ -99,6 +99,9 @@ rp_status rp_region_infer(const rp_region *region, const rp_type *in, size_t n_i
 rp_status rp_program_add_region(rp_program *p, const rp_region *region, const uint32_t *in, size_t n_in, uint32_t *out,
                                 rp_error *err);
 
+/* An instruction like `instr`, a region or not, of other operands. */
+rp_status rp_program_add_like(rp_program *p, const rp_instr *instr, const uint32_t *in, uint32_t *out, rp_error *err);
+
 /* map: rows of shard s, how many shards are not empty, and the function for a shard of that length. */
 static inline uint64_t rp_shard_rows(const rp_region *r, size_t s)
 {

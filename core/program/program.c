@@ -426,6 +426,15 @@ rp_status rp_program_add_region(rp_program *p, const rp_region *region, const ui
     return status;
 }
 
+rp_status rp_program_add_like(rp_program *p, const rp_instr *instr, const uint32_t *in, uint32_t *out, rp_error *err)
+{
+    const rp_status status = instr->region ? rp_program_add_region(p, instr->region, in, instr->n_in, out, err)
+                                           : rp_program_add_instr(p, instr->op, instr->attr, in, instr->n_in, out, err);
+
+    rp_program_mark_like(p, p->n_instrs - (status == RP_OK), instr->mark);
+    return status;
+}
+
 rp_status rp_program_add_parameter(rp_program *p, const rp_type *type, uint32_t *value, rp_error *err)
 {
     void *array = p->input;

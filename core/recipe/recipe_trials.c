@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "determinism/decimal.h"
+#include "core/recipe/decimal_json.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -42,10 +42,7 @@ static bool read_real(const rp_node_reader *reader, const rp_node *node, double 
 
 static rp_json *real_json(double value)
 {
-    char text[RP_DECIMAL_SIZE];
-
-    (void)rp_print_f64(text, value == 0 ? 0 : value);
-    return rp_json_string(text);
+    return rp_json_decimal(value == 0 ? 0 : value);
 }
 
 static rp_json *widths_json(const rp_node *node)

@@ -4,7 +4,7 @@
 #include "core/recipe/recipe_card.h"
 #include "core/recipe/recipe_trials.h"
 #include "core/recipe/recipe_names.h"
-#include "determinism/decimal.h"
+#include "core/recipe/decimal_json.h"
 #include "determinism/pinned.h"
 
 const char *const rp_activation_names[4] = {"relu", "gelu", "tanh", "sigmoid"};
@@ -40,10 +40,7 @@ static void put(writer w, const char *key, rp_json *value)
 
 static void put_real(writer w, const char *key, double value)
 {
-    char text[RP_DECIMAL_SIZE];
-
-    rp_print_f64(text, value);
-    put(w, key, rp_json_string(text));
+    put(w, key, rp_json_decimal(value));
 }
 
 static writer section(writer parent, const char *key)
@@ -64,13 +61,9 @@ static rp_json *reals_json(const double *value, size_t count, bool *failed)
 {
     rp_json *list = rp_json_array();
 
-    for (size_t i = 0; i < count; i++) {
-        char text[RP_DECIMAL_SIZE];
-
-        rp_print_f64(text, value[i]);
-        if (rp_json_array_append_new(list, rp_json_string(text)) != 0)
+    for (size_t i = 0; i < count; i++)
+        if (rp_json_array_append_new(list, rp_json_decimal(value[i])) != 0)
             *failed = true;
-    }
     return list;
 }
 

@@ -9,7 +9,7 @@
 #include "core/stats/discrimination.h"
 #include "core/stats/residuals.h"
 #include "determinism/bits.h"
-#include "determinism/decimal.h"
+#include "core/recipe/decimal_json.h"
 #include "determinism/math.h"
 #include "determinism/sum.h"
 
@@ -17,12 +17,7 @@ enum { CLASSES_RANKED = 64 }; /* the areas of more classes are not taken */
 
 static rp_json *figure(double value)
 {
-    char text[RP_DECIMAL_SIZE];
-
-    if (value - value != 0)
-        return rp_json_null();
-    (void)rp_print_f64(text, value + 0.0); /* no -0 */
-    return rp_json_string(text);
+    return value - value != 0 ? rp_json_null() : rp_json_decimal(value + 0.0); /* no -0 */
 }
 
 int rp_put_figure(rp_json *object, const char *key, double value)

@@ -13,7 +13,7 @@
 #include "core/train/metrics.h"
 #include "core/train/train.h"
 #include "determinism/bits.h"
-#include "determinism/decimal.h"
+#include "core/recipe/decimal_json.h"
 #include "determinism/math.h"
 #include "determinism/sum.h"
 
@@ -24,10 +24,7 @@ static int64_t decide(const rp_model *model, const double *score)
 
 static int put_real(rp_json *object, const char *key, double value)
 {
-    char text[RP_DECIMAL_SIZE];
-
-    (void)rp_print_f64(text, value);
-    return rp_json_object_set_new(object, key, rp_json_string(text));
+    return rp_json_object_set_new(object, key, rp_json_decimal(value));
 }
 
 static rp_json *confusion_json(const int64_t *matrix, size_t classes)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "determinism/decimal.h"
+#include "core/recipe/decimal_json.h"
 #include "determinism/math.h"
 #include "determinism/philox.h"
 
@@ -28,13 +28,9 @@ static rp_json *drawn(const rp_search_axis *axis, double u)
     const double low = axis->low, high = integer ? axis->high + 1 : axis->high;
     double value =
         axis->log ? rp_exp_f64(rp_log_f64(low) + u * (rp_log_f64(high) - rp_log_f64(low))) : low + u * (high - low);
-    char text[RP_DECIMAL_SIZE];
 
     value = value < low ? low : value > axis->high ? axis->high : value;
-    if (integer)
-        return rp_json_integer((int64_t)value);
-    (void)rp_print_f64(text, value);
-    return rp_json_string(text);
+    return integer ? rp_json_integer((int64_t)value) : rp_json_decimal(value);
 }
 
 static rp_json *value_of(const rp_recipe *recipe, int64_t trial, size_t i, int64_t *left)

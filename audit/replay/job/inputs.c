@@ -3,6 +3,7 @@
  * vain. */
 #include "audit/drive/arrays.h"
 #include "audit/drive/recipe_files.h"
+#include "audit/record/lineage.h"
 #include "audit/replay/job/recipe_job.h"
 #include "audit/replay/retrain.h"
 #include "base/memory.h"
@@ -57,14 +58,11 @@ static rp_status stream_rows(const recipe_table *t, const rp_recipe *recipe, rp_
 
 static rp_status stream_again(const recipe_table *t, rp_file_taker take, void *taker, rp_error *err)
 {
-    rp_json *json = NULL;
-    rp_recipe *recipe = NULL;
-    rp_status status = RP_OK;
+    rp_recipe *recipe;
+    rp_status status;
 
     /* what is no recipe's archive is refused when its recipe is asked for, with the words for that */
-    if (rp_archive_read_json(t->parent, RP_RECIPE_MEMBER, &json, NULL) == RP_OK)
-        (void)rp_recipe_from_json(&recipe, json, RP_RECIPE_MEMBER, NULL);
-    rp_json_free(json);
+    (void)rp_archive_recipe(&recipe, t->parent, NULL);
     status = recipe && recipe->arrays.known ? stream_rows(t, recipe, take, taker, err)
                                             : rp_table_stream(t->job->options, t->path, take, taker, err);
     rp_recipe_free(recipe);

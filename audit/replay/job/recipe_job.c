@@ -5,6 +5,7 @@
 
 #include "audit/drive/run_archive.h"
 #include "audit/replay/job/recipe_job.h"
+#include "base/clock.h"
 #include "base/memory.h"
 
 static void work_free(work *w)
@@ -37,7 +38,7 @@ static rp_status all_steps(work *w, rp_error *err)
         if (status == RP_OK)
             rp_saver_tick(&w->saver, w->driver, w->recorder, w->writer);
     }
-    w->computed = rp_compose_seconds();
+    w->computed = rp_clock();
     return status;
 }
 
@@ -50,7 +51,7 @@ static rp_status report(const work *w, rp_job **out, rp_error *err)
     if (w->writer)
         memcpy((*out)->archive_id, rp_archive_writer_id(w->writer), sizeof(*out)->archive_id);
     (*out)->steps = rp_run_steps(rp_driver_run(w->driver));
-    (*out)->seconds = rp_compose_seconds() - w->start;
+    (*out)->seconds = rp_clock() - w->start;
     (*out)->recording_seconds = w->recorder ? (double)rp_recorder_nanoseconds(w->recorder) * 1e-9 : 0;
     (*out)->trials = w->trials;
     (*out)->resumed_at = w->saver.resumed_at;
@@ -115,7 +116,7 @@ static rp_status run_recipe(work *w, const recipe_job *job, rp_job **out, rp_err
         status = rp_job_save(w, job, err);
     rp_saver_end(&w->saver, status, err);
     if (status == RP_OK) {
-        (*out)->seconds = rp_compose_seconds() - w->start;
+        (*out)->seconds = rp_clock() - w->start;
     } else {
         rp_job_free(*out);
         *out = NULL;
@@ -138,7 +139,7 @@ static rp_status do_job(const recipe_job *job, rp_job **out, rp_error *err)
 {
     const char *path = job->archive;
     const rp_job_options *options = job->options;
-    work w = {.options = options, .start = rp_compose_seconds()};
+    work w = {.options = options, .start = rp_clock()};
     rp_status status;
 
     *out = NULL;

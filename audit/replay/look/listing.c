@@ -28,23 +28,12 @@ void rp_look_put_name(rp_buffer *out, const rp_program *body, uint32_t value)
         rp_buffer_printf(out, ".%" PRIu32, value - body->instr[k].out[0]);
 }
 
-static rp_json *text_json(rp_buffer *text)
-{
-    rp_json *json = NULL;
-
-    rp_buffer_u8(text, 0);
-    if (!text->failed)
-        json = rp_json_string((char *)text->data);
-    rp_buffer_free(text);
-    return json;
-}
-
 static rp_json *name_json(const rp_program *body, uint32_t value)
 {
     rp_buffer text = {0};
 
     rp_look_put_name(&text, body, value);
-    return text_json(&text);
+    return rp_look_words(&text);
 }
 
 /* Takes the item, which may be NULL, into the list, which may be NULL too. */
@@ -104,7 +93,7 @@ static rp_json *outputs_json(const outputs_of *o, size_t k)
         rp_buffer text = {0};
 
         put_output(&text, &o->body->output[i]);
-        list = add(list, text_json(&text));
+        list = add(list, rp_look_words(&text));
     }
     return list;
 }

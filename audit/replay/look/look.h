@@ -19,6 +19,8 @@ typedef struct rp_look_teller {
 /* An operand or a value by name: "state w", "p0" of a function's parameter, "12" what instruction 12 makes, "12.1" its
  * second value. */
 void rp_look_put_name(rp_buffer *out, const rp_program *body, uint32_t value);
+/* The text as a string, and the buffer is freed; NULL when memory runs out, or had. */
+rp_json *rp_look_words(rp_buffer *text);
 /* A line an instruction: the step's program, then each of its functions; json may be NULL. */
 rp_status rp_look_list(rp_buffer *text, rp_json **json, const rp_program *program, rp_error *err);
 /* What is at the place: lines "value", "operands", "makes"; the same in json. */

@@ -9,14 +9,14 @@
 #include "base/memory.h"
 #include "core/run/look/summary.h"
 #include "determinism/bits.h"
-#include "determinism/decimal.h"
+#include "core/recipe/decimal_json.h"
 
 static int set(rp_json *object, const char *key, rp_json *value)
 {
     return rp_json_object_set_new(object, key, value);
 }
 
-static rp_json *taken(rp_buffer *text)
+rp_json *rp_look_words(rp_buffer *text)
 {
     rp_json *json = NULL;
 
@@ -62,7 +62,7 @@ static rp_json *operands(rp_buffer *text, const rp_program *body, const rp_instr
         rp_type_text(&body->value[instr->in[i]], type, sizeof type);
         rp_buffer_printf(text, " %s\n", type);
         rp_look_put_name(&name, body, instr->in[i]);
-        if (list && rp_json_array_append_new(list, taken(&name)) != 0) {
+        if (list && rp_json_array_append_new(list, rp_look_words(&name)) != 0) {
             rp_json_free(list);
             list = NULL;
         }
@@ -87,7 +87,8 @@ rp_status rp_look_tell_place(const rp_look_teller *t, const rp_place *place, siz
                          rp_function_digest(t->names, f));
     rp_buffer_printf(t->text, ", output %zu, %s\n", output, type);
     put_place(&words, place);
-    if (set(t->json, "place", taken(&words)) != 0 || set(t->json, "operation", rp_json_string(instr->op->name)) != 0 ||
+    if (set(t->json, "place", rp_look_words(&words)) != 0 ||
+        set(t->json, "operation", rp_json_string(instr->op->name)) != 0 ||
         set(t->json, "output", rp_json_integer((int64_t)output)) != 0 ||
         set(t->json, "function", f ? rp_json_string(rp_function_digest(t->names, f)) : rp_json_null()) != 0 ||
         set(t->json, "operands", operands(t->text, body, instr)) != 0)
@@ -97,18 +98,10 @@ rp_status rp_look_tell_place(const rp_look_teller *t, const rp_place *place, siz
 
 /* ---- elements ---- */
 
-static rp_json *real_json(double x)
-{
-    char text[RP_DECIMAL_SIZE];
-
-    (void)rp_print_f64(text, x);
-    return rp_json_string(text);
-}
-
 /* Texts, as JSON of this house has no reals; null where no element is finite. */
 static rp_json *figure(const rp_summary *s, double x)
 {
-    return s->finite ? real_json(x) : rp_json_null();
+    return s->finite ? rp_json_decimal(x) : rp_json_null();
 }
 
 static rp_json *bins_json(const rp_summary *s)
@@ -117,7 +110,7 @@ static rp_json *bins_json(const rp_summary *s)
 
     for (size_t i = 0; i < s->bins && list; i++) {
         rp_json *bin =
-            rp_json_pack("{s:o, s:I}", "from", real_json(rp_summary_edge(s, i)), "count", (int64_t)s->bin[i]);
+            rp_json_pack("{s:o, s:I}", "from", rp_json_decimal(rp_summary_edge(s, i)), "count", (int64_t)s->bin[i]);
 
         if (rp_json_array_append_new(list, bin) != 0) {
             rp_json_free(list);

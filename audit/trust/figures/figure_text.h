@@ -32,6 +32,11 @@ typedef struct rp_finding_of_figures {
 /* Statement i counts, refutes or is told with what it said (taken). One that is out of bounds refutes whether it is
  * known to be in scope or not: who says no need not be known as well as who says yes. */
 void rp_settle_figures(rp_check *c, size_t i, const rp_finding_of_figures *found, rp_buffer *said);
+/* Why statement i is out of the clause's scope, as rp_seen_lacks; what it says of one that is in it, or may be. */
+typedef const char *rp_scope_lacks(const rp_check *c, size_t i, bool *unknown);
+typedef void rp_judge(rp_check *c, size_t i, const char *unknown);
+/* The statements of a kind by the clause's group; then its signers outside of it are told. */
+void rp_judge_figures(rp_check *c, rp_statement_kind kind, rp_scope_lacks *scope_lacks, rp_judge *judge);
 /* ", of which at most 0.5 were trained on or chose the model". */
 void rp_put_seen(const rp_check *c, rp_buffer *text);
 /* Beside the key: what a statement is about. */

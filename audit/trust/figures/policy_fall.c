@@ -212,20 +212,7 @@ void rp_check_fall(rp_check *c, rp_buffer *text)
         rp_buffer_printf(&c->found, "the run names %.64s as its predecessor", *predecessor ? predecessor : "none");
         return;
     }
-    for (size_t i = 0; i < c->verified->statements; i++) {
-        const char *lacks;
-        bool unknown = false;
-
-        if (c->verified->statement[i].kind != RP_STATEMENT_RETRAINING || !rp_evidence_in_group(c, i))
-            continue;
-        lacks = rp_figures_lack(c, i);
-        lacks = lacks ? lacks : scope_lacks(c, i, &unknown);
-        if (lacks && !unknown)
-            rp_note_figures(c, i, lacks);
-        else
-            judge(c, i, lacks);
-    }
-    rp_evidence_note_outsiders(c);
+    rp_judge_figures(c, RP_STATEMENT_RETRAINING, scope_lacks, judge);
     if (c->found.size == 0)
         rp_buffer_text(&c->found, "no comparison with its predecessor by any of them is in the archive: reprise "
                                   "retrain PARENT --child ARCHIVE --attach adds one");

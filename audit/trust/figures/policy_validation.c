@@ -107,6 +107,24 @@ const char *rp_figures_lack(rp_check *c, size_t i)
     return why != NULL ? why : rp_evidence_date_lacks(c, i);
 }
 
+void rp_judge_figures(rp_check *c, rp_statement_kind kind, rp_scope_lacks *scope_lacks, rp_judge *judge)
+{
+    for (size_t i = 0; i < c->verified->statements; i++) {
+        const char *lacks;
+        bool unknown = false;
+
+        if (c->verified->statement[i].kind != kind || !rp_evidence_in_group(c, i))
+            continue;
+        lacks = rp_figures_lack(c, i);
+        lacks = lacks ? lacks : scope_lacks(c, i, &unknown);
+        if (lacks && !unknown)
+            rp_note_figures(c, i, lacks);
+        else
+            judge(c, i, lacks);
+    }
+    rp_evidence_note_outsiders(c);
+}
+
 /* A monitoring looks at the run's own rows alone, a comparison at those of the one parent that it is given. */
 static const char *not_counted(const rp_check *c, rp_statement_kind kind)
 {
@@ -309,20 +327,7 @@ static void put_demand(const rp_check *c, rp_buffer *text)
 void rp_check_validation(rp_check *c, rp_buffer *text)
 {
     put_demand(c, text);
-    for (size_t i = 0; i < c->verified->statements; i++) {
-        const char *lacks;
-        bool unknown = false;
-
-        if (c->verified->statement[i].kind != RP_STATEMENT_VALIDATION || !rp_evidence_in_group(c, i))
-            continue;
-        lacks = rp_figures_lack(c, i);
-        lacks = lacks ? lacks : scope_lacks(c, i, &unknown);
-        if (lacks && !unknown)
-            rp_note_figures(c, i, lacks);
-        else
-            judge(c, i, lacks);
-    }
-    rp_evidence_note_outsiders(c);
+    rp_judge_figures(c, RP_STATEMENT_VALIDATION, scope_lacks, judge);
     if (c->found.size == 0)
         rp_buffer_text(&c->found, "no validation by any of them is in the archive: reprise validate --attach adds one");
 }

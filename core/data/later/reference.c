@@ -8,27 +8,16 @@
 #include "base/memory.h"
 #include "core/stats/drift.h"
 #include "core/stats/ranking.h"
-#include "determinism/decimal.h"
+#include "core/recipe/decimal_json.h"
 
 /* ---- making ---- */
 
 static int append_real(rp_json *array, double value)
 {
-    char text[RP_DECIMAL_SIZE];
-
-    (void)rp_print_f64(text, value);
-    return rp_json_array_append_new(array, rp_json_string(text));
+    return rp_json_array_append_new(array, rp_json_decimal(value));
 }
 
-static rp_json *real(double value)
-{
-    char text[RP_DECIMAL_SIZE];
-
-    (void)rp_print_f64(text, value);
-    return rp_json_string(text);
-}
-
-static rp_json *counts_json(const uint64_t *count, size_t n)
+rp_json *rp_counts_json(const uint64_t *count, size_t n)
 {
     rp_json *list = rp_json_array();
 
@@ -61,9 +50,9 @@ rp_json *rp_reference_numbers(double *x, size_t n)
     for (size_t i = 0; i < n_edges; i++)
         failed |= append_real(edges, edge[i]);
     failed |= rp_json_object_set_new(out, "edges", edges);
-    failed |= rp_json_object_set_new(out, "counts", counts_json(count, n_edges + 1));
-    failed |= rp_json_object_set_new(out, "minimum", n ? real(least) : rp_json_null());
-    failed |= rp_json_object_set_new(out, "maximum", n ? real(greatest) : rp_json_null());
+    failed |= rp_json_object_set_new(out, "counts", rp_counts_json(count, n_edges + 1));
+    failed |= rp_json_object_set_new(out, "minimum", n ? rp_json_decimal(least) : rp_json_null());
+    failed |= rp_json_object_set_new(out, "maximum", n ? rp_json_decimal(greatest) : rp_json_null());
     if (failed) {
         rp_json_free(out);
         return NULL;
@@ -134,7 +123,7 @@ static rp_status learn(rp_json **out, const rp_cells *cells, const rp_schema_col
 
     *out = numeric ? rp_reference_numbers(l->value, n) : rp_json_object();
     if (!*out ||
-        (!numeric && rp_json_object_set_new(*out, "counts", counts_json(l->count, column->categories + 1)) != 0) ||
+        (!numeric && rp_json_object_set_new(*out, "counts", rp_counts_json(l->count, column->categories + 1)) != 0) ||
         rp_json_object_set_new(*out, "missing", rp_json_integer((int64_t)(rows - n))) != 0)
         return rp_no_memory(cells->err);
     return RP_OK;

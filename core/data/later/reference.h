@@ -14,6 +14,9 @@ rp_status rp_reference_columns(rp_json **out, const rp_cells *cells, const rp_sc
 /* {"counts", "edges", "maximum", "minimum"} of n numbers, whose order changes; NULL when memory runs out. */
 rp_json *rp_reference_numbers(double *x, size_t n);
 
+/* An array of them; NULL when memory runs out. */
+rp_json *rp_counts_json(const uint64_t *count, size_t n);
+
 /* A column's reference as read from JSON (untrusted). */
 typedef struct rp_reference_column {
     size_t column; /* of the schema */

@@ -11,15 +11,7 @@
 #include "core/data/profile/quality.h"
 #include "core/recipe/recipe_names.h"
 #include "core/stats/ranking.h"
-#include "determinism/decimal.h"
-
-static rp_json *real(double x)
-{
-    char text[RP_DECIMAL_SIZE];
-
-    rp_print_f64(text, x);
-    return rp_json_string(text);
-}
+#include "core/recipe/decimal_json.h"
 
 static rp_column_kind infer(const rp_column_view *v)
 {
@@ -74,7 +66,7 @@ static void put_numbers(builder *b, const rp_column_view *v, bool whole_date)
         const double x = rp_sorted_quantile(v->sorted, v->numbers, rp_quantile_at[i]);
         char date[RP_MOMENT_SIZE];
 
-        append(b, list, whole_date ? rp_json_string(rp_date_print(date, (int64_t)x)) : real(x));
+        append(b, list, whole_date ? rp_json_string(rp_date_print(date, (int64_t)x)) : rp_json_decimal(x));
     }
 }
 
@@ -120,7 +112,7 @@ static rp_status put_column(rp_json *columns, const rp_cells *cells, const rp_co
         const double skew = rp_quality_skew(v->sorted, (double *)(void *)v->scratch, v->numbers);
 
         put(&b, "outliers", rp_json_integer((int64_t)rp_quality_outliers(v->sorted, v->numbers)));
-        put(&b, "skew", skew - skew == 0 ? real(skew) : rp_json_null());
+        put(&b, "skew", skew - skew == 0 ? rp_json_decimal(skew) : rp_json_null());
     }
     put_examples(&b, v, table);
     append(&b, columns, b.object);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "determinism/decimal.h"
+#include "core/recipe/decimal_json.h"
 
 enum { FEATURE_TEXT = 200 };
 
@@ -101,12 +101,7 @@ char *rp_feature_text(char *out, size_t size, const rp_schema *schema, size_t i)
 
 static rp_json *edge_json(const rp_schema_column *c, size_t i)
 {
-    char text[RP_DECIMAL_SIZE];
-
-    if (i >= c->edges) /* below the first, or beyond the last */
-        return rp_json_null();
-    rp_print_f64(text, c->edge[i]);
-    return rp_json_string(text);
+    return i < c->edges ? rp_json_decimal(c->edge[i]) : rp_json_null(); /* below the first, or beyond the last */
 }
 
 static int put_part(rp_json *object, const rp_schema *schema, const rp_feature *f)

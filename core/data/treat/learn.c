@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "core/stats/drift.h"
 #include "core/stats/ranking.h"
-#include "determinism/decimal.h"
+#include "core/recipe/decimal_json.h"
 #include "determinism/math.h"
 #include "determinism/sum.h"
 
@@ -36,20 +36,12 @@ static void put(treating *w, const char *key, rp_json *value)
         w->failed = true;
 }
 
-static rp_json *real(double x)
-{
-    char text[RP_DECIMAL_SIZE];
-
-    rp_print_f64(text, x);
-    return rp_json_string(text);
-}
-
 static void put_reals(treating *w, const char *key, const double *value, size_t n)
 {
     rp_json *list = rp_json_array();
 
     for (size_t i = 0; i < n; i++)
-        if (rp_json_array_append_new(list, real(value[i])) != 0)
+        if (rp_json_array_append_new(list, rp_json_decimal(value[i])) != 0)
             w->failed = true;
     put(w, key, list);
 }
@@ -110,7 +102,7 @@ static rp_status put_evidence(treating *w, size_t groups)
         rp_json_free(counts);
         return rp_no_memory(w->from->cells->err);
     }
-    put(w, "iv", real(weigh(count, groups, woe, woe + groups)));
+    put(w, "iv", rp_json_decimal(weigh(count, groups, woe, woe + groups)));
     put_reals(w, "woe", woe, groups);
     for (size_t i = 0; i < groups; i++)
         if (rp_json_array_append_new(counts, rp_json_pack("[I, I]", count[2 * i], count[2 * i + 1])) != 0)
@@ -302,12 +294,12 @@ static rp_status fit_number(treating *w)
     if (w->t->indicator)
         put(w, "indicator", rp_json_boolean(true));
     if (rule == RP_MISSING_MEDIAN || rule == RP_MISSING_CONSTANT || (binned && rule == RP_MISSING_MEAN))
-        put(w, "missing", real(w->so_far.missing));
+        put(w, "missing", rp_json_decimal(w->so_far.missing));
     if (binned)
         return fit_bins(w, rule);
-    put(w, "mean", real(mean));
+    put(w, "mean", rp_json_decimal(mean));
     if (cells->recipe->data.standardize)
-        put(w, "deviation", real(deviation));
+        put(w, "deviation", rp_json_decimal(deviation));
     return RP_OK;
 }
 

@@ -269,9 +269,7 @@ static rp_status write_on(writer *w, const rp_instr *instr, size_t number, const
     if (is_written(instr))
         return instr->region->kind == RP_CALL ? write_frame(w, instr->region->function[0], in, out, err)
                                               : write_map(w, instr->region, number, in, instr->n_in, out, err);
-    status = instr->region ? rp_program_add_region(w->to, instr->region, in, instr->n_in, out, err)
-                           : rp_program_add_instr(w->to, instr->op, instr->attr, in, instr->n_in, out, err);
-    rp_program_mark_like(w->to, w->to->n_instrs - (status == RP_OK), instr->mark);
+    status = rp_program_add_like(w->to, instr, in, out, err);
     return status == RP_OK ? add_number(w, number, err) : status;
 }
 

@@ -2,21 +2,13 @@
  * The clock of a profile. Everything is timed once: a row has what it took without those inside it, a step what none of
  * its rows and no observer took, and the time between steps the rest, so that all rows together are the wall time. */
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/handle.h"
 #include "base/memory.h"
 #include "core/run/profile/profile.h"
 #include "core/run/run_private.h"
 #include "kernels/limits.h"
-
-static uint64_t now(void)
-{
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static void note_event(rp_profile *p, uint64_t begin, uint64_t end, uint32_t entry, uint32_t row)
 {
@@ -69,7 +61,7 @@ static size_t entry_of(rp_profile *p, const rp_plan *plan)
 static void push(rp_profile *p, uint32_t entry, uint32_t row)
 {
     if (p->depth < sizeof p->frame / sizeof *p->frame)
-        p->frame[p->depth] = (rp_profile_frame){.begin = now(), .entry = entry, .row = row};
+        p->frame[p->depth] = (rp_profile_frame){.begin = rp_clock_nanoseconds(), .entry = entry, .row = row};
     p->depth++;
 }
 
@@ -80,7 +72,7 @@ static void pop(rp_profile *p)
 
     if (p->depth >= sizeof p->frame / sizeof *p->frame)
         return;
-    end = now();
+    end = rp_clock_nanoseconds();
     took = end - f->begin;
     if (p->depth)
         p->frame[p->depth - 1].inside += took;
@@ -230,7 +222,7 @@ void rp_profile_step_begins(rp_profile *p, uint64_t serial, uint64_t number)
     p->depth = 0;
     p->in_step = 0;
     p->stepping = true;
-    p->step_began = now();
+    p->step_began = rp_clock_nanoseconds();
 }
 
 void rp_profile_step_ends(rp_profile *p)
@@ -239,7 +231,7 @@ void rp_profile_step_ends(rp_profile *p)
 
     if (!p || !p->stepping)
         return;
-    end = now();
+    end = rp_clock_nanoseconds();
     p->stepping = false;
     if (p->serial == 0)
         place_rows(p);
@@ -252,7 +244,7 @@ void rp_profile_step_ends(rp_profile *p)
 void rp_profile_recording_begins(rp_profile *p)
 {
     if (p)
-        p->recording_began = now();
+        p->recording_began = rp_clock_nanoseconds();
 }
 
 void rp_profile_recording_ends(rp_profile *p)
@@ -261,7 +253,7 @@ void rp_profile_recording_ends(rp_profile *p)
 
     if (!p)
         return;
-    end = now();
+    end = rp_clock_nanoseconds();
     p->beside[RP_BESIDE_RECORDING] += end - p->recording_began;
     if (p->depth && p->depth <= sizeof p->frame / sizeof *p->frame)
         p->frame[p->depth - 1].inside += end - p->recording_began;
@@ -289,7 +281,7 @@ rp_status rp_run_profile(rp_profile **out, rp_run *run, const rp_profile_options
     p->options = options ? *options : (rp_profile_options){.trace = false};
     p->plan_watch = (rp_plan_watch){p, call_begins, call_ends};
     p->graph_watch = (rp_graph_watch){p, instr_begins, instr_ends};
-    p->began = now();
+    p->began = rp_clock_nanoseconds();
     run->profile = p;
     run->graph->watch = &p->graph_watch;
     *out = p;
@@ -334,7 +326,7 @@ rp_status rp_profile_end(rp_profile *p, rp_error *err)
         return RP_OK;
     if (p->run->in_step)
         return rp_fail(err, RP_EARG, "a step is in progress: a profile ends between steps");
-    p->ended = now();
+    p->ended = rp_clock_nanoseconds();
     p->beside[RP_BESIDE_OUTSIDE] = p->ended - p->began - p->stepped;
     p->run->profile = NULL;
     p->run->graph->watch = NULL;

@@ -100,9 +100,7 @@ static rp_status put(writer *w, uint32_t k, bool again, rp_error *err)
     for (size_t i = 0; i < instr->n_in && status == RP_OK; i++)
         status = find(w, instr->in[i], &w->operand[i], err);
     if (status == RP_OK)
-        status = instr->region ? rp_program_add_region(w->to, instr->region, w->operand, instr->n_in, out, err)
-                               : rp_program_add_instr(w->to, instr->op, instr->attr, w->operand, instr->n_in, out, err);
-    rp_program_mark_like(w->to, w->to->n_instrs - (status == RP_OK), instr->mark);
+        status = rp_program_add_like(w->to, instr, w->operand, out, err);
     for (int i = 0; i < instr->n_out && status == RP_OK; i++)
         w->value[again][instr->out[i]] = out[i];
     return status == RP_OK ? note(w, k, again, err) : status;

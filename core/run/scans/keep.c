@@ -205,9 +205,7 @@ rp_status rp_plan_copy_instr(rp_program *to, const rp_instr *instr, uint32_t *va
     out = in + instr->n_in;
     for (size_t i = 0; i < instr->n_in; i++)
         in[i] = value[instr->in[i]];
-    status = instr->region ? rp_program_add_region(to, instr->region, in, instr->n_in, out, err)
-                           : rp_program_add_instr(to, instr->op, instr->attr, in, instr->n_in, out, err);
-    rp_program_mark_like(to, to->n_instrs - (status == RP_OK), instr->mark);
+    status = rp_program_add_like(to, instr, in, out, err);
     for (int i = 0; i < instr->n_out && status == RP_OK; i++)
         value[instr->out[i]] = out[i];
     if (in != few)
