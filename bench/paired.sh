@@ -15,7 +15,9 @@ base=$(cd "$1" && pwd)
 new=$(cd "$2" && pwd)
 rounds=${3:-3}
 folder=${FOLDER:-$(mktemp -d)}
-parts=${PARTS:-code count steps functions gemm conv winograd bandwidth verify checkpoint recording overhead}
+all="code count steps functions gemm conv winograd bandwidth verify checkpoint recording overhead"
+all="$all functions_bivariate eager planning regions json hashing"
+parts=${PARTS:-$all}
 here=$(pwd)
 
 has() { case " $parts " in *" $1 "*) ;; *) return 1 ;; esac; }
@@ -26,8 +28,8 @@ pair() { # name, arguments: both trees in turn
     for tree in "$base" "$new"; do
         [ -x "$tree/build/release/bench/$name" ] || { echo "$name: $tree has none" >&2; return 0; }
     done
-    for round in $(seq "$rounds"); do
-        for side in base new; do
+    for round in $(seq "$rounds"); do # who begins changes
+        for side in $([ $((round % 2)) = 1 ] && echo base new || echo new base); do
             tree=$base
             [ $side = base ] || tree=$new
             (cd "$tree" && taskset -c "${CORE:-1}" "build/release/bench/$name" "$@") \
@@ -71,4 +73,10 @@ pair verify 512 16
 pair checkpoint /dev/shm
 pair recording
 pair overhead 1
+pair functions_bivariate 31
+pair eager
+pair planning
+pair regions
+pair json
+pair hashing 96 15
 python3 bench/paired.py table "$folder" "$rounds"
