@@ -8,26 +8,6 @@
 #include "base/memory.h"
 #include "core/program/program_text.h"
 
-static const char *const kinds[] = {"state", "data", "feed"};
-
-void rp_look_put_name(rp_buffer *out, const rp_program *body, uint32_t value)
-{
-    const uint32_t k = body->maker[value];
-
-    if (k == RP_NO_INSTR) {
-        const rp_input *input = rp_program_input_of(body, value);
-
-        if (input && input->name[0])
-            rp_buffer_printf(out, "%s %s", kinds[input->kind], input->name);
-        else
-            rp_buffer_printf(out, "p%" PRIu32, value);
-        return;
-    }
-    rp_buffer_printf(out, "%" PRIu32, k);
-    if (value != body->instr[k].out[0])
-        rp_buffer_printf(out, ".%" PRIu32, value - body->instr[k].out[0]);
-}
-
 static rp_json *name_json(const rp_program *body, uint32_t value)
 {
     rp_buffer text = {0};

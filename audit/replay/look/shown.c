@@ -16,17 +16,6 @@ static int set(rp_json *object, const char *key, rp_json *value)
     return rp_json_object_set_new(object, key, value);
 }
 
-rp_json *rp_look_words(rp_buffer *text)
-{
-    rp_json *json = NULL;
-
-    rp_buffer_u8(text, 0);
-    if (!text->failed)
-        json = rp_json_string((char *)text->data);
-    rp_buffer_free(text);
-    return json;
-}
-
 /* ---- where it stands ---- */
 
 static void put_place(rp_buffer *out, const rp_place *place)
