@@ -43,7 +43,8 @@ class Checks(unittest.TestCase):
         self.checked(Ridge())
 
     def test_logistic_regression(self):
-        self.checked(LogisticRegression())
+        for given in (None, "balanced"):
+            self.checked(LogisticRegression(class_weight=given))
 
     def test_glm(self):
         for estimator in (GLM(), GLM("poisson"), GLM("gamma", alpha=0.1)):
@@ -98,6 +99,27 @@ class Fits(unittest.TestCase):
             ours = LogisticRegression(C=0.7).fit(x, t, w)
             np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-4, atol=1e-6)
             np.testing.assert_allclose(ours.predict_proba(x), theirs.predict_proba(x), atol=1e-5)
+
+    def test_classes_weigh_what_scikit_learn_lets_them(self):
+        x, y = make_classification(300, 6, n_informative=4, n_redundant=0, n_classes=3, weights=[0.1, 0.2, 0.7], random_state=4)
+        w = np.random.default_rng(2).uniform(0.5, 2, 300)
+        names = np.array(["low", "mid", "top"])
+        for classes, given in ((2, "balanced"), (3, "balanced"), (3, {0: 3.0, 2: 0.25}), (2, {}), (3, {"top": 0.5, "low": 4.0})):
+            target = np.minimum(y, classes - 1)
+            target = names[target] if isinstance(given, dict) and "top" in given else target
+            for weight in (None, w):
+                with self.subTest(classes=classes, given=given, weighted=weight is not None):
+                    theirs = sklearn.linear_model.LogisticRegression(C=0.7, tol=1e-12, max_iter=5000, class_weight=given)
+                    theirs.fit(x, target, weight)
+                    ours = LogisticRegression(C=0.7, class_weight=given).fit(x, target, weight)
+                    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-4, atol=1e-6)
+                    np.testing.assert_allclose(ours.predict_proba(x), theirs.predict_proba(x), atol=1e-5)
+        plain = LogisticRegression().fit(x, y)
+        self.assertGreater(np.abs(LogisticRegression(class_weight="balanced").fit(x, y).coef_ - plain.coef_).max(), 1e-2)
+        self.assertEqual(LogisticRegression(class_weight={}).fit(x, y).coef_.tolist(), plain.coef_.tolist())
+        for given in ("even", 2.0, {0: -1.0}, {0: 0.0}, {7: 1.0}, {1: np.nan}):
+            with self.assertRaisesRegex(ValueError, "class"):
+                LogisticRegression(class_weight=given).fit(x, y)
 
     def test_fits_that_did_not_end_say_so(self):
         x, y = make_classification(200, 4, random_state=1)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin  # type: ignore
 from sklearn.exceptions import ConvergenceWarning  # type: ignore
+from sklearn.utils.class_weight import compute_class_weight  # type: ignore
 from sklearn.utils.multiclass import check_classification_targets  # type: ignore
 from sklearn.utils.validation import check_is_fitted  # type: ignore
 
@@ -77,11 +78,15 @@ class LinearRegression(Ridge):
 
 class LogisticRegression(ClassifierMixin, Recorded):  # type: ignore[misc]
     """Logistic regression with the penalty |b|^2 / (2 C), by Newton's steps; of more than two classes the multinomial one. Where the steps
-    do not end in max_iter, or without a penalty (C infinite) where classes can be told apart, a ConvergenceWarning says so."""
+    do not end in max_iter, or without a penalty (C infinite) where classes can be told apart, a ConvergenceWarning says so.
+    class_weight multiplies rows' weights by their class's: a dict of classes, 1 for those that are not in it, or "balanced": all rows'
+    weight over the number of classes and the class's own weight."""
+
+    class_weight: Any = None  # of a pickle from before it was there
 
     def __init__(self, C: float = 1.0, fit_intercept: bool = True, tol: float = 1e-10, max_iter: int = 100,
-                 archive: Any = None, key: Any = None) -> None:
-        self.C, self.fit_intercept, self.tol, self.max_iter = C, fit_intercept, tol, max_iter
+                 class_weight: Any = None, archive: Any = None, key: Any = None) -> None:
+        self.C, self.fit_intercept, self.tol, self.max_iter, self.class_weight = C, fit_intercept, tol, max_iter, class_weight
         self.archive, self.key = archive, key
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
@@ -97,6 +102,8 @@ class LogisticRegression(ClassifierMixin, Recorded):  # type: ignore[misc]
             kept = np.isin(y, counted)
             x, w, y = np.ascontiguousarray(x[kept]), np.ascontiguousarray(w[kept]), y[kept]
             self.classes_, codes = np.unique(y, return_inverse=True)
+        if self.class_weight is not None:
+            w = w * self.weights_of(y, w[:, 0])[codes][:, None]
         k, p = len(self.classes_), x.shape[1]
         one = np.ones((len(x), 1)) if self.fit_intercept else np.zeros((len(x), 0))
         design = np.ascontiguousarray(np.hstack([x, one]))
@@ -122,6 +129,15 @@ class LogisticRegression(ClassifierMixin, Recorded):  # type: ignore[misc]
             warnings.warn("the steps ended where probabilities are 0 or 1 to the last digit: without a penalty the estimates of "
                           "classes that can be told apart are infinite", ConvergenceWarning, stacklevel=2)
         return self
+
+    def weights_of(self, y: Array, w: Array) -> Array:
+        """Each class's weight, in the order of `classes_`."""
+        if self.class_weight != "balanced" and not isinstance(self.class_weight, dict):
+            raise ValueError(f"class_weight is {self.class_weight!r}: it has to be None, 'balanced' or a dict of classes")
+        found = np.asarray(compute_class_weight(self.class_weight, classes=self.classes_, y=y, sample_weight=w), np.float64)
+        if not (np.isfinite(found) & (found > 0)).all():
+            raise ValueError(f"class_weight {self.class_weight}: weights have to be finite and above 0")
+        return found
 
     def decision_function(self, X: Any) -> Array:
         check_is_fitted(self)
