@@ -10,6 +10,7 @@
 #include "kernels/chain_plan.h"
 
 enum { SCRATCH = 16384, LINE = 64, AHEAD = 1 << 18, SPREAD_ROOM = RP_CHAIN_BLOCK + RP_SPREAD_PERIOD };
+enum { SOON = 2 /* operands that a step asks for, of others */, SOON_RUN = 128 /* elements in order */ };
 enum { WIDER = 4 /* without scratch a block is only what a thread takes at a time */ };
 
 _Static_assert(RP_CHAIN_SLOTS *LINE * sizeof(double) <= SCRATCH, "the shortest blocks fit");
@@ -28,7 +29,22 @@ typedef struct job {
     size_t wide;  /* of a block of which all steps run in registers: fewer pieces of scratch, so more; 0: none does */
     ahead ahead[RP_CHAIN_VIEWS];
     size_t n_ahead;
+    size_t soon[RP_CHAIN_STEPS][SOON], n_soon[RP_CHAIN_STEPS]; /* views that a step asks for */
 } job;
+
+/* Kernels that ask for operands of others: their loops are long (kernels/cpu/functions/fast_map.inc.h). */
+static const bool asks[RP_K_COUNT] = {
+#define ASKS_LOOP false
+#define ASKS_OWN false
+#define ASKS_BLOCK false
+#define ASKS_FAST true
+#define ASKS_VIA(...) true
+#define ASKS_VIA2(...) true
+#define MAP1(name, cost, way, ...) [RP_K_##name] = ASKS_##way,
+#define MAP1P MAP1
+#define MAP1Q MAP1
+#include "kernels/operations.def"
+};
 
 /* Element 0 of a tensor whose element `first` is at `at`. Only the block's elements are ever touched. */
 static void *element_zero(char *at, size_t first, size_t size)
@@ -106,7 +122,16 @@ static void run_group(const job *j, const rp_view *view, size_t k, size_t first,
         done += parts * RP_FUSED_ELEMENTS;
     }
     for (; done < last && k < end; k++) {
-        const rp_kernel_args args = args_of(&j->chain->step[k], view);
+        rp_kernel_args args = args_of(&j->chain->step[k], view);
+        rp_view in[1 + SOON];
+
+        if (j->n_soon[k] > 0) {
+            in[0] = args.in[0];
+            for (size_t i = 0; i < j->n_soon[k]; i++)
+                in[1 + i] = view[j->soon[k][i]];
+            args.in = in;
+            args.n_in = 1 + j->n_soon[k];
+        }
 
         fetch(j, begin, next, k, 1, steps);
         j->table->kernel[j->chain->step[k].kernel]->run(&args, done, last);
@@ -231,6 +256,45 @@ static void find_ahead(job *j)
         }
 }
 
+static bool same_rows(const rp_view *a, const rp_view *b)
+{
+    return a->rank == b->rank && memcmp(a->shape, b->shape, (size_t)a->rank * sizeof *a->shape) == 0 &&
+           a->stride[a->rank - 1] == 1 && b->stride[b->rank - 1] == 1 && a->shape[a->rank - 1] >= SOON_RUN;
+}
+
+/* Has step k ask for view v, if that is in memory, runs as the step does, and nobody else asks for it. */
+static void find_soon(job *j, size_t k, size_t v)
+{
+    const rp_chain_step *step = &j->chain->step[k];
+    const rp_view *view = &j->plan.view[v], *own = &j->plan.view[step->out];
+    bool known = view->data == NULL || view->dtype != RP_F32 || own->dtype != RP_F32 || view->rank == 0 ||
+                 j->plan.spread_of[v] >= 0 || view->data == j->plan.view[step->in].data || !same_rows(view, own);
+
+    for (size_t i = 0; i < j->chain->n_scratch; i++)
+        known = known || j->chain->scratch[i].view == v;
+    for (size_t i = 0; i < j->n_ahead; i++)
+        known = known || j->ahead[i].data == view->data;
+    for (size_t i = 0; i < j->n_soon[k]; i++)
+        known = known || j->plan.view[j->soon[k][i]].data == view->data;
+    if (!known && j->n_soon[k] < SOON)
+        j->soon[k][j->n_soon[k]++] = v;
+}
+
+/* What the steps after step k read and write, up to the next one that asks. */
+static void find_all_soon(job *j, size_t k)
+{
+    const rp_chain *chain = j->chain;
+
+    for (size_t next = k + 1; next < chain->n_steps && !asks[chain->step[next].kernel]; next++) {
+        const rp_chain_step *step = &chain->step[next];
+
+        for (size_t v = step->in; v < step->in + step->n_in; v++)
+            find_soon(j, k, v);
+        for (size_t v = step->out; v < step->out + step->n_out; v++)
+            find_soon(j, k, v);
+    }
+}
+
 void rp_chain_run(const rp_chain *chain, const rp_kernel_table *table, rp_pool *pool, size_t least)
 {
     job j = {.chain = chain, .table = table};
@@ -253,6 +317,9 @@ void rp_chain_run(const rp_chain *chain, const rp_kernel_table *table, rp_pool *
     }
     if (chain->count >= AHEAD)
         find_ahead(&j);
+    for (size_t k = 0; k < chain->n_steps && chain->count >= AHEAD; k++)
+        if (asks[chain->step[k].kernel] && j.plan.end[k] == k + 1)
+            find_all_soon(&j, k);
     cost = cost ? cost * block : 1;
     if (pool == NULL)
         run_blocks(&j, 0, blocks);

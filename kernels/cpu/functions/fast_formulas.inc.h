@@ -31,8 +31,8 @@ static void gelu_grad_block(float *y, const float *g, const float *x, size_t n)
 
     RP_EACH(i, n) t[i] = x[i] * (float)0x1.6a09e667f3bcdp-1;
     RP_EACH(i, n) e[i] = -0.5f * (x[i] * x[i]);
-    fast_run(t, t, n, fast_erf, erf_exact);
-    fast_run(e, e, n, fast_exp, exp_exact);
+    fast_run(t, t, n, fast_erf, erf_exact, NULL);
+    fast_run(e, e, n, fast_exp, exp_exact, NULL);
     RP_EACH(i, n) y[i] = g[i] * (0.5f * (1.0f + t[i]) + x[i] * (e[i] * (float)0x1.9884533d43651p-2));
 }
 
@@ -41,8 +41,8 @@ static void bce_logits_block(float *y, const float *x, const float *target, size
     float t[FORMULA_BLOCK];
 
     RP_EACH(i, n) t[i] = -__builtin_fabsf(x[i]);
-    fast_run(t, t, n, fast_exp, exp_exact);
-    fast_run(t, t, n, fast_log1p, log1p_exact);
+    fast_run(t, t, n, fast_exp, exp_exact, NULL);
+    fast_run(t, t, n, fast_log1p, log1p_exact, NULL);
     RP_EACH(i, n) y[i] = (relu_f32(x[i]) - x[i] * target[i]) + t[i];
 }
 
@@ -118,6 +118,7 @@ RP_INLINE void formula_run(const rp_walk *walk, fast_formula *formula)
         } \
         for (size_t at = 0, count; at < walk->run; at += count) { \
             const bool itself = strcmp(#before, "x") == 0; \
+            const fast_soon soon = fast_soon_from(walk, at); \
             const float *source = itself ? from + at : some; \
 \
             count = walk->run - at < FORMULA_BLOCK ? walk->run - at : FORMULA_BLOCK; \
@@ -147,7 +148,7 @@ RP_INLINE void formula_run(const rp_walk *walk, fast_formula *formula)
 #define ROW_FAST NOTHING
 #define ROW_BLOCK NOTHING
 #define THROUGH(f) \
-    fast_run(some, source, count, fast_##f, f##_exact); \
+    fast_run(some, source, count, fast_##f, f##_exact, &soon); \
     source = some;
 #define ROW_VIA(f, before) VIA_ROW, THROUGH(f), before
 #define ROW_VIA2(f, g, before) VIA_ROW, THROUGH(g) THROUGH(f), before

@@ -12,6 +12,32 @@
 /* Elements between two mendings: so many that the uncertain lanes of a block fill about a vector. */
 enum { FAST_BLOCK = 4096, FAST_GROUP = 64 };
 
+/* Addresses of elements that are read or written soon, here or by other kernels: each turn of a loop asks for theirs,
+ * as it computes long enough for memory to answer. The same address as another's costs nothing. */
+enum { FAST_SOON = 3 };
+typedef struct fast_soon {
+    uintptr_t at[FAST_SOON];
+} fast_soon;
+
+/* Of element i of the run: the next row's, and those of views beyond the kernel's own (elementwise.c). */
+RP_INLINE fast_soon fast_soon_from(const rp_walk *walk, size_t i)
+{
+    const uintptr_t own = (uintptr_t)walk->at[1] + i * sizeof(float);
+    fast_soon soon = {{own, own, own}};
+
+    if (walk->rank > 1)
+        soon.at[0] += (uintptr_t)walk->bytes[1][walk->rank - 2];
+    for (size_t v = 2; v < walk->n_views && v <= FAST_SOON; v++)
+        soon.at[v - 1] = (uintptr_t)walk->at[v] + i * sizeof(float);
+    return soon;
+}
+
+RP_INLINE void fast_ask(const fast_soon *soon, size_t element)
+{
+    for (size_t k = 0; soon != NULL && k < FAST_SOON; k++)
+        __builtin_prefetch((const void *)(soon->at[k] + element * sizeof(float)), 0, 3);
+}
+
 /* The lanes that are certain, and a result that is right in these. */
 typedef fast_mask fast_way(fast_f *y, fast_f x);
 typedef void fast_exact(float *y); /* FAST_LANES elements in place */
@@ -49,14 +75,16 @@ enum { FAST_TURN = 2 };
 enum { FAST_TURN = 1 };
 #endif
 
-/* Vectors v to v + n - 1. An uncertain lane is stored as its input, as y may be x. */
-RP_INLINE void fast_vectors(float *y, const float *x, fast_lanes *uncertain, size_t v, size_t n, fast_way *fast)
+/* Vectors v to v + n - 1. An uncertain lane is stored as its input, as y may be x. soon: NULL, or of vector 0. */
+RP_INLINE void fast_vectors(float *y, const float *x, fast_lanes *uncertain, size_t v, size_t n, fast_way *fast,
+                            const fast_soon *soon)
 {
     fast_f in[FAST_TURN], result[FAST_TURN];
     fast_mask certain[FAST_TURN];
 
     for (size_t k = 0; k < n; k++) {
         in[k] = fast_load(x + (v + k) * FAST_LANES);
+        fast_ask(soon, (v + k) * FAST_LANES);
         certain[k] = fast(&result[k], in[k]);
     }
     for (size_t k = 0; k < n; k++) {
@@ -67,15 +95,16 @@ RP_INLINE void fast_vectors(float *y, const float *x, fast_lanes *uncertain, siz
 
 /* At most FAST_BLOCK / FAST_LANES vectors. No branch in the loop depends on the data: one that fails once in 30 vectors
  * would throw away the work on those behind it. */
-RP_INLINE void fast_block(float *y, const float *x, size_t vectors, fast_way *fast, fast_exact *exact)
+RP_INLINE void fast_block(float *y, const float *x, size_t vectors, fast_way *fast, fast_exact *exact,
+                          const fast_soon *soon)
 {
     fast_lanes uncertain[FAST_BLOCK / FAST_LANES];
     size_t v = 0;
 
     for (; v + FAST_TURN <= vectors; v += FAST_TURN)
-        fast_vectors(y, x, uncertain, v, FAST_TURN, fast);
+        fast_vectors(y, x, uncertain, v, FAST_TURN, fast, soon);
     for (; v < vectors; v++)
-        fast_vectors(y, x, uncertain, v, 1, fast);
+        fast_vectors(y, x, uncertain, v, 1, fast, soon);
     for (; v % FAST_GROUP != 0; v++)
         uncertain[v] = 0;
     fast_mend(y, uncertain, vectors, exact);
@@ -97,13 +126,21 @@ RP_INLINE void fast_rest(float *y, const float *x, size_t n, fast_way *fast, fas
         y[j] = part[j];
 }
 
-RP_INLINE void fast_run(float *y, const float *x, size_t n, fast_way *fast, fast_exact *exact)
+RP_INLINE void fast_run(float *y, const float *x, size_t n, fast_way *fast, fast_exact *exact, const fast_soon *soon)
 {
     size_t whole = n / FAST_LANES * FAST_LANES;
 
     for (size_t i = 0, count; i < whole; i += count) {
         count = whole - i < FAST_BLOCK ? whole - i : FAST_BLOCK;
-        fast_block(y + i, x + i, count / FAST_LANES, fast, exact);
+        if (soon == NULL) {
+            fast_block(y + i, x + i, count / FAST_LANES, fast, exact, NULL);
+        } else {
+            fast_soon from = *soon;
+
+            for (size_t k = 0; k < FAST_SOON; k++)
+                from.at[k] += i * sizeof(float);
+            fast_block(y + i, x + i, count / FAST_LANES, fast, exact, &from);
+        }
     }
     if (whole < n)
         fast_rest(y + whole, x + whole, n - whole, fast, exact);
@@ -117,8 +154,10 @@ RP_INLINE void fast_run(float *y, const float *x, size_t n, fast_way *fast, fast
 \
     static void name##_fast_f32(const rp_walk *walk) \
     { \
+        const fast_soon soon = fast_soon_from(walk, 0); \
+\
         if (walk->step[0] == 1 && walk->step[1] == 1) \
-            fast_run(walk->at[0], walk->at[1], walk->run, fast_##name, name##_exact); \
+            fast_run(walk->at[0], walk->at[1], walk->run, fast_##name, name##_exact, &soon); \
         else \
             name##_map_f32(walk); \
     }

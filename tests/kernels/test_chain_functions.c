@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Chains in which a function comes before arithmetic with a tensor in memory, large enough for the function's loop to
+ * ask for that tensor: at every level, for rows that lie apart and for whole tensors the bits of the kernels alone. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/pool.h"
+#include "determinism/philox.h"
+#include "kernels/chain.h"
+
+/* ROWS x COLS are past the size from which chains ask ahead; rows of x have both halves, and an odd length. */
+enum { ROWS = 1050, COLS = 257, WIDE = 2 * COLS, COUNT = ROWS * COLS };
+
+_Static_assert(COUNT > 1 << 18, "large enough");
+
+static float x[ROWS * WIDE], alone[COUNT], middle[COUNT], found[COUNT];
+
+static rp_view rows(float *data, ptrdiff_t stride)
+{
+    return (rp_view){data, RP_F32, 2, {ROWS, COLS}, {stride, 1}};
+}
+
+/* Of whole tensors both are the first COUNT elements, and others. */
+static rp_view half(bool apart, int which)
+{
+    return apart ? rows(x + which * COLS, WIDE) : rows(x + which * (COUNT / 2), COLS);
+}
+
+static void by_the_reference(rp_kernel_id function, bool apart)
+{
+    const rp_view own = half(apart, 1), t = rows(middle, COLS), y = rows(alone, COLS);
+    const rp_view in[2] = {half(apart, 0), t};
+    const rp_kernel_table *table;
+
+    assert_int_equal(rp_kernel_table_get(&table, "ref", NULL), RP_OK);
+    table->kernel[function]->run(&(rp_kernel_args){&own, 1, &t, 1, NULL}, 0, COUNT);
+    table->kernel[RP_K_mul]->run(&(rp_kernel_args){in, 2, &y, 1, NULL}, 0, COUNT);
+}
+
+/* first * function(second), what the function makes in the scratch. */
+static rp_chain chain_of(rp_kernel_id function, bool apart)
+{
+    rp_chain c = {.count = COUNT, .slots = 1, .size = sizeof(float), .n_steps = 2, .n_views = 5, .n_scratch = 2};
+
+    c.step[0] = (rp_chain_step){function, 0, 1, 1, 1, NULL};
+    c.step[1] = (rp_chain_step){RP_K_mul, 2, 2, 4, 1, NULL};
+    c.view[0] = half(apart, 1);
+    c.view[1] = c.view[3] = rows(NULL, COLS);
+    c.view[2] = half(apart, 0);
+    c.view[4] = rows(found, COLS);
+    c.scratch[0].view = 1;
+    c.scratch[1].view = 3;
+    return c;
+}
+
+static void functions_that_ask_for_others_have_the_bits_of_the_kernels_alone(void **state)
+{
+    static const rp_kernel_id functions[] = {RP_K_sigmoid, RP_K_silu, RP_K_tanh, RP_K_exp, RP_K_relu};
+    const char *const *level;
+    const size_t levels = rp_kernel_levels(&level);
+    rp_pool *pool;
+
+    (void)state;
+    assert_int_equal(rp_pool_new(&pool, 3, NULL, NULL), RP_OK);
+    for (size_t i = 0; i < ROWS * WIDE; i++)
+        x[i] = 12 * rp_uniform_f32(rp_random_u32(3, 1, 2, i)) - 6;
+    for (size_t f = 0; f < 2 * (sizeof functions / sizeof *functions); f++) {
+        by_the_reference(functions[f / 2], f % 2);
+        for (size_t l = 0; l < 2 * levels; l++) {
+            const rp_chain c = chain_of(functions[f / 2], f % 2);
+            const rp_kernel_table *table;
+
+            assert_int_equal(rp_kernel_table_get(&table, level[l / 2], NULL), RP_OK);
+            memset(found, 0x7e, sizeof found);
+            rp_chain_run(&c, table, l % 2 ? pool : NULL, 1);
+            assert_memory_equal(found, alone, sizeof found);
+        }
+    }
+    rp_pool_free(pool);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(functions_that_ask_for_others_have_the_bits_of_the_kernels_alone)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
