@@ -31,6 +31,10 @@ from torch_small import X, Line, batch, eager_gradient, gradient, mlp, sgd
 SCALE = 1.0
 
 
+def by_scale(y):
+    return y * SCALE
+
+
 class Traps(unittest.TestCase):
     """Without its guard each of these would give another gradient, or another value, without an error."""
 
@@ -381,6 +385,57 @@ class Traps(unittest.TestCase):
         for loss, change in ((own, lambda: setattr(own, "factor", 2.0)), (read, others),
                              (defaults, lambda: setattr(defaults, "__defaults__", (2.0,)))):
             self.assertEqual(self.follows(Line(lambda m, x: (m.w * x).sum()), change, loss).programs, 2)
+
+    def test_what_functions_read_that_a_forward_calls_is_followed(self):
+        class Base(Line):
+            def forward(self, x):
+                return (self.w * x).sum() * SCALE
+
+        class Above(Base):
+            def forward(self, x):
+                return super().forward(x) * 1.0
+
+        class Parts(Line):
+            @property
+            def factor(self):
+                return SCALE
+
+            @staticmethod
+            def twice(y):
+                return y * SCALE
+
+            def method(self, y):
+                return self.twice(y) * self.factor
+
+            def forward(self, x):
+                return self.method((self.w * x).sum())
+
+        def closed(k):
+            return lambda y: y * k[0]
+        numbers = [1.0]
+        attribute = Line(lambda m, x: m.act((m.w * x).sum()))
+        attribute.act = closed(numbers)
+        try:
+            for m in (Above(None), Parts(None), Line(lambda m, x: by_scale((m.w * x).sum())),
+                      Line(lambda m, x: (m.w * x).sum() * globals()["SCALE"]), Line(lambda m, x: (m.w * x).sum() * getattr(torch_small, "FACTOR"))):
+                globals()["SCALE"] = torch_small.FACTOR = 1.0
+
+                def change():
+                    globals()["SCALE"] = torch_small.FACTOR = 2.0
+                self.assertEqual(self.follows(m, change).programs, 2)
+            self.assertEqual(self.follows(attribute, lambda: numbers.__setitem__(0, 2.0)).programs, 2)
+            attribute.act = functools.partial(torch.mul, other=1.0)
+            self.assertEqual(self.follows(attribute, lambda: attribute.act.keywords.update(other=2.0)).programs, 2)
+        finally:
+            globals()["SCALE"] = torch_small.FACTOR = 1.0
+
+    def test_numbers_beside_what_is_none_are_followed(self):
+        for held, change in (([torch.ones(1), 1.0], lambda m: m.held.__setitem__(1, 2.0)),
+                             ({"f": torch.relu, "k": [nn.ReLU(), (torch.relu, 1.0)]}, lambda m: m.held["k"].__setitem__(1, (torch.relu, 2.0))),
+                             ([torch.ones(1), 1.0], lambda m: setattr(m, "held", [m.held[0], 2.0]))):
+            m = Line(lambda m, x: (m.w * x).sum() * (m.held[1] if isinstance(m.held, list) else m.held["k"][1][1]))
+            m.held = held
+            self.assertEqual(self.follows(m, lambda: change(m)).programs, 2)
 
     def test_large_arrays_that_take_the_place_of_others_are_followed(self):
         def array(k):

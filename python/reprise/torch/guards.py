@@ -188,6 +188,7 @@ def read_by(module: Any, loss: Any) -> list[Place]:
     found: list[Place] = []
     for space in {id(space): space for space in [*(space for root in roots for _, space, _ in spaces(root)), *brought]}.values():
         found += [(space, k, v) for k, v in space.items() if k not in own]
+        found += [(v.keywords, k, e) for v in space.values() if isinstance(v, functools.partial) for k, e in v.keywords.items()]
     names = {n for kind in kinds_of(*roots) for n in methods(kind, "forward")}
     for v in [v for root in roots for _, _, v in spaces(root)]:
         found += of_class(v, names.union(methods(type(v), "__call__") if not hasattr(v, "forward") else ()))
@@ -235,7 +236,7 @@ def functions_of(module: Any, loss: Any) -> list[Any]:
     modules = [m for root in (module, loss) if hasattr(root, "modules") for m in root.modules()]
     found = [vars(m).get("forward", type(m).forward) for m in modules
              if "forward" in vars(m) or not type(m).__module__.startswith("torch.")]
-    found += [v for m in modules for v in vars(m).values() if inspect.isfunction(v) and v.__module__.partition(".")[0] != "torch"]
+    found += [f for m in modules for v in vars(m).values() if inspect.isfunction(f := v.func if isinstance(v, functools.partial) else v)]
     last, _ = parts(loss)
     kinds = [(kind, "forward") for kind in kinds_of(module, loss)] + [(type(getattr(last, "__self__", loss)), getattr(last, "__name__", ""))]
     found += [f for kind, name in kinds for n in methods(kind, name) for c in foreign(kind) if (f := function_in(c, n)) is not None]
@@ -250,7 +251,7 @@ def functions_of(module: Any, loss: Any) -> list[Any]:
 
 def beside(function: Any) -> list[Any]:
     """The functions of its own file that a function reads from its closure and its module."""
-    if not inspect.isfunction(function):
+    if not inspect.isfunction(function) or str(function.__module__).partition(".")[0] in ("torch", "numpy", "reprise"):
         return []
     cells = [Cell(c).get("") for c in function.__closure__ or ()]
     names = [function.__globals__.get(n) for n in dict.fromkeys(names_read(function.__code__))]
