@@ -35,6 +35,9 @@ def by_scale(y):
     return y * SCALE
 
 
+BATCH = torch.randn(4, 8), torch.randint(0, 3, (4,))
+
+
 class Traps(unittest.TestCase):
     """Without its guard each of these would give another gradient, or another value, without an error."""
 
@@ -110,6 +113,27 @@ class Traps(unittest.TestCase):
         before = m.weight.detach().numpy().copy()
         step(torch.tensor([0, 1, 0]), X)
         self.assertEqual(np.array(step.state["weight"])[0].tolist(), before[0].tolist())
+
+    def test_scripted_modules_are_refused(self):
+        m = nn.Linear(8, 3)
+        for scripted in (torch.jit.script(m), torch.jit.trace(m, torch.randn(2, 8))):
+            whole = nn.Sequential(scripted, nn.ReLU())
+            for call in (lambda: rt.compile(scripted, F.cross_entropy, BATCH, sgd(m)), lambda: rt.compile_inference(whole, BATCH[0]),
+                         lambda: rt.compile(whole, F.cross_entropy, BATCH, sgd(m)), lambda: rt.program(scripted, BATCH[0])):
+                with self.assertRaisesRegex(rt.Unsupported, "TorchScript"):
+                    call()
+
+    def test_a_shape_that_values_decide_is_refused_where_it_comes_up(self):
+        class Picks(nn.Linear):
+            def forward(self, x):
+                return super().forward(x[x[:, 0] > 0])
+
+        m = Picks(8, 3)
+        for call in (lambda: rt.compile_inference(m, BATCH[0]),
+                     lambda: rt.compile(m, lambda y, target: y.sum(), BATCH, sgd(m))):
+            with self.assertRaisesRegex(rt.Unsupported, "a shape that the values of tensors decide") as refused:
+                call()
+            self.assertEqual(refused.exception.operation, "aten.index.Tensor")
 
     def test_hooks_are_refused(self):
         def f(m, x):

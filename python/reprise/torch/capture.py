@@ -13,7 +13,8 @@ from typing import Any
 from .graph import DType, Graph, Input, Meta, Node, Output, Ref, Sub, map_refs, refs
 from .lower import RULES, Unsupported
 from .substitutes import substituted
-from .traps import framework, own_file, refuse_changed, refuse_hooks, refuse_layouts, refuse_shared, source_line, trapped, unchanged
+from .traps import (framework, own_file, refuse_changed, refuse_hooks, refuse_layouts, refuse_scripted, refuse_shared, source_line, trapped,
+                    unchanged)
 
 DTYPES = {"float32": "f32", "float64": "f64", "bfloat16": "bf16", "float16": "f16", "int64": "i64", "int32": "i32", "int16": "i16",
           "int8": "i8", "uint8": "u8", "uint16": "u16", "uint32": "u32", "bool": "bool"}
@@ -38,6 +39,7 @@ class Captured:
 def exported(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None) -> Any:
     """The functional ExportedProgram; regions without gradient are marked in it."""
     torch = framework()
+    refuse_scripted(module)
     refuse_hooks(module)
     refuse_layouts(module)
     state = torch.random.get_rng_state()
@@ -189,7 +191,12 @@ class Reader:
         if isinstance(v, self.torch.Tensor):
             if v.is_complex() or v.is_sparse or v.is_quantized:
                 raise Unsupported(f"elements of {v.dtype}, {v.layout}", node)
-            return Meta(dtype_of(v.dtype, node), tuple(int(n) for n in v.shape))
+            try:
+                shape = tuple(int(n) for n in v.shape)
+            except RuntimeError:  # of a symbol, whose number no one knows before the step runs
+                raise Unsupported("a shape that the values of tensors decide", node, "Shapes are fixed: keep all rows, take with "
+                                  "torch.where or multiply by 0 and 1 what counts, and divide sums by how many that are") from None
+            return Meta(dtype_of(v.dtype, node), shape)
         return [self.meta(e, node) for e in v] if isinstance(v, (tuple, list)) else None
 
     def node(self, n: Any, gm: Any, graph: Graph, several: Mapping[Any, Any]) -> Node:

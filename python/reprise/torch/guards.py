@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .traps import MOST_NUMBERS, NOTHING, OWN, Hooks, framework, hooks_of, snapshot, spaces
+from .traps import MOST_NUMBERS, NOTHING, OWN, Hooks, framework, hooks_of, refuse_scripted, snapshot, spaces
 
 
 def identity(x: Any) -> tuple[str, str]:
@@ -261,6 +261,8 @@ def beside(function: Any) -> list[Any]:
 def burned_in(module: Any, loss: Any) -> list[Place]:
     """What a program burns in: where each number, text, flag, array or list of them is, its name and value; None, and what is no number
     but may decide (itself); and hooks."""
+    for root in (module, loss):
+        refuse_scripted(root)
     results = {n for kind in kinds_of(module, loss) for codes in methods(kind, "forward").values() for c in codes for n in names_set(c)}
     read = read_by(module, loss)
     found = [(where, name, v if itself(v) and name not in results else snapshot(name, v)) for where, name, v in read] + mixed(read)

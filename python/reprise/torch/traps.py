@@ -23,6 +23,15 @@ def framework(name: str = "torch") -> Any:
     return importlib.import_module(name)
 
 
+def refuse_scripted(module: Any) -> None:
+    """TorchScript shows neither its settings nor its forward to who looks whether they changed."""
+    scripted = framework("torch.jit").ScriptModule
+    for path, m in module.named_modules() if hasattr(module, "named_modules") else ():
+        if isinstance(m, scripted):
+            raise Unsupported(f"module {path or 'itself'} is of TorchScript (torch.jit.script, torch.jit.trace)",
+                              remedy="Give the module that it was made of, with its weights by load_state_dict")
+
+
 def refuse_hooks(module: Any) -> None:
     """Hooks on gradients are no part of an exported graph."""
     everywhere = framework("torch.nn.modules.module")
