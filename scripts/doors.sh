@@ -21,4 +21,5 @@ for test in python/tests/test_torch*.py python/tests/test_documents.py; do
 done
 "$python" bench/doors/torch_versions.py
 "$python" -W ignore bench/doors/torch_operations.py --most 3 --quiet | grep 'core operations'
+"$python" -W ignore bench/doors/outside_onnx.py --only sklearn # where onnxruntime and skl2onnx are installed
 "$python" -W ignore bench/doors/torch_speed.py --program "$build/bench/door_program"

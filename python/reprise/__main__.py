@@ -36,6 +36,7 @@ def import_model(words: list[str]) -> int:
     parser.add_argument("-o", "--out", nargs=2, required=True, metavar=("PROGRAM.json", "WEIGHTS.safetensors"))
     parser.add_argument("--shape", action="append", default=[], metavar="NAME=N",
                         help="the length of a dimension that the model names, or of NAME.AXIS of an input")
+    parser.add_argument("--output", action="append", metavar="NAME", help="an output of the model that is wanted (default: all)")
     parser.add_argument("--signature", default="serving_default", metavar="NAME", help="of a SavedModel (default: serving_default)")
     parser.add_argument("--tag", default="serve", help="of a SavedModel (default: serve)")
     parser.add_argument("--converter", metavar="PYTHON", help="the Python of an environment with tf2onnx and tensorflow")
@@ -46,7 +47,7 @@ def import_model(words: list[str]) -> int:
         model, shapes = given.model, {name: int(n) for name, _, n in (s.rpartition("=") for s in given.shape)}
         if os.path.isdir(model):
             model = convert(model, signature=given.signature, tag=given.tag, converter=given.converter, shapes=shapes)
-        found = load(model, shapes=shapes)
+        found = load(model, shapes=shapes, outputs=given.output)
     except (Unsupported, ValuesDiffer, ImportError, OSError, ValueError) as e:
         print(f"import: {given.model}: {e}", file=sys.stderr)
         return 5 if isinstance(e, Unsupported) else 1

@@ -75,6 +75,20 @@ class NodeTests(unittest.TestCase):
 
 
 class Models(unittest.TestCase):
+    def test_a_side_that_is_a_square_root_is_a_length(self):
+        """As exporters find the sides of a square of patches; of no square it is no length."""
+        for patches, good in ((16, True), (15, False)):
+            square = model([helper.make_node("Pow", ["n", "half"], ["r"]), helper.make_node("Cast", ["r"], ["i"], to=TensorProto.INT64),
+                            helper.make_node("Unsqueeze", ["i", "zero"], ["u"]), helper.make_node("Concat", ["u", "u"], ["s"], axis=0),
+                            helper.make_node("Reshape", ["x", "s"], ["y"])],
+                           {"x": (TensorProto.FLOAT, [patches])}, {"y": (TensorProto.FLOAT, [None, None])},
+                           [("n", np.array(patches, np.float32)), ("half", np.array(0.5, np.float32)), ("zero", np.array([0]))])
+            if good:
+                self.assertEqual(importer.load(square).outputs["y"][2], (4, 4))
+            else:
+                with self.assertRaisesRegex(importer.Unsupported, "shape"):
+                    importer.load(square)
+
     def test_an_output_shape_takes_the_larger_half_in_front(self):
         """By the standard's text; its node tests have no odd number of places to take away."""
         w = np.array([[[1, 2, 3]]], np.float32)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from . import arithmetic, external, forms, images, layers, shapes
+from . import arithmetic, external, forms, images, layers, ml, shapes, trees
 from .graph import (HANDLERS, CARRIERS, MOST_KNOWN, NUMPY, ONNX, Graph, NeedsConstant, Node, Unsupported, Value, carried,
                          returned, type_of)
 from .export import Exported, operations, save
@@ -30,7 +30,7 @@ FOLDED = frozenset("""Abs Add And Cast CastLike Ceil Concat Div Equal Expand Fla
 LessOrEqual Max Min Mod Mul Neg Not Or Pow ReduceMax ReduceMin ReduceProd ReduceSum Reshape Slice Sqrt Squeeze Sub Tile
 Transpose Unsqueeze Where Split Sign Xor""".split())
 Scope = MutableMapping[str, Value]  # of a branch or a body a layer on what is outside, which is not copied with each iteration
-MODULES = (arithmetic, images, layers, shapes)  # they register what they handle
+MODULES = (arithmetic, images, layers, ml, shapes, trees)  # they register what they handle
 
 
 def supported() -> list[str]:
@@ -83,11 +83,12 @@ class Imported:
 
 
 def load(model: Any, *, shapes: Mapping[str, int] | None = None,
-         constants: Mapping[str, np.ndarray[Any, Any]] | None = None) -> Imported:
+         constants: Mapping[str, np.ndarray[Any, Any]] | None = None, outputs: Sequence[str] | None = None) -> Imported:
     """Imports a model: a path, bytes or a ModelProto; a TensorFlow SavedModel's folder as `convert` gives it.
 
     shapes      lengths of dimensions that the model names, or of an input `NAME` as `NAME.0`, `NAME.1` ...
     constants   values of inputs that are part of the program from now on: those that decide its shapes
+    outputs     the model's outputs that are wanted, instead of all: what leads to others alone is left out
 
     Raises Unsupported, which names the operator, where something cannot be imported."""
     if is_saved_model(model):
@@ -95,7 +96,7 @@ def load(model: Any, *, shapes: Mapping[str, int] | None = None,
     proto = read(model)
     builder = importlib.import_module("reprise").Builder()
     importer = Importer(proto, Graph(builder), dict(shapes or {}), dict(constants or {}))
-    importer.folder = folder_of(model)
+    importer.folder, importer.wanted = folder_of(model), None if outputs is None else list(outputs)
     return importer.imported()
 
 
@@ -111,18 +112,41 @@ class Appended:
 
 
 def into(builder: Any, model: Any, inputs: Mapping[str, Any], *,
-         constants: Mapping[str, np.ndarray[Any, Any]] | None = None) -> Appended:
+         constants: Mapping[str, np.ndarray[Any, Any]] | None = None, outputs: Sequence[str] | None = None) -> Appended:
     """Appends a model to a program that is being built, its inputs being tensors of that program: to train it, append a loss
     of the outputs and ask `builder.gradients` for those of the weights. Arguments as of `load`."""
     if is_saved_model(model):
         model = convert(model, shapes={f"{n}.{i}": d for n, t in inputs.items() for i, d in enumerate(t.shape)}, constants=constants)
     importer = Importer(read(model), Graph(builder), {}, dict(constants or {}))
     importer.given, importer.folder = dict(inputs), folder_of(model)
+    importer.wanted = None if outputs is None else list(outputs)
     values = importer.run()
     kept = importer.g.inputs
     return Appended({n: importer.g.tensor(v) for n, v in values.items()}, importer.g.states,
                     {n: a for n, (k, a) in kept.items() if k == "state"},
                     {n: a for n, (k, a) in kept.items() if k == "data"})
+
+
+def leading(nodes: Sequence[Any], outputs: Sequence[str]) -> tuple[list[Any], set[str]]:
+    """The operators that lead to these outputs, in their order, and the names that these take, in their branches too."""
+    def taken(node: Any) -> set[str]:
+        bodies = [g for a in node.attribute for g in ([a.g] if a.HasField("g") else list(a.graphs))]
+        return {*node.input, *(name for g in bodies for inner in g.node for name in taken(inner)), *(o.name for g in bodies for o in g.output)}
+
+    needed, kept = set(outputs), []
+    for node in reversed(nodes):
+        if not needed.isdisjoint(o for o in node.output if o):
+            needed |= taken(node)
+            kept.append(node)
+    return kept[::-1], needed
+
+
+def whole_root(values: Sequence[Value]) -> bool:
+    """Whether a power is a square root that is a whole number: exporters find the sides of a square of patches by it."""
+    base, exponent = (np.asarray(v.known).reshape(-1) for v in values)
+    if base.size != 1 or exponent.size != 1 or float(exponent[0]) != 0.5 or not 0 <= float(base[0]) < 1 << 24:
+        return False
+    return math.isqrt(int(base[0])) ** 2 == float(base[0])
 
 
 def folder_of(model: Any) -> str | None:
@@ -165,24 +189,32 @@ class Importer:
         self.feeds: dict[str, tuple[str, str, tuple[int, ...]]] = {}
         self.given: dict[str, Any] = {}
         self.folder: str | None = None  # where weights outside the file may lie
+        self.wanted: list[str] | None = None  # of the model's outputs, or all
 
     def run(self) -> dict[str, Value]:
         """The values of the model's outputs."""
         graph = self.proto.graph
-        scope: dict[str, Value] = {t.name: self.initializer(t) for t in graph.initializer}
+        outputs = [info.name for info in graph.output]
+        operators, needed = list(graph.node), None
+        if self.wanted is not None:
+            if not self.wanted or any(name not in outputs for name in self.wanted):
+                raise ValueError(f"outputs {self.wanted}: the model has {outputs}")
+            outputs = self.wanted
+            operators, needed = leading(operators, outputs)
+        scope: dict[str, Value] = {t.name: self.initializer(t) for t in graph.initializer if needed is None or t.name in needed}
         if graph.sparse_initializer:
             raise Unsupported("sparse weights")
         # each of them once as it is and once as it is carried, in at most 16 times the bytes: half a byte in 8
         self.g.most_held += 16 * sum(a.nbytes for v in scope.values() for a in [v.weight[1] if v.weight else v.known])
         self.g.most_held += 16 * self.kept(graph)
         for info in graph.input:
-            if info.name not in scope:
+            if info.name not in scope and (needed is None or info.name in needed):
                 scope[info.name] = self.input(info)
-        self.nodes(graph.node, scope, 0)
-        without = [info.name for info in graph.output if info.name not in scope]
+        self.nodes(operators, scope, 0)
+        without = [name for name in outputs if name not in scope]
         if without:
-            raise Unsupported(f"the output {without[0]}, which nothing computes")
-        return {info.name: scope[info.name] for info in graph.output}
+            raise Unsupported(f"the output {without[0]}, which is of texts, or which nothing computes; outputs=[..] leaves it out")
+        return {name: scope[name] for name in outputs}
 
     def imported(self) -> Imported:
         outputs = {}
@@ -260,7 +292,7 @@ class Importer:
         inputs = []
         for name in node.input:
             if name and name not in scope:
-                raise Unsupported(f"input {name}, which a function or branch takes from outside", node.op_type)
+                raise Unsupported(f"input {name}, which is of texts, or which a function or branch takes from outside", node.op_type)
             inputs.append(scope[name] if name else None)
         return self.values(node, inputs, scope, depth)
 
@@ -310,7 +342,7 @@ class Importer:
             return {"If": self.branch, "Loop": self.loop, "Scan": self.scan}[kind](node, inputs, scope, depth)
         if named not in HANDLERS or node.domain == "ai.onnx.preview":
             return self.expand(node, inputs, depth)
-        n = Node(self.g, kind, self.version, inputs, self.attributes(node), len(node.output))
+        n = Node(self.g, kind, self.version, inputs, self.attributes(node), len(node.output), next(filter(None, node.output), kind))
         if kind == "Constant" and "value" in n.attributes and n.attributes["value"] is None:
             raise Unsupported("a constant of another type than tensors have", kind)
         try:
@@ -354,7 +386,9 @@ class Importer:
         if node.op_type not in FOLDED or not inputs or any(v is not None and v.known is None for v in inputs):
             return None
         values = [v for v in inputs if v is not None]
-        if any(v.size > MOST_KNOWN or v.dtype not in NUMPY or v.real and (v.size > 64 or node.op_type == "Pow") for v in values):
+        if any(v.size > MOST_KNOWN or v.dtype not in NUMPY or v.real and v.size > 64 for v in values):
+            return None
+        if node.op_type == "Pow" and any(v.real for v in values) and not whole_root(values):
             return None
         if math.prod(max(1, v.size) for v in values) > MOST_KNOWN or self.grows(node.op_type, values) > MOST_KNOWN:
             return None

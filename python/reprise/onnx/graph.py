@@ -341,9 +341,9 @@ class Node:
     """An operator of the model as its handler sees it."""
 
     def __init__(self, g: Graph, kind: str, version: int, inputs: Sequence[Value | None], attributes: dict[str, Any],
-                 outputs: int) -> None:
+                 outputs: int, name: str = "") -> None:
         self.g, self.kind, self.version, self.inputs = g, kind, version, list(inputs)
-        self.attributes, self.outputs = attributes, outputs
+        self.attributes, self.outputs, self.name = attributes, outputs, name  # that of the first output
 
     def has(self, i: int) -> bool:
         return i < len(self.inputs) and self.inputs[i] is not None
