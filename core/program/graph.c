@@ -44,6 +44,7 @@ void rp_graph_free(rp_graph *graph)
     rp_device_cache_release(graph->cache);
     rp_free(graph->cache);
     rp_program_free(graph->program);
+    rp_graph_forget_marks(graph);
     rp_free(graph->view);
     rp_free(graph->memory);
     rp_free(graph->late);

@@ -47,6 +47,8 @@ typedef struct rp_print_to {
     const uint64_t *step;
 } rp_print_to;
 
+enum { RP_MARKS_KEPT = 16 };
+
 struct rp_graph {
     struct rp_memo *memo; /* while gradients are appended (core/program/sweep.h) */
     rp_program *program;
@@ -62,10 +64,11 @@ struct rp_graph {
     unsigned calls;    /* around what is appended now that are written in others (core/program/tape_chain.c) */
     size_t call_first; /* the first instruction of the outermost of them */
     rp_graph_regions regions;
-    const rp_graph_watch *watch; /* borrowed; NULL: nobody */
-    size_t marked;               /* instructions before it have their marks, as far as they get any */
-    rp_print_to print_to;        /* of a run's: where rp_print goes */
-    rp_status status;            /* the first error; everything after it is skipped */
+    const rp_graph_watch *watch;  /* borrowed; NULL: nobody */
+    rp_mark *mark[RP_MARKS_KEPT]; /* the last, by line: a loop's calls stand where those of its turn before did */
+    size_t marked;                /* instructions before it have their marks, as far as they get any */
+    rp_print_to print_to;         /* of a run's: where rp_print goes */
+    rp_status status;             /* the first error; everything after it is skipped */
     rp_error error;
     uint32_t epoch; /* handles of an earlier epoch are refused */
     bool placed;    /* the error says where the call stands */
@@ -76,6 +79,7 @@ rp_graph *rp_graph_new(rp_device *device); /* NULL: out of memory */
 void rp_graph_free(rp_graph *graph);
 /* The caller's call that ended now stands there: a mark for what it appended. */
 void rp_graph_mark(rp_graph *graph, const char *file, int line);
+void rp_graph_forget_marks(rp_graph *graph);
 /* Waits for the device; the error of the first wrong index that came before, in the graph's own instructions. */
 rp_status rp_graph_settle(rp_graph *graph, rp_error *err);
 /* Forgets program and values, and starts a new epoch. */

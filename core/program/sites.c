@@ -57,20 +57,33 @@ void rp_program_mark_like(rp_program *to, size_t from, rp_mark *mark)
             to->instr[k].mark = hold(mark);
 }
 
+/* The graph's. */
+static rp_mark *mark_of(rp_graph *graph, const char *file, int line)
+{
+    rp_mark **kept = &graph->mark[(unsigned)line % RP_MARKS_KEPT];
+
+    if (!*kept || (*kept)->line != line || strcmp((*kept)->file, file) != 0) {
+        rp_mark_release(*kept);
+        *kept = mark_new(file, line);
+    }
+    return *kept;
+}
+
+void rp_graph_forget_marks(rp_graph *graph)
+{
+    for (size_t i = 0; i < RP_MARKS_KEPT; i++)
+        rp_mark_release(graph->mark[i]);
+}
+
 void rp_graph_mark(rp_graph *graph, const char *file, int line)
 {
     rp_program *p = graph->program;
-    rp_mark *mark = NULL;
 
     if (graph->device && !graph->watch) /* an eager step that nobody watches has no use of it */
         return;
-    for (size_t k = graph->marked; k < p->n_instrs; k++)
-        if (!p->instr[k].mark) {
-            mark = mark ? mark : mark_new(file, line);
-            p->instr[k].mark = hold(mark);
-        }
+    if (graph->marked < p->n_instrs)
+        rp_program_mark_like(p, graph->marked, mark_of(graph, file, line));
     graph->marked = p->n_instrs;
-    rp_mark_release(mark);
 }
 
 /* ---- values to be printed ---- */

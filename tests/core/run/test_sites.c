@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "core/program/graph.h"
 #include "rp/image.h"
 #include "rp/program.h"
 
@@ -132,6 +133,32 @@ static void symbolic_graphs_place_their_errors_too(void **state)
     assert_memory_equal(err.text, place, strlen(place));
 }
 
+/* Marks of a loop's lines are kept and shared; lines that fall on each other's place have their own all the same. */
+static void each_instruction_has_the_line_of_its_call(void **state)
+{
+    static const struct {
+        const char *file;
+        int line;
+    } calls[] = {{"a.c", 5}, {"b.c", 5}, {"a.c", 5 + RP_MARKS_KEPT}, {"a.c", 5}, {"a.c", 6}, {"a.c", 5}, {"a.c", 5}};
+    enum { CALLS = sizeof calls / sizeof *calls };
+    rp_graph *g = rp_graph_new(NULL);
+    rp_tensor x = rp_graph_input(g, RP_INPUT_FEED, "x", &(rp_type){RP_F32, 1, {3}}, NULL);
+    rp_program *p;
+
+    (void)state;
+    for (size_t i = 0; i < CALLS; i++)
+        x = rp_sited((rp_exp)(x), calls[i].file, calls[i].line, "rp_exp");
+    rp_graph_set(g, RP_OUTPUT_RESULT, "x", x);
+    p = rp_graph_take_program(g, NULL);
+    assert_non_null(p);
+    for (size_t i = 0; i < CALLS; i++) {
+        assert_string_equal(rp_mark_file(p->instr[i].mark), calls[i].file);
+        assert_int_equal(rp_mark_line(p->instr[i].mark), calls[i].line);
+    }
+    assert_ptr_equal(p->instr[5].mark, p->instr[6].mark);
+    rp_program_free(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -141,6 +168,7 @@ int main(void)
         cmocka_unit_test(a_new_step_begins_without_the_old_error),
         cmocka_unit_test(a_call_by_address_has_an_error_without_a_place),
         cmocka_unit_test(symbolic_graphs_place_their_errors_too),
+        cmocka_unit_test(each_instruction_has_the_line_of_its_call),
     };
 
     return cmocka_run_group_tests_name("sites", tests, NULL, NULL);
