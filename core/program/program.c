@@ -40,7 +40,7 @@ void rp_program_clear(rp_program *p)
     rp_index_clear(&p->input_index);
     rp_index_clear(&p->output_index);
     p->n_values = p->n_inputs = p->n_instrs = p->n_outputs = p->n_prints = 0;
-    p->executed = p->compared = 0;
+    p->executed = p->compared = p->roles = 0;
 }
 
 void rp_program_free(rp_program *p)
@@ -320,6 +320,7 @@ rp_status rp_program_add_instr(rp_program *p, const rp_op *op, const rp_attr *at
     for (int i = 0; i < op->n_out; i++)
         out[i] = instr.out[i] = add_value(p, &type[i], (uint32_t)p->n_instrs);
     p->instr[p->n_instrs++] = instr;
+    p->roles |= 1u << op->role;
     return RP_OK;
 }
 

@@ -54,6 +54,7 @@ struct rp_program {
     size_t n_inputs, cap_inputs;
     rp_instr *instr;
     size_t n_instrs, cap_instrs;
+    unsigned roles;    /* a bit for each that an instruction plays, or one that was cut */
     uint64_t executed; /* X of the instructions so far */
     uint64_t compared; /* operands and values of regions, for each function beyond the first; of a program that is read,
                           those of the functions before it too */
@@ -63,6 +64,12 @@ struct rp_program {
     rp_print_request *print;
     size_t n_prints;
 };
+
+/* Whether looking for instructions of a role can find any. */
+static inline bool rp_program_has(const rp_program *p, rp_op_role role)
+{
+    return p->roles >> role & 1;
+}
 
 bool rp_name_valid(const char *name);
 

@@ -146,15 +146,12 @@ static void bind_none(call *c)
     c->n_in = c->n_out = 1;
 }
 
-/* The concat that is operand i and stays in pieces; NULL: the operand is anything else. */
+/* The concat that is operand i of one that reads what lies, and stays in pieces; NULL: the operand is anything else. */
 static const rp_instr *lying(const rp_plan *plan, const rp_instr *instr, size_t i)
 {
     const uint32_t maker = plan->program->maker[instr->in[i]];
 
-    return plan->mark[instr - plan->program->instr] & MARK_READS_LYING && maker != RP_NO_INSTR &&
-                   plan->mark[maker] & MARK_LIES
-               ? &plan->program->instr[maker]
-               : NULL;
+    return maker != RP_NO_INSTR && plan->mark[maker] & MARK_LIES ? &plan->program->instr[maker] : NULL;
 }
 
 /* A cross entropy's second output, behind its first: the logsumexp of its rows, an element of each. */
@@ -203,7 +200,7 @@ static rp_status bind_call(rp_plan *plan, const rp_instr *instr, call *c, rp_vie
         return RP_OK;
     }
     for (size_t i = 0; i < c->n_in && status == RP_OK && !(mark & MARK_DOTS); i++) {
-        const rp_instr *concat = lying(plan, instr, i);
+        const rp_instr *concat = mark & MARK_READS_LYING ? lying(plan, instr, i) : NULL;
         const uint32_t root = concat ? concat->in[0] : plan->root[instr->in[i]];
 
         c->in[i] = plan->view[instr->in[i]];

@@ -102,10 +102,13 @@ void rp_plan_join_copies(rp_plan *plan)
  * nobody writes to either, so they are one. */
 static bool is_copied_again(const rp_plan *plan, const rp_instr *instr)
 {
-    const uint32_t of = instr->n_in == 1 ? plan->same[instr->in[0]] : 0;
+    uint32_t of;
 
-    return instr->n_in == 1 && instr->op->role == RP_PLAYS_CONCAT && plan->root[of] == of &&
-           plan->kind[of] == VALUE_MADE && plan->program->instr[plan->program->maker[of]].op->alias != NULL;
+    if (instr->op->role != RP_PLAYS_CONCAT || instr->n_in != 1)
+        return false;
+    of = plan->same[instr->in[0]];
+    return plan->root[of] == of && plan->kind[of] == VALUE_MADE &&
+           plan->program->instr[plan->program->maker[of]].op->alias != NULL;
 }
 
 static void join_copy(rp_plan *plan, const rp_instr *copy)

@@ -55,14 +55,14 @@ typedef enum block_place {
 /* A piece of memory. */
 typedef struct block {
     size_t bytes, offset;
+    size_t span;  /* PLACE_ARENA: bytes with those that lie in it too; 0: none do */
+    size_t shift; /* joined: how far behind the beginning of `with`'s */
+    void *fixed;
     uint32_t first, last; /* positions between which it is alive */
     uint32_t shared;      /* PLACE_SHARED: the value whose block it is; PLACE_GIVEN: which base */
+    uint32_t with;        /* joined: in whose block */
     block_place place;
-    bool made; /* by an instruction */
-    void *fixed;
-    size_t span;   /* PLACE_ARENA: bytes with those that lie in it too; 0: none do */
-    uint32_t with; /* joined: in whose block, */
-    size_t shift;  /* and how far behind its beginning */
+    bool made;     /* by an instruction */
     bool joined;   /* lies in another's block in the arena */
     bool overlaps; /* has bytes that are another's too */
 } block;
@@ -211,8 +211,8 @@ void rp_plan_put_beside(rp_plan *plan, size_t *reader);
 /* Finds cross entropies that make their rows' logsumexp too, and which instruction that is. */
 void rp_plan_entropies(rp_plan *plan);
 const rp_instr *rp_plan_made_with(const rp_plan *plan, const rp_instr *entropy);
-/* Whether there may be concats whose operands are made where they go. */
-bool rp_plan_has_inside(const rp_plan *plan);
+/* Whether an operand of a concat could be made where it goes. */
+bool rp_plan_has_inside(rp_plan *plan);
 /* Which of them are: all, those of concats that are results, or none. Whether some are. */
 typedef enum plan_inside { INSIDE_ALL, INSIDE_RESULTS, INSIDE_NONE } plan_inside;
 bool rp_plan_put_inside(rp_plan *plan, plan_inside how);

@@ -347,14 +347,13 @@ static rp_status replace(rp_plan *plan, const search *s, rp_error *err)
 static bool worth_looking(const rp_plan *plan)
 {
     const rp_program *p = plan->program;
-    bool softmax = false;
+    bool regions = false; /* operands of functions are not followed */
 
-    for (size_t k = 0; k < p->n_instrs; k++) {
-        if (p->instr[k].region)
-            return false; /* operands of functions are not followed */
-        softmax = softmax || p->instr[k].op->role == RP_PLAYS_SOFTMAX;
-    }
-    return softmax;
+    if (!rp_program_has(p, RP_PLAYS_SOFTMAX))
+        return false;
+    for (size_t k = 0; k < p->n_instrs && !regions; k++)
+        regions = p->instr[k].region;
+    return !regions;
 }
 
 static rp_status look(rp_plan *plan, search *s, rp_error *err)

@@ -30,11 +30,12 @@ void rp_plan_dots(rp_plan *plan)
 {
     const rp_program *p = plan->program;
 
-    if (!(plan->passes & RP_PASS_FUSE) || !rp_device_shares_memory(plan->device) || !rp_device_has_dots(plan->device))
+    if (!(plan->passes & RP_PASS_FUSE) || !rp_device_shares_memory(plan->device) || !rp_device_has_dots(plan->device) ||
+        !rp_program_has(p, RP_PLAYS_SUM) || !rp_program_has(p, RP_PLAYS_MUL))
         return;
     for (size_t k = 0; k < plan->order.n; k++) {
         const rp_instr *sum = rp_plan_at(plan, k);
-        const uint32_t maker = sum->n_in == 1 ? p->maker[sum->in[0]] : RP_NO_INSTR;
+        const uint32_t maker = sum->op->role == RP_PLAYS_SUM ? p->maker[sum->in[0]] : RP_NO_INSTR;
 
         if (maker == RP_NO_INSTR || !rp_dots_fit(p, &p->instr[maker], sum) || plan->root[sum->in[0]] != sum->in[0] ||
             alone_before(plan, k, maker) == k || !lie_in_order(plan, &p->instr[maker]) ||

@@ -19,11 +19,9 @@ void rp_plan_entropies(rp_plan *plan)
     if (!(plan->passes & RP_PASS_FUSE) || !rp_device_shares_memory(plan->device))
         return;
     for (size_t k = plan->constants; k < plan->order.n; k++) {
-        const size_t end = plan->order.n - k < AHEAD ? plan->order.n : k + AHEAD;
-
         if (!rp_plan_at(plan, k)->op->also)
             continue;
-        for (size_t q = k + 1; q < end; q++) {
+        for (size_t q = k + 1; q < plan->order.n && q < k + AHEAD; q++) {
             uint16_t *mark = &plan->mark[plan->order.instr[q]];
 
             if (*mark & MARK_BOTH || !of_same_rows(plan, rp_plan_at(plan, k), rp_plan_at(plan, q)))

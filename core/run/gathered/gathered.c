@@ -21,11 +21,11 @@ void rp_plan_gathered(rp_plan *plan)
 {
     const rp_program *p = plan->program;
 
-    if (!(plan->passes & RP_PASS_FUSE) || !rp_device_shares_memory(plan->device))
+    if (!(plan->passes & RP_PASS_FUSE) || !rp_device_shares_memory(plan->device) || !rp_program_has(p, RP_PLAYS_GATHER))
         return;
     for (size_t k = 0; k < plan->order.n; k++) {
         const rp_instr *reduce = rp_plan_at(plan, k);
-        const uint32_t maker = reduce->n_in == 1 ? p->maker[reduce->in[0]] : RP_NO_INSTR;
+        const uint32_t maker = reduce->op->flags & RP_OP_REDUCES ? p->maker[reduce->in[0]] : RP_NO_INSTR;
 
         if (maker == RP_NO_INSTR || !rp_gathered_fits(p, &p->instr[maker], reduce) ||
             plan->root[reduce->in[0]] != reduce->in[0] || rp_plan_readers(plan, reduce->in[0]) != 1)

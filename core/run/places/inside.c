@@ -51,22 +51,15 @@ static void put_inside(rp_plan *plan, uint32_t whole, uint32_t operand, size_t s
     base->first = b->first < base->first ? b->first : base->first;
 }
 
-bool rp_plan_has_inside(const rp_plan *plan)
-{
-    bool has = false;
-
-    for (size_t k = 0; k < plan->order.n && !has; k++)
-        has = rp_plan_at(plan, k)->op->role == RP_PLAYS_CONCAT;
-    return has && !plan->function && plan->passes & RP_PASS_INSIDE && plan->passes & RP_PASS_INPLACE;
-}
-
-/* Concats from the last to the first: where one lies in another, its operands lie there too. */
-bool rp_plan_put_inside(rp_plan *plan, plan_inside how)
+/* Concats from the last to the first: where one lies in another, its operands lie there too. Whether something lies
+ * inside, or (ask) would. */
+static bool visit(rp_plan *plan, plan_inside how, bool ask)
 {
     const bool anywhere = rp_device_shares_memory(plan->device);
+    const bool none = how == INSIDE_NONE || !rp_program_has(plan->program, RP_PLAYS_CONCAT);
     bool some = false;
 
-    for (size_t k = how == INSIDE_NONE ? 0 : plan->order.n; k-- > 0;) {
+    for (size_t k = none ? 0 : plan->order.n; k-- > 0 && !(ask && some);) {
         const rp_instr *instr = rp_plan_at(plan, k);
         size_t shift = 0;
 
@@ -75,11 +68,23 @@ bool rp_plan_put_inside(rp_plan *plan, plan_inside how)
             continue;
         for (size_t i = 0; i < instr->n_in; i++) {
             if ((anywhere || shift % RP_FREE_PIECES_ALIGN == 0) && may_lie_inside(plan, instr->in[i], k)) {
-                put_inside(plan, instr->out[0], instr->in[i], shift);
+                if (!ask)
+                    put_inside(plan, instr->out[0], instr->in[i], shift);
                 some = true;
             }
             shift += rp_type_bytes(&plan->program->value[instr->in[i]]);
         }
     }
     return some;
+}
+
+bool rp_plan_has_inside(rp_plan *plan)
+{
+    return !plan->function && plan->passes & RP_PASS_INSIDE && plan->passes & RP_PASS_INPLACE &&
+           visit(plan, INSIDE_ALL, true);
+}
+
+bool rp_plan_put_inside(rp_plan *plan, plan_inside how)
+{
+    return visit(plan, how, false);
 }

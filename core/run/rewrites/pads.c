@@ -175,8 +175,11 @@ rp_status rp_plan_pads(rp_plan *plan, rp_error *err)
 {
     const rp_program *p = plan->program;
     pads s = {.p = p};
-    rp_status status = rp_changes_begin(&s.changes, p, err);
+    rp_status status;
 
+    if (!rp_program_has(p, RP_PLAYS_PAD))
+        return RP_OK;
+    status = rp_changes_begin(&s.changes, p, err);
     s.reader = rp_malloc(p->n_values * sizeof *s.reader);
     s.good = rp_calloc(p->n_instrs, sizeof *s.good);
     if (status == RP_OK && (!s.reader || !s.good))
