@@ -304,6 +304,30 @@ class WithJax(unittest.TestCase):
         with self.assertRaises(TypeError):
             step(x=x, y=y)
 
+    def test_shapes_come_in_any_order_and_leave_no_trace_in_archives(self):
+        rj = self.rj
+
+        def made(rows):
+            x = np.ones((rows, 3), np.float32)
+            return rj.compile(lambda p, x: ((x @ p * (np.arange(x.shape[0]) + 0.5).astype(np.float32)) ** 2).mean(),
+                              np.ones(3, np.float32), (x,), self.optax.adam(0.1))
+        four, two = made(4), made(2)
+        with tempfile.TemporaryDirectory() as folder:
+            for n, step in enumerate((four, two)):
+                with rj.record(os.path.join(folder, f"{n}.reprise"), origin=False):
+                    step(np.ones((2, 3), np.float32))
+            both = [open(os.path.join(folder, f"{n}.reprise"), "rb") for n in (0, 1)]
+            self.assertEqual(*(f.read() for f in both))
+            [f.close() for f in both]
+            for rows in (2, 4, 5, 2):
+                self.assertEqual(four(np.ones((rows, 3), np.float32)), two(np.ones((rows, 3), np.float32)))
+            path = os.path.join(folder, "x.reprise")
+            with rj.record(path):
+                for rows in (2, 4, 5):
+                    four(np.ones((rows, 3), np.float32))
+            done = subprocess.run([COMMAND, "replay", path], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_parameters_are_those_that_compile_was_given(self):
         rj, own, x = self.rj, np.ones(3, np.float32), np.ones((4, 3), np.float32)
         step = rj.compile(lambda p, x: ((x @ p) ** 2).mean(), own, (x,), self.optax.sgd(0.1))

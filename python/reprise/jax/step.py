@@ -231,11 +231,13 @@ class Step(StepBase):
         for name in (n for kind, n, *_ in made.program.inputs if kind == "state"):
             if name not in have:
                 run.add_state(name, values[name])
+        begins = run is not self._data[0]
         known = self._has(run)
-        for name, array in made.data.items():
-            if name not in known:
-                run.add_data(name, array)
-                known.add(name)
+        for c in (made, *self._compiled.values()) if begins else (made,):  # none can be added later
+            for name, array in c.data.items():
+                if name not in known:
+                    run.add_data(name, array)
+                    known.add(name)
         made.compiled = run.compile(made.program)
 
     def _ready(self, made: Compiled) -> None:
