@@ -33,12 +33,18 @@ typedef struct rp_chain_scratch {
 typedef struct rp_chain {
     size_t count;       /* elements of every output */
     size_t slots, size; /* pieces of scratch, and bytes of an element of the widest */
-    rp_chain_step step[RP_CHAIN_STEPS];
-    rp_view view[RP_CHAIN_VIEWS]; /* operands as the kernels take them; all outputs contiguous, of one shape */
-    rp_chain_scratch scratch[RP_CHAIN_VIEWS];
     size_t n_steps, n_views, n_scratch;
     unsigned way; /* 0: as a device likes; else, for tests, which of its kernels for chains, from 1 on, where it may */
+    rp_chain_step step[RP_CHAIN_STEPS];
+    rp_chain_scratch scratch[RP_CHAIN_VIEWS];
+    rp_view view[RP_CHAIN_VIEWS]; /* operands as the kernels take them; all outputs contiguous, of one shape */
 } rp_chain;
+
+/* Bytes of a chain of so many views: who keeps many keeps no others. */
+static inline size_t rp_chain_bytes(size_t n_views)
+{
+    return offsetof(rp_chain, view) + n_views * sizeof(rp_view);
+}
 
 /* Runs the chain with the kernels of a table. pool may be NULL; least: work, in elementary operations, that a thread
  * should have before it is worth waking. */

@@ -75,6 +75,32 @@ static bool grow(void **array, size_t *capacity, size_t count, size_t size)
     return true;
 }
 
+static size_t at_least_one(size_t n)
+{
+    return n > 0 ? n : 1;
+}
+
+rp_program *rp_program_new_like(const rp_program *like)
+{
+    rp_program *p = rp_program_new();
+
+    if (!p)
+        return NULL;
+    p->cap_values = at_least_one(like->n_values);
+    p->cap_instrs = at_least_one(like->n_instrs);
+    p->cap_inputs = at_least_one(like->n_inputs);
+    p->cap_outputs = at_least_one(like->n_outputs);
+    p->value = rp_reallocarray(NULL, p->cap_values, sizeof *p->value);
+    p->maker = rp_reallocarray(NULL, p->cap_values, sizeof *p->maker);
+    p->instr = rp_reallocarray(NULL, p->cap_instrs, sizeof *p->instr);
+    p->input = rp_reallocarray(NULL, p->cap_inputs, sizeof *p->input);
+    p->output = rp_reallocarray(NULL, p->cap_outputs, sizeof *p->output);
+    if (p->value && p->maker && p->instr && p->input && p->output)
+        return p;
+    rp_program_free(p);
+    return NULL;
+}
+
 /* Room for n more values, so that adding them cannot fail. */
 static rp_status reserve_values(rp_program *p, size_t n, rp_error *err)
 {

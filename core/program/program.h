@@ -74,6 +74,8 @@ static inline bool rp_program_has(const rp_program *p, rp_op_role role)
 bool rp_name_valid(const char *name);
 
 rp_program *rp_program_new(void); /* NULL: out of memory */
+/* An empty program with room for as much as `like` has: one that comes of it grows no further. NULL: out of memory. */
+rp_program *rp_program_new_like(const rp_program *like);
 rp_program *rp_program_copy(const rp_program *program);
 /* Appending; each checks names, ranges and types. */
 rp_status rp_program_add_input(rp_program *p, rp_input_kind kind, const char *name, const rp_type *type,

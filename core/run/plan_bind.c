@@ -346,9 +346,18 @@ static rp_status add_step(rp_plan *plan, rp_chain *chain, slots *s, size_t k, si
     return status;
 }
 
+static size_t operands_of(const rp_plan *plan, size_t first, size_t end)
+{
+    size_t n = 0;
+
+    for (size_t k = first; k < end; k++)
+        n += rp_plan_at(plan, k)->n_in + (size_t)rp_plan_at(plan, k)->n_out;
+    return n;
+}
+
 static rp_status bind_chain(rp_plan *plan, size_t first, size_t end, rp_chain **out, rp_error *err)
 {
-    rp_chain *chain = *out = rp_calloc(1, sizeof *chain);
+    rp_chain *chain = *out = rp_calloc(1, rp_chain_bytes(operands_of(plan, first, end)));
     slots s = {.n = 0};
     rp_status status = chain ? RP_OK : rp_no_memory(err);
 

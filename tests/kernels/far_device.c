@@ -539,7 +539,7 @@ static rp_status far_launch_chain(rp_device *device, const rp_chain *chain, rp_s
     if (w == NULL)
         return rp_no_memory(err);
     w->kind = CHAIN;
-    w->chain = *chain;
+    memcpy(&w->chain, chain, rp_chain_bytes(chain->n_views));
     put(device, stream, w);
     return RP_OK;
 }

@@ -67,7 +67,7 @@ static rp_status keep_numbers(rp_plan *plan, rp_error *err)
 rp_status rp_plan_change(rp_plan *plan, const rp_changes *c, rp_error *err)
 {
     const rp_program *p = plan->program;
-    rp_program *to = rp_program_new();
+    rp_program *to = rp_program_new_like(p);
     rp_status status = to ? keep_numbers(plan, err) : rp_no_memory(err);
 
     for (size_t k = 0, inputs = 0; status == RP_OK && (inputs < p->n_inputs || k < p->n_instrs);) {
