@@ -38,7 +38,7 @@ class Stubs(unittest.TestCase):
         if not importlib.util.find_spec("mypy"):
             self.skipTest("no mypy")
         done = subprocess.run([sys.executable, "-m", "mypy", "--strict",
-                               os.path.join(SOURCE, "python", "tests", "typed.py")], capture_output=True, text=True,
+                               os.path.join(SOURCE, "python", "tests", "fixtures", "typed.py")], capture_output=True, text=True,
                               env={"MYPY_CACHE_DIR": os.devnull, **os.environ})
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
