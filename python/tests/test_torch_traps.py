@@ -441,7 +441,8 @@ class Traps(unittest.TestCase):
         attribute.act = closed(numbers)
         try:
             for m in (Above(None), Parts(None), Line(lambda m, x: by_scale((m.w * x).sum())),
-                      Line(lambda m, x: (m.w * x).sum() * globals()["SCALE"]), Line(lambda m, x: (m.w * x).sum() * getattr(torch_small, "FACTOR"))):
+                      Line(lambda m, x: (m.w * x).sum() * globals()["SCALE"]),
+                      Line(lambda m, x: (m.w * x).sum() * getattr(torch_small, "FACTOR"))):
                 globals()["SCALE"] = torch_small.FACTOR = 1.0
 
                 def change():
@@ -455,7 +456,8 @@ class Traps(unittest.TestCase):
 
     def test_numbers_beside_what_is_none_are_followed(self):
         for held, change in (([torch.ones(1), 1.0], lambda m: m.held.__setitem__(1, 2.0)),
-                             ({"f": torch.relu, "k": [nn.ReLU(), (torch.relu, 1.0)]}, lambda m: m.held["k"].__setitem__(1, (torch.relu, 2.0))),
+                             ({"f": torch.relu, "k": [nn.ReLU(), (torch.relu, 1.0)]},
+                              lambda m: m.held["k"].__setitem__(1, (torch.relu, 2.0))),
                              ([torch.ones(1), 1.0], lambda m: setattr(m, "held", [m.held[0], 2.0]))):
             m = Line(lambda m, x: (m.w * x).sum() * (m.held[1] if isinstance(m.held, list) else m.held["k"][1][1]))
             m.held = held

@@ -236,9 +236,11 @@ def functions_of(module: Any, loss: Any) -> list[Any]:
     modules = [m for root in (module, loss) if hasattr(root, "modules") for m in root.modules()]
     found = [vars(m).get("forward", type(m).forward) for m in modules
              if "forward" in vars(m) or not type(m).__module__.startswith("torch.")]
-    found += [f for m in modules for v in vars(m).values() if inspect.isfunction(f := v.func if isinstance(v, functools.partial) else v)]
+    owned = [v.func if isinstance(v, functools.partial) else v for m in modules for v in vars(m).values()]
+    found += [f for f in owned if inspect.isfunction(f)]
     last, _ = parts(loss)
-    kinds = [(kind, "forward") for kind in kinds_of(module, loss)] + [(type(getattr(last, "__self__", loss)), getattr(last, "__name__", ""))]
+    kinds = [(kind, "forward") for kind in kinds_of(module, loss)]
+    kinds.append((type(getattr(last, "__self__", loss)), getattr(last, "__name__", "")))
     found += [f for kind, name in kinds for n in methods(kind, name) for c in foreign(kind) if (f := function_in(c, n)) is not None]
     ahead, seen = [*found, last], {}
     while ahead:
