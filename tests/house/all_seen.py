@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A copy of a static library in which every symbol that objects share is of default visibility: the same code, of
 which a shared library can give its tests all names. Only st_other of the symbol tables changes, and only its two bits
-of visibility (System V ABI, "Symbol Table"). Usage: all_seen.py LIBRARY.a COPY.a"""
+of visibility (System V ABI, "Symbol Table"). Names with two underscores in front are the compiler's, as a sanitizer's
+table of this library's globals, and stay as they are. Usage: all_seen.py LIBRARY.a COPY.a"""
 import struct
 import sys
 
 SYMTAB, SYMBOL, OTHER = 2, 24, 5  # sh_type; bytes of an Elf64_Sym, and where its st_other lies
-SEEN = bytes(byte & ~3 for byte in range(256))
 
 
 def see(data, base):
@@ -21,9 +21,12 @@ def see(data, base):
         (kind,) = struct.unpack_from(order + "I", data, at + 4)
         if kind == SYMTAB:  # sh_info: the first that is not local
             start, length = struct.unpack_from(order + "QQ", data, at + 24)
-            (first,) = struct.unpack_from(order + "I", data, at + 44)
-            where = slice(base + start + first * SYMBOL + OTHER, base + start + length, SYMBOL)
-            data[where] = data[where].translate(SEEN)
+            strings, first = struct.unpack_from(order + "II", data, at + 40)
+            (names,) = struct.unpack_from(order + "Q", data, base + sections + strings * size + 24)
+            for symbol in range(base + start + first * SYMBOL, base + start + length, SYMBOL):
+                name = base + names + struct.unpack_from(order + "I", data, symbol)[0]
+                if data[name:name + 2] != b"__":
+                    data[symbol + OTHER] &= ~3
 
 
 def main(library, copy):
