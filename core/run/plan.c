@@ -128,6 +128,7 @@ static rp_status allocate(rp_plan *plan, rp_error *err)
 
 static rp_status run_passes(rp_plan *plan, void *const *input_memory, rp_error *err)
 {
+    uint32_t *readers = NULL;
     rp_status status = RP_OK;
 
     rp_plan_views(plan);
@@ -145,8 +146,12 @@ static rp_status run_passes(rp_plan *plan, void *const *input_memory, rp_error *
         status = rp_plan_fuse(plan, err);
     if (status != RP_OK)
         return status;
-    rp_plan_gathered(plan);
-    rp_plan_dots(plan);
+    status = rp_plan_gathered(plan, &readers, err);
+    if (status == RP_OK)
+        status = rp_plan_dots(plan, &readers, err);
+    rp_free(readers);
+    if (status != RP_OK)
+        return status;
     rp_plan_lifetimes(plan, input_memory);
     rp_plan_entropies(plan);
     return rp_plan_place(plan, err);

@@ -196,12 +196,11 @@ rp_status rp_plan_order(rp_plan *plan, rp_error *err);
 void rp_plan_constants(rp_plan *plan);
 /* Gathers chains, which changes the order. Errors: RP_ENOMEM. */
 rp_status rp_plan_fuse(rp_plan *plan, rp_error *err);
-/* Finds what is gathered for one reduction. */
-void rp_plan_gathered(rp_plan *plan);
-/* Finds products that are made for one sum. */
-void rp_plan_dots(rp_plan *plan);
-/* How often values of this root are read; outputs count. */
-size_t rp_plan_readers(const rp_plan *plan, uint32_t root);
+/* Finds what is gathered for one reduction, and then products that are made for one sum. readers: NULL, or how often
+ * values of each root are read, outputs too; who looks first counts, the caller frees. Errors: RP_ENOMEM. */
+rp_status rp_plan_gathered(rp_plan *plan, uint32_t **readers, rp_error *err);
+rp_status rp_plan_dots(rp_plan *plan, uint32_t **readers, rp_error *err);
+rp_status rp_plan_count_readers(const rp_plan *plan, uint32_t **readers, rp_error *err);
 /* From when to when each value is needed, which are made in a state's memory, which only in a chain's scratch. */
 void rp_plan_lifetimes(rp_plan *plan, void *const *input_memory);
 /* Which of them lie in one block: before values take over others' blocks, and after. reader: room for a number of each

@@ -26,22 +26,26 @@ static bool lie_in_order(const rp_plan *plan, const rp_instr *product)
     return all;
 }
 
-void rp_plan_dots(rp_plan *plan)
+rp_status rp_plan_dots(rp_plan *plan, uint32_t **readers, rp_error *err)
 {
     const rp_program *p = plan->program;
+    rp_status status = RP_OK;
 
     if (!(plan->passes & RP_PASS_FUSE) || !rp_device_shares_memory(plan->device) || !rp_device_has_dots(plan->device) ||
         !rp_program_has(p, RP_PLAYS_SUM) || !rp_program_has(p, RP_PLAYS_MUL))
-        return;
-    for (size_t k = 0; k < plan->order.n; k++) {
+        return RP_OK;
+    for (size_t k = 0; k < plan->order.n && status == RP_OK; k++) {
         const rp_instr *sum = rp_plan_at(plan, k);
         const uint32_t maker = sum->op->role == RP_PLAYS_SUM ? p->maker[sum->in[0]] : RP_NO_INSTR;
 
         if (maker == RP_NO_INSTR || !rp_dots_fit(p, &p->instr[maker], sum) || plan->root[sum->in[0]] != sum->in[0] ||
-            alone_before(plan, k, maker) == k || !lie_in_order(plan, &p->instr[maker]) ||
-            rp_plan_readers(plan, sum->in[0]) != 1)
+            alone_before(plan, k, maker) == k || !lie_in_order(plan, &p->instr[maker]))
+            continue;
+        status = rp_plan_count_readers(plan, readers, err);
+        if (status != RP_OK || (*readers)[sum->in[0]] != 1)
             continue;
         plan->mark[maker] |= MARK_PRODUCT;
         plan->mark[plan->order.instr[k]] |= MARK_DOTS;
     }
+    return status;
 }
