@@ -122,7 +122,8 @@ RP_INLINE void formula_run(const rp_walk *walk, fast_formula *formula)
             const float *source = itself ? from + at : some; \
 \
             count = walk->run - at < FORMULA_BLOCK ? walk->run - at : FORMULA_BLOCK; \
-            RP_EACH(i, itself ? 0 : count) \
+            const size_t copied = itself ? 0 : count; /* unoptimized, gcc warns of an annotated loop that it folds */ \
+            RP_EACH(i, copied) \
             { \
                 const float x = from[at + (size_t)i]; \
 \
