@@ -50,3 +50,10 @@ endforeach()
 file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/tests/sharing.txt CONTENT "$<JOIN:${sharing},\n>\n")
 add_test(NAME own_names COMMAND bash ${CMAKE_CURRENT_LIST_DIR}/house/own_names.sh $<TARGET_FILE:reprise_seen>
                                 ${CMAKE_BINARY_DIR}/tests/sharing.txt)
+# Where the sanitizer guards globals it has to know the library's: several thousand, of which a program's own are few.
+if(RP_SANITIZE MATCHES "address" AND CMAKE_C_COMPILER_ID STREQUAL "Clang")
+  foreach(program test_written reprise_cli)
+    add_test(NAME guarded_globals_${program}
+             COMMAND sh ${CMAKE_CURRENT_LIST_DIR}/house/guarded_globals.sh $<TARGET_FILE:${program}>)
+  endforeach()
+endif()
