@@ -25,7 +25,8 @@ enum { STREAM_WIDTH = 16 };
 #endif
 
 /* An output below STREAM_LEAST may well be read from a cache next. */
-enum { STREAM_LEAST = 32 << 20, STREAM_BLOCK = 4096, STREAM_LINE = 64, STREAM_FEW = RP_CHAIN_BLOCK };
+enum { STREAM_LEAST = 32 << 20, STREAM_BLOCK = 4096, STREAM_LINE = 64, STREAM_PIECE = 256 };
+enum { STREAM_FEW = RP_CHAIN_BLOCK };
 
 static inline bool stream_pays(const rp_view *out)
 {
@@ -112,8 +113,28 @@ static inline size_t stream_head(const void *to, size_t size)
     return head > 0 ? head : STREAM_BLOCK / size;
 }
 
+/* A block goes to y past the caches. Between its lines, what comes after it in each view that lies side by side is
+ * asked for, which is the next block's or the next run's: the processor's own fetching ahead goes by the places of
+ * instructions, and where those of the map's loop and of this one meet there it sees no stream. Functions that take
+ * longer than memory have it fetched while they compute, and asking would take room from that. */
+static inline void stream_block(const rp_walk *walk, const size_t *size, char *y, bool ask)
+{
+    const char *block = walk->at[0];
+    const size_t bytes = walk->run * size[0], piece = STREAM_PIECE / size[0];
+
+    for (size_t i = 0; i < bytes; i += STREAM_PIECE) {
+        for (size_t v = 1; ask && v < walk->n_views; v++) {
+            const uintptr_t next = (uintptr_t)walk->at[v] + (walk->run + i / size[0]) * size[v];
+
+            for (size_t k = 0; walk->step[v] == 1 && k < piece * size[v]; k += STREAM_LINE)
+                __builtin_prefetch((const void *)(next + k));
+        }
+        stream_copy(y + i, block + i, bytes - i < STREAM_PIECE ? bytes - i : STREAM_PIECE);
+    }
+}
+
 /* One run of a walk whose output is contiguous and no input. */
-static inline void stream_run(rp_walk *walk, const size_t *size, rp_map *map)
+static inline void stream_run(rp_walk *walk, const size_t *size, rp_map *map, bool ask)
 {
     _Alignas(STREAM_LINE) char block[STREAM_BLOCK];
     const size_t run = walk->run, first = walk->first;
@@ -126,7 +147,7 @@ static inline void stream_run(rp_walk *walk, const size_t *size, rp_map *map)
         walk->run = run - i < most ? run - i : most;
         walk->first = first + i;
         map(walk);
-        stream_copy(y + i * size[0], block, walk->run * size[0]);
+        stream_block(walk, size, y + i * size[0], ask);
         for (size_t v = 1; v < walk->n_views; v++)
             walk->at[v] = (char *)walk->at[v] + (ptrdiff_t)walk->run * walk->step[v] * (ptrdiff_t)size[v];
     }
@@ -180,7 +201,8 @@ static inline void spread_items(rp_walk *walk, const rp_kernel_args *args, size_
     }
 }
 
-static inline void map_items_streamed(const rp_kernel_args *args, size_t n_in, size_t begin, size_t end, rp_map *map)
+static inline void map_items_streamed(const rp_kernel_args *args, size_t n_in, size_t begin, size_t end, rp_map *map,
+                                      int cost)
 {
     size_t size[RP_WALK_VIEWS] = {rp_dtype_size(args->out[0].dtype)};
     rp_walk walk;
@@ -199,7 +221,7 @@ static inline void map_items_streamed(const rp_kernel_args *args, size_t n_in, s
         size[v + 1] = rp_dtype_size(args->in[v].dtype);
     while (rp_walk_next(&walk))
         if (walk.step[0] == 1 && !stream_in_place(&walk))
-            stream_run(&walk, size, map);
+            stream_run(&walk, size, map, cost == MAP_light);
         else
             map(&walk);
     stream_end();

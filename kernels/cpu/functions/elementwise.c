@@ -8,9 +8,10 @@
 
 /* A kernel of one operand may get more, of its result's shape: what other steps of a chain read or write soon.
  * Functions ask the memory for them, see fast_map.inc.h. */
-static inline void map_items_soon(const rp_kernel_args *args, size_t n_in, size_t begin, size_t end, rp_map *map)
+static inline void map_items_soon(const rp_kernel_args *args, size_t n_in, size_t begin, size_t end, rp_map *map,
+                                  int cost)
 {
-    map_items_streamed(args, n_in == 1 ? args->n_in : n_in, begin, end, map);
+    map_items_streamed(args, n_in == 1 ? args->n_in : n_in, begin, end, map, cost);
 }
 #undef map_items
 #define map_items map_items_soon

@@ -19,7 +19,7 @@ static void cast_run(const rp_kernel_args *args, size_t begin, size_t end)
         CASTS_FROM(f32), CASTS_FROM(f64), CASTS_FROM(i32), CASTS_FROM(i64), CASTS_FROM(bool), CASTS_FROM(bf16),
         CASTS_FROM(f16), CASTS_FROM(i8),  CASTS_FROM(u8),  CASTS_FROM(i16), CASTS_FROM(u32)};
 
-    map_items(args, 1, begin, end, casts[args->in[0].dtype][args->out[0].dtype]);
+    map_items(args, 1, begin, end, casts[args->in[0].dtype][args->out[0].dtype], MAP_light);
 }
 
 RP_DEFINE_KERNEL(cast, rp_items_elements, cast_run, rp_cost_light);
@@ -32,7 +32,7 @@ static void bitcast_run(const rp_kernel_args *args, size_t begin, size_t end)
         [RP_I8] = i8_to_bits,   [RP_U8] = i8_to_bits,     [RP_I16] = i16_to_bits,   [RP_I32] = i32_to_bits,
         [RP_U32] = i32_to_bits, [RP_BOOL] = bool_to_bits, [RP_I64] = i64_to_bits};
 
-    map_items(args, 1, begin, end, bits[args->in[0].dtype]);
+    map_items(args, 1, begin, end, bits[args->in[0].dtype], MAP_light);
 }
 
 RP_DEFINE_KERNEL(bitcast, rp_items_elements, bitcast_run, rp_cost_light);

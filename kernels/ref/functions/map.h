@@ -9,10 +9,14 @@
 
 typedef void rp_map(const rp_walk *walk);
 
-static inline void map_items(const rp_kernel_args *args, size_t n_in, size_t begin, size_t end, rp_map *map)
+/* What an element costs, which decides whether memory is asked for ahead where a level does so. */
+enum { MAP_light, MAP_function };
+
+static inline void map_items(const rp_kernel_args *args, size_t n_in, size_t begin, size_t end, rp_map *map, int cost)
 {
     rp_walk walk;
 
+    (void)cost;
     rp_walk_args(&walk, args, n_in, begin, end);
     while (rp_walk_next(&walk))
         map(&walk);
@@ -101,7 +105,7 @@ static inline void map_items(const rp_kernel_args *args, size_t n_in, size_t beg
     { \
         static rp_map *const maps[RP_DTYPE_COUNT] = {__VA_ARGS__}; \
 \
-        map_items(args, n_in, begin, end, maps[args->in[by].dtype]); \
+        map_items(args, n_in, begin, end, maps[args->in[by].dtype], MAP_##cost); \
     } \
     RP_DEFINE_KERNEL(name, rp_items_elements, name##_run, rp_cost_##cost)
 
