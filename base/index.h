@@ -49,6 +49,14 @@ static inline bool rp_index_next(rp_index_walk *w)
     }
 }
 
+/* Asks the memory for where a search of this hash begins: of a large index no cache has it, and what the caller does
+ * until then costs no time. */
+static inline void rp_index_ask(const rp_index *index, uint64_t hash)
+{
+    if (index->n > 0)
+        __builtin_prefetch(&index->cell[hash & (index->capacity - 1)]);
+}
+
 /* The bytes as a polynomial modulo 2^61 - 1, a coefficient every four bytes and their number in front, at a point that
  * only this index knows (Carter, Wegman, 1979): two strings of n bytes collide at n/4 + 1 of 2^61 points at most, so
  * names from an archive cannot be chosen to collide. An eager step hashes its names some hundred times. */

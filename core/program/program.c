@@ -186,6 +186,15 @@ const rp_output *rp_program_find_output(const rp_program *p, rp_output_kind kind
     return output_at(p, hash_of(&p->output_index, kind, name), kind, name);
 }
 
+const rp_input *rp_program_state_of(const rp_program *p, const rp_output *output)
+{
+    if (output->kind != RP_OUTPUT_STATE)
+        return NULL;
+    if (output->state)
+        return &p->input[output->state - 1];
+    return rp_program_find_input(p, RP_INPUT_STATE, output->name);
+}
+
 rp_status rp_program_add_input(rp_program *p, rp_input_kind kind, const char *name, const rp_type *type,
                                uint32_t *value, rp_error *err)
 {
@@ -200,14 +209,15 @@ rp_status rp_program_add_input(rp_program *p, rp_input_kind kind, const char *na
     if (!rp_index_reserve(&p->input_index))
         return rp_no_memory(err);
     hash = hash_of(&p->input_index, kind, name);
-    if (input_at(p, hash, kind, name))
-        return rp_fail(err, RP_EARG, "input %s is given twice in one step", name);
+    rp_index_ask(&p->input_index, hash);
     status = reserve_values(p, 1, err);
     if (status != RP_OK)
         return status;
     if (!grow(&array, &p->cap_inputs, p->n_inputs, sizeof *p->input))
         return rp_no_memory(err);
     p->input = array;
+    if (input_at(p, hash, kind, name))
+        return rp_fail(err, RP_EARG, "input %s is given twice in one step", name);
     *value = add_value(p, &held, RP_NO_INSTR);
     input = &p->input[p->n_inputs];
     input->kind = kind;
@@ -507,7 +517,8 @@ rp_status rp_program_add_output(rp_program *p, rp_output_kind kind, const char *
 {
     void *array = p->output;
     rp_output *output;
-    uint64_t hash;
+    const rp_input *state = NULL;
+    uint64_t hash, state_hash;
 
     if (!rp_name_valid(name))
         return rp_fail(err, RP_EARG, "a name must be 1 to %d of [A-Za-z0-9._-]", RP_NAME_MAX - 1);
@@ -516,18 +527,23 @@ rp_status rp_program_add_output(rp_program *p, rp_output_kind kind, const char *
     if (!rp_index_reserve(&p->output_index))
         return rp_no_memory(err);
     hash = hash_of(&p->output_index, kind, name);
+    rp_index_ask(&p->output_index, hash);
+    state_hash = hash_of(&p->input_index, RP_INPUT_STATE, name);
+    rp_index_ask(&p->input_index, state_hash);
+    if (!grow(&array, &p->cap_outputs, p->n_outputs, sizeof *p->output))
+        return rp_no_memory(err);
+    p->output = array;
     output = output_at(p, hash, kind, name);
     if (output) {
         output->value = value;
         return RP_OK;
     }
-    if (!grow(&array, &p->cap_outputs, p->n_outputs, sizeof *p->output))
-        return rp_no_memory(err);
-    p->output = array;
     output = &p->output[p->n_outputs];
-    output->kind = kind;
-    output->value = value;
+    *output = (rp_output){.kind = kind, .value = value};
     strcpy(output->name, name);
+    if (kind == RP_OUTPUT_STATE)
+        state = input_at(p, state_hash, RP_INPUT_STATE, name);
+    output->state = state ? (uint32_t)(state - p->input) + 1 : 0;
     rp_index_add(&p->output_index, hash, (uint32_t)p->n_outputs++);
     return RP_OK;
 }
@@ -536,8 +552,7 @@ rp_status rp_program_check_states(const rp_program *p, rp_error *err)
 {
     for (size_t o = 0; o < p->n_outputs; o++) {
         const rp_output *output = &p->output[o];
-        const rp_input *state =
-            output->kind == RP_OUTPUT_STATE ? rp_program_find_input(p, RP_INPUT_STATE, output->name) : NULL;
+        const rp_input *state = rp_program_state_of(p, output);
         char found[192], expected[192];
 
         if (output->kind != RP_OUTPUT_STATE)

@@ -23,6 +23,7 @@ typedef struct rp_output {
     rp_output_kind kind;
     char name[RP_NAME_MAX];
     uint32_t value;
+    uint32_t state; /* a new state's: the position of the state's input and 1; 0: it was not there yet */
 } rp_output;
 
 /* A line of the caller's; shared by the instructions that it appended, and by copies of them. */
@@ -99,6 +100,8 @@ void rp_program_cut(rp_program *p, size_t n_instrs);
 const rp_input *rp_program_find_input(const rp_program *p, rp_input_kind kind, const char *name);
 const rp_input *rp_program_input_of(const rp_program *p, uint32_t value); /* NULL: an instruction makes it */
 const rp_output *rp_program_find_output(const rp_program *p, rp_output_kind kind, const char *name);
+/* The state whose new value an output of p is; NULL: it is none, or no input is the state of its name. */
+const rp_input *rp_program_state_of(const rp_program *p, const rp_output *output);
 
 const char *rp_mark_file(const rp_mark *mark);
 int rp_mark_line(const rp_mark *mark);

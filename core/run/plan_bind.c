@@ -396,8 +396,7 @@ static void find_states(const rp_plan *plan, size_t *state)
 
     for (size_t o = 0; o < p->n_outputs; o++) {
         const uint32_t value = plan->same[p->output[o].value];
-        const rp_input *in =
-            p->output[o].kind == RP_OUTPUT_STATE ? rp_program_find_input(p, RP_INPUT_STATE, p->output[o].name) : NULL;
+        const rp_input *in = rp_program_state_of(p, &p->output[o]);
 
         if (in && plan->block[value].place == PLACE_FIXED && plan->block[value].fixed == plan->block[in->value].fixed)
             state[value] = (size_t)(in - p->input);
@@ -418,7 +417,7 @@ static void note_writes(rp_plan *plan, size_t k, size_t end, const size_t *state
 
 static size_t state_input(const rp_program *p, const rp_output *output)
 {
-    return (size_t)(rp_program_find_input(p, RP_INPUT_STATE, output->name) - p->input);
+    return (size_t)(rp_program_state_of(p, output) - p->input);
 }
 
 /* Where output o has to be when all has run; false: it may stay where it is made. A result that is not alone in its
@@ -427,8 +426,7 @@ static bool goes_to(const rp_plan *plan, size_t o, uint32_t *base, void **to)
 {
     const rp_program *p = plan->program;
     const block *b = &plan->block[plan->root[p->output[o].value]];
-    const rp_input *state =
-        p->output[o].kind == RP_OUTPUT_STATE ? rp_program_find_input(p, RP_INPUT_STATE, p->output[o].name) : NULL;
+    const rp_input *state = rp_program_state_of(p, &p->output[o]);
 
     *base = (uint32_t)(BASE_PARAMETERS + p->n_inputs + o);
     if (plan->function) {
@@ -446,7 +444,7 @@ static bool is_fed(const rp_plan *plan, size_t o)
     const block *b = &plan->block[plan->root[output->value]];
 
     return plan->start && output->kind == RP_OUTPUT_STATE && b->place == PLACE_FIXED && !b->made &&
-           b->fixed == plan->block[rp_program_find_input(plan->program, RP_INPUT_STATE, output->name)->value].fixed;
+           b->fixed == plan->block[rp_program_state_of(plan->program, output)->value].fixed;
 }
 
 /* Which output of a function a whole one is a copy of: the one whose memory its value was made in. */

@@ -136,7 +136,7 @@ static bool may_overwrite(const rp_plan *plan, size_t k, size_t at, uint32_t sta
 static void overwrite_state(rp_plan *plan, const rp_output *output)
 {
     const rp_program *p = plan->program;
-    const rp_input *state = rp_program_find_input(p, RP_INPUT_STATE, output->name);
+    const rp_input *state = rp_program_state_of(p, output);
     const uint32_t value = plan->same[output->value];
     block *b = &plan->block[value];
     size_t at = 0;
@@ -182,10 +182,10 @@ static void feed_states(rp_plan *plan)
     const rp_program *p = plan->program;
 
     for (size_t o = 0; o < p->n_outputs && plan->order.n == 0; o++) {
-        const rp_input *state = rp_program_find_input(p, RP_INPUT_STATE, p->output[o].name);
+        const rp_input *state = rp_program_state_of(p, &p->output[o]);
         block *b = &plan->block[plan->root[p->output[o].value]];
 
-        if (p->output[o].kind != RP_OUTPUT_STATE || !state || b->place != PLACE_OWN)
+        if (!state || b->place != PLACE_OWN)
             continue;
         b->place = PLACE_FIXED;
         b->fixed = plan->block[state->value].fixed;

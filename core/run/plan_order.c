@@ -97,8 +97,7 @@ static void find_updates(sequence *s)
     }
     for (size_t o = 0; o < p->n_outputs; o++) {
         const uint32_t value = plan->same[p->output[o].value];
-        const rp_input *state =
-            p->output[o].kind == RP_OUTPUT_STATE ? rp_program_find_input(p, RP_INPUT_STATE, p->output[o].name) : NULL;
+        const rp_input *state = rp_program_state_of(p, &p->output[o]);
 
         s->kept[plan->root[value]] = true;
         if (!state || p->maker[value] == RP_NO_INSTR || !(at(s, p->maker[value])->op->flags & RP_OP_INPLACE))

@@ -34,7 +34,7 @@ static bool needs_copy(const rp_program *p, const rp_output *output, const unsig
 
     if (output->kind == RP_OUTPUT_RESULT)
         return place[output->value] != OF_ITS_OWN;
-    state = rp_program_find_input(p, RP_INPUT_STATE, output->name);
+    state = rp_program_state_of(p, output);
     return place[output->value] == OF_A_STATE && output->value != state->value;
 }
 

@@ -86,8 +86,7 @@ static void find_lost(choice *c)
 
     for (size_t o = 0; o < p->n_outputs; o++) {
         const uint32_t value = plan->same[p->output[o].value];
-        const rp_input *state =
-            p->output[o].kind == RP_OUTPUT_STATE ? rp_program_find_input(p, RP_INPUT_STATE, p->output[o].name) : NULL;
+        const rp_input *state = rp_program_state_of(p, &p->output[o]);
         const block *b = &plan->block[value];
 
         if (state && value != state->value && b->made && b->place == PLACE_FIXED && b->first <= c->end)
