@@ -14,7 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "runners")]
 if importlib.util.find_spec("onnx") is None:
     if __name__ == "__main__":
         sys.exit(print("Ran 0 tests: onnx is not installed"))
