@@ -63,6 +63,28 @@ def target(votes, prefix):
     return {f"{prefix}_{n}": [v[i] for v in votes] for i, n in enumerate(("treeids", "nodeids", "ids", "weights"))}
 
 
+def machine(random, kind="RBF", each=(2, 1, 3), columns=3, **more):
+    """Attributes of a SVMClassifier."""
+    count, classes = sum(each), len(each)
+    return {"kernel_type": kind, "kernel_params": [0.5, 0.25, 2.0], "vectors_per_class": list(each),
+            "support_vectors": random.normal(size=count * columns).tolist(), "coefficients": random.normal(size=count * (classes - 1)).tolist(),
+            "rho": random.normal(size=classes * (classes - 1) // 2).tolist(), "classlabels_ints": [3, 5, 9, 11][:classes], **more}
+
+
+def forest(x, leaves=4, **more):
+    """A TreeEnsemble of two trees, of every mode, of the form that version 5 has."""
+    array = lambda name, a: helper.make_tensor(name, TYPES[x.dtype.name], [len(a)], a)
+    kept = {"n_targets": 2, "aggregate_function": 1, "tree_roots": [0, 3], "nodes_featureids": [0, 1, 2, 2, 1, 0],
+            "nodes_modes": helper.make_tensor("m", TensorProto.UINT8, [6], [0, 1, 2, 3, 4, 5]),
+            "nodes_splits": array("s", [0.1, -0.2, 0.3, 0.0, 0.5, 0.25]), "nodes_truenodeids": [1, 0, 2, 4, 1, 0],
+            "nodes_falsenodeids": [2, 1, 3, 5, 2, 3], "nodes_trueleafs": [0, 1, 1, 0, 1, 1], "nodes_falseleafs": [0, 1, 1, 0, 1, 1],
+            "nodes_missing_value_tracks_true": [1, 0, 1, 0, 1, 0], "leaf_targetids": [0, 1, 1, 0][:leaves],
+            "leaf_weights": array("w", [1.5, -2.25, 3.125, 0.5][:leaves]), **more}
+    proto = one("TreeEnsemble", x, TYPES[x.dtype.name], **kept)
+    proto.opset_import[1].version = 5
+    return proto
+
+
 def examples():
     """Models that the fuzzer changes."""
     random, x = np.random.default_rng(3), np.zeros((2, 3), np.float32)
@@ -82,7 +104,8 @@ def examples():
                 support_vectors=random.normal(size=6).tolist(), coefficients=[1.0, -1.0]),
             one("TreeEnsembleRegressor", x, n_targets=3, aggregate_function="SUM", **nodes, **target(votes, "target")),
             two("TreeEnsembleClassifier", x, classlabels_int64s=[4, 5, 6], post_transform="SOFTMAX", **nodes, **target(votes, "class")),
-            two("TreeEnsembleClassifier", x, classlabels_int64s=[0, 1], post_transform="LOGISTIC", **single, **target(scores, "class"))]
+            two("TreeEnsembleClassifier", x, classlabels_int64s=[0, 1], post_transform="LOGISTIC", **single, **target(scores, "class")),
+            two("SVMClassifier", x, **machine(random)), forest(x)]
 
 
 class MachineLearning(unittest.TestCase):
@@ -170,6 +193,33 @@ class MachineLearning(unittest.TestCase):
             with self.subTest(kind=kind):
                 self.same(one("SVMRegressor", self.x, kernel_type=kind, kernel_params=parameters, n_supports=4, rho=[0.7],
                               support_vectors=s.reshape(-1).tolist(), coefficients=[1.0, -2.0, 0.5, 0.25]), self.x)
+
+    def test_support_vectors_vote_between_each_two_classes(self):
+        for kind in ("LINEAR", "RBF", "POLY", "SIGMOID"):
+            for each in ((2, 2), (3, 1, 2), (1, 2, 2, 3)):
+                with self.subTest(kind=kind, each=each):
+                    self.same(two("SVMClassifier", self.x, **machine(self.random, kind, each)), self.x)
+        for bad, said in (({"prob_a": [1.0] * 3, "prob_b": [0.0] * 3}, "probabilities"), ({"vectors_per_class": [1, 1, 2]}, "supports of"),
+                          ({"vectors_per_class": [1 << 40, 1, 2]}, "supports of"), ({"coefficients": [1.0] * 12}, "none of which"),
+                          ({"post_transform": "LOGISTIC"}, "LOGISTIC"), ({"rho": [0.0]}, "supports of"),
+                          ({"vectors_per_class": [-1, 4, 3]}, "supports of")):
+            with self.subTest(said=said, bad=bad):
+                self.refused(two("SVMClassifier", self.x, **machine(self.random, **bad)), said)
+
+    def test_ensembles_of_version_5_have_lists_of_leaves(self):
+        holes = self.x.copy()
+        holes[::3, 1] = holes[1::3, 2] = NAN
+        holes[4] = [0.25, 0.5, 0.3]  # where equality decides
+        for x in (holes, holes.astype(np.float64)):
+            for how in (0, 1):
+                self.same(forest(x, aggregate_function=how), x)
+        for bad, said in (({"tree_roots": [0, 6]}, "roots"), ({"tree_roots": [-1]}, "roots"), ({"aggregate_function": 2}, "aggregate_function 2"),
+                          ({"nodes_truenodeids": [0, 0, 2, 4, 1, 0]}, "in a circle"), ({"nodes_falsenodeids": [2, 1, 4, 5, 2, 3]}, "no leaf"),
+                          ({"nodes_falsenodeids": [1 << 40, 1, 3, 5, 2, 3]}, "no leaf"), ({"nodes_featureids": [0, 1, 2, 2, 1, 7]}, "columns"),
+                          ({"leaf_targetids": [0, 1, 2, 0]}, "target"), ({"n_targets": 1 << 40}, "targets"), ({"nodes_trueleafs": [2] * 6}, "no leaf"),
+                          ({"nodes_modes": helper.make_tensor("m", TensorProto.UINT8, [6], [6] * 6)}, "modes")):
+            with self.subTest(said=said, bad=bad):
+                self.refused(forest(self.x, **bad), said)
 
     def test_trees_go_down_by_every_mode_and_missing_values_where_the_node_says(self):
         x = np.repeat(self.x, 4, 0)

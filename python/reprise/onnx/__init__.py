@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from . import arithmetic, external, forms, images, layers, ml, shapes, trees
+from . import arithmetic, external, forms, grids, images, layers, ml, quantised, shapes, trees
 from .graph import (HANDLERS, CARRIERS, MOST_KNOWN, NUMPY, ONNX, Graph, NeedsConstant, Node, Unsupported, Value, carried,
                          returned, type_of)
 from .export import Exported, operations, save
@@ -30,7 +30,7 @@ FOLDED = frozenset("""Abs Add And Cast CastLike Ceil Concat Div Equal Expand Fla
 LessOrEqual Max Min Mod Mul Neg Not Or Pow ReduceMax ReduceMin ReduceProd ReduceSum Reshape Slice Sqrt Squeeze Sub Tile
 Transpose Unsqueeze Where Split Sign Xor""".split())
 Scope = MutableMapping[str, Value]  # of a branch or a body a layer on what is outside, which is not copied with each iteration
-MODULES = (arithmetic, images, layers, ml, shapes, trees)  # they register what they handle
+MODULES = (arithmetic, grids, images, layers, ml, quantised, shapes, trees)  # they register what they handle
 
 
 def supported() -> list[str]:
@@ -425,9 +425,17 @@ class Importer:
         if depth >= DEEPEST:
             raise Unsupported(f"branches and functions deeper than {DEEPEST}", "If")
         self.nodes(body.node, inner, depth + 1)
-        if any(not o.type.HasField("tensor_type") for o in body.output):
-            raise Unsupported("a value that is no tensor", "If")
-        return [inner[o.name] for o in body.output]
+        return self.ends(body, inner, "If")
+
+    @staticmethod
+    def ends(body: Any, scope: Scope, kind: str) -> list[Value]:
+        """The values of a body's outputs. Exporters leave out their types, as those follow; what is named another type is none."""
+        for o in body.output:
+            if o.type.WhichOneof("value") not in (None, "tensor_type"):
+                raise Unsupported("a value that is no tensor", kind)
+            if o.name not in scope:
+                raise Unsupported(f"the output {o.name} of a body, which is of texts, or which nothing computes", kind)
+        return [scope[o.name] for o in body.output]
 
     def scan(self, node: Any, inputs: list[Value | None], scope: Scope, depth: int) -> Sequence[Value | None]:
         """Written out, iteration by iteration."""
@@ -461,7 +469,7 @@ class Importer:
                 rows.append(self.g.made(self.g.reshape(row, shape), v.dtype, v))
             inner.update({i.name: v for i, v in zip(body.input, [*states, *rows])})
             self.nodes(body.node, inner, depth + 1)
-            outs = [inner[o.name] for o in body.output]
+            outs = self.ends(body, inner, "Scan")
             states, kinds = outs[:len(states)], [v.dtype for v in outs[len(states):]]
             for column, v in zip(columns, outs[len(states):]):
                 column.append(self.g.tensor(v))
@@ -495,7 +503,7 @@ class Importer:
             first = [self.g.constant(np.array(step, np.int64)), self.g.constant(np.array(True))]
             inner.update({i.name: v for i, v in zip(body.input, [*first, *states])})
             self.nodes(body.node, inner, depth + 1)
-            found = [inner[o.name] for o in body.output]
+            found = self.ends(body, inner, "Loop")
             more, step = bool(self.alone(found[0])), step + 1
             states, kinds = found[1:1 + len(states)], [v.dtype for v in found[1 + len(states):]]
             for column, v in zip(columns, found[1 + len(states):]):

@@ -247,13 +247,29 @@ def global_pool(n: Node) -> Value:
 
 # ---- norms ----
 
+def batch_norm_train(n: Node, eps: float) -> Sequence[Value]:
+    """By the batch's own statistics, which the running ones that come out are drawn toward; the variance is the population's."""
+    g, v, keep = n.g, n.value(0), float(n.get("momentum", 0.9))
+    if n.version < 14 or v.rank < 2 or not v.size or not 0 <= eps < 1e30 or not math.isfinite(keep) or \
+            any(n.value(i).dtype != v.dtype or v.dtype not in ("f32", "f64") for i in range(5)):
+        raise n.refuse(f"training_mode of opset {n.version} and {v.dtype}{list(v.shape)}")
+    x = channels_last(g, n.tensor(0))
+    given = [n.value(i) for i in range(5)]
+    y, mean, _ = g.op("batch_norm_train", x, n.tensor(1), n.tensor(2), eps=eps)
+    centre, axes = g.op("sub", x, mean), list(range(v.rank - 1))
+    var = g.reshape(g.op("mean", g.op("mul", centre, centre), axes=axes), [v.shape[1]])
+    running = [g.op("add", g.op("mul", n.tensor(i), g.fill(keep, v.dtype)), g.op("mul", new, g.fill(1 - keep, v.dtype)))
+               for i, new in ((3, g.reshape(mean, [v.shape[1]])), (4, var))]
+    return [g.result(t, v.dtype, *given) for t in (channels_first(g, y), *running)][:n.outputs]
+
+
 @handles("BatchNormalization")
-def batch_norm(n: Node) -> Value:
-    """By the statistics that are given. In training the new statistics would be outputs."""
+def batch_norm(n: Node) -> Value | Sequence[Value]:
+    """By the statistics that are given, or in training the batch's."""
     g, v = n.g, n.value(0)
-    if n.get("training_mode", 0) or n.outputs > 1:
-        raise n.refuse("training_mode")
     eps = float(n.get("epsilon", 1e-5))
+    if n.get("training_mode", 0) or n.outputs > 1:
+        return batch_norm_train(n, eps)
     if v.rank > 1 and v.shape[1] and 0 <= eps < 1e30 and all(n.value(i).dtype == v.dtype in ("f32", "f64") for i in range(5)):
         y = g.op("batch_norm", channels_last(g, n.tensor(0)), *(n.tensor(i) for i in range(1, 5)), eps=eps)
         return g.result(channels_first(g, y), v.dtype, *map(n.value, range(5)))
@@ -322,6 +338,11 @@ def activation(n: Node, name: str) -> Any:
 
 @handles("RNN", "GRU", "LSTM")
 def recurrent(n: Node) -> Sequence[Value | None]:
+    return recurrent_layers(n, n.kind, n.value(2).shape[-1], Layer)
+
+
+def recurrent_layers(n: Node, kind: str, units: int, form: type[Layer]) -> Sequence[Value | None]:
+    """Both directions of a layer; `form` is what one of them is, `units` how many its weights have."""
     g, v = n.g, n.value(0)
     if n.has(4) or n.get("clip") is not None or n.get("input_forget", 0) or v.dtype not in ("f32", "f64"):
         raise n.refuse("sequence_lens, clip, input_forget, or another element type")
@@ -330,20 +351,20 @@ def recurrent(n: Node) -> Sequence[Value | None]:
     if n.get("layout", 0) not in (0, 1):
         raise n.refuse(f"layout {n.get('layout')}")
     x = g.transpose(n.tensor(0), [1, 0, 2]) if n.get("layout", 0) else n.tensor(0)
-    default = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"]}[n.kind]
+    default = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"]}[kind]
     names = [s.decode() if isinstance(s, bytes) else str(s) for s in n.get("activations", default * sides)]
-    hidden = int(n.get("hidden_size", n.value(2).shape[-1]))
+    hidden = int(n.get("hidden_size", units))
     outs, lasts, cells = [], [], []
     for side in range(sides):
-        layer = Layer(n, side, hidden, x.shape[1],
-                      [activation(n, a) for a in names[side * len(default):(side + 1) * len(default)]])
+        layer = form(n, kind, side, hidden, x.shape[1],
+                     [activation(n, a) for a in names[side * len(default):(side + 1) * len(default)]])
         steps, h, c = layer.run(x, direction == "reverse" or side == 1)
         outs.append(g.op("concat", *[g.reshape(s, [1, 1, *s.shape]) for s in steps], axis=0) if len(steps) > 1 else
                     g.reshape(steps[0], [1, 1, *steps[0].shape]))
         lasts.append(g.reshape(h, [1, *h.shape]))
         cells.append(None if c is None else g.reshape(c, [1, *c.shape]))
     y = outs[0] if sides == 1 else g.op("concat", *outs, axis=1)
-    ends = [lasts, cells] if n.kind == "LSTM" else [lasts]
+    ends = [lasts, cells] if kind == "LSTM" else [lasts]
     last = [e[0] if sides == 1 else g.op("concat", *e, axis=0) for e in ends]
     if n.get("layout", 0):
         y, last = g.transpose(y, [2, 0, 1, 3]), [g.transpose(t, [1, 0, 2]) for t in last]
@@ -354,14 +375,14 @@ def recurrent(n: Node) -> Sequence[Value | None]:
 class Layer:
     """One direction of a recurrent layer. The order of the gates is ONNX's: iofc, zrh."""
 
-    def __init__(self, n: Node, side: int, hidden: int, batch: int, functions: Sequence[Any]) -> None:
-        self.n, self.g, self.hidden, self.f = n, n.g, hidden, list(functions)
+    def __init__(self, n: Node, kind: str, side: int, hidden: int, batch: int, functions: Sequence[Any]) -> None:
+        self.n, self.kind, self.g, self.hidden, self.f = n, kind, n.g, hidden, list(functions)
         self.dtype = n.value(0).dtype
 
         def pick(t: Any) -> Any:
-            return self.g.reshape(cut(self.g, t, 0, side, 1), t.shape[1:])
+            return self.pick(t, side)
 
-        self.w, self.r = (self.g.transpose(pick(n.tensor(i)), [1, 0]) for i in (1, 2))
+        self.w, self.r = self.matrices(side)
         gates = self.w.shape[1] // hidden
         zeros = self.g.fill(0, self.dtype, [2 * gates * hidden])
         bias = pick(n.tensor(3)) if n.has(3) else zeros
@@ -372,8 +393,22 @@ class Layer:
                 return self.g.fill(0, self.dtype, [batch, hidden])
             return pick(self.g.transpose(n.tensor(i), [1, 0, 2]) if n.get("layout", 0) else n.tensor(i))
 
-        self.h, self.c = start(5), start(6) if n.kind == "LSTM" else None
-        self.peep = pick(n.tensor(7)) if n.kind == "LSTM" and n.has(7) else None
+        self.h, self.c = start(5), start(6) if kind == "LSTM" else None
+        self.peep = pick(n.tensor(7)) if kind == "LSTM" and n.has(7) else None
+
+    def pick(self, t: Any, side: int) -> Any:
+        return self.g.reshape(cut(self.g, t, 0, side, 1), t.shape[1:])
+
+    def matrices(self, side: int) -> tuple[Any, Any]:
+        w, r = (self.g.transpose(self.pick(self.n.tensor(i), side), [1, 0]) for i in (1, 2))
+        return w, r
+
+    def entered(self, x: Any, at: int) -> Any:
+        """The product of a step's input with W."""
+        return self.g.op("matmul", self.g.reshape(cut(self.g, x, 0, at, 1), x.shape[1:]), self.w)
+
+    def recurred(self) -> Any:
+        return self.g.op("matmul", self.h, self.r)
 
     def gate(self, t: Any, k: int) -> Any:
         return cut(self.g, t, len(t.shape) - 1, k * self.hidden, self.hidden)
@@ -381,19 +416,17 @@ class Layer:
     def run(self, x: Any, backwards: bool) -> tuple[list[Any], Any, Any]:
         steps: list[Any] = []
         for at in (range(x.shape[0] - 1, -1, -1) if backwards else range(x.shape[0])):
-            one = self.g.reshape(cut(self.g, x, 0, at, 1), x.shape[1:])
-            wx = self.g.op("add", self.g.op("matmul", one, self.w), self.wb)
-            getattr(self, self.n.kind.lower())(wx)
+            getattr(self, self.kind.lower())(self.g.op("add", self.entered(x, at), self.wb))
             steps.append(self.h)
         return steps[::-1] if backwards else steps, self.h, self.c
 
     def rnn(self, wx: Any) -> None:
-        rh = self.g.op("add", self.g.op("matmul", self.h, self.r), self.rb)
+        rh = self.g.op("add", self.recurred(), self.rb)
         self.h = self.f[0](self.g.op("add", wx, rh))
 
     def gru(self, wx: Any) -> None:
         op = self.g.op
-        rh = op("matmul", self.h, self.r)
+        rh = self.recurred()
         z, r = (self.f[0](op("add", self.gate(wx, k), op("add", self.gate(rh, k), self.gate(self.rb, k)))) for k in (0, 1))
         if self.n.get("linear_before_reset", 0):
             inner = op("mul", r, op("add", self.gate(rh, 2), self.gate(self.rb, 2)))
@@ -405,7 +438,7 @@ class Layer:
 
     def lstm(self, wx: Any) -> None:
         op = self.g.op
-        s = op("add", wx, op("add", op("matmul", self.h, self.r), self.rb))
+        s = op("add", wx, op("add", self.recurred(), self.rb))
         i, o, f, c = (self.gate(s, k) for k in range(4))
         if self.peep is not None:
             i = op("add", i, op("mul", self.gate(self.peep, 0), self.c))

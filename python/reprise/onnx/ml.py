@@ -15,6 +15,7 @@ import numpy as np
 from .graph import MOST_KNOWN, Array, Graph, Node, Value, handles
 
 DOMAIN = "ai.onnx.ml"
+MOST_CLASSES = 256  # of votes of each two
 
 
 def real(n: Node, i: int = 0) -> Any:
@@ -225,21 +226,28 @@ def linear_regressor(n: Node) -> Value:
 @handles(f"{DOMAIN}.SVMRegressor")
 def svm_regressor(n: Node) -> Value:
     """In binary64, in which a distance is what products leave of squares."""
-    g, kind, count, x = n.g, str(n.get("kernel_type", "LINEAR")), int(n.get("n_supports", 0)), wide(n)
+    g, count, x = n.g, int(n.get("n_supports", 0)), wide(n)
     supports, coefficients, rho = (numbers(n, k).astype(np.float64) for k in ("support_vectors", "coefficients", "rho"))
     if count < 1 or supports.size != count * x.shape[1] or coefficients.size != count or rho.size != 1 \
             or str(n.get("post_transform", "NONE")) != "NONE" or n.get("one_class", 0):
         raise n.refuse(f"{count} supports of {x.shape[1]} columns, post_transform {n.get('post_transform', 'NONE')}, "
                        f"one_class {n.get('one_class', 0)}")
+    k = kernel(n, x, supports.reshape(count, -1))
+    y = g.op("add", g.op("matmul", k, data(g, coefficients.reshape(count, 1))), data(g, rho))
+    return g.made(g.cast(y, "f32"), "f32", n.value(0))
+
+
+def kernel(n: Node, x: Any, supports: Array) -> Any:
+    """How alike each row and each support vector are, [rows, supports], in binary64."""
+    g, kind = n.g, str(n.get("kernel_type", "LINEAR"))
     parameters = [float(v) for v in n.get("kernel_params", [])]
     if len(parameters) != 3 and (parameters or kind != "LINEAR"):
         raise n.refuse(f"{len(parameters)} kernel_params, expected gamma, coef0 and degree")
     gamma, shift, degree = parameters or [0.0, 0.0, 0.0]
-    s = data(g, supports.reshape(count, -1))
-    k = g.op("matmul", x, g.transpose(s, [1, 0]))
+    k = g.op("matmul", x, g.transpose(data(g, supports), [1, 0]))
     if kind == "RBF":
         own = g.reshape(g.op("sum", g.op("mul", x, x), axes=[1]), [x.shape[0], 1])
-        far = g.op("add", own, data(g, (supports.reshape(count, -1) ** 2).sum(1)))
+        far = g.op("add", own, data(g, (supports ** 2).sum(1)))
         k = g.op("exp", g.op("mul", g.fill(-gamma, "f64"), g.op("maximum", g.op("sub", far, g.op("mul", g.fill(2, "f64"), k)),
                                                                    g.fill(0, "f64"))))
     elif kind in ("POLY", "SIGMOID"):
@@ -249,8 +257,35 @@ def svm_regressor(n: Node) -> Value:
         k = g.op("pow_int", k, exponent=int(degree)) if kind == "POLY" else g.op("tanh", k)
     elif kind != "LINEAR":
         raise n.refuse(f"kernel_type {kind}")
-    y = g.op("add", g.op("matmul", k, data(g, coefficients.reshape(count, 1))), data(g, rho))
-    return g.made(g.cast(y, "f32"), "f32", n.value(0))
+    return k
+
+
+@handles(f"{DOMAIN}.SVMClassifier")
+def svm_classifier(n: Node) -> Sequence[Value | None]:
+    """A vote of each two classes; scores are of the pairs, of two classes alone also of the other side."""
+    g, x, (labels, classes) = n.g, wide(n), labels_of(n, "classlabels_ints")
+    each = [int(k) for k in n.get("vectors_per_class", [])]
+    supports, coefficients, rho = (numbers(n, k).astype(np.float64) for k in ("support_vectors", "coefficients", "rho"))
+    count, pairs = sum(each), classes * (classes - 1) // 2
+    if len(each) != classes or classes < 2 or classes > MOST_CLASSES or min(each) < 1 or supports.size != count * x.shape[1] \
+            or coefficients.size != count * (classes - 1) or rho.size != pairs or str(n.get("post_transform", "NONE")) != "NONE":
+        raise n.refuse(f"{each} supports of {classes} classes, {x.shape[1]} columns, post_transform {n.get('post_transform', 'NONE')}")
+    if len(n.get("prob_a", [])) or len(n.get("prob_b", [])) or not (coefficients < 0).any():
+        raise n.refuse("probabilities of votes, or coefficients none of which is below 0")
+    weights, column = coefficients.reshape(classes - 1, count), 0
+    g.room(count, pairs)
+    table, wins = np.zeros((count, pairs)), np.zeros((2, pairs, classes))
+    begin = np.r_[0, np.cumsum(each)]
+    for i in range(classes):
+        for j in range(i + 1, classes):
+            table[begin[i]:begin[i + 1], column] = weights[j - 1, begin[i]:begin[i + 1]]
+            table[begin[j]:begin[j + 1], column] = weights[i, begin[j]:begin[j + 1]]
+            wins[0, column, i] = wins[1, column, j] = 1
+            column += 1
+    s = g.op("add", g.op("matmul", kernel(n, x, supports.reshape(count, -1)), data(g, table)), data(g, rho))
+    first = g.cast(g.op("gt", s, g.fill(0, "f64")), "f64")
+    votes = g.op("add", g.op("matmul", first, data(g, wins[0])), g.op("matmul", g.op("sub", g.fill(1, "f64"), first), data(g, wins[1])))
+    return decided(n, votes, two_sided(g, s) if classes == 2 else s, labels)
 
 
 def wide(n: Node) -> Any:

@@ -13,6 +13,7 @@ import numpy as np
 from .graph import Node, Value, handles
 from .ml import DOMAIN, data, decided, labels_of, rows, transformed, two_sided
 
+# In the order of the numbers that version 5 has for them.
 MODES = {"BRANCH_LEQ": "le", "BRANCH_LT": "lt", "BRANCH_GTE": "ge", "BRANCH_GT": "gt", "BRANCH_EQ": "eq", "BRANCH_NEQ": "ne"}
 MOST_NODES, MOST_VALUES, DEEPEST = 1 << 22, 1 << 24, 256
 
@@ -144,6 +145,41 @@ def regressor(n: Node) -> Value:
         raise n.refuse(f"{base.size} base values of {targets} targets")
     y = g.op("add", y, data(g, base)) if base.size else y
     return g.made(g.cast(y, "f32"), "f32", n.value(0))
+
+
+@handles(f"{DOMAIN}.TreeEnsemble")
+def ensemble(n: Node) -> Value:
+    """The form of version 5, whose inner nodes and leaves are lists of their own. A node's number is its place."""
+    g, targets, kinds = n.g, int(n.get("n_targets", 0)), list(MODES)
+    how, wide = int(n.get("aggregate_function", 1)), np.float64 if n.value(0).dtype == "f64" else np.float32
+    modes = listed(n, "nodes_modes", np.int64)
+    weights, count = listed(n, "leaf_weights", np.float64), modes.size
+    if not 1 <= count <= MOST_NODES or not 1 <= weights.size <= MOST_NODES or (count + weights.size) * max(targets, 1) > MOST_VALUES \
+            or ((modes < 0) | (modes >= len(MODES))).any():
+        raise n.refuse(f"{count} nodes and {weights.size} leaves of {targets} targets, modes {sorted(set(modes.tolist()) - set(range(6)))}")
+    if targets < 1 or how not in (0, 1) or int(n.get("post_transform", 0)):
+        raise n.refuse(f"{targets} targets, aggregate_function {how}, post_transform {n.get('post_transform', 0)}")
+    sides = []
+    for side in ("true", "false"):
+        to, ends = (listed(n, f"nodes_{side}{k}", np.int64, count) for k in ("nodeids", "leafs"))
+        if ((to < 0) | (to >= np.where(ends != 0, weights.size, count))).any() or ((ends != 0) & (ends != 1)).any():
+            raise n.refuse(f"a {side} child that is no node and no leaf")
+        sides.append(np.r_[to + count * ends, count + np.arange(weights.size)])
+    first, of = listed(n, "tree_roots", np.int64), listed(n, "leaf_targetids", np.int64, weights.size)
+    if not first.size or ((first < 0) | (first >= count)).any() or ((of < 0) | (of >= targets)).any():
+        raise n.refuse(f"roots {first.tolist()[:8]} of {count} nodes, or a leaf of a target outside of {targets}")
+    votes = np.zeros((count + weights.size, targets))
+    votes[count + np.arange(weights.size), of] = weights
+
+    def whole(found: Any) -> Any:
+        return np.r_[found, np.zeros(weights.size, found.dtype)]
+
+    t = Trees(whole(listed(n, "nodes_featureids", np.int64, count)), whole(listed(n, "nodes_splits", wide, count)),
+              np.array([kinds[m] for m in modes] + ["LEAF"] * weights.size), sides[0], sides[1],
+              whole(listed(n, "nodes_missing_value_tracks_true", np.int64, count, 0)), first, 0, votes)
+    y = summed(n, reached(n, t, np.arange(count + weights.size) >= count))
+    y = g.op("div", y, g.fill(len(first), "f64")) if how == 0 else y
+    return g.made(g.cast(y, n.value(0).dtype), n.value(0).dtype, n.value(0))
 
 
 @handles(f"{DOMAIN}.TreeEnsembleClassifier")

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators that models which packages carry are made of: branches without types, products of 8-bit integers, onnxruntime's
+quantised LSTM, grids, batch norm in training; each beside the reference or its own definition, and hostile forms of each."""
+import importlib.util
+import itertools
+import os
+import sys
+import time
+import unittest
+
+import numpy as np
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+if importlib.util.find_spec("onnx") is None:
+    if __name__ == "__main__":
+        sys.exit(print("Ran 0 tests: onnx is not installed"))
+    raise unittest.SkipTest("onnx is not installed")
+
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+import reprise
+from reprise import onnx as importer
+
+F32, HUGE = TensorProto.FLOAT, 1 << 40
+
+
+def one(kind, inputs, outputs=("y",), known=(), opset=21, domain="", to=F32, **attributes):
+    """A model of one operator: inputs {name: array}, "" for one that is left out; those of `known` are its constants."""
+    named = [n for n in inputs if inputs[n] is not None]
+    types = {n: helper.np_dtype_to_tensor_dtype(inputs[n].dtype) for n in named}
+    graph = helper.make_graph(
+        [helper.make_node(kind, [n if inputs[n] is not None else "" for n in inputs], list(outputs), domain=domain, **attributes)], "g",
+        [helper.make_tensor_value_info(n, types[n], inputs[n].shape) for n in named if n not in known],
+        [helper.make_tensor_value_info(n, to, None) for n in outputs],
+        [numpy_helper.from_array(inputs[n], n) for n in named if n in known])
+    for o in graph.output:  # of an unknown rank, which the reference does not mind
+        o.type.tensor_type.shape.SetInParent()
+    imports = [helper.make_opsetid("", opset), *([helper.make_opsetid(domain, 1)] if domain else [])]
+    return helper.make_model(graph, opset_imports=imports, ir_version=10)
+
+
+def computed(proto, inputs):
+    loaded = importer.load(proto)
+    return loaded.compile(threads=1)(**{n: inputs[n] for n in loaded.inputs})
+
+
+def lstm_of_bytes(random, sides=2, size=3, units=4, steps=5, per_column=False):
+    """Inputs of DynamicQuantizeLSTM."""
+    scales = (sides, 4 * units) if per_column else (sides,)
+    byte = lambda *s: random.integers(-128, 128, s).astype(np.int8)
+    scale = lambda: random.uniform(0.002, 0.01, scales).astype(np.float32)
+    return {"x": random.normal(size=(steps, 1, size)).astype(np.float32), "w": byte(sides, size, 4 * units),
+            "r": byte(sides, units, 4 * units), "b": random.normal(size=(sides, 8 * units)).astype(np.float32), "l": None,
+            "h": random.normal(size=(sides, 1, units)).astype(np.float32), "c": random.normal(size=(sides, 1, units)).astype(np.float32),
+            "p": None, "ws": scale(), "wz": np.zeros(scales, np.int8), "rs": scale(), "rz": np.zeros(scales, np.int8)}
+
+
+def examples():
+    """Models that the fuzzer changes, of a domain that has no official tests."""
+    given = lstm_of_bytes(np.random.default_rng(2))
+    return [one("DynamicQuantizeLSTM", given, ("y", "h1"), known=("w", "r", "b", "ws", "wz", "rs", "rz"), domain="com.microsoft",
+                hidden_size=4, direction="bidirectional")]
+
+
+def quantised(x):
+    """DynamicQuantizeLinear, less the zero point."""
+    low, high = min(0, x.min()), max(0, x.max())
+    scale = np.float32(1) if low == high else (np.float32(high) - np.float32(low)) / np.float32(255)
+    zero = np.rint(np.clip(-np.float32(low) / scale, 0, 255))
+    return np.clip(np.rint(x / scale) + zero, 0, 255).astype(np.int64) - int(zero), scale
+
+
+def lstm(a, units):
+    """What DynamicQuantizeLSTM is: one row, both directions."""
+    sigmoid = lambda v: 1 / (1 + np.exp(-v.astype(np.float64)))
+    q, scale = quantised(a["x"])
+    outs, ends = [], []
+    for side in range(len(a["w"])):
+        w, r = (a[k][side].astype(np.int64) - a[f"{k}z"][side] for k in "wr")
+        bias = a["b"][side][:4 * units] + a["b"][side][4 * units:]
+        h, c, found = a["h"][side], a["c"][side], []
+        for t in (range(len(q)) if side == 0 else reversed(range(len(q)))):
+            qh, sh = quantised(h)
+            s = (q[t] @ w) * (a["ws"][side] * scale) + (qh @ r) * (a["rs"][side] * sh) + bias
+            i, o, f, g = (s[:, k * units:(k + 1) * units] for k in range(4))
+            c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+            h = (sigmoid(o) * np.tanh(c)).astype(np.float32)
+            found.append(h)
+        outs.append(np.stack(found if side == 0 else found[::-1]))
+        ends.append(h)
+    return np.stack(outs, 1), np.stack(ends)
+
+
+class Operators(unittest.TestCase):
+    def setUp(self):
+        self.random = np.random.default_rng(4)
+
+    def floats(self, *shape):
+        return self.random.normal(size=shape).astype(np.float32)
+
+    def refused(self, proto, said):
+        begin = time.perf_counter()
+        with self.assertRaisesRegex(importer.Unsupported, said):
+            importer.load(proto)
+        self.assertLess(time.perf_counter() - begin, 10)
+
+    def test_branches_whose_outputs_have_no_type_are_taken(self):
+        bare = lambda nodes, out: onnx.GraphProto(name="b", node=nodes, output=[onnx.ValueInfoProto(name=out)])
+        node = helper.make_node
+        proto = one("If", {"t": np.array(True)}, known=("t",), then_branch=bare([node("Neg", ["x"], ["o"])], "o"),
+                    else_branch=bare([node("Abs", ["x"], ["o"])], "o"))
+        proto.graph.input.append(helper.make_tensor_value_info("x", F32, [2]))
+        np.testing.assert_array_equal(computed(proto, {"x": np.float32([1, -2])})["y"], [-1, 2])
+        for branch in proto.graph.node[0].attribute:  # a text is no value of a program
+            del branch.g.node[:]
+            branch.g.node.append(node("Constant", [], ["o"], value_string="a"))
+        self.refused(proto, "a constant of value_string|texts")
+        for branch in proto.graph.node[0].attribute:
+            branch.g.output[0].type.sequence_type.elem_type.tensor_type.elem_type = F32
+            branch.g.node[0].CopyFrom(node("Neg", ["x"], ["o"]))
+        self.refused(proto, "If: a value that is no tensor|not valid")
+
+    def test_products_of_bytes_are_exact_and_round_before_the_zero_point(self):
+        half = {"a": np.uint8([[3, 1], [255, 0]]), "as": np.float32(1), "az": np.uint8(0), "b": np.int8([[1], [2]]), "bs": np.float32([1]),
+                "bz": np.int8([0]), "ys": np.float32(2), "yz": np.uint8(1)}
+        y = computed(one("QLinearMatMul", half, to=TensorProto.UINT8), half)["y"]
+        np.testing.assert_array_equal(y[:, 0], [2 + 1, 128 + 1])  # 2.5 and 127.5, to even
+        a, b = self.random.integers(0, 256, (4, 300)).astype(np.uint8), self.random.integers(-128, 128, (300, 5)).astype(np.int8)
+        given = {"a": a, "as": self.random.uniform(0.01, 0.02, 4).astype(np.float32), "az": np.uint8([0, 7, 128, 255]), "b": b,
+                 "bs": self.random.uniform(0.01, 0.02, 5).astype(np.float32), "bz": np.int8([0, 1, -128, 127, 5]),
+                 "ys": np.float32(0.9), "yz": np.int8(-3)}
+        sums = (a.astype(int) - given["az"][:, None]) @ (b.astype(int) - given["bz"])
+        share = given["as"][:, None] * given["bs"] / given["ys"]
+        wanted = np.clip(np.rint(sums * share.astype(np.float64)) - 3, -128, 127)
+        np.testing.assert_array_equal(computed(one("QLinearMatMul", given, to=TensorProto.INT8), given)["y"], wanted)
+        self.refused(one("QLinearMatMul", {**given, "ys": np.float32([1, 2])}, to=TensorProto.INT8), "several scales")
+        self.refused(one("QLinearMatMul", {**given, "a": a.astype(np.int32)}, to=TensorProto.INT8), "QLinearMatMul|not valid")
+
+    def test_convolutions_of_bytes_have_a_scale_a_channel_and_pad_with_the_zero_point(self):
+        x, w = self.random.integers(0, 256, (1, 3, 6, 5)).astype(np.uint8), self.random.integers(-128, 128, (4, 3, 3, 3)).astype(np.int8)
+        given = {"x": x, "xs": np.float32(0.02), "xz": np.uint8(100), "w": w, "ws": self.random.uniform(0.01, 0.03, 4).astype(np.float32),
+                 "wz": np.int8([0, 1, 2, -3]), "ys": np.float32(0.7), "yz": np.uint8(60), "b": self.random.integers(-900, 900, 4).astype(np.int32)}
+        found = computed(one("QLinearConv", given, to=TensorProto.UINT8, pads=[1, 1, 1, 1], strides=[2, 1]), given)["y"]
+        padded = np.pad(x.astype(int) - 100, ((0, 0), (0, 0), (1, 1), (1, 1)))
+        rows = range(0, padded.shape[2] - 2, 2)
+        sums = np.array([[[(padded[0, :, i:i + 3, j:j + 3] * (w[k].astype(int) - given["wz"][k])).sum() + given["b"][k]
+                           for j in range(5)] for i in rows] for k in range(4)])
+        share = (given["xs"] * given["ws"] / given["ys"]).astype(np.float64)[:, None, None]
+        np.testing.assert_array_equal(found[0], np.clip(np.rint(sums * share) + 60, 0, 255))
+        self.refused(one("QLinearConv", {**given, "xs": np.float32([1, 2, 3])}, to=TensorProto.UINT8), "several scales")
+
+    def test_the_quantised_lstm_is_what_onnxruntime_says_it_is(self):
+        for per_column in (False, True):
+            given = lstm_of_bytes(self.random, per_column=per_column)
+            proto = one("DynamicQuantizeLSTM", given, ("y", "h1"), domain="com.microsoft", hidden_size=4, direction="bidirectional",
+                        known=[k for k in given if k not in "xhc"])
+            found, (outs, ends) = computed(proto, given), lstm(given, 4)
+            np.testing.assert_allclose(found["y"], outs, rtol=0, atol=1e-6)
+            np.testing.assert_allclose(found["h1"], ends, rtol=0, atol=1e-6)
+        rows = {**given, "x": np.zeros((5, 2, 3), np.float32), "h": None, "c": None}
+        self.refused(one("DynamicQuantizeLSTM", rows, domain="com.microsoft", direction="bidirectional"), "batch of 1")
+        for name, array in (("ws", np.float32([1])), ("r", given["r"][:, :2]), ("w", given["w"][:, :, :3]), ("wz", np.zeros((2, 3), np.int8)),
+                            ("w", given["w"].astype(np.float32))):
+            with self.subTest(name=name, shape=array.shape):
+                self.refused(one("DynamicQuantizeLSTM", {**given, name: array}, domain="com.microsoft", hidden_size=4,
+                                 direction="bidirectional"), "DynamicQuantizeLSTM")
+        self.refused(one("DynamicQuantizeLSTM", given, domain="com.microsoft", hidden_size=HUGE, direction="bidirectional"), "weights")
+        self.refused(one("FusedMatMul", {"x": given["x"], "h": given["h"]}, domain="com.microsoft"), "operators of the domain")
+
+    def test_grids_look_where_the_reference_looks(self):
+        for axes in (2, 3):
+            x = self.floats(2, 3, *(3, 4, 2)[:axes])
+            for mode, padding, corners in itertools.product(("linear", "nearest", "cubic"), ("zeros", "border", "reflection"), (0, 1)):
+                for far in (1.2, 30):
+                    grid = self.random.uniform(-far, far, (2, *(3, 2, 2)[:axes], axes)).astype(np.float32)
+                    proto = one("GridSample", {"x": x, "g": grid}, mode=mode, padding_mode=padding, align_corners=corners)
+                    if mode == "cubic" and (axes == 3 or padding == "border"):
+                        self.refused(proto, "mode cubic")
+                        continue
+                    wanted = ReferenceEvaluator(proto).run(None, {"x": x, "g": grid})[0]
+                    np.testing.assert_allclose(computed(proto, {"x": x, "g": grid})["y"], wanted, rtol=0, atol=2e-5 * far)
+
+    def test_grids_that_are_no_numbers_read_nothing_else_and_hostile_ones_are_refused(self):
+        x, far = self.floats(1, 1, 3, 3), np.float32([np.nan, np.inf, -np.inf, 3e38])
+        grid = np.stack([np.repeat(far, 4), np.tile(far, 4)], -1).reshape(1, 4, 4, 2)
+        for mode, padding in itertools.product(("linear", "nearest"), ("zeros", "border", "reflection")):
+            y = computed(one("GridSample", {"x": x, "g": grid}, mode=mode, padding_mode=padding), {"x": x, "g": grid})["y"]
+            self.assertEqual(y.shape, (1, 1, 4, 4))
+            if padding == "zeros":
+                self.assertTrue((y[0, 0, 1:, 1:] == 0).all())
+        for bad, said in (({"g": self.floats(2, 4, 4, 2)}, "a grid"), ({"g": self.floats(1, 4, 4, 3)}, "a grid"),
+                          ({"x": x.astype(np.float16)}, "f16"), ({"g": self.floats(1, 0, 4, 2)}, "none")):
+            with self.subTest(said=said):
+                self.refused(one("GridSample", {"x": x, "g": grid, **bad}), said)
+        self.refused(one("GridSample", {"x": x, "g": grid}, padding_mode="wrap"), "padding_mode wrap")
+        wide = one("GridSample", {"x": x, "g": grid})
+        wide.graph.input[1].type.tensor_type.shape.dim[1].dim_value = wide.graph.input[1].type.tensor_type.shape.dim[2].dim_value = HUGE
+        self.refused(wide, "of shape")
+
+    def test_a_grid_has_gradients(self):
+        x, grid = self.floats(1, 2, 4, 5), self.random.uniform(-0.9, 0.9, (1, 2, 3, 2)).astype(np.float32)
+        b = reprise.Builder()
+        inputs = {"x": b.state("x", x.shape, "f32"), "g": b.state("g", grid.shape, "f32")}
+        y = importer.into(b, one("GridSample", {"x": x, "g": grid}), inputs).outputs["y"]
+        loss = (y * y).sum()
+        for name, d in zip(inputs, b.gradients(loss, list(inputs.values()))):
+            b.result(f"d{name}", d)
+        b.result("loss", loss)
+        program = b.finish()
+
+        def run(**arrays):
+            r = reprise.Run()
+            for name, a in {"x": x, "g": grid, **arrays}.items():
+                r.add_state(name, a)
+            return {n: np.array(t) for n, t in r.compile(program)().items()}
+
+        here, step = run(), np.float32(1e-2)
+        for name, a in (("x", x), ("g", grid)):
+            way = here[f"d{name}"] / np.abs(here[f"d{name}"]).max()
+            rise = float(run(**{name: a + step * way})["loss"] - run(**{name: a - step * way})["loss"]) / (2 * step)
+            self.assertAlmostEqual(rise / float((here[f"d{name}"] * way).sum()), 1, delta=0.05)
+
+    def test_batch_norm_in_training_has_the_statistics_of_the_batch(self):
+        given = {"x": self.floats(5, 3, 4) + 2, "s": self.floats(3), "b": self.floats(3), "m": self.floats(3), "v": np.abs(self.floats(3))}
+        proto = one("BatchNormalization", given, ("y", "m1", "v1"), training_mode=1, momentum=0.7)
+        found = computed(proto, given)
+        for name, wanted in zip(found, ReferenceEvaluator(proto).run(None, given)):
+            np.testing.assert_allclose(found[name], wanted, rtol=2e-6, atol=2e-6)
+        self.assertEqual(list(computed(one("BatchNormalization", given, training_mode=1), given)), ["y"])
+        self.refused(one("BatchNormalization", given, ("y", "m1", "v1"), opset=9), "training_mode of opset 9|not valid")
+        self.refused(one("BatchNormalization", {**given, "x": self.floats(5, 2, 4)}, ("y", "m1", "v1"), training_mode=1),
+                     "BatchNormalization")
+
+
+if __name__ == "__main__":
+    unittest.main()
