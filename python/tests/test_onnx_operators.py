@@ -3,6 +3,7 @@
 quantised LSTM, grids, batch norm in training; each beside the reference or its own definition, and hostile forms of each."""
 import importlib.util
 import itertools
+import math
 import os
 import sys
 import time
@@ -22,6 +23,7 @@ from onnx.reference import ReferenceEvaluator
 
 import reprise
 from reprise import onnx as importer
+from reprise.onnx import images
 
 F32, HUGE = TensorProto.FLOAT, 1 << 40
 
@@ -221,6 +223,16 @@ class Operators(unittest.TestCase):
             way = here[f"d{name}"] / np.abs(here[f"d{name}"]).max()
             rise = float(run(**{name: a + step * way})["loss"] - run(**{name: a - step * way})["loss"]) / (2 * step)
             self.assertAlmostEqual(rise / float((here[f"d{name}"] * way).sum()), 1, delta=0.05)
+
+    def test_weights_of_a_resize_are_those_of_every_python(self):
+        x = self.floats(1, 1, 9, 7)
+        given = {"x": x, "r": None, "s": np.float32([1, 1, 0.37, 0.61])}
+        proto = one("Resize", given, known=("s",), mode="cubic", antialias=1, exclude_outside=1)
+        before = {k: a.tobytes() for k, a in importer.load(proto).data.items()}
+        self.assertTrue(before)
+        images.sum = lambda values: 2 * math.fsum(values)  # not taken, whatever it is
+        self.addCleanup(images.__dict__.pop, "sum", None)
+        self.assertEqual({k: a.tobytes() for k, a in importer.load(proto).data.items()}, before)
 
     def test_batch_norm_in_training_has_the_statistics_of_the_batch(self):
         given = {"x": self.floats(5, 3, 4) + 2, "s": self.floats(3), "b": self.floats(3), "m": self.floats(3), "v": np.abs(self.floats(3))}

@@ -146,7 +146,9 @@ class Form:
         taps = {k: self.kernel((k - p) * shrink) for k in range(first, last + 1)}
         if not self.outside:
             taps = {k: w for k, w in taps.items() if 0 <= k < length}
-        total = sum(taps.values())
+        total = 0.0
+        for w in taps.values():  # Python's own sum has other bits from 3.12 on
+            total += w
         for k, w in taps.items():
             found[min(max(k, 0), length - 1)] += w / total
         return found
