@@ -56,6 +56,23 @@ def total(t: Any, axis: int) -> Any:
     return append("sum", t, axes=[axis])
 
 
+@contextmanager
+def naming(x: Any) -> Iterator[None]:
+    """Of a table whose elements are not all numbers the error names the column, where scikit-learn's has the element alone."""
+    try:
+        yield
+    except ValueError as e:
+        if not str(e).startswith("could not convert") or not hasattr(x, "columns"):
+            raise
+        for name in x.columns:
+            try:
+                np.asarray(x[name], np.float64)
+            except (ValueError, TypeError):
+                raise ValueError(f"{e} in the column {name!r}: it holds no numbers. Encode it before, as a OneHotEncoder in a "
+                                 "ColumnTransformer does") from None
+        raise
+
+
 class Recorded(BaseEstimator):  # type: ignore[misc]
     """What all estimators have: the parameters `archive` and `key` of a recorded fit, and pickles of a known version.
 
@@ -109,13 +126,15 @@ class Recorded(BaseEstimator):  # type: ignore[misc]
         super().__setstate__(found)
 
     def checked(self, x: Any, y: Any, weight: Any, **how: Any) -> tuple[Array, Array, Array]:
-        x, y = validate_data(self, x, y, dtype=np.float64, order="C", **how)
+        with naming(x):
+            x, y = validate_data(self, x, y, dtype=np.float64, order="C", **how)
         w = _check_sample_weight(weight, x, dtype=np.float64, ensure_non_negative=True)
         return np.ascontiguousarray(x), y, np.ascontiguousarray(w)[:, None]
 
     def rows(self, x: Any) -> Array:
         check_is_fitted(self)
-        return np.ascontiguousarray(validate_data(self, x, dtype=np.float64, order="C", reset=False))
+        with naming(x):
+            return np.ascontiguousarray(validate_data(self, x, dtype=np.float64, order="C", reset=False))
 
     def scores(self, x: Any, coef: Array, intercept: Array) -> Array:
         """x coef' + intercept: of a row the same bits whatever rows are beside it."""

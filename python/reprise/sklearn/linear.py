@@ -148,11 +148,7 @@ class LogisticRegression(ClassifierMixin, Recorded):  # type: ignore[misc]
         return shares(self.decision_function(X))
 
     def predict_log_proba(self, X: Any) -> Array:
-        scores = reprise().Tensor(self.decision_function(X))  # NumPy's logarithm is the host's
-        if len(scores.shape) > 1:
-            return np.array(append("log_softmax", scores).numpy())
-        return np.column_stack([-np.array(append("bce_logits", scores, append(
-            "fill", value=y, shape=list(scores.shape), dtype="f64")).numpy()) for y in (0.0, 1.0)])
+        return logarithms(self.decision_function(X))
 
     def predict(self, X: Any) -> Array:
         found = self.decision_function(X)
@@ -172,6 +168,15 @@ def shares(scores: Array) -> Array:
         p = np.array(r.Tensor(scores).sigmoid().numpy())
         return np.column_stack([1 - p, p])
     return np.array(append("softmax", r.Tensor(scores)).numpy())
+
+
+def logarithms(scores: Array) -> Array:
+    """Logarithms of their probabilities, which NumPy's would be the host's."""
+    t = reprise().Tensor(scores)
+    if scores.ndim > 1:
+        return np.array(append("log_softmax", t).numpy())
+    return np.column_stack([-np.array(append("bce_logits", t, append(
+        "fill", value=y, shape=list(t.shape), dtype="f64")).numpy()) for y in (0.0, 1.0)])
 
 
 def expected(x: Any, b: Any) -> Any:

@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets  # type: ignor
 from sklearn.utils.validation import check_is_fitted  # type: ignore
 
 from .base import Array, Recorded, reprise
-from .linear import shares
+from .linear import logarithms, shares
 
 
 class Network(Recorded):
@@ -71,7 +71,7 @@ class Network(Recorded):
             b.update(name, v - lr * (m_new / c1) / ((s_new / c2).sqrt() + 1e-8))
         return b.finish(), names, shapes
 
-    def train(self, x: Array, y: Array, loss: str) -> None:
+    def train(self, x: Array, y: Array, weight: Array, loss: str) -> None:
         if self.max_iter < 1 or not self.learning_rate_init > 0:
             raise ValueError(f"max_iter {self.max_iter} and learning_rate_init {self.learning_rate_init} have to be positive")
         random = check_random_state(self.random_state)
@@ -80,16 +80,16 @@ class Network(Recorded):
         program, names, shapes = self.program(sizes, batch, loss)
         if self.archive is None:
             run = reprise().Run()
-            values = self.steps(run, program, names, shapes, x, y, batch, random)
+            values = self.steps(run, program, names, shapes, x, y, weight, batch, random)
         else:
             with self.recorded() as run:
-                values = self.steps(run, program, names, shapes, x, y, batch, random)
+                values = self.steps(run, program, names, shapes, x, y, weight, batch, random)
         self.coefs_ = [values[n] for n in names[::2]]
         self.intercepts_ = [values[n] for n in names[1::2]]
         self.n_layers_, self.n_outputs_ = len(sizes), sizes[-1]
 
-    def steps(self, run: Any, program: Any, names: list[str], shapes: list[Any], x: Array, y: Array, batch: int,
-              random: Any) -> dict[str, Array]:
+    def steps(self, run: Any, program: Any, names: list[str], shapes: list[Any], x: Array, y: Array, weight: Array,
+              batch: int, random: Any) -> dict[str, Array]:
         for name, shape in zip(names, shapes):
             fan = sum(shape) if len(shape) == 2 else 1
             first = random.uniform(-1, 1, shape) * np.sqrt(6.0 / fan) if len(shape) == 2 else np.zeros(shape)
@@ -98,6 +98,7 @@ class Network(Recorded):
         if self.archive is not None:
             self.say(run)
         step = run.compile(program)
+        everything = added(weight[:, 0].tolist())
         best, waited, decay1, decay2 = np.inf, 0, 1.0, 1.0  # products: a power is the host's library's
         self.loss_curve_: list[float] = []
         for epoch in range(self.max_iter):
@@ -105,12 +106,12 @@ class Network(Recorded):
             for at in range(0, len(x), batch):
                 rows = order[at:at + batch]
                 padded = np.r_[rows, np.zeros(batch - len(rows), int)]  # rows of weight 0
-                w = (np.arange(batch) < len(rows)).astype(np.float64)[:, None]
+                w = np.where(np.arange(batch) < len(rows), weight[padded, 0], 0.0)[:, None]
                 decay1, decay2 = decay1 * 0.9, decay2 * 0.999
                 rate = np.array([self.learning_rate_init, 1 - decay1, 1 - decay2])
                 found = step(x=x[padded], y=y[padded], w=w, rate=rate)
-                losses.append(float(np.asarray(found["loss"])) * len(rows))
-            self.loss_curve_.append(sum(losses) / len(x))
+                losses.append(float(np.asarray(found["loss"])) * added(w[:, 0].tolist()))
+            self.loss_curve_.append(added(losses) / everything)
             self.n_iter_ = epoch + 1
             waited = 0 if self.loss_curve_[-1] < best - self.tol else waited + 1
             best = min(best, self.loss_curve_[-1])
@@ -122,10 +123,26 @@ class Network(Recorded):
         self.loss_ = self.loss_curve_[-1]
         return {n: np.array(run.get_state(n)) for n in names}
 
+    def weighing(self, x: Any, y: Any, weight: Any, **how: Any) -> tuple[Array, Array, Array]:
+        """What is given, without the rows that weigh nothing."""
+        x, y, w = self.checked(x, y, weight, **how)
+        kept = w[:, 0] > 0
+        if not kept.any():
+            raise ValueError("no row has a weight above 0")
+        return (x, y, w) if kept.all() else (np.ascontiguousarray(x[kept]), y[kept], np.ascontiguousarray(w[kept]))
+
     def outputs(self, x: Any) -> Array:
         check_is_fitted(self)
         t = reprise().Tensor
         return np.array(self.forward(t(self.rows(x)), [t(w) for w in self.coefs_], [t(b) for b in self.intercepts_]).numpy())
+
+
+def added(numbers: Sequence[float]) -> float:
+    """Their sum from the first to the last: Python's own carries what is lost along from 3.12 on, and has other bits."""
+    total = 0.0
+    for n in numbers:
+        total += n
+    return total
 
 
 class MLPRegressor(RegressorMixin, Network):  # type: ignore[misc]
@@ -136,10 +153,10 @@ class MLPRegressor(RegressorMixin, Network):  # type: ignore[misc]
         tags.target_tags.multi_output = True
         return tags
 
-    def fit(self, X: Any, y: Any) -> Any:
-        x, y, _ = self.checked(X, y, None, multi_output=True, y_numeric=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        x, y, w = self.weighing(X, y, sample_weight, multi_output=True, y_numeric=True)
         self.one_ = y.ndim == 1
-        self.train(x, np.ascontiguousarray(y.astype(np.float64).reshape(len(y), -1)), "squared")
+        self.train(x, np.ascontiguousarray(y.astype(np.float64).reshape(len(y), -1)), w, "squared")
         return self
 
     def predict(self, X: Any) -> Array:
@@ -150,20 +167,24 @@ class MLPRegressor(RegressorMixin, Network):  # type: ignore[misc]
 class MLPClassifier(ClassifierMixin, Network):  # type: ignore[misc]
     """A classifier by fully connected layers with relu, cross entropy."""
 
-    def fit(self, X: Any, y: Any) -> Any:
-        x, y, _ = self.checked(X, y, None)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        x, y, w = self.weighing(X, y, sample_weight)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         k = len(self.classes_)
         if k < 2:
             raise ValueError(f"y has {k} class: a classifier needs two or more classes")
-        self.train(x, np.ascontiguousarray(np.eye(k)[codes][:, 1:] if k == 2 else np.eye(k)[codes]),
+        self.train(x, np.ascontiguousarray(np.eye(k)[codes][:, 1:] if k == 2 else np.eye(k)[codes]), w,
                    "binary" if k == 2 else "classes")
         return self
 
     def predict_proba(self, X: Any) -> Array:
         found = self.outputs(X)
         return shares(found[:, 0] if found.shape[1] == 1 else found)
+
+    def predict_log_proba(self, X: Any) -> Array:
+        found = self.outputs(X)
+        return logarithms(found[:, 0] if found.shape[1] == 1 else found)
 
     def predict(self, X: Any) -> Array:
         found = self.predict_proba(X)
