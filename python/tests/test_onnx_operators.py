@@ -224,6 +224,60 @@ class Operators(unittest.TestCase):
             rise = float(run(**{name: a + step * way})["loss"] - run(**{name: a - step * way})["loss"]) / (2 * step)
             self.assertAlmostEqual(rise / float((here[f"d{name}"] * way).sum()), 1, delta=0.05)
 
+    def test_spectra_are_the_references_and_have_tables_of_every_host(self):
+        x, window = self.floats(2, 40, 1), self.floats(16)
+        for kind, inputs, how in (("DFT", {"x": x, "l": None, "a": np.array(1)}, {}), ("DFT", {"x": x, "l": np.array(13), "a": np.array(1)}, {}),
+                                  ("DFT", {"x": x, "l": np.array(64), "a": np.array(-2)}, {"onesided": 1}),
+                                  ("DFT", {"x": self.floats(2, 7, 3, 2), "l": np.array(9), "a": np.array(1)}, {}),
+                                  ("DFT", {"x": self.floats(2, 7, 3, 2), "l": np.array(12), "a": np.array(1)}, {"onesided": 1, "inverse": 1}),
+                                  ("DFT", {"x": self.floats(2, 7, 3, 2), "l": np.array(13), "a": np.array(1)}, {"onesided": 1, "inverse": 1}),
+                                  ("STFT", {"x": x, "s": np.array(7), "w": window, "l": np.array(16)}, {}),
+                                  ("STFT", {"x": x, "s": np.array(5), "w": window}, {"onesided": 0}),
+                                  ("STFT", {"x": x, "s": np.array(3), "w": None, "l": np.array(9)}, {})):
+            with self.subTest(kind=kind, how=how, shape=inputs["x"].shape):
+                proto = one(kind, inputs, known=[k for k in inputs if k in "las"], **how)
+                wanted = ReferenceEvaluator(proto).run(None, {k: a for k, a in inputs.items() if a is not None and k in "xw"})[0]
+                np.testing.assert_allclose(computed(proto, inputs)["y"], wanted, rtol=0, atol=2e-6 * np.abs(wanted).max())
+        old = np.cos, np.sin
+        try:
+            np.cos = np.sin = None
+            importer.load(proto)
+        finally:
+            np.cos, np.sin = old
+        frames = {"x": x, "s": np.array(7), "w": window, "l": np.array(16)}
+        for change, said in (({"s": np.array(0)}, "frames of"), ({"l": np.array(HUGE)}, "frames of"), ({"l": np.array(-3)}, "frames of"),
+                             ({"w": window[:5]}, "window"), ({"x": self.floats(2, 40, 2)}, "real numbers"), ({"s": np.array(-(1 << 62))}, "frames")):
+            self.refused(one("STFT", {**frames, **change}, known=("s", "l")), said)
+        for length, axis, how, said in ((HUGE, 1, {}, "elements"), (-1, 1, {}, "dft_length"), (4, 2, {}, "axis 2"), (4, 1, {"inverse": 1}, "inverse"),
+                                        (4, HUGE, {}, "axis")):
+            self.refused(one("DFT", {"x": x, "l": np.array(length), "a": np.array(axis)}, known=("l", "a"), **how), said)
+        for length in (9, 6):
+            self.refused(one("DFT", {"x": self.floats(2, 7, 2), "l": np.array(length), "a": np.array(1)}, known=("l", "a"), onesided=1,
+                             inverse=1), "7 frequencies")
+
+    def test_blocks_are_added_where_they_overlap(self):
+        for size, block, how, blocks in (([5, 6], [2, 3], {}, 16), ([5, 6], [2, 3], {"strides": [2, 1], "pads": [1, 0, 0, 1]}, 15),
+                                         ([7, 7], [2, 2], {"dilations": [2, 3]}, 20), ([9], [3], {"strides": [2]}, 4)):
+            given = {"x": self.floats(2, 3 * math.prod(block), blocks), "s": np.array(size), "b": np.array(block)}
+            proto = one("Col2Im", given, known=("s", "b"), **how)
+            wanted = ReferenceEvaluator(proto).run(None, {"x": given["x"]})[0]
+            np.testing.assert_allclose(computed(proto, given)["y"], wanted, rtol=1e-5, atol=1e-6)
+        for change, how, said in (({"s": np.array([HUGE, 6])}, {}, "blocks, expected"), ({"b": np.array([HUGE, HUGE])}, {}, "columns"),
+                                  ({"b": np.array([0, 3])}, {}, "columns"), ({}, {"strides": [0, 1]}, "strides"), ({}, {"strides": [1]}, "strides"),
+                                  ({"s": np.array([5])}, {}, "columns"), ({}, {"pads": [-1, 0, 0, 0]}, "pads"), ({}, {"dilations": [HUGE, 1]}, "expected")):
+            given = {"x": self.floats(2, 18, 16), "s": np.array([5, 6]), "b": np.array([2, 3]), **change}
+            self.refused(one("Col2Im", given, known=("s", "b"), **how), said)
+
+    def test_bits_of_floats_are_those_of_integers(self):
+        for x, to, kind in ((np.float32([1, -0.0, 1e-40, np.inf]), TensorProto.INT32, np.int32), (np.float64([1, -5.5, 1e300]), TensorProto.INT64, np.int64)):
+            proto = one("BitCast", {"x": x}, opset=26, to=to)
+            proto.graph.node[0].attribute.append(helper.make_attribute("to", to))
+            y = computed(proto, {"x": x})["y"]
+            self.assertEqual((y.dtype, y.tobytes()), (np.dtype(kind), x.tobytes()))
+        back = one("BitCast", {"x": np.int32([-5])}, opset=26)
+        back.graph.node[0].attribute.append(helper.make_attribute("to", F32))
+        self.refused(back, "the bits of i32 as FLOAT")
+
     def test_weights_of_a_resize_are_those_of_every_python(self):
         x = self.floats(1, 1, 9, 7)
         given = {"x": x, "r": None, "s": np.float32([1, 1, 0.37, 0.61])}

@@ -281,9 +281,11 @@ WIDTHS = {"bool": 8, "i8": 8, "u8": 8, "i16": 16, "u16": 16, "i32": 32, "u32": 3
 
 @handles("BitCast")
 def bit_cast(n: Node) -> Value:
-    """Integers of one width: the bits of a number are those of another one, which wraps."""
+    """Numbers of one width. Of integers the bits of a number are those of another one, which wraps."""
     from .graph import ONNX
     g, v, to = n.g, n.value(0), ONNX.get(str(n.get("to_name")), "")
+    if (v.dtype, to) in (("f32", "i32"), ("f64", "i64")):  # the other way bits that are no number would become those of one NaN
+        return g.made(g.op("bitcast", n.tensor(0), dtype=to), to, v)
     if v.dtype not in WIDTHS or WIDTHS.get(to) != WIDTHS[v.dtype] or to == "bool":
         raise n.refuse(f"the bits of {v.dtype} as {n.get('to_name')}")
     if {v.dtype, to} == {"i64", "u64"}:
