@@ -420,10 +420,13 @@ rp_status rp_predictions_compare(const char *ours, size_t length, const void *th
     if (status == RP_OK && o->n_id > RP_ID_COLUMNS_MAX)
         status =
             rp_fail(err, RP_EARG, "predict: expected at most %d id columns, found %zu", RP_ID_COLUMNS_MAX, o->n_id);
+    for (size_t i = 0; status == RP_OK && i < o->n_id; i++)
+        if (!o->id || !o->id[i])
+            status = rp_fail(err, RP_EARG, "predict: id column %zu has no name: NULL", i);
     if (status == RP_OK)
         status = open_sheet(&own, ours, length, "predictions", err);
     if (status == RP_OK)
-        status = open_sheet(&other, theirs, size, where, err);
+        status = open_sheet(&other, theirs, size, where ? where : "table", err);
     if (status == RP_OK)
         status = compare(&c, err);
     close_sheet(&own);

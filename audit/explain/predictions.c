@@ -69,6 +69,8 @@ static rp_status find_ids(beside *b, const rp_scoring *s, const rp_predict_optio
         return rp_fail(err, RP_EARG, "predict: expected at most %d id columns, found %zu", RP_ID_COLUMNS_MAX,
                        options->n_id);
     for (size_t i = 0; i < options->n_id; i++) {
+        if (!options->id || !options->id[i])
+            return rp_fail(err, RP_EARG, "predict: id column %zu has no name: NULL", i);
         (void)rp_printable(quoted, sizeof quoted, options->id[i], strlen(options->id[i]));
         if (!find_column(b->table, options->id[i], &b->id[i]))
             return rp_fail(err, RP_EARG, "predict: %s has no column %s for an id; expected %s", where, quoted,
@@ -228,6 +230,8 @@ rp_status rp_predict_rows(const rp_archive *archive, const void *csv, size_t siz
     *out = NULL;
     if (!archive)
         return rp_no_handle(err, __func__, "archive");
+    if (!where)
+        where = "table";
     p = rp_calloc(1, sizeof *p);
     status = p ? rp_scoring_new(&s, archive, csv, size, where, false, NULL, job, err) : rp_no_memory(err);
     if (status == RP_OK)

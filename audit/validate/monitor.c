@@ -115,7 +115,7 @@ rp_status rp_monitor(const rp_archive *archive, const void *csv, size_t size, co
     const rp_monitor_options *o = options ? options : &none;
     const char *period = o->period;
     rp_json *predicate = rp_json_object();
-    const rp_judged_table table = {.csv = csv, .size = size, .where = where, .of = RP_JUDGED_GIVEN};
+    const rp_judged_table table = {.csv = csv, .size = size, .where = where ? where : "table", .of = RP_JUDGED_GIVEN};
     rp_judged *j = NULL;
     rp_training t = {.scoring = NULL};
     rp_fpenv saved;

@@ -123,14 +123,14 @@ static rp_status judge(rp_json **predicate, validation *v, const rp_archive *arc
 {
     rp_judged *j = NULL;
     rp_fpenv saved;
-    const rp_judged_table table = {.csv = csv, .size = size, .where = where, .of = of};
+    const rp_judged_table table = {.csv = csv, .size = size, .where = where ? where : "table", .of = of};
     rp_status status = rp_judged_new(&j, archive, &table, job, want, v, err);
 
     v->judged = j;
     if (status == RP_OK)
         status = rp_seen_count(&v->seen, archive, j, job ? job->parents : NULL, job ? job->n_parents : 0, err);
     if (status == RP_OK && (status = rp_fpenv_enter(&saved, NULL, err)) == RP_OK) {
-        status = validate(predicate, v, csv, size, where, err);
+        status = validate(predicate, v, csv, size, table.where, err);
         rp_fpenv_leave(&saved);
     }
     rp_judged_free(j);

@@ -113,7 +113,8 @@ typedef struct rp_compare_options {
  * by the columns `id`, or else by their order; a column "row" of theirs must then count from 0.
  * Numbers are the same when both, rounded to binary32, are one; with a tolerance above 0 when
  * |theirs - ours| in binary64 is no more than it. Rows that ours has not are passed over with ids, and counted. options
- * may be NULL. Errors: RP_EDATA with the line: no CSV, no column to compare, an id twice; RP_EARG for the tolerance. */
+ * and where may be NULL. Errors: RP_EDATA with the line: no CSV, no column to compare, an id twice; RP_EARG for the
+ * tolerance or an id without a name. */
 RP_API rp_status rp_predictions_compare(const char *ours, size_t length, const void *theirs, size_t size,
                                         const char *where, const rp_compare_options *options, rp_prediction_diff *out,
                                         rp_error *err);

@@ -40,6 +40,22 @@ static void refused(const char *theirs, size_t ids, const char *tolerance, rp_st
         fail_msg("expected \"%s\" in \"%s\"", text, err.text);
 }
 
+static void an_id_without_a_name_is_refused(void **state)
+{
+    static const char *const id[] = {"id", NULL};
+    rp_prediction_diff d;
+    rp_error err = {0};
+
+    (void)state;
+    assert_int_equal(rp_predictions_compare(ours, strlen(ours), ours, strlen(ours), NULL,
+                                            &(rp_compare_options){.id = id, .n_id = 2}, &d, &err),
+                     RP_EARG);
+    assert_string_equal(err.text, "predict: id column 1 has no name: NULL");
+    assert_int_equal(rp_predictions_compare(ours, strlen(ours), ours, strlen(ours), NULL,
+                                            &(rp_compare_options){.n_id = 1}, &d, &err),
+                     RP_EARG);
+}
+
 /* 0.7 is the binary32 0.699999988079071, which somebody else may write with more digits. */
 static void numbers_are_the_same_when_they_round_to_ours(void **state)
 {
@@ -210,6 +226,7 @@ static void lists_of_names_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_id_without_a_name_is_refused),
         cmocka_unit_test(numbers_are_the_same_when_they_round_to_ours),
         cmocka_unit_test(the_first_difference_has_row_line_column_and_both_values),
         cmocka_unit_test(a_tolerance_is_a_bound_and_does_not_reach_classes),
