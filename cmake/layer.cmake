@@ -22,9 +22,9 @@ function(rp_layer NAME)
   if(NAME MATCHES "^(base|verify|audit)$")
     target_compile_options(rp_${NAME} PRIVATE ${RP_PLAIN_FLAGS})
   endif()
-  # What runs here under the thread sanitizer is kernels and digests (these two have files at -O1 again): of the other
-  # layers' many files -O1 is more to compile than nine programs win by it.
-  if(RP_SANITIZE STREQUAL "thread" AND NAME MATCHES "^(core|verify|audit)$")
+  # Sanitized programs stay in few of these layers' many files: for the others -O1 is three times of -O0 to compile, and
+  # more than their tests win by it. rp_sanitized_level says which have it all the same.
+  if(RP_SANITIZE MATCHES "address|thread" AND NOT RP_FUZZ AND NAME MATCHES "^(core|verify|audit)$")
     target_compile_options(rp_${NAME} PRIVATE -O0)
   endif()
   if(L_BELOW)
@@ -32,4 +32,11 @@ function(rp_layer NAME)
   endif()
   set_property(GLOBAL APPEND PROPERTY RP_LAYERS ${NAME})
   set_property(GLOBAL APPEND PROPERTY RP_LAYER_LIBS ${L_LIBS})
+endfunction()
+
+# rp_sanitized_level(LEVEL SANITIZER <files>): these files' own level in builds with that sanitizer.
+function(rp_sanitized_level LEVEL SANITIZER)
+  if(RP_SANITIZE MATCHES "${SANITIZER}" AND NOT RP_FUZZ)
+    set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS ${LEVEL})
+  endif()
 endfunction()
