@@ -24,8 +24,29 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
-accepts() { "$venv/bin/model_signing" verify key "$1" --signature "$1/signatures/model.sigstore.json" \
-    --public_key "$2" >log 2>&1; }
+# The verifier's command line, given to its own main in one process: to load it takes 0.4 s, for each of 42 questions.
+cat >answers.py <<'PYTHON'
+import os, shlex, sys
+from model_signing._cli import main
+answers = os.fdopen(os.dup(1), "w", buffering=1)
+for line in sys.stdin:
+    log = os.open("log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(log, 1), os.dup2(log, 2), os.close(log)
+    try:
+        main(shlex.split(line))
+        code = 0
+    except SystemExit as end:
+        code = end.code or 0
+    sys.stdout.flush(), sys.stderr.flush()
+    print(code, file=answers)
+PYTHON
+coproc verifier { exec "$venv/bin/python" answers.py; }
+accepts() { # FOLDER KEY
+    local code
+    echo "verify key $1 --signature $1/signatures/model.sigstore.json --public_key $2" >&"${verifier[1]}"
+    read -r code <&"${verifier[0]}" || fail "the public verifier ended"
+    [ "$code" = 0 ]
+}
 
 cat >keys.py <<'PYTHON'
 from cryptography.hazmat.primitives import serialization as s
