@@ -13,14 +13,10 @@ release=model-signing==1.1.1 # which imports pyOpenSSL without asking for it
 skip() { echo "skipped: $*"; exit 77; }
 fail() { echo "FAIL: $*"; cat "$work/log"; exit 1; }
 
-command -v python3 >/dev/null || skip "no python3"
-if [ ! -e "$venv/complete" ]; then
-    rm -rf "$venv"
-    python3 -m venv "$venv" >"$venv.log" 2>&1 || skip "python3 makes no environments (see $venv.log)"
-    "$venv/bin/pip" install -q --disable-pip-version-check "$release" pyOpenSSL jsonschema >>"$venv.log" 2>&1 ||
-        skip "$release cannot be installed: no network? (see $venv.log)"
-    touch "$venv/complete"
-fi
+python=$(command -v python3) || skip "no python3"
+. "$source/tests/house/environment.sh"
+environment complete "$release" pyOpenSSL jsonschema ||
+    skip "no environment with $release: no network? (see $venv.log)"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"

@@ -15,24 +15,10 @@ python=$(command -v python3) || skip "no python3"
 "$python" -c 'import sys, sysconfig, os
 sys.exit(sys.version_info < (3, 11) or not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' ||
     skip "python3 is older than 3.11 or has no headers (python3-dev)"
-# The host's pip where it can install elsewhere, since one of the environment's own takes longer than it is used for.
-# Nothing is compiled but what the tests import, at its first import: of all that is installed that is little.
-own=
-"$python" -c 'import sys, pip
-sys.exit(tuple(int(n) for n in pip.__version__.split(".")[:2]) < (22, 3))' 2>/dev/null || own=1
-pip() {
-    if [ -n "$own" ]; then "$venv/bin/pip" "$@"; else "$python" -m pip --python "$venv/bin/python" "$@"; fi
-}
-if [ ! -e "$venv/complete-3" ]; then
-    rm -rf "$venv" "$build/python-compiled"
-    "$python" -m venv $([ -n "$own" ] || echo --without-pip) "$venv" >"$venv.log" 2>&1 ||
-        skip "python3 makes no environments (see $venv.log)"
-    pip install -q --disable-pip-version-check --no-compile numpy 'scikit-build-core>=0.10' mypy onnx onnxruntime \
-        scikit-learn \
-        >>"$venv.log" 2>&1 ||
-        skip "numpy, mypy, onnx, onnxruntime and others cannot be installed: no network? (see $venv.log)"
-    touch "$venv/complete-3"
-fi
+. "$source/tests/house/environment.sh"
+[ -e "$venv/complete-3" ] || rm -rf "$build/python-compiled"
+environment complete-3 numpy 'scikit-build-core>=0.10' mypy onnx onnxruntime scikit-learn ||
+    skip "no environment with numpy, mypy, onnx, onnxruntime and others: no network? (see $venv.log)"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # Only the rest is compiled here: the library is this build's.
