@@ -122,6 +122,7 @@ RP_KERNEL_FN void rp_walk_args(rp_walk *walk, const rp_kernel_args *args, size_t
         views[n++] = &args->in[v];
     rp_walk_begin(walk, views, n, begin, end);
     walk->attr = args->attr;
+    walk->owed = NULL;
 }
 
 /* Steps every view by `by` along axis d. The first bound is no news, but without it gcc 12.2 at -O1 makes code that

@@ -15,6 +15,7 @@ typedef struct rp_walk {
     void *at[RP_WALK_VIEWS];       /* its first element in each view */
     ptrdiff_t step[RP_WALK_VIEWS]; /* elements between neighbours; the same for every run */
     const rp_attr *attr;           /* of the kernel whose arguments are walked; NULL without */
+    void *owed;                    /* what a map puts off to the end of its kernel; NULL: nothing may be */
     /* The rest is the walk's own. */
     size_t n_views, left;
     int rank; /* after merging, at least 1 */

@@ -201,13 +201,15 @@ static inline void spread_items(rp_walk *walk, const rp_kernel_args *args, size_
     }
 }
 
-static inline void map_items_streamed(const rp_kernel_args *args, size_t n_in, size_t begin, size_t end, rp_map *map,
-                                      int cost)
+/* owed: what maps may put off to the end (the walk's own), NULL for nothing. What is streamed out has to be whole. */
+static inline void map_items_owing(const rp_kernel_args *args, size_t n_in, size_t begin, size_t end, rp_map *map,
+                                   int cost, void *owed)
 {
     size_t size[RP_WALK_VIEWS] = {rp_dtype_size(args->out[0].dtype)};
     rp_walk walk;
 
     rp_walk_args(&walk, args, n_in, begin, end);
+    walk.owed = stream_pays_for(&args->out[0], begin, end) ? NULL : owed;
     if (walk.left && spread_pays(&walk, args, n_in)) {
         spread_items(&walk, args, n_in, begin, end, map);
         return;
@@ -225,6 +227,12 @@ static inline void map_items_streamed(const rp_kernel_args *args, size_t n_in, s
         else
             map(&walk);
     stream_end();
+}
+
+static inline void map_items_streamed(const rp_kernel_args *args, size_t n_in, size_t begin, size_t end, rp_map *map,
+                                      int cost)
+{
+    map_items_owing(args, n_in, begin, end, map, cost, NULL);
 }
 
 /* for the kernels that ref/ defines with RP_ELEMENTWISE */

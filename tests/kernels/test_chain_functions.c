@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Chains in which a function comes before arithmetic with a tensor in memory, large enough for the function's loop to
- * ask for that tensor: at every level, for rows that lie apart and for whole tensors the bits of the kernels alone. */
+ * ask for that tensor: at every level, for rows that lie apart and for whole tensors the bits of the kernels alone.
+ * And functions alone, over rows that lie apart: what one row leaves to the next has the reference's bits. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -85,10 +87,71 @@ static void functions_that_ask_for_others_have_the_bits_of_the_kernels_alone(voi
     rp_pool_free(pool);
 }
 
+/* ---- rows whose uncertain lanes are computed together, kernels/cpu/functions/fast_map.inc.h ---- */
+
+enum { MANY = 60, GAP = 3 }; /* rows of y lie GAP elements apart where they do */
+
+static float from[MANY * (512 + GAP)], to[MANY * (512 + GAP)], expected[MANY * (512 + GAP)];
+
+/* Of every kind there is: easy ones, some uncertain at all, and those that no fast way takes. */
+static void fill_from(size_t kind)
+{
+    static const float odd[] = {NAN, INFINITY, -INFINITY, -0.0f, 1e-42F, -100, 200};
+
+    for (size_t i = 0; i < sizeof from / sizeof *from; i++) {
+        const uint32_t u = rp_random_u32(4, 1, kind, i);
+
+        from[i] = kind == 2 || (kind == 1 && u % 8 == 0) ? odd[u / 8 % (sizeof odd / sizeof *odd)]
+                                                         : 24 * rp_uniform_f32(u) - 12;
+    }
+}
+
+static void run_rows(const char *level, rp_kernel_id function, size_t columns, ptrdiff_t x_row, ptrdiff_t y_row,
+                     float *of, float *y)
+{
+    const rp_view in = {of, RP_F32, 2, {MANY, columns}, {x_row, 1}}, out = {y, RP_F32, 2, {MANY, columns}, {y_row, 1}};
+    const rp_kernel_table *table;
+
+    assert_int_equal(rp_kernel_table_get(&table, level, NULL), RP_OK);
+    table->kernel[function]->run(&(rp_kernel_args){&in, 1, &out, 1, NULL}, 0, MANY * columns / 2 + 5);
+    table->kernel[function]->run(&(rp_kernel_args){&in, 1, &out, 1, NULL}, MANY * columns / 2 + 5, MANY * columns);
+}
+
+static void rows_have_the_bits_of_the_reference_wherever_the_next_one_lies(void **state)
+{
+    static const rp_kernel_id functions[] = {RP_K_sigmoid, RP_K_exp, RP_K_log, RP_K_erf, RP_K_sin, RP_K_silu};
+    static const size_t columns[] = {512, 256, 100, 64, 48, 33}; /* whole vectors, whole turns of them, neither */
+    const char *const *level;
+    const size_t levels = rp_kernel_levels(&level);
+
+    (void)state;
+    for (size_t i = 0; i < 3 * 6 * 6 * 3; i++) {
+        const size_t kind = i % 3, c = columns[i / 3 % 6], place = i / 108;
+        const rp_kernel_id function = functions[i / 18 % 6];
+        /* y in order, its rows apart, and y where x is */
+        const ptrdiff_t x_row = (ptrdiff_t)(place == 1 ? c : c + GAP), y_row = (ptrdiff_t)(place == 0 ? c : c + GAP);
+        float *const source = place == 2 ? to : from;
+
+        for (size_t l = 0; l <= levels; l++) {
+            fill_from(kind);
+            memset(to, 0x7e, sizeof to);
+            if (place == 2)
+                for (size_t k = 0; k < MANY * c; k++)
+                    to[k / c * (c + GAP) + k % c] = from[k];
+            run_rows(l == 0 ? "ref" : level[l - 1], function, c, x_row, y_row, source, to);
+            if (l == 0)
+                memcpy(expected, to, sizeof to);
+            assert_memory_equal(to, expected, sizeof to);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(functions_that_ask_for_others_have_the_bits_of_the_kernels_alone)};
+        cmocka_unit_test(functions_that_ask_for_others_have_the_bits_of_the_kernels_alone),
+        cmocka_unit_test(rows_have_the_bits_of_the_reference_wherever_the_next_one_lies),
+    };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

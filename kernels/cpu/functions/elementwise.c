@@ -11,7 +11,16 @@
 static inline void map_items_soon(const rp_kernel_args *args, size_t n_in, size_t begin, size_t end, rp_map *map,
                                   int cost)
 {
-    map_items_streamed(args, n_in == 1 ? args->n_in : n_in, begin, end, map, cost);
+    const size_t views = n_in == 1 ? args->n_in : n_in;
+#ifdef FAST_LANES
+    fast_owed owed;
+
+    owed.vectors = 0;
+    map_items_owing(args, views, begin, end, map, cost, &owed);
+    fast_pay(&owed);
+#else
+    map_items_streamed(args, views, begin, end, map, cost);
+#endif
 }
 #undef map_items
 #define map_items map_items_soon

@@ -31,8 +31,8 @@ static void gelu_grad_block(float *y, const float *g, const float *x, size_t n)
 
     RP_EACH(i, n) t[i] = x[i] * (float)0x1.6a09e667f3bcdp-1;
     RP_EACH(i, n) e[i] = -0.5f * (x[i] * x[i]);
-    fast_run(t, t, n, fast_erf, erf_exact, NULL);
-    fast_run(e, e, n, fast_exp, exp_exact, NULL);
+    fast_run(t, t, n, fast_erf, erf_exact, NULL, NULL);
+    fast_run(e, e, n, fast_exp, exp_exact, NULL, NULL);
     RP_EACH(i, n) y[i] = g[i] * (0.5f * (1.0f + t[i]) + x[i] * (e[i] * (float)0x1.9884533d43651p-2));
 }
 
@@ -41,8 +41,8 @@ static void bce_logits_block(float *y, const float *x, const float *target, size
     float t[FORMULA_BLOCK];
 
     RP_EACH(i, n) t[i] = -__builtin_fabsf(x[i]);
-    fast_run(t, t, n, fast_exp, exp_exact, NULL);
-    fast_run(t, t, n, fast_log1p, log1p_exact, NULL);
+    fast_run(t, t, n, fast_exp, exp_exact, NULL, NULL);
+    fast_run(t, t, n, fast_log1p, log1p_exact, NULL, NULL);
     RP_EACH(i, n) y[i] = (relu_f32(x[i]) - x[i] * target[i]) + t[i];
 }
 
@@ -149,7 +149,7 @@ RP_INLINE void formula_run(const rp_walk *walk, fast_formula *formula)
 #define ROW_FAST NOTHING
 #define ROW_BLOCK NOTHING
 #define THROUGH(f) \
-    fast_run(some, source, count, fast_##f, f##_exact, &soon); \
+    fast_run(some, source, count, fast_##f, f##_exact, &soon, NULL); \
     source = some;
 #define ROW_VIA(f, before) VIA_ROW, THROUGH(f), before
 #define ROW_VIA2(f, g, before) VIA_ROW, THROUGH(g) THROUGH(f), before

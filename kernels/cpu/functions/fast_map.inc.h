@@ -66,21 +66,58 @@ static __attribute__((noinline)) void fast_mend(float *y, const fast_lanes *unce
         y[where[i]] = some[i];
 }
 
-/* Vectors a turn of the loop. The chain of operations of one vector is longer than the processor looks ahead, so two
+/* Vectors whose uncertain lanes are mended later, with those of the next rows: a row of some hundred elements leaves a
+ * lane or none, and looking for it and an exact vector for it take a fifth of the row's time. */
+typedef struct fast_owed {
+    float *y;       /* of the first vector; the others lie behind one another */
+    size_t vectors; /* at most FAST_BLOCK / FAST_LANES */
+    fast_exact *exact;
+    fast_lanes uncertain[FAST_BLOCK / FAST_LANES];
+} fast_owed;
+
+static inline void fast_pay(fast_owed *owed)
+{
+    size_t v = owed->vectors;
+
+    if (v == 0)
+        return;
+    for (; v % FAST_GROUP != 0; v++)
+        owed->uncertain[v] = 0;
+    fast_mend(owed->y, owed->uncertain, owed->vectors, owed->exact);
+    owed->vectors = 0;
+}
+
+/* Room for the lanes of `vectors` more of y. */
+static inline fast_lanes *fast_owe(fast_owed *owed, float *y, size_t vectors, fast_exact *exact)
+{
+    fast_lanes *room;
+
+    if (owed->vectors > 0 &&
+        (owed->vectors + vectors > FAST_BLOCK / FAST_LANES || y != owed->y + owed->vectors * FAST_LANES))
+        fast_pay(owed);
+    if (owed->vectors == 0)
+        owed->y = y, owed->exact = exact;
+    room = owed->uncertain + owed->vectors;
+    owed->vectors += vectors;
+    return room;
+}
+
+/* Vectors a turn of the loop. The chain of operations of one vector is longer than the processor looks ahead, so some
  * are woven into each other, by a compiler that schedules before it allocates registers: GCC with -fschedule-insns, as
- * kernels/CMakeLists.txt has it for this level. Without that, and with clang, one by one is as fast or faster. */
+ * kernels/CMakeLists.txt has it for this level. Without that, and with clang, one by one is as fast or faster. Two, and
+ * four of the functions with the fewest values at a time, which the others would spill. */
 #if FAST_LANES == 16 && defined(__GNUC__) && !defined(__clang__)
-enum { FAST_TURN = 2 };
+enum { FAST_TURN = 2, FAST_TURN_MOST = 4 };
 #else
-enum { FAST_TURN = 1 };
+enum { FAST_TURN = 1, FAST_TURN_MOST = 1 };
 #endif
 
 /* Vectors v to v + n - 1. An uncertain lane is stored as its input, as y may be x. soon: NULL, or of vector 0. */
 RP_INLINE void fast_vectors(float *y, const float *x, fast_lanes *uncertain, size_t v, size_t n, fast_way *fast,
                             const fast_soon *soon)
 {
-    fast_f in[FAST_TURN], result[FAST_TURN];
-    fast_mask certain[FAST_TURN];
+    fast_f in[FAST_TURN_MOST], result[FAST_TURN_MOST];
+    fast_mask certain[FAST_TURN_MOST];
 
     for (size_t k = 0; k < n; k++) {
         in[k] = fast_load(x + (v + k) * FAST_LANES);
@@ -94,17 +131,20 @@ RP_INLINE void fast_vectors(float *y, const float *x, fast_lanes *uncertain, siz
 }
 
 /* At most FAST_BLOCK / FAST_LANES vectors. No branch in the loop depends on the data: one that fails once in 30 vectors
- * would throw away the work on those behind it. */
+ * would throw away the work on those behind it. owed: who mends later; NULL: it is done here. */
 RP_INLINE void fast_block(float *y, const float *x, size_t vectors, fast_way *fast, fast_exact *exact,
-                          const fast_soon *soon)
+                          const fast_soon *soon, fast_owed *owed)
 {
-    fast_lanes uncertain[FAST_BLOCK / FAST_LANES];
+    fast_lanes own[FAST_BLOCK / FAST_LANES], *uncertain = owed ? fast_owe(owed, y, vectors, exact) : own;
+    const size_t turn = fast == fast_sigmoid || fast == fast_exp || fast == fast_log ? FAST_TURN_MOST : FAST_TURN;
     size_t v = 0;
 
-    for (; v + FAST_TURN <= vectors; v += FAST_TURN)
-        fast_vectors(y, x, uncertain, v, FAST_TURN, fast, soon);
+    for (; v + turn <= vectors; v += turn)
+        fast_vectors(y, x, uncertain, v, turn, fast, soon);
     for (; v < vectors; v++)
         fast_vectors(y, x, uncertain, v, 1, fast, soon);
+    if (owed != NULL)
+        return;
     for (; v % FAST_GROUP != 0; v++)
         uncertain[v] = 0;
     fast_mend(y, uncertain, vectors, exact);
@@ -126,20 +166,21 @@ RP_INLINE void fast_rest(float *y, const float *x, size_t n, fast_way *fast, fas
         y[j] = part[j];
 }
 
-RP_INLINE void fast_run(float *y, const float *x, size_t n, fast_way *fast, fast_exact *exact, const fast_soon *soon)
+RP_INLINE void fast_run(float *y, const float *x, size_t n, fast_way *fast, fast_exact *exact, const fast_soon *soon,
+                        fast_owed *owed)
 {
     size_t whole = n / FAST_LANES * FAST_LANES;
 
     for (size_t i = 0, count; i < whole; i += count) {
         count = whole - i < FAST_BLOCK ? whole - i : FAST_BLOCK;
         if (soon == NULL) {
-            fast_block(y + i, x + i, count / FAST_LANES, fast, exact, NULL);
+            fast_block(y + i, x + i, count / FAST_LANES, fast, exact, NULL, owed);
         } else {
             fast_soon from = *soon;
 
             for (size_t k = 0; k < FAST_SOON; k++)
                 from.at[k] += i * sizeof(float);
-            fast_block(y + i, x + i, count / FAST_LANES, fast, exact, &from);
+            fast_block(y + i, x + i, count / FAST_LANES, fast, exact, &from, owed);
         }
     }
     if (whole < n)
@@ -157,7 +198,7 @@ RP_INLINE void fast_run(float *y, const float *x, size_t n, fast_way *fast, fast
         const fast_soon soon = fast_soon_from(walk, 0); \
 \
         if (walk->step[0] == 1 && walk->step[1] == 1) \
-            fast_run(walk->at[0], walk->at[1], walk->run, fast_##name, name##_exact, &soon); \
+            fast_run(walk->at[0], walk->at[1], walk->run, fast_##name, name##_exact, &soon, walk->owed); \
         else \
             name##_map_f32(walk); \
     }
