@@ -13,6 +13,7 @@ import numpy as np
 
 from .capture import Captured, capture
 from .traps import framework, unchanged
+from .beside import warn_of_old
 from .check import as_array
 from .graph import Graph
 from .lower import REMEDIES, RULES, Lowering, Unsupported, live
@@ -132,6 +133,7 @@ class Inference:
 def compile_inference(module: Any, example: Any, **options: Any) -> Inference:
     """A function of the module's inputs. example: its inputs, a tensor, tuple or dict; options: threads, level, device, memory.
     Raises Unsupported, with operation, source line and remedy."""
+    warn_of_old(module, "compile_inference()")
     return Inference(module, example, options)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from .._core import StepBase
 from .traps import framework
+from .beside import Beside, look_after, took
 from .check import as_array, check
 from .clipping import Clip, guard
 from .lower import Unsupported
@@ -98,6 +99,9 @@ class Step(StepBase):
         self.optimizer.counts(frozenset(first.trained))  # refuses what one rate is none for, before there is a step
         own_moments(self)
         guard(self)
+        self.beside = Beside(self)
+        for root in self._roots():
+            look_after(root)
 
     # ---- a step ----
 
@@ -127,6 +131,7 @@ class Step(StepBase):
             self._moved()
         if list(map(VERSION, self._tensors)) != self._versions or not self._held.stand():
             self._changed()
+        self.beside.stand()
         if args and kwargs:
             raise TypeError("a batch is given by position, or by name, as the example was")
         batch: Batch | None = None
@@ -198,7 +203,7 @@ class Step(StepBase):
         own = vars(self.optimizer.torch)
         found = [*self._guards.places(), *self._held.places(), *zip(self._tensors, repeat("_version"), self._versions),
                 *zip(self._own, repeat("requires_grad"), self._trained), (own, "state", self.optimizer.own), (own, "_opt_called", True),
-                (self.optimizer.emptied, None, False), (own, "param_groups", list(own["param_groups"])),
+                *self.beside.places(), (self.optimizer.emptied, None, False), (own, "param_groups", list(own["param_groups"])),
                 *((g, "params", list(g["params"])) for g in own["param_groups"]), (globals(), "OPEN", list(OPEN))]
         alike = [tuple(v if type(v) is int else id(v) for v in place[2:]) for place in found]
         return [*{(id(place[0]), place[1], a): place for place, a in zip(found, alike)}.values()]  # the count of hooks is there twice
@@ -256,6 +261,7 @@ class Step(StepBase):
     def _load(self) -> None:
         if self._recording is not None:
             raise Unsupported("loading inside a record", remedy="Load before it: the record then begins with what was loaded")
+        self.beside.load()
         if self._run is not None:
             self._leave()
         if not self.optimizer.ahead():
@@ -268,6 +274,7 @@ class Step(StepBase):
         self._own = [p for r in self._roots() for p in r.parameters()]
         self._moved()
         self._look()
+        self.beside.copied = took(self)
 
     def _moved(self) -> None:
         """A number of Python that programs burn in has changed: the programs of the new ones are others."""
@@ -401,6 +408,7 @@ class Step(StepBase):
                     t.copy_(torch.utils.dlpack.from_dlpack(v) if v.dtype == "bf16" else torch.from_numpy(np.array(v)))
             if module is self.module:
                 self.write_moments()
+                self.beside.copied = took(self)
             self._look()
 
     def write_moments(self) -> None:
