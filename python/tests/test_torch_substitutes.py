@@ -18,7 +18,6 @@ if importlib.util.find_spec("torch") is None:
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
-from torch.nn.utils.rnn import pack_padded_sequence
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
@@ -77,6 +76,13 @@ class Losses(Beside):
         loss = lambda v, t: F.gaussian_nll_loss(v[:, 0], t, v[:, 1])
         step = rt.compile(m, loss, batch, sgd(m), check=False)
         self.assertTrue(math.isnan(float(step(*batch))))
+
+    def test_multilabel_margin(self):
+        y = torch.tensor([[0, 2, -1, 1, 3], [-1, 0, 0, 0, 0], [4, 3, 2, 1, 0], [1, 1, 3, -1, -1]])
+        for reduction in ("mean", "sum"):
+            self.same(Net(5), lambda v, t: F.multilabel_margin_loss(v, t, reduction=reduction), (torch.randn(4, 4), y))
+        self.same(Net(5), lambda v, t: nn.MultiLabelMarginLoss(reduction="none")(v, t).pow(2).sum(), (torch.randn(4, 4), y))
+        self.same(Net(5), lambda v, t: nn.MultiLabelMarginLoss(reduction="none")(v, t), (torch.randn(4), y[0]))
 
     def test_ctc(self):
         x, y = torch.randn(7, 3, 4), torch.tensor([[1, 1, 2], [3, 4, 4], [2, 2, 2]])
@@ -160,6 +166,18 @@ class Operations(Beside):
                 for found, expected in zip(rt.compile_inference(Only(), v)(v), f(v, axis)):
                     np.testing.assert_array_equal(np.array(found), expected.numpy())
 
+    def test_exponentials_of_matrices(self):
+        for size in (0.1, 3.0, 100.0):
+            for shape in ((6, 4, 4), (4, 4)):
+                turn = lambda v: torch.matrix_exp((v - v.transpose(-2, -1)) * size) * 2
+                self.same(Net(4, turn), F.mse_loss, (torch.randn(*shape), torch.randn(*shape)))
+        self.same(Net(4, lambda v: torch.linalg.matrix_exp(v).log1p().abs()), F.mse_loss, (torch.randn(4, 4), torch.randn(4, 4)))
+        forward = rt.compile_inference(Net(4, torch.matrix_exp), torch.randn(4, 4))
+        self.assertTrue(np.isnan(np.array(forward(1e6 * torch.ones(4, 4)))).all())
+        turned = nn.Sequential(nn.utils.parametrizations.orthogonal(nn.Linear(4, 4)), nn.Tanh())
+        step = rt.compile(turned, F.mse_loss, (torch.randn(3, 4), torch.randn(3, 4)), sgd(turned), bound=EXACT)
+        self.assertLess(step.origin["gradients"]["difference"], EXACT)
+
     def test_cross_products(self):
         self.same(Net(3, lambda v: torch.linalg.cross(v, v.flip(1) ** 2)), F.mse_loss, (torch.randn(6, 4), torch.randn(6, 3)))
         self.same(Net(5, lambda v: torch.cross(v, v.roll(1, 0) ** 2, dim=0)), F.mse_loss, (torch.randn(3, 4), torch.randn(3, 5)))
@@ -171,19 +189,6 @@ class Operations(Beside):
 
 
 class Refused(Beside):
-    def test_packed_sequences(self):
-        class Packed(nn.Module):
-            def __init__(self, pack):
-                super().__init__()
-                self.layer, self.pack = nn.LSTM(4, 5, batch_first=True), pack
-
-            def forward(self, x, lengths):
-                return self.layer(self.pack(x, lengths, batch_first=True, enforce_sorted=False))[1][0][-1]
-        for pack in (pack_padded_sequence, nn.utils.rnn.pack_padded_sequence):
-            m = Packed(pack)
-            with self.assertRaisesRegex(rt.Unsupported, r"test_torch_substitutes.py:\d+: pack_padded_sequence.*gather"):
-                rt.compile(m, F.mse_loss, (torch.randn(3, 6, 4), torch.tensor([6, 3, 2]), torch.randn(3, 5)), sgd(m))
-
     def test_what_is_sparse(self):
         for m, i, y in ((nn.Embedding(7, 3, sparse=True), torch.tensor([1, 2]), torch.randn(2, 3)),
                         (nn.EmbeddingBag(7, 3, sparse=True), torch.tensor([[1, 2]]), torch.randn(1, 3))):

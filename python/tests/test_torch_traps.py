@@ -100,11 +100,29 @@ class Traps(unittest.TestCase):
         with self.assertRaisesRegex(rt.Unsupported, "the forward changes module.w in place|in-place"):
             rt.compile(m := Line(g), example=(X,), optimizer=sgd(m), check=False)
 
+    def test_a_table_that_the_forward_bounds_is_refused_with_its_line(self):
+        class Bounded(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.table = nn.Embedding(5, 3, max_norm=1.0)
+
+            def forward(self, i):
+                return self.table(i).sum()
+        m = Bounded()
+        with self.assertRaisesRegex(rt.Unsupported, r"test_torch_traps.py:\d+: aten.embedding_renorm.*max_norm=None"):
+            rt.compile(m, None, (torch.tensor([1, 2]),), sgd(m))
+
+    def test_what_no_line_of_the_model_calls_is_refused_with_its_module(self):
+        turned = nn.utils.parametrizations.orthogonal(nn.Linear(3, 3), orthogonal_map="householder")
+        m = nn.Sequential(nn.ReLU(), turned)
+        with self.assertRaisesRegex(rt.Unsupported, "in module 1.parametrizations.weight.*householder"):
+            rt.compile(m, nn.functional.mse_loss, (torch.randn(2, 3), torch.randn(2, 3)), sgd(m))
+
     def test_autocast_is_refused(self):
         def f(m, x):
             with torch.autocast("cpu", dtype=torch.bfloat16):
                 return (m.w * x).sum()
-        with self.assertRaisesRegex(rt.Unsupported, "autocast"):
+        with self.assertRaisesRegex(rt.Unsupported, r"torch_small.py:\d+: .*autocast"):
             rt.compile(m := Line(f), example=(X,), optimizer=sgd(m), check=False)
 
     def test_embeddings_that_are_padding_have_no_gradient(self):

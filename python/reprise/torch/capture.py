@@ -105,7 +105,9 @@ def flatten_regions(gm: Any) -> None:
     """Writes out the regions of no_grad and enable_grad, and marks what is in the former: decomposition would drop them."""
     for n in list(gm.graph.nodes):
         if n.op == "call_function" and "wrap_with_autocast" in str(n.target):
-            raise Unsupported("torch.autocast", Node(n.name, str(n.target), where=source_line(n.meta.get("stack_trace"))),
+            inside = [a for a in n.args if getattr(a, "op", "") == "get_attr"]
+            lines = [source_line(i.meta.get("stack_trace")) for a in inside for i in getattr(gm, a.target).graph.nodes]
+            raise Unsupported("torch.autocast", Node(n.name, str(n.target), where=next(filter(None, lines), "")),
                               "Leave it off: programs compute in the types that the model has")
         if n.op != "call_function" or "wrap_with_set_grad_enabled" not in str(n.target):
             if n.op == "call_function":
@@ -322,6 +324,25 @@ def fold(program: Any, known: dict[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in found.items() if k not in known}
 
 
+def refuse_changes(program: Any) -> None:
+    """Of what a forward changes in place a program keeps buffers alone."""
+    for o, value in zip(program.graph_signature.output_specs, next(n for n in program.graph.nodes if n.op == "output").args[0]):
+        kind = o.kind.name
+        if kind in ("USER_OUTPUT", "BUFFER_MUTATION", "LOSS_OUTPUT"):
+            continue
+        effects = kind == "TOKEN" and value.target is operator.getitem  # what with_effects(token, operation, ..) gives
+        value = value.args[0] if effects else value
+        made = Node(value.name, str(value.args[1] if effects else value.target), where=source_line(value.meta.get("stack_trace")),
+                    module=module_of(value))
+        if kind == "TOKEN":
+            raise Unsupported("an operation that looks at values while it runs, and raises of some", made,
+                              "Write it in operations of which rt.report(module, example) says that they are taken")
+        remedy = "Clone it first; what a step is to keep is a buffer"
+        if "renorm" in made.op:
+            remedy = "Embedding(.., max_norm=None), whose rows the forward bounds: e * (most / e.norm(dim=-1, keepdim=True)).clamp(max=1)"
+        raise Unsupported(f"the forward changes {o.target or 'an input'} in place ({kind})", made, remedy)
+
+
 def read(program: Any, prefix: str = "", reserved: Sequence[str] = ("rng",), states: Collection[str] = ()) -> Captured:
     """The Graph of a functional ExportedProgram. `prefix` is taken off the names of states. Buffers that the forward does not change
     are constants, but for those that `states` names."""
@@ -329,10 +350,7 @@ def read(program: Any, prefix: str = "", reserved: Sequence[str] = ("rng",), sta
     signature = program.graph_signature
     specs = {s.arg.name: s for s in signature.input_specs}
     mutated = {o.target for o in signature.output_specs if o.kind.name == "BUFFER_MUTATION"}
-    for o in signature.output_specs:
-        if o.kind.name not in ("USER_OUTPUT", "BUFFER_MUTATION", "LOSS_OUTPUT"):
-            raise Unsupported(f"the forward changes {o.target or 'an input'} in place ({o.kind.name})",
-                              remedy="Clone it first; what a step is to keep is a buffer")
+    refuse_changes(program)
     tensors = {**program.state_dict, **program.constants}
     by_storage: dict[Any, str] = {}
     known: dict[str, Any] = {}

@@ -16,6 +16,7 @@ from .traps import framework, unchanged
 from .beside import warn_of_old
 from .check import as_array
 from .graph import Graph
+from .packed import refuse_packed
 from .lower import REMEDIES, RULES, Lowering, Unsupported, live
 from .guards import Guards, Held, burned_in, structure_of, tensors_of
 from .training import Batch, flatten, name_feeds, names_of, unflatten
@@ -42,6 +43,7 @@ def forward_of(module: Any, batch: Batch, outputs: dict[str, Any]) -> Any:
                 out = self.module(**whole) if isinstance(whole, dict) else self.module(*whole)
             leaves: list[Any] = []
             outputs["form"] = flatten(out, "", leaves, [])
+            refuse_packed(leaves)
             outputs["fixed"] = [None if isinstance(x, torch.Tensor) else (x,) for x in leaves]
             return tuple(x for x in leaves if isinstance(x, torch.Tensor))
 

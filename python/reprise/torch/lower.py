@@ -24,6 +24,8 @@ class Unsupported(NotImplementedError):
 
     def __init__(self, what: str, node: Node | None = None, remedy: str = "") -> None:
         where = f"{node.where}: " if node is not None and node.where else ""
+        if node is not None and not where and node.module:  # of layers of PyTorch alone no line is the model's
+            where = f"in module {node.module.removeprefix('module.')}: "
         op = f"{node.op}: " if node is not None else ""
         super().__init__(f"{where}{op}{what}" + (f". {remedy}" if remedy else ""))
         self.what, self.remedy = what, remedy

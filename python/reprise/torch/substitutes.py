@@ -9,9 +9,9 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .graph import Node
-from .lower import Unsupported
-from .traps import framework, line_here
+from .packed import packing
+from .refusals import refused
+from .traps import framework
 
 MOST_PLACES = 1024  # of CTC, each of which is some twenty operations
 
@@ -103,14 +103,19 @@ def ctc_loss(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: A
     return found.sum() if reduction == 2 else found.reshape(()) if one else found
 
 
-def refused(name: str, what: str, remedy: str) -> Unsupported:
-    return Unsupported(f"{name} {what}", Node("", name, where=line_here()), remedy)
-
-
-def pack(*args: Any, **kwargs: Any) -> Any:
-    raise refused("pack_padded_sequence", "has a shape that the lengths decide", "Give the padded batch to the layer, and take of its "
-                  "output what counts: output.gather(1, (lengths - 1).view(-1, 1, 1).expand(-1, 1, size)) is the last of each sequence, "
-                  "torch.where(torch.arange(steps)[:, None] < lengths, ..) all; backward directions want each sequence turned by gather")
+def multilabel_margin_loss(input: Any, target: Any, reduction: int = 1) -> Any:
+    """torch._C._nn.multilabel_margin_loss: of each row the classes before its first -1 are right, and each is to be above each wrong
+    one by 1. A class that is given twice counts twice."""
+    torch = framework()
+    x, t = torch.atleast_2d(input), torch.atleast_2d(target)
+    classes = x.shape[1]
+    given = (t < 0).cumsum(1) == 0
+    labels = t.clamp(min=0)
+    right = ((labels.unsqueeze(2) == torch.arange(classes)) & given.unsqueeze(2)).any(1)
+    above = (1 - x.gather(1, labels)).unsqueeze(2) + x.unsqueeze(1)
+    counts = given.unsqueeze(2) & ~right.unsqueeze(1)
+    found = torch.where(counts, above.relu(), 0.0).sum((1, 2)) / classes
+    return found.mean() if reduction == 1 else found.sum() if reduction == 2 else found if input.dim() == 2 else found.reshape(())
 
 
 @contextlib.contextmanager
@@ -121,7 +126,8 @@ def substituted() -> Iterator[None]:
     places: list[tuple[Any, str, Any]] = [
         (torch.nn.functional, "gaussian_nll_loss", gaussian_nll_loss), (torch, "ctc_loss", ctc_loss),
         (framework("torch.nn.modules.transformer"), "_detect_is_causal_mask", detect_is_causal_mask),
-        (norm, "forward", averaging(norm.forward)), (torch._VF, "_pack_padded_sequence", pack)]
+        (torch._C._nn, "multilabel_margin_loss", multilabel_margin_loss),
+        (norm, "forward", averaging(norm.forward)), *packing()]
     kept = [(owner, name, vars(owner).get(name)) for owner, name, _ in places]
     for owner, name, other in places:
         if hasattr(owner, name):

@@ -21,7 +21,7 @@ from .optim import Optimizer
 __all__ = ["Batch", "Built", "build", "wrapped", "rules"]
 DROPOUTS = {"aten.native_dropout.default": 1, "aten.dropout.default": 1, "aten.scaled_dot_product_attention.default": 4,
             "aten.lstm.input": 5, "aten.gru.input": 5, "aten.rnn_tanh.input": 5, "aten.rnn_relu.input": 5,
-            "aten.feature_dropout.default": 1, "aten.alpha_dropout.default": 1, "aten.feature_alpha_dropout.default": 1}
+            "reprise.packed_recurrent.default": 7, "aten.feature_dropout.default": 1, "aten.alpha_dropout.default": 1, "aten.feature_alpha_dropout.default": 1}
 
 SPARSE = {"aten.embedding.default": 4, "aten.embedding_bag.default": 5, "aten.embedding_bag.padding_idx": 5,
           "aten._embedding_bag.default": 5}  # where among the operands it says whether the table's gradient is sparse

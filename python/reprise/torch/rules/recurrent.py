@@ -40,26 +40,36 @@ def cell(b: Any, kind: str, u: Tensor, r: Tensor, h: Tensor, c: Tensor) -> tuple
     return op("mul", o, op("tanh", c)), c
 
 
-def step_function(kind: str, n: int, hidden: int, dtype: str, biased: bool) -> Any:
-    """function(index, h, c of an LSTM, u, weight_hh [hidden, gates hidden], bias_hh) -> h, c, h for the row."""
+def step_function(kind: str, n: int, hidden: int, dtype: str, biased: bool, masked: bool) -> Any:
+    """function(index, h, c of an LSTM, u, is there [n, 1] where masked, weight_hh [hidden, gates hidden], bias_hh) -> h, c, h for the
+    row. What is not there keeps h and c, and its row is 0."""
     b = importlib.import_module("reprise").Builder()
     width = GATES[kind] * hidden
     b.parameter((), "i64")
     h = b.parameter((n, hidden), dtype)
     c = b.parameter((n, hidden), dtype) if kind == "lstm" else None
-    u, w = b.parameter((n, width), dtype), b.parameter((hidden, width), dtype)
+    u = b.parameter((n, width), dtype)
+    there = b.parameter((n, 1), "bool") if masked else None
+    w = b.parameter((hidden, width), dtype)
     bias = b.parameter((width,), dtype) if biased else None
     r = b.append("matmul", {}, [h, w])
     if bias is not None:
         r = b.append("add", {}, [r, bias])
-    h, c = cell(b, kind, u, r, h, c)
-    for t in (h, h) if c is None else (h, c, h):
+    before, (h, c), row = (h, c), cell(b, kind, u, r, h, c), None
+    if there is not None:
+        there = b.append("broadcast_to", {"shape": [n, hidden]}, [there])
+        row = b.append("where", {}, [there, h, b.append("fill", {"value": 0.0, "shape": [n, hidden], "dtype": dtype}, [])])
+        h, c = (t if t is None else b.append("where", {}, [there, t, was]) for t, was in zip((h, c), before))
+    row = h if row is None else row
+    for t in (h, row) if c is None else (h, c, row):
         b.returns(t)
     return b.finish_function()
 
 
-def direction(g: Lowering, kind: str, x: Tensor, weights: Sequence[Tensor], first: Sequence[Tensor], reverse: bool) -> tuple[Tensor, ...]:
-    """x [times, n, in], states before the first time [n, hidden]: the last h, (c,) and all h [times, n, hidden]."""
+def direction(g: Lowering, kind: str, x: Tensor, weights: Sequence[Tensor], first: Sequence[Tensor], reverse: bool,
+              there: Tensor = None) -> tuple[Tensor, ...]:
+    """x [times, n, in], states before the first time [n, hidden]: the last h, (c,) and all h [times, n, hidden]. `there`: which
+    elements of a sequence count, [times, n, 1]."""
     times, n, width = x.shape
     w_in, w_hidden, *bias = weights
     flat = g.reshape(x, [times * n, width])
@@ -67,13 +77,13 @@ def direction(g: Lowering, kind: str, x: Tensor, weights: Sequence[Tensor], firs
     if bias:
         u = g.op("add", u, bias[0])
     u = g.reshape(u, [times, n, w_in.shape[0]])
-    f = step_function(kind, n, w_hidden.shape[1], x.dtype, bool(bias))
+    f = step_function(kind, n, w_hidden.shape[1], x.dtype, bool(bias), there is not None)
     shared = [g.swap(w_hidden), *bias[1:]]
-    return tuple(g.builder.scan(f, times, carried=list(first), sliced=[u], shared=shared, reverse=reverse))
+    return tuple(g.builder.scan(f, times, carried=list(first), sliced=[u] if there is None else [u, there], shared=shared, reverse=reverse))
 
 
 def recurrent(g: Lowering, kind: str, x: Value, states: Sequence[Value], params: Sequence[Value], biased: bool, layers: int, rate: float,
-              train: bool, both: bool, batch_first: bool) -> list[Tensor]:
+              train: bool, both: bool, batch_first: bool, there: Tensor = None) -> list[Tensor]:
     """The output, then the last states of all layers and directions, [layers directions, n, hidden] each."""
     if x.rank != 3:
         raise g.refuse("an input without a batch")
@@ -88,7 +98,7 @@ def recurrent(g: Lowering, kind: str, x: Value, states: Sequence[Value], params:
             k = layer * ways + way
             first = [g.reshape(g.slice(s.tensor, 0, k, k + 1), s.shape[1:]) for s in states]
             weights = [p.tensor for p in params[k * each:(k + 1) * each]]
-            found = direction(g, kind, y, weights, first, way == 1)
+            found = direction(g, kind, y, weights, first, way == 1, there)
             for kept, t in zip(last, found):
                 kept.append(g.reshape(t, [1, *t.shape]))
             rows.append(found[len(states)])
@@ -112,3 +122,14 @@ def gru(g: Lowering, node: Node, x: Value, state: Value, params: Sequence[Value]
 @lowers("aten.rnn_tanh.input", "aten.rnn_relu.input")
 def rnn(g: Lowering, node: Node, x: Value, state: Value, params: Sequence[Value], *form: Any) -> list[Tensor]:
     return recurrent(g, "tanh" if "tanh" in node.op else "relu", x, [state], params, *form)
+
+
+@lowers("reprise.packed_recurrent.default")
+def packed(g: Lowering, node: Node, kind: str, x: Value, lengths: Value, states: Sequence[Value], params: Sequence[Value],
+           *form: Any) -> list[Tensor]:
+    """A packed batch as a padded one, [times, n, in]: of each sequence its first elements, [n] numbers of them, count."""
+    times, n, _ = x.shape
+    count = g.cast(lengths.tensor, "i64")
+    at = g.broadcast(g.reshape(g.op("iota", n=times, dtype="i64"), [times, 1]), [times, n])
+    there = g.reshape(g.op("lt", at, g.broadcast(g.reshape(count, [1, n]), [times, n])), [times, n, 1])
+    return recurrent(g, kind, x, states, params, *form, False, there)
