@@ -103,6 +103,11 @@ class Wide(unittest.TestCase):
         f = rj.function(lambda x: (jax.scipy.special.gammaln(x), jax.scipy.special.digamma(x)), x)
         for got, want in zip(f(x), (jax.scipy.special.gammaln(x), jax.scipy.special.digamma(x))):
             np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=1e-12)
+        with jax.enable_x64(True):
+            x = np.concatenate([np.linspace(0.01, 9, 50), np.logspace(1, 6, 20), np.linspace(-3.4, -0.1, 20)])
+            w = 1 / np.asarray(jax.grad(lambda x: jax.scipy.special.digamma(x).sum())(x))  # each derivative counts alike
+            step = rj.compile(lambda p, w: (jax.scipy.special.digamma(p) * w).sum(), jnp.asarray(x), (w,), tolerance=1e-9)
+            self.assertLess(step.check["difference"], 1e-9)
         edges = np.array([0.0, -2, INF])
         np.testing.assert_array_equal(np.asarray(rj.function(jax.scipy.special.gammaln, edges)(edges)), [INF, INF, INF])
 
@@ -117,7 +122,8 @@ class Wide(unittest.TestCase):
 
     def test_what_is_refused_says_what_else_there_is(self):
         a, key = jnp.asarray(self.matrices[0]), jax.random.key(0)
-        for f, what, args in ((jnp.linalg.eigvalsh, "eigh: no translation; compute it before the step.*cholesky", (a,)),
+        for f, what, args in ((lambda x: jnp.linalg.qr(x)[1], r"qr: no translation.*\(at test_jax_values.py:\d+\)", (a,)),
+                              (jnp.linalg.eigvalsh, "eigh: no translation; compute it before the step.*cholesky", (a,)),
                               (lambda k: jax.random.gamma(k, 2.0), "random_gamma: of random keys: draw before the step", (key,)),
                               (lambda x: lax.reduce(x, 0.0, lambda a, b: a + b, (0,)), "reduce: no translation; sum, max", (a,))):
             with self.assertRaisesRegex(rj.Unsupported, what):

@@ -51,7 +51,10 @@ def line_of(eqn: Any) -> str:
         frame = util.user_frame(getattr(eqn.source_info, "traceback", eqn.source_info))
     except (AttributeError, TypeError):
         return ""
-    return "" if frame is None else f"{frame.file_name.replace(chr(92), '/').rsplit('/', 1)[-1]}:{frame.start_line}"
+    path = "" if frame is None else frame.file_name.replace(chr(92), "/")
+    if frame is None or "/reprise/jax/" in path:  # a function of jax's own that was given as it is
+        return ""
+    return f"{path.rsplit('/', 1)[-1]}:{frame.start_line}"
 
 
 def plain(v: Any) -> Any:

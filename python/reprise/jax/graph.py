@@ -41,7 +41,7 @@ class Unsupported(NotImplementedError):
 
     def __init__(self, what: str, primitive: str = "", at: str = "") -> None:
         super().__init__(": ".join(s for s in (primitive, what) if s) + (f" (at {at})" if at else ""))
-        self.primitive, self.at = primitive, at
+        self.what, self.primitive, self.at = what, primitive, at
 
 
 @dataclass

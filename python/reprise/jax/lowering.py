@@ -212,8 +212,10 @@ class Lowering:
         try:
             made = HANDLERS[e.primitive](Node(self, e, inputs, used))
         except Unsupported as u:
-            if u.primitive:
+            if u.primitive and (u.at or not e.at):
                 raise
+            if u.primitive:  # inside of a function of jax's own, of which the line that calls it is the user's
+                raise Unsupported(u.what, u.primitive, e.at) from None
             raise Unsupported(str(u), e.primitive, e.at) from None
         except self.error as x:
             raise Unsupported(str(x), e.primitive, e.at) from x

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Logarithm of the gamma function and its derivative, by Lanczos' series with the coefficients that XLA has (g = 7, 8 terms)."""
+"""Logarithm of the gamma function and its derivatives, by Lanczos' series with the coefficients that XLA has (g = 7, 8 terms)."""
 from __future__ import annotations
 
 import math
@@ -18,7 +18,7 @@ TERMS = (676.520368121885098567009190444019, -1259.13921672240287047156078755283
 class Series:
     """Of x, at z = x - 1, or at -x where x < 1/2 and a reflection gives the value."""
 
-    def __init__(self, g: Lowering, x: Any) -> None:
+    def __init__(self, g: Lowering, x: Any, curved: bool = False) -> None:
         def number(v: float) -> Any:
             return g.fill(v, x.dtype)
         self.number = number
@@ -26,11 +26,15 @@ class Series:
         self.z = g.where(self.reflected, g.op("neg", x), g.op("sub", x, number(1)))
         self.sum: Any = number(BASE)
         self.slope: Any = number(0)
+        self.curve: Any = number(0) if curved else None
         for i, c in enumerate(TERMS):
             at = g.op("add", self.z, number(i + 1))
             part = g.op("div", number(c), at)
             self.sum = g.op("add", self.sum, part)
-            self.slope = g.op("sub", self.slope, g.op("div", part, at))
+            part = g.op("div", part, at)
+            self.slope = g.op("sub", self.slope, part)
+            if curved:
+                self.curve = g.op("add", self.curve, g.op("div", g.op("mul", number(2), part), at))
         self.t = g.op("add", self.z, number(G + 0.5))
         self.log_t = g.op("add", number(math.log(G + 0.5)), g.op("log1p", g.op("div", self.z, number(G + 0.5))))
 
@@ -60,6 +64,18 @@ def digamma(g: Lowering, x: Any) -> Any:
     return g.where(pole, s.number(float("nan")), found)
 
 
+def trigamma(g: Lowering, x: Any) -> Any:
+    """The derivative of digamma: of the series' logarithm the second one."""
+    s = Series(g, x, curved=True)
+    ratio = g.op("div", s.slope, s.sum)
+    inner = g.op("sub", g.op("div", s.curve, s.sum), g.op("mul", ratio, ratio))
+    upon = g.op("div", g.op("add", s.t, s.number(G)), g.op("mul", s.t, s.t))
+    value = g.op("add", inner, upon)
+    near = g.op("sub", x, g.op("floor", g.op("add", x, s.number(0.5))))
+    part = g.op("div", s.number(math.pi), g.op("sin", g.op("mul", near, s.number(math.pi))))
+    return g.where(s.reflected, g.op("sub", g.op("mul", part, part), value), value)
+
+
 @handles("lgamma")
 def lgamma(n: Node) -> Value:
     g, x = n.g, n.computed(0)
@@ -72,6 +88,9 @@ def lgamma(n: Node) -> Value:
 
 @handles("digamma")
 def digamma_(n: Node) -> Value:
-    if n.active:
-        raise n.refuse("a gradient through it, which is a polygamma function")
-    return n.made(digamma(n.g, n.computed(0)))
+    g, x = n.g, n.computed(0)
+    rest = at_rest(g, x, n.inputs[0])
+    value = digamma(g, rest)
+    if not n.active:
+        return n.made(value)
+    return n.made(joined(n, value, g.op("mul", trigamma(g, rest), moved(g, x, rest))))
