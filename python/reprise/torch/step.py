@@ -124,6 +124,9 @@ class Step(StepBase):
         at = re.match(r"instruction (\d+)", str(e)) if isinstance(e, importlib.import_module("reprise").Error) else None
         if at and self._last is not None and int(at[1]) in self._last.lines:
             e.add_note(f"in the model at {self._last.lines[int(at[1])]}")
+        if at and "gather: index 1 at position 0 is out of range, expected 0 to 0" in str(e):
+            e.add_note("where sequences are packed: each length is 1 to as many as there are times, and pad_packed_sequence is given "
+                       "total_length= where the longest of a batch may be shorter than its padding")
 
     def _long(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A step of any batch after anything: what the short way leaves to Python, and then learns."""
@@ -203,7 +206,7 @@ class Step(StepBase):
         own = vars(self.optimizer.torch)
         found = [*self._guards.places(), *self._held.places(), *zip(self._tensors, repeat("_version"), self._versions),
                 *zip(self._own, repeat("requires_grad"), self._trained), (own, "state", self.optimizer.own), (own, "_opt_called", True),
-                *self.beside.places(), (self.optimizer.emptied, None, False), (own, "param_groups", list(own["param_groups"])),
+                *self.beside.places(), (self.optimizer.own, None, len(self.optimizer.own)), (own, "param_groups", list(own["param_groups"])),
                 *((g, "params", list(g["params"])) for g in own["param_groups"]), (globals(), "OPEN", list(OPEN))]
         alike = [tuple(v if type(v) is int else id(v) for v in place[2:]) for place in found]
         return [*{(id(place[0]), place[1], a): place for place, a in zip(found, alike)}.values()]  # the count of hooks is there twice
