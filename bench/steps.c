@@ -226,7 +226,8 @@ static double seconds_a_step(mode *m)
 
     for (size_t i = 0; i < m->count; i++)
         step(m);
-    if (m->recorder && rp_recorder_settle(m->recorder, &err) != RP_OK) /* what hashes beside the next step is its time */
+    if (m->recorder &&
+        rp_recorder_settle(m->recorder, &err) != RP_OK) /* what hashes beside the next step is its time */
         stop("settle", &err);
     return (rp_seconds_now() - start) / (double)m->count;
 }
