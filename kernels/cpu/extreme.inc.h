@@ -4,6 +4,11 @@
  * apart. BITS is the unsigned type of T's size. */
 enum { FN(EXTREME_PARTS) = 64 };
 
+/* Memory is asked for this far ahead, in the next row where rows lie behind one another: the processor's own fetching
+ * goes by the addresses of instructions, and in some builds that took 1.1 of the time. */
+#define EXTREME_AHEAD 4096
+#define EXTREME_LINE 64
+
 /* Whether a lies further out than b: below it, or above. */
 #define FURTHER(a, b) (least ? (a) < (b) : (a) > (b))
 
@@ -33,13 +38,16 @@ RP_INLINE T FN(extreme_contiguous)(const T *x, size_t n, bool least)
     if (n >= FN(EXTREME_PARTS)) {
         for (size_t l = 0; l < FN(EXTREME_PARTS); l++)
             best[l] = most;
-        for (; at + FN(EXTREME_PARTS) <= n; at += FN(EXTREME_PARTS))
+        for (; at + FN(EXTREME_PARTS) <= n; at += FN(EXTREME_PARTS)) {
+            for (size_t b = 0; b < FN(EXTREME_PARTS) * sizeof(T); b += EXTREME_LINE)
+                __builtin_prefetch((const void *)((uintptr_t)(x + at) + EXTREME_AHEAD + b));
             for (size_t l = 0; l < FN(EXTREME_PARTS); l++) {
                 const T value = x[at + l];
 
                 best[l] = FURTHER(value, best[l]) ? value : best[l];
                 strange[l] |= value != value ? (BITS)-1 : 0;
             }
+        }
         for (size_t l = 0; l < FN(EXTREME_PARTS); l++)
             any |= strange[l];
         HALVE(32)
@@ -57,6 +65,8 @@ RP_INLINE T FN(extreme_contiguous)(const T *x, size_t n, bool least)
         return (T)__builtin_nan("");
     return most == 0 ? FN(extreme_zero)(x, n, least) : most;
 }
+#undef EXTREME_LINE
+#undef EXTREME_AHEAD
 #undef HALVE
 #undef FURTHER
 
