@@ -54,7 +54,7 @@ RP_INLINE void FN(thin_steps)(const FN(thin_at) * at, bool half, size_t rows, si
         for (size_t s = 0; s < steps; s++) {
             value[s] = FN(operand_vec)(b, (ptrdiff_t)s * b_row + (ptrdiff_t)j, half);
             /* a prefetcher in the processor stops at each page, and rows may be a page apart */
-            __builtin_prefetch(FN(operand_from)(b, (ptrdiff_t)(s + FN(THIN_STEPS)) * b_row + (ptrdiff_t)j, half), 0, 2);
+            __builtin_prefetch(FN(operand_from)(b, (ptrdiff_t)(s + FN(THIN_STEPS)) * b_row + (ptrdiff_t)j, half), 0, 3);
         }
         RP_UNROLL
         for (size_t i = 0; i < rows; i++) {
