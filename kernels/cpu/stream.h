@@ -113,23 +113,26 @@ static inline size_t stream_head(const void *to, size_t size)
     return head > 0 ? head : STREAM_BLOCK / size;
 }
 
-/* A block goes to y past the caches. Between its lines, what comes after it in each view that lies side by side is
- * asked for, which is the next block's or the next run's: the processor's own fetching ahead goes by the places of
- * instructions, and where those of the map's loop and of this one meet there it sees no stream. Functions that take
- * longer than memory have it fetched while they compute, and asking would take room from that. */
-static inline void stream_block(const rp_walk *walk, const size_t *size, char *y, bool ask)
+/* A block goes to y past the caches. Between its lines, as much of what comes after it is asked for, in each view that
+ * lies side by side: the next block's or, behind the last of a run, the next run's, wherever that begins. The
+ * processor's own fetching ahead goes by the places of instructions, and where those of the map's loop and of this one
+ * meet there it sees no stream. Functions that take longer than memory have it fetched while they compute, and asking
+ * would take room from that. */
+static inline void stream_block(const rp_walk *walk, const size_t *size, char *y, bool ask, bool last)
 {
     const char *block = walk->at[0];
     const size_t bytes = walk->run * size[0], piece = STREAM_PIECE / size[0];
 
-    for (size_t i = 0; i < bytes; i += STREAM_PIECE) {
-        for (size_t v = 1; ask && v < walk->n_views; v++) {
-            const uintptr_t next = (uintptr_t)walk->at[v] + (walk->run + i / size[0]) * size[v];
+    for (size_t i = 0, done = 0; i < bytes; i += STREAM_PIECE, done += piece) {
+        const size_t part = walk->run - done < piece ? walk->run - done : piece;
 
-            for (size_t k = 0; walk->step[v] == 1 && k < piece * size[v]; k += STREAM_LINE)
-                __builtin_prefetch((const void *)(next + k));
+        for (size_t v = 1; ask && v < walk->n_views; v++) {
+            const uintptr_t after = last ? (uintptr_t)walk->next[v] : (uintptr_t)walk->at[v] + walk->run * size[v];
+
+            for (size_t k = 0; walk->step[v] == 1 && k < part * size[v]; k += STREAM_LINE)
+                __builtin_prefetch((const void *)(after + done * size[v] + k));
         }
-        stream_copy(y + i, block + i, bytes - i < STREAM_PIECE ? bytes - i : STREAM_PIECE);
+        stream_copy(y + i, block + i, part * size[0]);
     }
 }
 
@@ -147,7 +150,7 @@ static inline void stream_run(rp_walk *walk, const size_t *size, rp_map *map, bo
         walk->run = run - i < most ? run - i : most;
         walk->first = first + i;
         map(walk);
-        stream_block(walk, size, y + i * size[0], ask);
+        stream_block(walk, size, y + i * size[0], ask, i + walk->run == run);
         for (size_t v = 1; v < walk->n_views; v++)
             walk->at[v] = (char *)walk->at[v] + (ptrdiff_t)walk->run * walk->step[v] * (ptrdiff_t)size[v];
     }
@@ -223,7 +226,7 @@ static inline void map_items_owing(const rp_kernel_args *args, size_t n_in, size
         size[v + 1] = rp_dtype_size(args->in[v].dtype);
     while (rp_walk_next(&walk))
         if (walk.step[0] == 1 && !stream_in_place(&walk))
-            stream_run(&walk, size, map, cost == MAP_light);
+            stream_run(&walk, size, map, cost == MAP_light && walk.run * size[0] >= STREAM_LINE);
         else
             map(&walk);
     stream_end();

@@ -166,6 +166,51 @@ static void outputs_larger_than_the_caches_have_the_bits_of_the_reference(void *
     each_plan(shapes, 1, 1, check_large);
 }
 
+/* Elements of the input are wider than, narrower than and as wide as those of the output, and rows are shorter and
+ * longer than the blocks which are streamed. At every level, in two parts. */
+static void check_streamed_rows(rp_dtype from, rp_dtype to, size_t columns)
+{
+    enum { GAP = 5, LEAST = 33 << 20 };
+    const size_t rows = LEAST / rp_dtype_size(to) / columns + 1, count = rows * columns;
+    const size_t read = rows * (columns + GAP) * rp_dtype_size(from), written = count * rp_dtype_size(to);
+    unsigned char *const x = rp_malloc(read), *const y = rp_malloc(written), *const want = rp_malloc(written);
+    const rp_view in = {x, from, 2, {rows, columns}, {(ptrdiff_t)(columns + GAP), 1}};
+    const rp_view out = {y, to, 2, {rows, columns}, {(ptrdiff_t)columns, 1}};
+    const rp_kernel_args args = {&in, 1, &out, 1, NULL};
+    const char *const *levels;
+    const size_t n_levels = rp_kernel_levels(&levels);
+
+    assert_true(x != NULL && y != NULL && want != NULL);
+    for (size_t i = 0; i < read; i++) /* of binary32 too, none of which is a NaN */
+        x[i] = (unsigned char)(i * 2654435761u >> 13 & 0x3f);
+    for (size_t l = 0; l <= n_levels; l++) {
+        const rp_kernel_table *table;
+
+        assert_int_equal(rp_kernel_table_get(&table, l == 0 ? "ref" : levels[l - 1], NULL), RP_OK);
+        memset(y, 0x7e, written);
+        table->kernel[RP_K_cast]->run(&args, 0, count / 2 + 7);
+        table->kernel[RP_K_cast]->run(&args, count / 2 + 7, count);
+        if (l == 0)
+            memcpy(want, y, written);
+        if (memcmp(want, y, written) != 0)
+            fail_msg("%s: other bits of %zu columns, type %d to %d", levels[l - 1], columns, (int)from, (int)to);
+    }
+    rp_free(x);
+    rp_free(y);
+    rp_free(want);
+}
+
+static void streamed_rows_of_every_size_of_element_have_the_bits_of_the_reference(void **state)
+{
+    static const rp_dtype types[][2] = {{RP_U8, RP_F64}, {RP_I16, RP_F32}, {RP_F32, RP_BF16}, {RP_I16, RP_U8}};
+
+    (void)state;
+    for (size_t i = 0; i < (SANITIZED ? 1 : sizeof types / sizeof *types); i++) {
+        check_streamed_rows(types[i][0], types[i][1], 40);
+        check_streamed_rows(types[i][0], types[i][1], 9001);
+    }
+}
+
 /* Element `position` of a view by definition, without the library's walking. */
 static void *element(const rp_view *view, size_t position)
 {
@@ -407,6 +452,7 @@ int main(void)
         cmocka_unit_test(every_level_and_cut_has_the_bits_of_the_reference),
         cmocka_unit_test(long_rows_and_columns_have_the_bits_of_the_reference),
         cmocka_unit_test(outputs_larger_than_the_caches_have_the_bits_of_the_reference),
+        cmocka_unit_test(streamed_rows_of_every_size_of_element_have_the_bits_of_the_reference),
         cmocka_unit_test(memory_layout_does_not_change_bits),
         cmocka_unit_test(elementwise_kernels_may_run_in_place),
         cmocka_unit_test(threads_do_not_change_bits),
