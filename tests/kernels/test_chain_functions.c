@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Chains in which a function comes before arithmetic with a tensor in memory, large enough for the function's loop to
  * ask for that tensor: at every level, for rows that lie apart and for whole tensors the bits of the kernels alone.
- * And functions alone, over rows that lie apart: what one row leaves to the next has the reference's bits. */
+ * And functions alone, over rows that lie apart or go past the caches: what one row leaves to the next has the
+ * reference's bits. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,6 +16,7 @@
 #include "base/pool.h"
 #include "determinism/philox.h"
 #include "kernels/chain.h"
+#include "tests/house/sanitized.h"
 
 /* ROWS x COLS are past the size from which chains ask ahead; rows of x have both halves, and an odd length. */
 enum { ROWS = 1050, COLS = 257, WIDE = 2 * COLS, COUNT = ROWS * COLS };
@@ -146,11 +148,43 @@ static void rows_have_the_bits_of_the_reference_wherever_the_next_one_lies(void 
     }
 }
 
+/* Rows that are the same, of an output that goes past the caches block by block: each block has to be whole before. */
+static void rows_that_are_streamed_have_the_bits_of_the_reference(void **state)
+{
+    static const rp_kernel_id functions[] = {RP_K_sigmoid, RP_K_erf, RP_K_silu};
+    enum { LONG = 4099, LINES = (33 << 20) / LONG / 4 + 1 };
+    float *const y = malloc(sizeof(float) * LONG * LINES);
+    const rp_view in = {from, RP_F32, 2, {LINES, LONG}, {0, 1}}, out = {y, RP_F32, 2, {LINES, LONG}, {LONG, 1}};
+    const rp_view one = {from, RP_F32, 1, {LONG}, {1}}, wanted = {expected, RP_F32, 1, {LONG}, {1}};
+    const char *const *level;
+    const size_t levels = rp_kernel_levels(&level);
+    const rp_kernel_table *table;
+
+    (void)state;
+    assert_non_null(y);
+    for (size_t i = 0; i < 9; i++) {
+        fill_from(i % 3);
+        assert_int_equal(rp_kernel_table_get(&table, "ref", NULL), RP_OK);
+        table->kernel[functions[i / 3]]->run(&(rp_kernel_args){&one, 1, &wanted, 1, NULL}, 0, LONG);
+        for (size_t l = 0; l < levels; l++) {
+            assert_int_equal(rp_kernel_table_get(&table, level[l], NULL), RP_OK);
+            if (strcmp(level[l], "ref") == 0 || SANITIZED)
+                continue;
+            memset(y, 0x7e, sizeof(float) * LONG * LINES);
+            table->kernel[functions[i / 3]]->run(&(rp_kernel_args){&in, 1, &out, 1, NULL}, 0, LONG * LINES);
+            for (size_t row = 0; row < LINES; row++)
+                assert_memory_equal(y + row * LONG, expected, sizeof(float) * LONG);
+        }
+    }
+    free(y);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(functions_that_ask_for_others_have_the_bits_of_the_kernels_alone),
         cmocka_unit_test(rows_have_the_bits_of_the_reference_wherever_the_next_one_lies),
+        cmocka_unit_test(rows_that_are_streamed_have_the_bits_of_the_reference),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
