@@ -70,15 +70,16 @@ rp_status rp_archive_compare(rp_archive *archive, rp_error *err)
 
 rp_status rp_archive_open_reader(rp_archive **out, rp_reader *reader, const char *where, rp_error *err)
 {
+    const char *const name = where ? where : "archive";
     rp_archive *archive;
-    rp_status status = rp_archive_scan(&archive, reader, where, err);
+    rp_status status = rp_archive_scan(&archive, reader, name, err);
 
     *out = NULL;
     if (status != RP_OK)
         return status;
     status = rp_archive_compare(archive, err);
     if (status != RP_OK) {
-        status = rp_fail_at(err, status, "%s", where);
+        status = rp_fail_at(err, status, "%s", name);
         rp_archive_close(archive);
         return status;
     }

@@ -336,6 +336,8 @@ rp_status rp_explain(const rp_archive *archive, const void *csv, size_t size, co
     *length = 0;
     if (!archive)
         return rp_no_handle(err, __func__, "archive");
+    if (!where)
+        where = "table";
     status = look(&e, options ? options : &none, err);
     if (status == RP_OK && e.options.part && strcmp(e.options.part, "test") != 0)
         status = rp_fail(err, RP_EARG, "part: expected test, found \"%.40s\"", e.options.part);

@@ -18,7 +18,7 @@ rp_status rp_predict(const rp_archive *archive, const void *csv, size_t size, co
 
     *out = NULL;
     *length = 0;
-    status = rp_scoring_new(&s, archive, csv, size, where, false, NULL, options, err);
+    status = rp_scoring_new(&s, archive, csv, size, where ? where : "table", false, NULL, options, err);
     if (status == RP_OK)
         status = rp_predictions_write(
             &text, &(rp_predicted_rows){&s->model, s->schema, s->scores, .rows = rp_rows_count(s->rows)}, err);

@@ -120,7 +120,7 @@ static rp_status read_given(comparison *c, rp_error *err)
     const char *member = rp_judged_test_member(c->child);
     rp_status status;
 
-    c->given = (rp_source_text){.bytes = o->csv, .size = o->size, .where = o->where};
+    c->given = (rp_source_text){.bytes = o->csv, .size = o->size, .where = o->where ? o->where : "table"};
     if (o->csv || !o->part || strcmp(o->part, "test") != 0 || strcmp(member, RP_TABLE_MEMBER) == 0)
         return RP_OK;
     if (!rp_archive_find(c->child, member))

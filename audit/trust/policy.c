@@ -62,7 +62,7 @@ static rp_status read_policy(rp_policy_reader *in, const rp_node *top)
 rp_status rp_policy_from_text(rp_policy **out, const char *text, size_t size, const char *where, const char *folder,
                               rp_error *err)
 {
-    rp_policy_reader in = {{.where = where, .err = err}, rp_calloc(1, sizeof(rp_policy)), folder};
+    rp_policy_reader in = {{.where = where ? where : "policy", .err = err}, rp_calloc(1, sizeof(rp_policy)), folder};
     rp_node top = {.kind = RP_NODE_SCALAR};
     rp_digest digest;
     rp_status status;
@@ -71,8 +71,8 @@ rp_status rp_policy_from_text(rp_policy **out, const char *text, size_t size, co
     if (in.policy == NULL)
         return rp_no_memory(err);
     status = size > RP_POLICY_LIMIT
-                 ? rp_fail(err, RP_EARG, "%s: %zu bytes, a policy has at most %d", where, size, RP_POLICY_LIMIT)
-                 : rp_node_from_yaml(&top, text, size, where, err);
+                 ? rp_fail(err, RP_EARG, "%s: %zu bytes, a policy has at most %d", in.r.where, size, RP_POLICY_LIMIT)
+                 : rp_node_from_yaml(&top, text, size, in.r.where, err);
     if (status == RP_OK)
         status = read_policy(&in, &top);
     if (status == RP_OK)

@@ -404,7 +404,7 @@ rp_status rp_verify_reader(rp_reader *reader, const char *where, const rp_key *c
         *result = NULL;
     if (archive != NULL)
         *archive = NULL;
-    status = rp_archive_scan(&scanned, reader, where, err);
+    status = rp_archive_scan(&scanned, reader, where ? where : "archive", err);
     return status == RP_OK ? finish(scanned, trusted, n_trusted, options, result, archive, err) : status;
 }
 

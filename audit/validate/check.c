@@ -88,7 +88,7 @@ rp_status rp_validation_same_rows(const rp_json *predicate, const void *csv, siz
                              "the statement is about part %.40s of the archive's own rows: leave out --csv (--rows)",
                              rp_json_string_value(part))
                    : RP_OK;
-    return csv ? same_rows(predicate, csv, size, where, err)
+    return csv ? same_rows(predicate, csv, size, where ? where : "table", err)
                : rp_fail(err, RP_EARG, "the statement is about rows of a file: give them with --csv (--rows)");
 }
 

@@ -104,7 +104,7 @@ rp_status rp_validation_open(const void *text, size_t size, const char *where, c
     *length = 0;
     if (!text)
         return rp_no_handle(err, __func__, "text");
-    status = unwrap(&payload, text, size, where, trusted, n_trusted, err);
+    status = unwrap(&payload, text, size, where ? where : "statement", trusted, n_trusted, err);
     if (status == RP_OK)
         return hand_out(statement, length, &payload, err);
     rp_buffer_free(&payload);

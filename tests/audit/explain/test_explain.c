@@ -5,6 +5,8 @@
 
 #include "base/json.h"
 #include "rp/explain.h"
+#include "rp/policy.h"
+#include "rp/retraining.h"
 #include "rp/validation.h"
 
 static char rows[4096];
@@ -254,6 +256,43 @@ static void a_statement_that_is_too_long_says_how_to_shorten_it(void **state)
     rp_buffer_free(&csv);
 }
 
+static void begins(const rp_error *err, const char *text)
+{
+    if (strncmp(err->text, text, strlen(text)) != 0)
+        fail_msg("expected \"%s\" before all else of \"%s\"", text, err->text);
+}
+
+/* where: NULL. */
+static void what_has_no_name_is_called_by_its_kind(void **state)
+{
+    static const char torn[] = "a,b\n1,x\"y\n";
+    const rp_retraining_options given = {.csv = torn, .size = sizeof torn - 1};
+    rp_archive *archive, *other;
+    rp_policy *policy;
+    char *text;
+    size_t length;
+    rp_error err = {0};
+
+    (void)state;
+    train_plane();
+    archive = open_archive("plane.reprise");
+    assert_int_equal(rp_predict(archive, torn, sizeof torn - 1, NULL, NULL, &text, &length, &err), RP_EDATA);
+    begins(&err, "table:");
+    assert_int_equal(rp_explain(archive, torn, sizeof torn - 1, NULL, NULL, NULL, &text, &length, &err), RP_EDATA);
+    begins(&err, "table:");
+    assert_int_equal(rp_retraining_compare(archive, archive, &given, NULL, &text, &length, &err), RP_EDATA);
+    begins(&err, "table:");
+    rp_archive_close(archive);
+    assert_int_equal(rp_archive_open_memory(&other, torn, sizeof torn - 1, NULL, &err), RP_EFORMAT);
+    begins(&err, "archive: ");
+    assert_int_equal(rp_verify_memory(torn, sizeof torn - 1, NULL, NULL, 0, NULL, NULL, &other, &err), RP_EFORMAT);
+    begins(&err, "archive: ");
+    assert_int_not_equal(rp_policy_from_text(&policy, torn, sizeof torn - 1, NULL, NULL, &err), RP_OK);
+    begins(&err, "policy");
+    assert_int_not_equal(rp_validation_open(torn, sizeof torn - 1, NULL, NULL, 0, &text, &length, &err), RP_OK);
+    begins(&err, "statement");
+}
+
 static void what_cannot_be_explained_is_told(void **state)
 {
     (void)state;
@@ -373,6 +412,7 @@ int main(void)
         cmocka_unit_test(a_statement_is_made_again_everywhere_and_a_changed_one_is_not),
         cmocka_unit_test(pooled_categories_have_a_point),
         cmocka_unit_test(a_statement_that_is_too_long_says_how_to_shorten_it),
+        cmocka_unit_test(what_has_no_name_is_called_by_its_kind),
         cmocka_unit_test(what_cannot_be_explained_is_told),
         cmocka_unit_test(a_parent_s_rows_are_not_looked_at),
         cmocka_unit_test(a_report_draws_what_it_can_of_any_columns),
