@@ -298,6 +298,42 @@ class Operators(unittest.TestCase):
         self.refused(one("BatchNormalization", given, ("y", "m1", "v1"), opset=9), "training_mode of opset 9|not valid")
         self.refused(one("BatchNormalization", {**given, "x": self.floats(5, 2, 4)}, ("y", "m1", "v1"), training_mode=1),
                      "BatchNormalization")
+        for name in "sbmv":
+            for shape in ((1,), (2, 3)):
+                self.refused(one("BatchNormalization", {**given, name: self.floats(*shape)}, ("y", "m1", "v1"), training_mode=1),
+                             "BatchNormalization|not valid")
+
+    def test_lists_that_do_not_fit_the_axes_are_refused(self):
+        """One stride of two axes was that of the second alone."""
+        byte = lambda *s: self.random.integers(0, 256, s).astype(np.uint8)
+        scale, zero = np.array(0.1, np.float32), np.array(3, np.uint8)
+        floats = {"x": self.floats(1, 2, 6, 6), "w": self.floats(2, 2, 3, 3)}
+        packed = {"x": byte(1, 2, 6, 6), "a": scale, "b": zero, "w": byte(2, 2, 3, 3), "c": scale, "d": zero, "e": scale, "f": zero}
+        for kind, given in (("Conv", floats), ("ConvTranspose", floats), ("QLinearConv", packed)):
+            to = TensorProto.UINT8 if given is packed else F32
+            for name, values in (("strides", [2]), ("dilations", [2]), ("pads", [1, 1]), ("strides", [1, 1, 1]), ("kernel_shape", [2, 2]),
+                                 ("kernel_shape", [3])):
+                self.refused(one(kind, given, to=to, **{name: values}), f"{name}|not valid")
+        self.refused(one("MaxPool", {"x": floats["x"]}, kernel_shape=[2, 2], strides=[2]), "strides|not valid")
+
+    def test_parts_of_a_recurrent_layer_that_do_not_fit_are_refused(self):
+        """What was too long was cut, a direction that is none was forward."""
+        given = {"x": self.floats(3, 2, 4), "w": self.floats(1, 20, 4), "r": self.floats(1, 20, 5), "b": self.floats(1, 40), "l": None,
+                 "h": self.floats(1, 2, 5), "c": self.floats(1, 2, 5), "p": self.floats(1, 15)}
+        computed(one("LSTM", given, hidden_size=5), given)
+        for name, shape in (("b", (1, 48)), ("b", (2, 40)), ("h", (2, 2, 5)), ("c", (1, 1, 5)), ("p", (1, 20)), ("w", (2, 20, 4)),
+                            ("w", (1, 24, 4)), ("r", (1, 24, 5))):
+            self.refused(one("LSTM", {**given, name: self.floats(*shape)}, hidden_size=5), "input|weights|not valid")
+        self.refused(one("LSTM", {**given, "w": self.floats(1, 24, 4), "r": self.floats(1, 24, 5)}, hidden_size=5), "weights|not valid")
+        self.refused(one("LSTM", given, hidden_size=5, direction="both"), "direction|not valid")
+        self.refused(one("LSTM", given, hidden_size=5, activations=["Sigmoid", "Tanh", "Tanh"] * 2), "activations")
+
+    def test_a_branch_is_of_one_condition(self):
+        bare = lambda kind: onnx.GraphProto(name="b", node=[helper.make_node(kind, ["x"], ["o"])], output=[onnx.ValueInfoProto(name="o")])
+        for condition in (np.array([True, False]), np.array([], bool)):
+            proto = one("If", {"t": condition}, known=("t",), then_branch=bare("Neg"), else_branch=bare("Abs"))
+            proto.graph.input.append(helper.make_tensor_value_info("x", F32, [2]))
+            self.refused(proto, "If: .*condition|not valid")
 
 
 if __name__ == "__main__":

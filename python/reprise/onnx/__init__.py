@@ -419,7 +419,7 @@ class Importer:
     def branch(self, node: Any, inputs: list[Value | None], scope: Scope, depth: int) -> Sequence[Value | None]:
         """A condition that is known decides at import; one that is not would need both branches."""
         assert inputs[0] is not None
-        taken = bool(np.asarray(self.g.known(inputs[0])).reshape(-1)[0])
+        taken = bool(self.alone(inputs[0], "If"))
         body = self.graph(node, "then_branch" if taken else "else_branch")
         inner: Scope = ChainMap({t.name: self.g.constant(self.array(t)) for t in body.initializer}, scope)
         if depth >= DEEPEST:
@@ -519,12 +519,12 @@ class Importer:
             stacked.append(self.g.made(t, dtype, *states))
         return [*states, *stacked]
 
-    def alone(self, v: Value) -> int:
-        """A number that has to be known at import, by which a loop goes on."""
-        self.g.operator = "Loop"
+    def alone(self, v: Value, kind: str = "Loop") -> int:
+        """A number that has to be known at import, by which a loop goes on or a branch is taken."""
+        self.g.operator = kind
         found = np.asarray(self.g.known(v)).reshape(-1)
         if found.size != 1 or found.dtype.kind not in "bi":
-            raise Unsupported(f"a count or condition of {found.size} elements of {v.dtype}", "Loop")
+            raise Unsupported(f"a count or condition of {found.size} elements of {v.dtype}", kind)
         return int(found[0])
 
     @staticmethod

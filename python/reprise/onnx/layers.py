@@ -15,6 +15,7 @@ from .shapes import cut
 
 
 MOST_COUNTED = 1 << 22
+GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 
 
 def channels_last(g: Graph, t: Any) -> Any:
@@ -45,6 +46,11 @@ class Window:
         if axes not in (1, 2, 3) or axes == 3 and not n.kind.endswith("Pool") and n.kind != "Conv":
             raise n.refuse(f"{axes} axes of space")
         self.kernel = list(map(int, kernel))
+        for name, length in (("kernel_shape", axes), ("strides", axes), ("dilations", axes), ("pads", 2 * axes)):
+            if n.get(name) is not None and len(n.get(name)) != length:
+                raise n.refuse(f"{name} {list(n.get(name))[:8]} of {axes} axes")
+        if n.get("kernel_shape") is not None and list(map(int, n.get("kernel_shape"))) != self.kernel:
+            raise n.refuse(f"kernel_shape {list(n.get('kernel_shape'))[:8]} of weights whose kernel is {self.kernel}")
         self.stride = list(map(int, n.get("strides", [1] * axes)))
         self.dilation = list(map(int, n.get("dilations", [1] * axes)))
         pads = list(map(int, n.get("pads", [0] * (2 * axes))))
@@ -251,7 +257,8 @@ def batch_norm_train(n: Node, eps: float) -> Sequence[Value]:
     """By the batch's own statistics, which the running ones that come out are drawn toward; the variance is the population's."""
     g, v, keep = n.g, n.value(0), float(n.get("momentum", 0.9))
     if n.version < 14 or v.rank < 2 or not v.size or not 0 <= eps < 1e30 or not math.isfinite(keep) or \
-            any(n.value(i).dtype != v.dtype or v.dtype not in ("f32", "f64") for i in range(5)):
+            any(n.value(i).dtype != v.dtype or v.dtype not in ("f32", "f64") for i in range(5)) or \
+            any(n.value(i).shape != (v.shape[1],) for i in range(1, 5)):
         raise n.refuse(f"training_mode of opset {n.version} and {v.dtype}{list(v.shape)}")
     x = channels_last(g, n.tensor(0))
     given = [n.value(i) for i in range(5)]
@@ -348,12 +355,20 @@ def recurrent_layers(n: Node, kind: str, units: int, form: type[Layer]) -> Seque
         raise n.refuse("sequence_lens, clip, input_forget, or another element type")
     direction = str(n.get("direction", "forward"))
     sides = 2 if direction == "bidirectional" else 1
-    if n.get("layout", 0) not in (0, 1):
-        raise n.refuse(f"layout {n.get('layout')}")
+    if n.get("layout", 0) not in (0, 1) or direction not in ("forward", "reverse", "bidirectional"):
+        raise n.refuse(f"layout {n.get('layout')}, direction {direction}")
     x = g.transpose(n.tensor(0), [1, 0, 2]) if n.get("layout", 0) else n.tensor(0)
     default = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"]}[kind]
     names = [s.decode() if isinstance(s, bytes) else str(s) for s in n.get("activations", default * sides)]
     hidden = int(n.get("hidden_size", units))
+    if len(names) != sides * len(default):
+        raise n.refuse(f"activations {names[:8]} of {sides} directions")
+    first = (x.shape[1], sides, hidden) if n.get("layout", 0) else (sides, x.shape[1], hidden)
+    for i, shape in ((3, (sides, 2 * GATES[kind] * hidden)), (5, first), (6, first), (7, (sides, 3 * hidden))):
+        if n.has(i) and n.value(i).shape != shape:
+            raise n.refuse(f"input {i} is {list(n.value(i).shape)}, expected {list(shape)} by direction, hidden_size and weights")
+    if any(n.value(i).rank != 3 or n.value(i).shape[0] != sides for i in (1, 2)):
+        raise n.refuse(f"weights {list(n.value(1).shape)} and {list(n.value(2).shape)} of {sides} directions")
     outs, lasts, cells = [], [], []
     for side in range(sides):
         layer = form(n, kind, side, hidden, x.shape[1],
@@ -401,6 +416,8 @@ class Layer:
 
     def matrices(self, side: int) -> tuple[Any, Any]:
         w, r = (self.g.transpose(self.pick(self.n.tensor(i), side), [1, 0]) for i in (1, 2))
+        if w.shape[1] != GATES[self.kind] * self.hidden or r.shape != (self.hidden, w.shape[1]):
+            raise self.n.refuse(f"weights {list(self.n.value(1).shape)} and {list(self.n.value(2).shape)} of {self.hidden} units")
         return w, r
 
     def entered(self, x: Any, at: int) -> Any:
