@@ -87,6 +87,10 @@ class Losses(Beside):
             self.same(Net(5), lambda v, t: F.multilabel_margin_loss(v, t, reduction=reduction), (torch.randn(4, 4), y))
         self.same(Net(5), lambda v, t: nn.MultiLabelMarginLoss(reduction="none")(v, t).pow(2).sum(), (torch.randn(4, 4), y))
         self.same(Net(5), lambda v, t: nn.MultiLabelMarginLoss(reduction="none")(v, t), (torch.randn(4), y[0]))
+        step = rt.compile(m := Net(5), F.multilabel_margin_loss, (torch.randn(4, 4), y), sgd(m))
+        for none in (-2, 5):  # PyTorch raises
+            with self.assertRaisesRegex(reprise.Error, f"index {none} "):
+                step(torch.randn(4, 4), y.where(y != 3, none))
 
     def test_ctc(self):
         x, y = torch.randn(7, 3, 4), torch.tensor([[1, 1, 2], [3, 4, 4], [2, 2, 2]])
@@ -331,6 +335,24 @@ class PackedElse(Beside):
         m = Packed("lstm", padded)
         with self.assertRaises(reprise.Error):
             rt.compile(m, summed, self.batch(lengths=(2, 5, 3)), sgd(m))
+
+    def test_lengths_that_no_longer_fall_are_an_error_where_the_layer_wants_them_sorted(self):
+        m = Packed("gru", last, sort=True)
+        step = rt.compile(m, summed, self.batch(lengths=(6, 3, 3)), sgd(m, 0.0))
+        step(*self.batch(lengths=(5, 5, 1)))
+        with self.assertRaises(RuntimeError):
+            m(*self.batch(lengths=(6, 2, 3))[:2])
+        with self.assertRaises(reprise.Error) as caught:
+            step(*self.batch(lengths=(6, 2, 3)))
+        self.assertIn("enforce_sorted=False", caught.exception.__notes__[1])
+
+    def test_what_is_behind_a_sequence_counts_for_nothing_be_it_no_number(self):
+        x, lengths, t = self.batch()
+        for kind, behind in (("lstm", math.inf), ("gru", math.nan), ("rnn", -math.inf)):
+            wild = x.clone()
+            wild[0, 2:], wild[2, 3:] = behind, behind
+            self.same(Packed(kind, padded, bidirectional=True), summed, (wild, lengths, t), steps=2)
+            self.same(Packed(kind, last, False), summed, (wild.transpose(0, 1), lengths, t))
 
     def test_what_has_the_packed_shape_is_refused(self):
         for use, part in ((lambda m, o, h: o.data.mean(), "data"), (lambda m, o, h: F.relu(o.data), "data"),

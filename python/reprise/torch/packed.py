@@ -97,9 +97,19 @@ def operation() -> Any:
 
 
 def pack(x: Any, lengths: Any, batch_first: bool) -> Any:
-    """torch._VF._pack_padded_sequence, of which pack_padded_sequence gives the sorted batch. As in PyTorch each length is 1 .. times."""
+    """torch._VF._pack_padded_sequence, of which pack_padded_sequence gives the sorted batch. As in PyTorch each length is 1 .. times,
+    none is above the one before it, and what is behind a sequence counts for nothing, NaN too."""
     x = x.transpose(0, 1) if batch_first else x
-    return x, unless(((lengths < 1) | (lengths > x.shape[0])).any(), lengths)
+    bad = ((lengths < 1) | (lengths > x.shape[0])).any() | (lengths[1:] > lengths[:-1]).any()
+    return ending(x, lengths, 0.0), unless(bad, lengths)
+
+
+def ending(x: Any, lengths: Any, behind: float) -> Any:
+    """[times, n, ..], where each sequence has ended `behind`."""
+    torch = framework()
+    times, n, *rest = x.shape
+    there = (torch.arange(times).unsqueeze(1) < lengths).reshape(times, n, *[1] * len(rest))
+    return torch.where(there, x, torch.full((), behind, dtype=x.dtype))
 
 
 def unless(bad: Any, lengths: Any) -> Any:
@@ -126,9 +136,7 @@ def pad(original: Callable[..., Any]) -> Callable[..., Any]:
         y, lengths = of.x, of.lengths
         times, longest = y.shape[0], lengths.max()
         lengths = unless(longest > total if total else longest != times, lengths)
-        rest = (1,) * (y.dim() - 2)
-        there = (torch.arange(times).unsqueeze(1) < lengths).reshape(times, -1, *rest)
-        y = torch.where(there, y, torch.full((), padding, dtype=y.dtype))
+        y = ending(y, lengths, padding)
         if total:
             more = y.new_full((max(total - times, 0), *y.shape[1:]), padding)
             y = torch.cat([y, more])[:total]

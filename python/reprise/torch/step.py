@@ -125,7 +125,8 @@ class Step(StepBase):
         if at and self._last is not None and int(at[1]) in self._last.lines:
             e.add_note(f"in the model at {self._last.lines[int(at[1])]}")
         if at and "gather: index 1 at position 0 is out of range, expected 0 to 0" in str(e):
-            e.add_note("where sequences are packed: each length is 1 to as many as there are times, and pad_packed_sequence is given "
+            e.add_note("where sequences are packed: each length is 1 to as many as there are times, none is above the one before it unless "
+                       "enforce_sorted=False, and pad_packed_sequence is given "
                        "total_length= where the longest of a batch may be shorter than its padding")
 
     def _long(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

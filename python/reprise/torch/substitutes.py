@@ -110,7 +110,7 @@ def multilabel_margin_loss(input: Any, target: Any, reduction: int = 1) -> Any:
     x, t = torch.atleast_2d(input), torch.atleast_2d(target)
     classes = x.shape[1]
     given = (t < 0).cumsum(1) == 0
-    labels = t.clamp(min=0)
+    labels = torch.where(t == -1, 0, t)  # below it there is none, and gather refuses it
     right = ((labels.unsqueeze(2) == torch.arange(classes)) & given.unsqueeze(2)).any(1)
     above = (1 - x.gather(1, labels)).unsqueeze(2) + x.unsqueeze(1)
     counts = given.unsqueeze(2) & ~right.unsqueeze(1)
