@@ -100,6 +100,9 @@ class Tables(unittest.TestCase):
         for bad in (np.zeros(150), -np.ones(150), np.ones(3)):
             with self.assertRaises(ValueError):
                 MLPClassifier(**how).fit(x, y, bad)
+        for bad in (np.full(150, 5e-324), np.full(150, 1e308)):
+            with self.assertRaisesRegex(ValueError, "no numbers any more"), np.errstate(all="ignore"):
+                MLPClassifier(**how).fit(x, y, bad)
         boosted = AdaBoostClassifier(MLPClassifier(**how), n_estimators=2, random_state=0).fit(x, y)
         self.assertGreater(boosted.score(x, y), 0.6)
 

@@ -84,6 +84,9 @@ class Network(Recorded):
         else:
             with self.recorded() as run:
                 values = self.steps(run, program, names, shapes, x, y, weight, batch, random)
+        if not np.isfinite(self.loss_) or not all(np.isfinite(values[n]).all() for n in names):
+            raise ValueError("the loss or the weights are no numbers any more: what was given, or learning_rate_init, is too large, or weights of "
+                             "rows are too small")
         self.coefs_ = [values[n] for n in names[::2]]
         self.intercepts_ = [values[n] for n in names[1::2]]
         self.n_layers_, self.n_outputs_ = len(sizes), sizes[-1]
