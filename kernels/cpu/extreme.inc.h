@@ -4,8 +4,8 @@
  * apart. BITS is the unsigned type of T's size. */
 enum { FN(EXTREME_PARTS) = 64 };
 
-/* Memory is asked for this far ahead, in the next row where rows lie behind one another: the processor's own fetching
- * goes by the addresses of instructions, and in some builds that took 1.1 of the time. */
+/* Memory is asked for this far ahead: the processor's own fetching goes by the addresses of instructions, and in some
+ * builds that took 1.1 of the time. */
 #define EXTREME_AHEAD 4096
 #define EXTREME_LINE 64
 
@@ -28,7 +28,20 @@ static inline T FN(extreme_zero)(const T *x, size_t n, bool least)
     return found != 0 ? wins : -wins;
 }
 
-RP_INLINE T FN(extreme_contiguous)(const T *x, size_t n, bool least)
+/* What of a row of n elements is asked for when byte `at` is read, as a distance: in the row, or where the next one
+ * begins, `next` elements from this one (0: there is none), or as many rows further as are read until then. */
+static inline ptrdiff_t FN(extreme_ahead)(size_t at, size_t n, ptrdiff_t next)
+{
+    const ptrdiff_t row = (ptrdiff_t)(n * sizeof(T)), step = next * (ptrdiff_t)sizeof(T);
+
+    if (row < EXTREME_AHEAD)
+        return EXTREME_AHEAD / row * step;
+    if ((ptrdiff_t)at + EXTREME_AHEAD < row)
+        return EXTREME_AHEAD;
+    return next == 0 ? 0 : step - row + EXTREME_AHEAD;
+}
+
+RP_INLINE T FN(extreme_contiguous)(const T *x, size_t n, ptrdiff_t next, bool least)
 {
     const T none = least ? (T)__builtin_inf() : (T)-__builtin_inf();
     T best[FN(EXTREME_PARTS)], most = none;
@@ -39,8 +52,10 @@ RP_INLINE T FN(extreme_contiguous)(const T *x, size_t n, bool least)
         for (size_t l = 0; l < FN(EXTREME_PARTS); l++)
             best[l] = most;
         for (; at + FN(EXTREME_PARTS) <= n; at += FN(EXTREME_PARTS)) {
+            const uintptr_t ask = (uintptr_t)(x + at) + (uintptr_t)FN(extreme_ahead)(at * sizeof(T), n, next);
+
             for (size_t b = 0; b < FN(EXTREME_PARTS) * sizeof(T); b += EXTREME_LINE)
-                __builtin_prefetch((const void *)((uintptr_t)(x + at) + EXTREME_AHEAD + b));
+                __builtin_prefetch((const void *)(ask + b));
             for (size_t l = 0; l < FN(EXTREME_PARTS); l++) {
                 const T value = x[at + l];
 
@@ -70,12 +85,12 @@ RP_INLINE T FN(extreme_contiguous)(const T *x, size_t n, bool least)
 #undef HALVE
 #undef FURTHER
 
-static inline T FN(max_contiguous)(const T *x, size_t n)
+static inline T FN(max_contiguous)(const T *x, size_t n, ptrdiff_t next)
 {
-    return FN(extreme_contiguous)(x, n, false);
+    return FN(extreme_contiguous)(x, n, next, false);
 }
 
-static inline T FN(min_contiguous)(const T *x, size_t n)
+static inline T FN(min_contiguous)(const T *x, size_t n, ptrdiff_t next)
 {
-    return FN(extreme_contiguous)(x, n, true);
+    return FN(extreme_contiguous)(x, n, next, true);
 }

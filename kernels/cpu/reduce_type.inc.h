@@ -262,7 +262,8 @@ static T FN(from_maximum)(T most)
     return most - most == 0 ? most : (T)0;
 }
 
-static T FN(reduce_row)(const reduction *r, const T *x, size_t n)
+/* next: elements to the row that is read after this one; 0: none is. */
+static T FN(reduce_row)(const reduction *r, const T *x, size_t n, ptrdiff_t next)
 {
     T from;
 
@@ -276,13 +277,13 @@ static T FN(reduce_row)(const reduction *r, const T *x, size_t n)
     case VAR:
         return FN(square_sum)(x, n, FN(sum_contiguous)(x, n) / (T)n) / (T)r->divisor;
     case LOGSUMEXP:
-        from = FN(from_maximum)(FN(max_contiguous)(x, n));
+        from = FN(from_maximum)(FN(max_contiguous)(x, n, next));
         return from + FN(rp_log)(FN(exp_sum)(x, n, from));
     case MIN:
     case ARGMIN:
-        return FN(min_contiguous)(x, n);
+        return FN(min_contiguous)(x, n, next);
     default:
-        return FN(max_contiguous)(x, n);
+        return FN(max_contiguous)(x, n, next);
     }
 }
 
@@ -320,7 +321,8 @@ static bool FN(reduce_run)(const rp_walk *kept, rp_walk inner, const reduction *
 
     if (inner.rank == 1 && inner.step[0] == 1) {
         for (size_t i = 0; i < kept->run; i++) {
-            const T *row = x + (ptrdiff_t)i * kept->step[1], value = FN(reduce_row)(r, row, inner.left);
+            const ptrdiff_t next = i + 1 < kept->run ? kept->step[1] : 0;
+            const T *row = x + (ptrdiff_t)i * kept->step[1], value = FN(reduce_row)(r, row, inner.left, next);
 
             if (place)
                 at[(ptrdiff_t)i * step] = FN(place_contiguous)(row, inner.left, value);

@@ -68,7 +68,7 @@ RP_INLINE void FN(fetch)(const T *x, ptrdiff_t n, size_t count)
 /* e = exp(x - m); returns its sum. */
 static T FN(exponentials)(T *e, const T *x, size_t n)
 {
-    const T m = FN(max_contiguous)(x, n);
+    const T m = FN(max_contiguous)(x, n, 0);
 
     for (size_t at = 0, count; at < n; at += count) {
         count = n - at < EXP_PIECE ? n - at : EXP_PIECE;
@@ -102,7 +102,7 @@ static void FN(softmax_grad_fast)(const rp_row *row)
 /* m, the maximum of x, and the logarithm of the sum of exp(x - m) */
 static T FN(log_sum)(const T *x, size_t n, T *m)
 {
-    *m = FN(max_contiguous)(x, n);
+    *m = FN(max_contiguous)(x, n, 0);
     return FN(rp_log)(FN(exp_sum)(x, n, *m));
 }
 
