@@ -478,9 +478,8 @@ static PyMethodDef methods[] = {
      "_short_watch($self, kinds, places, groups=.., count=.., steps=.., turn=.., every=.., made=.., states=.., /)"
      "\n--\n\n"
      "Forgets all there was. From now on leaves are of these kinds, (type, name of what is false of plain ones, or "
-     "None), and each (dict or object, name, what is there) is looked at, (dict, name) that is not there, what "
-     "(function, None, value) gives, and that a dict has as many items as (dict, None, number) says. Without groups "
-     "nothing is counted. Whether all is there."},
+     "None), and each (dict or object, name, what is there) is looked at, (dict, name) that is not there, and what "
+     "(function, None, value) gives. Without groups nothing is counted. Whether all is there."},
     {"_short_stands", stands, METH_NOARGS,
      "_short_stands($self)\n--\n\nWhether something is watched, and all of it is as it was."},
     {"_short_add", add, METH_VARARGS,

@@ -84,11 +84,6 @@ static bool same(PyObject *a, PyObject *b, int depth)
     return type == &PyDict_Type && same_dict(a, b, depth + 1);
 }
 
-static bool count_stands(const place *p)
-{
-    return PyDict_Size(p->where) == PyLong_AsSsize_t(p->value);
-}
-
 static PyObject *attribute_now(const place *p, descrgetfunc get)
 {
     if (p->getter && Py_TYPE(p->where) == p->type)
@@ -140,9 +135,7 @@ bool places_stand(const place *places, size_t n)
     bool stand = true;
 
     for (size_t i = 0; i < n && stand; i++)
-        stand = places[i].item      ? item_stands(&places[i])
-                : places[i].counted ? count_stands(&places[i])
-                                    : attribute_stands(&places[i], get);
+        stand = places[i].item ? item_stands(&places[i]) : attribute_stands(&places[i], get);
     if (!stand)
         PyErr_Clear();
     return stand;
@@ -179,13 +172,12 @@ static bool read_place(PyObject *of, PyObject *kept, place *p)
 {
     if (!of || !PyArg_ParseTuple(of, "OO|O", &p->where, &p->name, &p->value))
         return false;
-    p->counted = p->value && p->name == Py_None && PyDict_Check(p->where) && PyLong_Check(p->value);
-    p->item = !p->counted && PyDict_CheckExact(p->where);
+    p->item = PyDict_CheckExact(p->where);
     if (p->item) {
         find_item(p);
         return true;
     }
-    if (p->counted || (p->value && p->name == Py_None))
+    if (p->value && p->name == Py_None)
         return true;
     if (p->value)
         return find_getter(kept, p);

@@ -8,12 +8,12 @@
 
 /* A name in a dict, or an attribute of another object, and what was there. An attribute that a type has of C is asked
  * for at its getter, as long as the object is of that type. A name without a value (NULL) is to be in no dict;
- * without a name, None, `where` is called; a dict has as many items as `value` says. */
+ * without a name, None, `where` is called. */
 typedef struct place {
     PyObject *where, *name, *value, *getter;
     PyTypeObject *type;
-    bool item, counted; /* counted: of the dict the number of items */
-    Py_ssize_t at;      /* where in the dict the name was last: it needs no search while it is still there */
+    bool item;
+    Py_ssize_t at; /* where in the dict the name was last: it needs no search while it is still there */
 } place;
 
 /* Of a list of tuples (dict or object, name, what is there; or dict, name), which the caller keeps; what is found

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The short way of a compiled step: it has the bits of the long way, is taken where nothing changed, and sees whatever has changed.
 Without a guard each of these would go on with what was, in silence."""
-import collections
 import contextlib
 import copy
 import gc
@@ -594,19 +593,6 @@ class Doors(unittest.TestCase):
         for _ in range(100):
             deep = [deep]
         self.assertFalse(self.watch(d, [({"n": copy.deepcopy(deep)}, "n", deep)]))  # it may give up
-
-    def test_the_number_of_a_dicts_items_is_looked_at(self):
-        d = reprise._core.StepBase()
-        for space in ({}, collections.defaultdict(dict), collections.OrderedDict()):
-            space["a"] = 1
-            self.assertFalse(self.watch(d, [(space, None, 2)]))
-            self.assertTrue(self.watch(d, [(space, None, 1)]))
-            space["a"] = 2
-            self.assertTrue(d._short_stands())
-            space["b"] = 2
-            self.assertFalse(d._short_stands())
-            space.clear()
-            self.assertFalse(d._short_stands())
 
     def test_attributes_of_an_object_that_became_another_kind(self):
         class Kind(nn.Parameter):
