@@ -17,24 +17,26 @@
 #include "kernels/cpu/matmul/matmul_type.inc.h"
 #include "kernels/type_end.h"
 
-static rp_matmul_plan plan_of(const rp_kernel_args *args)
+static void plan_of(rp_matmul_plan *plan, const rp_kernel_args *args)
 {
     const size_t size = rp_dtype_size(args->out[0].dtype);
 
-    return rp_matmul_plan_make(args, 2 * VEC_BYTES / size, B_BYTES / 2 / (RP_MATMUL_CHUNK * size));
+    rp_matmul_plan_make(plan, args, 2 * VEC_BYTES / size, B_BYTES / 2 / (RP_MATMUL_CHUNK * size));
 }
 
 static size_t matmul_items(const rp_kernel_args *args)
 {
-    const rp_matmul_plan plan = plan_of(args);
+    rp_matmul_plan plan;
 
+    plan_of(&plan, args);
     return rp_matmul_plan_items(&plan);
 }
 
 static void matmul_run(const rp_kernel_args *args, size_t begin, size_t end)
 {
-    const rp_matmul_plan plan = plan_of(args);
+    rp_matmul_plan plan;
 
+    plan_of(&plan, args);
     rp_matmul_plan_run(&plan, begin, end, args->out[0].dtype == RP_F64 ? block_f64 : block_f32);
 }
 
@@ -43,10 +45,12 @@ enum { READING = 4 };
 
 static size_t matmul_cost(const rp_kernel_args *args)
 {
-    const rp_matmul_plan plan = plan_of(args);
-    const size_t columns = 1 + plan.n / (plan.strips > 0 ? plan.strips : 1);
-    const size_t cost = 1 + rp_view_last(&plan.in[0]) * columns * rp_dtype_size(args->out[0].dtype) / VEC_BYTES;
+    rp_matmul_plan plan;
+    size_t columns, cost;
 
+    plan_of(&plan, args);
+    columns = 1 + plan.n / (plan.strips > 0 ? plan.strips : 1);
+    cost = 1 + rp_view_last(&plan.in[0]) * columns * rp_dtype_size(args->out[0].dtype) / VEC_BYTES;
     return plan.m <= THIN_ROWS ? READING * cost : cost;
 }
 

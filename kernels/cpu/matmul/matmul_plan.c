@@ -44,6 +44,19 @@ static bool merge_batch(rp_matmul_plan *plan)
     return true;
 }
 
+/* Only the axes there are: a plan is made some three times a product, and small ones are over sooner than a structure
+ * is cleared and copied. */
+static void copy_view(rp_view *to, const rp_view *from)
+{
+    to->data = from->data;
+    to->dtype = from->dtype;
+    to->rank = from->rank;
+    for (int d = 0; d < from->rank; d++) {
+        to->shape[d] = from->shape[d];
+        to->stride[d] = from->stride[d];
+    }
+}
+
 static void transpose(rp_view *view)
 {
     const int r = view->rank - 2;
@@ -58,37 +71,42 @@ static void transpose(rp_view *view)
 
 static void swap(rp_matmul_plan *plan)
 {
-    const rp_view a = plan->in[0];
+    rp_view a;
 
-    plan->in[0] = plan->in[1];
-    plan->in[1] = a;
+    copy_view(&a, &plan->in[0]);
+    copy_view(&plan->in[0], &plan->in[1]);
+    copy_view(&plan->in[1], &a);
     transpose(&plan->in[0]);
     transpose(&plan->in[1]);
     transpose(&plan->out);
     plan->swapped = true;
 }
 
-rp_matmul_plan rp_matmul_plan_make(const rp_kernel_args *args, size_t panel, size_t widest)
+void rp_matmul_plan_make(rp_matmul_plan *plan, const rp_kernel_args *args, size_t panel, size_t widest)
 {
-    rp_matmul_plan plan = {.in = {args->in[0], args->in[1]}, .out = args->out[0], .batches = 1, .panel = panel};
-    const rp_view *y = &plan.out;
+    const rp_view *y = &plan->out;
     size_t strip = panel;
     int r;
 
-    while (merge_batch(&plan))
+    copy_view(&plan->in[0], &args->in[0]);
+    copy_view(&plan->in[1], &args->in[1]);
+    copy_view(&plan->out, &args->out[0]);
+    plan->swapped = false;
+    plan->batches = 1;
+    plan->panel = panel;
+    while (merge_batch(plan))
         ;
     r = y->rank - 2;
-    if ((y->shape[r + 1] < y->shape[r] && y->shape[r + 1] <= THIN_COLUMNS) || turning_a_pays(&plan))
-        swap(&plan);
+    if ((y->shape[r + 1] < y->shape[r] && y->shape[r + 1] <= THIN_COLUMNS) || turning_a_pays(plan))
+        swap(plan);
     for (int d = 0; d < r; d++)
-        plan.batches *= y->shape[d];
-    plan.m = y->shape[r];
-    plan.n = y->shape[r + 1];
-    plan.panels = (plan.n + panel - 1) / panel;
-    while (strip * 2 <= widest && strip * 2 <= plan.m) /* blocks about as wide as high: the least packing a thread */
+        plan->batches *= y->shape[d];
+    plan->m = y->shape[r];
+    plan->n = y->shape[r + 1];
+    plan->panels = (plan->n + panel - 1) / panel;
+    while (strip * 2 <= widest && strip * 2 <= plan->m) /* blocks about as wide as high: the least packing a thread */
         strip *= 2;
-    plan.strips = (plan.n + strip - 1) / strip;
-    return plan;
+    plan->strips = (plan->n + strip - 1) / strip;
 }
 
 size_t rp_matmul_plan_items(const rp_matmul_plan *plan)
@@ -107,6 +125,12 @@ void rp_matmul_plan_run(const rp_matmul_plan *plan, size_t begin, size_t end, rp
 {
     const rp_kernel_args args = {.in = plan->in, .n_in = 2, .out = &plan->out, .n_out = 1};
 
+    if (plan->batches == 1 && begin == 0 && end == rp_matmul_plan_items(plan) && begin < end) { /* without a division */
+        const rp_matmul product = rp_matmul_of(&args, 0);
+
+        block(&product, 0, plan->m, 0, plan->n);
+        return;
+    }
     while (begin < end) {
         const size_t strip = begin / plan->m % plan->strips, row = begin % plan->m, left = end - begin;
         const size_t room = plan->m - row, rows = left < room ? left : room;

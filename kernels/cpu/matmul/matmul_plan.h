@@ -16,7 +16,7 @@ typedef struct rp_matmul_plan {
 } rp_matmul_plan;
 
 /* Columns come in panels; a strip has at most `widest` columns. */
-rp_matmul_plan rp_matmul_plan_make(const rp_kernel_args *args, size_t panel, size_t widest);
+void rp_matmul_plan_make(rp_matmul_plan *plan, const rp_kernel_args *args, size_t panel, size_t widest);
 size_t rp_matmul_plan_items(const rp_matmul_plan *plan);
 
 /* Rows [row, row_end) and columns [column, column_end) of one product. */
