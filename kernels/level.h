@@ -36,6 +36,8 @@
 #define RP_UNROLL _Pragma("GCC unroll 64")
 #define RP_NO_UNROLL _Pragma("GCC unroll 1")
 #endif
-#define RP_EACH(i, n) RP_INDEPENDENT for (ptrdiff_t i = 0; i < (ptrdiff_t)(n); i++)
+/* The end is read once: stores of bytes or of 64-bit integers may write any memory, so that of a member read in each
+ * round no compiler knows how often there are rounds, and none vectorises. */
+#define RP_EACH(i, n) RP_INDEPENDENT for (ptrdiff_t i = 0, i##_end = (ptrdiff_t)(n); i < i##_end; i++)
 
 #endif

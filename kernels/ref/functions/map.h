@@ -63,16 +63,15 @@ static inline void map_items(const rp_kernel_args *args, size_t n_in, size_t beg
         const T *a = walk->at[1], *b = walk->at[2]; \
         const ptrdiff_t sy = walk->step[0], sa = walk->step[1], sb = walk->step[2]; \
         const T a0 = *a, b0 = *b; \
-        const size_t run = walk->run; /* bytes of bool may be anything, walk too */ \
 \
         if (sy == 1 && sa == 1 && sb == 1) \
-            RP_EACH(i, run) y[i] = FN(name)(a[i], b[i]); \
+            RP_EACH(i, walk->run) y[i] = FN(name)(a[i], b[i]); \
         else if (sy == 1 && sa == 1 && sb == 0) \
-            RP_EACH(i, run) y[i] = FN(name)(a[i], b0); \
+            RP_EACH(i, walk->run) y[i] = FN(name)(a[i], b0); \
         else if (sy == 1 && sa == 0 && sb == 1) \
-            RP_EACH(i, run) y[i] = FN(name)(a0, b[i]); \
+            RP_EACH(i, walk->run) y[i] = FN(name)(a0, b[i]); \
         else \
-            RP_EACH(i, run) y[i * sy] = FN(name)(a[i * sa], b[i * sb]); \
+            RP_EACH(i, walk->run) y[i * sy] = FN(name)(a[i * sa], b[i * sb]); \
     }
 
 /* from_to_to: out TO, whose value is made of x in FROM. */
