@@ -19,7 +19,9 @@ void *rp_nn_companion(rp_nn *nn);
 rp_status rp_nn_start(rp_nn *nn, rp_error *err);
 /* The same, and makes the step that initialises, if no step was made yet. */
 rp_status rp_nn_begin(rp_nn *nn, rp_error *err);
-/* The parameter's shape in PyTorch, and its elements from that order of axes to ours, and back. */
+/* Whether PyTorch has the parameter's axes in our order; its shape there, and its elements from that order to ours, and
+ * back. */
+bool rp_nn_as_torch(const rp_nn *nn, size_t parameter);
 rp_type rp_nn_torch_type(const rp_nn *nn, size_t parameter);
 void rp_nn_from_torch(const rp_nn *nn, size_t parameter, float *here, const float *there);
 void rp_nn_to_torch(const rp_nn *nn, size_t parameter, float *there, const float *here);

@@ -294,6 +294,11 @@ static size_t there_of(const nn_parameter *p, size_t i)
     return (i % out * in + i / out % in) * taps + i / (in * out);
 }
 
+bool rp_nn_as_torch(const rp_nn *nn, size_t parameter)
+{
+    return nn->parameter[parameter].layout == NN_AS_HERE;
+}
+
 void rp_nn_from_torch(const rp_nn *nn, size_t parameter, float *here, const float *there)
 {
     const nn_parameter *p = &nn->parameter[parameter];

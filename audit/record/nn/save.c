@@ -39,24 +39,29 @@ static size_t count_of(const rp_safetensor *tensor)
     return count;
 }
 
-/* The elements of parameter i. */
+/* The elements of parameter i. One tensor is held, and two only while their elements' order changes. */
 static rp_status hold(saving *s, size_t i, rp_error *err)
 {
     const size_t count = count_of(&s->tensor[i]), room = count ? count : 1;
-    float *here = rp_reallocarray(NULL, room, sizeof *here), *there;
-    rp_status status = here ? rp_nn_read(s->nn, s->tensor[i].name, here, count * sizeof *here, err) : rp_no_memory(err);
+    float *there;
+    rp_status status;
 
     rp_free(s->value);
-    s->value = here;
-    s->held = status == RP_OK ? i : s->n;
-    if (status != RP_OK || !s->torch)
+    s->held = s->n;
+    s->value = rp_reallocarray(NULL, room, sizeof *s->value);
+    status =
+        s->value ? rp_nn_read(s->nn, s->tensor[i].name, s->value, count * sizeof *s->value, err) : rp_no_memory(err);
+    if (status != RP_OK)
         return status;
-    there = rp_reallocarray(NULL, room, sizeof *there);
-    if (!there)
-        return rp_no_memory(err);
-    rp_nn_to_torch(s->nn, i, there, here);
-    rp_free(here);
-    s->value = there;
+    if (s->torch && !rp_nn_as_torch(s->nn, i)) {
+        there = rp_reallocarray(NULL, room, sizeof *there);
+        if (!there)
+            return rp_no_memory(err);
+        rp_nn_to_torch(s->nn, i, there, s->value);
+        rp_free(s->value);
+        s->value = there;
+    }
+    s->held = i;
     return RP_OK;
 }
 

@@ -456,6 +456,78 @@ static void what_is_not_recorded_has_no_archive(void **state)
     rp_nn_free(nn);
 }
 
+/* What the library holds, and the most it held since the last reset; a block's size lies before it. */
+typedef struct held {
+    size_t now, most;
+} held;
+
+enum { BEFORE = 64, WORDS = 4096, WIDE = 64 };
+
+static void *held_allocate(void *self, size_t bytes)
+{
+    held *h = self;
+    char *block = aligned_alloc(BEFORE, (bytes + 2 * BEFORE - 1) / BEFORE * BEFORE);
+
+    if (!block)
+        return NULL;
+    *(size_t *)(void *)block = bytes;
+    h->now += bytes;
+    h->most = h->now > h->most ? h->now : h->most;
+    return block + BEFORE;
+}
+
+static void held_release(void *self, void *block)
+{
+    held *h = self;
+    char *start = (char *)block - BEFORE;
+
+    h->now -= *(size_t *)(void *)start;
+    free(start);
+}
+
+static void *held_resize(void *self, void *block, size_t bytes)
+{
+    void *other = held_allocate(self, bytes);
+
+    if (!other || !block)
+        return other;
+    const size_t had = *(size_t *)(void *)((char *)block - BEFORE);
+
+    memcpy(other, block, had < bytes ? had : bytes);
+    held_release(self, block);
+    return other;
+}
+
+static rp_tensor model_of_words(rp_nn *nn, const rp_tensor *batch, void *self)
+{
+    (void)self;
+    return rp_cross_entropy(rp_nn_linear(nn, "out", rp_nn_embedding(nn, "words", batch[0], WORDS, WIDE), 2), batch[0]);
+}
+
+/* The words' 1 MiB, whose axes PyTorch has in the same order, is held once. */
+static void saving_holds_one_tensor(void **state)
+{
+    held h = {0};
+    const rp_allocator counted = {held_allocate, held_resize, held_release, &h};
+    const int32_t row[4] = {0, 1, 1, 0};
+    rp_nn *nn = NULL;
+    size_t before;
+
+    (void)state;
+    rp_set_allocator(&counted);
+    OK(rp_nn_new(&nn, &(rp_nn_options){.model = model_of_words, .batches = {.batch = 4}, .run = {.threads = 1}}, ERR));
+    OK(rp_nn_array(nn, "x", RP_I32, 1, (size_t[]){4}, row, ERR));
+    train(nn, 1);
+    before = h.most = h.now;
+    OK(rp_nn_save(nn, "nn.safetensors", &(rp_nn_save_options){.torch = true, .force = true}, ERR));
+    assert_true(h.most - before >= WORDS * WIDE * sizeof(float));
+    assert_true(h.most - before < WORDS * WIDE * sizeof(float) * 3 / 2);
+    rp_nn_free(nn);
+    assert_int_equal(h.now, 0);
+    rp_set_allocator(NULL);
+    (void)remove("nn.safetensors");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -470,6 +542,7 @@ int main(void)
         cmocka_unit_test(files_that_do_not_fit_are_told),
         cmocka_unit_test(memory_that_runs_out_is_told_and_nothing_leaks),
         cmocka_unit_test(what_is_not_recorded_has_no_archive),
+        cmocka_unit_test(saving_holds_one_tensor),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
