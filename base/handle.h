@@ -12,4 +12,10 @@ static inline rp_status rp_no_handle(rp_error *err, const char *call, const char
                    handle);
 }
 
+/* The same of what the caller has without a call: a path, a text, a function. */
+static inline rp_status rp_no_value(rp_error *err, const char *call, const char *parameter)
+{
+    return rp_fail(err, RP_EARG, "%s: %s is NULL", call, parameter);
+}
+
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "audit/archive/archive_private.h"
+#include "base/handle.h"
 
 /* Both lists are in archive order, so the first difference says which side has one more. */
 static rp_status compare_place(const rp_member *listed, const rp_member *found, rp_error *err)
@@ -72,7 +73,7 @@ rp_status rp_archive_open_reader(rp_archive **out, rp_reader *reader, const char
 {
     const char *const name = where ? where : "archive";
     rp_archive *archive;
-    rp_status status = rp_archive_scan(&archive, reader, name, err);
+    rp_status status = reader ? rp_archive_scan(&archive, reader, name, err) : rp_no_value(err, __func__, "reader");
 
     *out = NULL;
     if (status != RP_OK)

@@ -9,6 +9,7 @@
 #include "audit/archive/manifest.h"
 #include "audit/digest/digest.h"
 #include "audit/log/log_note.h"
+#include "base/handle.h"
 #include "rp/trust.h"
 
 #define RECIPE RP_IN_RECIPE
@@ -240,6 +241,8 @@ rp_status rp_timestamp_member(char out[RP_MEMBER_NAME], const char *statement, r
 {
     size_t stem;
 
+    if (!statement)
+        return rp_no_value(err, __func__, "statement");
     if (!rp_statement_name_valid(statement))
         return rp_fail(err, RP_EARG, "%.100s: not a statement: expected signatures/NAME.dsse.json", statement);
     stem = strlen(statement) - strlen(STATEMENT_END);
@@ -257,7 +260,7 @@ rp_status rp_log_member(char out[RP_MEMBER_NAME], const char *origin, rp_error *
 {
     rp_digest digest;
     char hex[RP_DIGEST_HEX];
-    rp_status status = rp_log_origin_check(origin, err);
+    rp_status status = origin ? rp_log_origin_check(origin, err) : rp_no_value(err, __func__, "origin");
 
     if (status == RP_OK)
         status = rp_sha256(&digest, origin, strlen(origin), err);

@@ -64,6 +64,8 @@ rp_reader rp_reader_memory(const void *bytes, size_t size)
 
 void rp_reader_close(rp_reader *reader)
 {
+    if (!reader)
+        return;
     if (reader->close != NULL)
         reader->close(reader->self);
     memset(reader, 0, sizeof *reader);

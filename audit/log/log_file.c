@@ -216,6 +216,10 @@ rp_status rp_log_open_to(rp_run_log **out, const char *folder, const rp_key *con
 rp_status rp_log_open(rp_run_log **out, const char *folder, const rp_key *const *trusted, size_t n_trusted,
                       rp_error *err)
 {
+    if (!folder) {
+        *out = NULL;
+        return rp_no_value(err, __func__, "folder");
+    }
     return rp_log_open_to(out, folder, trusted, n_trusted, false, err);
 }
 
@@ -254,7 +258,7 @@ bool rp_log_find(const rp_run_log *log, const char *archive_id, uint64_t *index)
 {
     rp_digest wanted;
 
-    if (!rp_unhex(wanted.bytes, sizeof wanted.bytes, archive_id))
+    if (!log || !archive_id || !rp_unhex(wanted.bytes, sizeof wanted.bytes, archive_id))
         return false;
     for (size_t i = 0; i < log->count; i++)
         if (rp_digest_equal(&log->entry[i], &wanted)) {

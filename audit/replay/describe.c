@@ -7,6 +7,7 @@
 #include "audit/drive/recipe_files.h"
 #include "audit/replay/replay.h"
 #include "base/file.h"
+#include "base/handle.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "core/data/later/test_table.h"
@@ -159,7 +160,7 @@ rp_status rp_describe_data(const char *path, const rp_job_options *options, char
 {
     description d = {.recipe = NULL};
     rp_buffer out = {0};
-    rp_status status = describe(&d, path, options, &out, err);
+    rp_status status = path ? describe(&d, path, options, &out, err) : rp_no_value(err, __func__, "path");
 
     *json = NULL;
     if (status == RP_OK)
@@ -241,7 +242,7 @@ rp_status rp_describe_parts(const char *path, const rp_job_options *options, cha
 {
     description d = {.recipe = NULL};
     rp_buffer out = {0};
-    rp_status status = divide(&d, path, options, &out, err);
+    rp_status status = path ? divide(&d, path, options, &out, err) : rp_no_value(err, __func__, "path");
 
     *csv = NULL;
     if (status == RP_OK)

@@ -98,6 +98,10 @@ static rp_status load_token(rp_key **out, const char *uri, const char *pin, rp_e
 
 rp_status rp_key_load_private(rp_key **out, const char *path, const char *passphrase, rp_error *err)
 {
+    if (!path) {
+        *out = NULL;
+        return rp_no_value(err, __func__, "path");
+    }
     if (rp_pkcs11_is_uri(path))
         return load_token(out, path, passphrase, err);
     return load(out, path, passphrase, err);

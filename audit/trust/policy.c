@@ -10,6 +10,7 @@
 #include "audit/sign/signed_json.h"
 #include "audit/sign/key.h"
 #include "base/file.h"
+#include "base/handle.h"
 #include "base/memory.h"
 #include "base/text.h"
 
@@ -89,12 +90,17 @@ rp_status rp_policy_from_text(rp_policy **out, const char *text, size_t size, co
 
 rp_status rp_policy_load(rp_policy **out, const char *path, rp_error *err)
 {
-    const char *slash = strrchr(path, '/');
-    char *folder = slash ? rp_strndup(path, slash == path ? 1 : (size_t)(slash - path)) : rp_strdup(".");
+    const char *slash;
+    char *folder;
     rp_buffer text = {0};
-    rp_status status = folder ? rp_file_read(path, RP_POLICY_LIMIT, &text, err) : rp_no_memory(err);
+    rp_status status;
 
     *out = NULL;
+    if (!path)
+        return rp_no_value(err, __func__, "path");
+    slash = strrchr(path, '/');
+    folder = slash ? rp_strndup(path, slash == path ? 1 : (size_t)(slash - path)) : rp_strdup(".");
+    status = folder ? rp_file_read(path, RP_POLICY_LIMIT, &text, err) : rp_no_memory(err);
     if (status == RP_EDATA)
         status = rp_fail(err, RP_EARG, "%s: a policy has at most %d bytes", path, RP_POLICY_LIMIT);
     if (status == RP_OK)

@@ -72,6 +72,8 @@ int64_t rp_trust_now(const rp_trust_store *store)
 
 rp_status rp_trust_time(int64_t *out, const char *text, rp_error *err)
 {
+    if (!text)
+        return rp_no_value(err, __func__, "text");
     if (rp_moment_parse(out, text))
         return RP_OK;
     return rp_fail(err, RP_EARG, "%.40s: not a time, expected UTC as in 2026-11-21T15:04:05Z", text);

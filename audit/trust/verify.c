@@ -17,6 +17,7 @@
 #include "audit/statements/statement.h"
 #include "audit/trust/timestamp.h"
 #include "audit/trust/trust_view.h"
+#include "base/handle.h"
 #include "base/memory.h"
 
 /* Takes what one holds, whatever the result. */
@@ -404,7 +405,8 @@ rp_status rp_verify_reader(rp_reader *reader, const char *where, const rp_key *c
         *result = NULL;
     if (archive != NULL)
         *archive = NULL;
-    status = rp_archive_scan(&scanned, reader, where ? where : "archive", err);
+    status = reader ? rp_archive_scan(&scanned, reader, where ? where : "archive", err)
+                    : rp_no_value(err, __func__, "reader");
     return status == RP_OK ? finish(scanned, trusted, n_trusted, options, result, archive, err) : status;
 }
 

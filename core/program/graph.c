@@ -158,7 +158,7 @@ rp_graph *rp_graph_of(const rp_tensor *in, size_t n)
 
     while (i + 1 < n && !in[i].graph)
         i++;
-    return in[i].graph;
+    return n > 0 ? in[i].graph : NULL;
 }
 
 const rp_type *rp_tensor_type(rp_tensor x)

@@ -430,5 +430,5 @@ size_t rp_real_text(char out[RP_REAL_SIZE], double x)
 
 bool rp_real_read(double *out, const char *text)
 {
-    return rp_parse_printed_f64(out, text, strlen(text));
+    return text && rp_parse_printed_f64(out, text, strlen(text));
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A table of works, each one kernel call that training and inference are made of, timed beside the limits of the host.
  */
+#include "base/handle.h"
 #include "rp/bench.h"
 
 #include <string.h>
@@ -299,7 +300,7 @@ rp_status rp_bench(const rp_bench_options *options, bool (*row)(void *self, cons
     bench b = {0};
     size_t index = 0, count = 0;
     rp_fpenv saved;
-    rp_status status = rp_fpenv_enter(&saved, NULL, err);
+    rp_status status = row ? rp_fpenv_enter(&saved, NULL, err) : rp_no_value(err, __func__, "row");
 
     if (status != RP_OK)
         return status;
