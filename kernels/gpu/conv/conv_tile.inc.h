@@ -67,13 +67,11 @@ RP_GPU_KERNEL(THREADS, 2) TILE(rp_gpu_conv_tile)(const RP_GPU_PARAMETER rp_gpu_c
     const float *b = p.weight + RP_GPU_BLOCK_Y * p.weight_group + (i64)(col0 + b_side) * p.weight_column;
     float acc[TM][TN], fa[2][TM], fb[2][TN];
     term of_a = term_at(begin + t % BK, p.inner), of_b = term_at(begin + b_l, p.inner), now = term_at(begin, p.inner);
-    u32 has = 0, seen = 0, ever = 0;
+    u32 has = 0, seen = 0;
     int filling = 0, stage = 0;
 
     RP_GPU_BEGIN(p);
     make_table(p, row0, table, words, weights);
-    for (int tap = 0; tap < p.taps; tap++)
-        ever |= words[tap * 4 + wy] >> (ly * 4);
     RP_GPU_UNROLL for (int i = 0; i < TM; i++) RP_GPU_UNROLL for (int j = 0; j < TN; j++) acc[i][j] = 0.0f;
 
 #define FETCH() \
@@ -159,6 +157,10 @@ RP_GPU_KERNEL(THREADS, 2) TILE(rp_gpu_conv_tile)(const RP_GPU_PARAMETER rp_gpu_c
         term_next(&now, p.inner);
         stage = stage + 1 == STAGES ? 0 : stage + 1;
         if ((kt + 1) % (RP_GPU_CONV_CHUNK / BK) == 0 || kt + 1 == tiles) {
+            u32 ever = 0; /* asked for only in the end: kept, it costs sm_80 a move of registers in every step */
+
+            for (int tap = 0; kt + 1 == tiles && tap < p.taps; tap++)
+                ever |= words[tap * 4 + wy] >> (ly * 4);
             TILE(put)
             (p, p.to + RP_GPU_BLOCK_Y * p.to_group + RP_GPU_BLOCK_Z * p.to_chunk, acc, row0 + in_row, col0 + in_col,
              has, seen, ever, kt + 1 == tiles);
