@@ -3,8 +3,9 @@
 """Budgets of the machine code: what the fat binaries' kernels take of a chip, read from the code that is embedded. Each row
 of budgets.txt is a kernel and chip: registers and shared memory at most, no stack (so no register was spilled to memory) but
 for what is written there, and the least share of multiply-adds in the inner loop (of convolution: in its straight piece;
-the hash multiplies nothing). Kernels without a row must not have a stack of their own. Usage: budgets.py BIN[:BIN] FOLDER BUDGETS [--write | --table]; exit 77 where the readers of
-machine code (cuobjdump and nvdisasm in a BIN, or on the path) are not there."""
+the hash multiplies nothing). Kernels without a row must not have a stack of their own. Each binary has code that every
+chip of RUN_ON executes, and the PTX for later ones. Usage: budgets.py BIN[:BIN] FOLDER BUDGETS [--write | --table]; exit
+77 where the readers of machine code (cuobjdump and nvdisasm in a BIN, or on the path) are not there."""
 import os
 import re
 import shutil
@@ -16,6 +17,7 @@ CHIPS = ["sm_80", "sm_90", "sm_100", "sm_120"]
 TILES = re.compile(r"rp_gpu_(matmul_(f32|f64|bf16)_(large|middle|small|thin)_|conv_(tile|weight)_\d|sha256$)")
 CHAINS = re.compile(r"rp_gpu_chain_run_")  # no loop whose share counts: what they may take is registers and stack
 LARGE = re.compile(r"rp_gpu_(matmul_f32_large|conv_(tile|weight)_128)_")  # no budget of theirs is under the bar
+RUN_ON = ["sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"]
 # Kernels made of the reference's text or of many functions keep arrays in memory; no budget is claimed for them.
 ANY_STACK = ("reference", "elementwise", "moving")
 REFERENCE = "rp_gpu_ref_"  # wherever they are
@@ -44,6 +46,22 @@ def resources(reader, folder, binary):
         elif m := re.search(r"REG:(\d+) STACK:(\d+) SHARED:(\d+)", line):
             found[chip, kernel] = tuple(int(x) for x in m.groups())
     return found
+
+
+def runs_on(chip, codes):
+    """Whether one of these machine codes is the chip's, or of an earlier one of its generation, which it executes."""
+    number = int(chip[3:])
+    return any(code // 10 == number // 10 and code <= number for code in codes)
+
+
+def not_loaded(reader, folder, binary):
+    """What the binary lacks of code for each chip."""
+    name = os.path.basename(binary)
+    codes = [int(n) for n in re.findall(r"\.sm_(\d+)\.cubin", run([reader, "-lelf", binary], folder))]
+    wrong = [f"{name} on {chip}: no machine code" for chip in RUN_ON if not runs_on(chip, codes)]
+    if not re.search(r"\.sm_80\.ptx", run([reader, "-lptx", binary], folder)):
+        wrong.append(f"{name}: no PTX of compute_80, for chips that come later")
+    return wrong
 
 
 def inner_loop(text):
@@ -82,23 +100,23 @@ def shares(reader, folder, binary, chip):
 
 
 def measure(reader, folder, binaries):
-    rows, stacks = {}, []
+    rows, wrong = {}, []
     for binary in binaries:
         stem = os.path.basename(binary).rsplit(".", 1)[0]
         used = resources(reader, folder, binary)
         if not used:
             sys.exit(f"budgets: {binary}: no kernels were found in it; cuobjdump's words may have changed")
+        wrong += not_loaded(reader, folder, binary)
         for (chip, kernel), (registers, stack, shared) in sorted(used.items()):
-            has_row = TILES.match(kernel) or CHAINS.match(kernel)
-            if has_row and chip in CHIPS:
+            if (TILES.match(kernel) or CHAINS.match(kernel)) and chip in CHIPS:
                 rows[kernel, chip] = [registers, stack, shared, 0.0]
-            elif stack > 0 and stem not in ANY_STACK and not kernel.startswith(REFERENCE) and not has_row:
-                stacks.append(f"{kernel} on {chip}: {stack} bytes of stack, expected none")
+            elif stack > 0 and stem not in ANY_STACK and not kernel.startswith(REFERENCE) and not CHAINS.match(kernel):
+                wrong.append(f"{kernel} on {chip}: {stack} bytes of stack, expected none")
         if any(TILES.match(kernel) and not kernel.endswith("sha256") for _, kernel in used):  # which multiplies nothing
             for chip in CHIPS:
                 for kernel, share in shares(reader, folder, binary, chip).items():
                     rows[kernel, chip][3] = share
-    return rows, stacks
+    return rows, wrong
 
 
 def compare(rows, budgets):
@@ -160,7 +178,7 @@ def main():
         print("budgets: cuobjdump and nvdisasm are not here (scripts/cuda-toolchain.sh installs them)")
         sys.exit(77)
     binaries = sorted(os.path.join(where, f) for f in os.listdir(where) if f.endswith(".fatbin"))
-    rows, stacks = measure(reader, os.path.dirname(dis), binaries)
+    rows, others = measure(reader, os.path.dirname(dis), binaries)
     if "--table" in options:
         print("| kernel | chip | registers | threads | shared memory | blocks | warps of the chip's | share |\n"
               "|---|---|---|---|---|---|---|---|")
@@ -179,8 +197,8 @@ def main():
         return
     with open(file, encoding="utf-8") as text:
         budgets = [line for line in text if not line.startswith("#")]
-    wrong = compare(rows, budgets) + stacks
-    print("\n".join(wrong) or f"{len(budgets)} budgets are kept")
+    wrong = compare(rows, budgets) + others
+    print("\n".join(wrong) or f"{len(budgets)} budgets are kept; {len(binaries)} binaries run on {', '.join(RUN_ON)}")
     sys.exit(1 if wrong else 0)
 
 
