@@ -30,6 +30,11 @@ def append(name: str, *operands: Any, **attributes: Any) -> Any:
     return getattr(reprise().ops, name)(*operands, **attributes)
 
 
+def number(value: float) -> Any:
+    """A value of rank 0 in the graph that is open."""
+    return append("fill", value=value, shape=[], dtype="f64")
+
+
 def computed(estimator: Recorded, job: Job, feeds: Mapping[str, Array]) -> dict[str, Array]:
     """What a job makes of its feeds, as arrays; with an archive as one recorded step of a run."""
     if estimator.archive is None:

@@ -14,17 +14,12 @@ from sklearn.base import RegressorMixin  # type: ignore
 from sklearn.exceptions import ConvergenceWarning  # type: ignore
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d  # type: ignore
 
-from .base import SINGULAR, Array, Recorded, append, eye, reprise, solve, total
+from .base import SINGULAR, Array, Recorded, append, eye, number, reprise, solve, total
 from .glm_families import Family, Link, family_of, less, link_of
 
 EXTREME = 1e-13  # probabilities and counts below are those of infinite estimates
 SMALLEST, LARGEST = 1e-140, 1e140  # of a column's elements, whose squares have to be numbers
 CONSTANT = 1e-13  # a deviation of less than this share of a column's greatest element is none
-
-
-def number(value: float) -> Any:
-    """A value of rank 0 in the graph that is open."""
-    return append("fill", value=value, shape=[], dtype="f64")
 
 
 def broadcast(condition: Any, like: Any) -> Any:

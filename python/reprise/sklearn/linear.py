@@ -18,7 +18,10 @@ CERTAIN = 29.9  # a score beyond it is a probability below 1e-13
 
 
 class Ridge(RegressorMixin, Recorded):  # type: ignore[misc]
-    """Least squares with a penalty: minimises sum w (y - x b - b0)^2 + alpha |b|^2 by Cholesky's factors."""
+    """Least squares with a penalty: minimises sum w (y - x b - b0)^2 + alpha |b|^2 by Cholesky's factors. Of targets [n, 1] coefficients
+    and predictions are vectors, as scikit-learn's Ridge has them, and not its LinearRegression."""
+
+    flat = True  # whether one column of targets is as a vector of them
 
     def __init__(self, alpha: float = 1.0, fit_intercept: bool = True, archive: Any = None, key: Any = None) -> None:
         self.alpha, self.fit_intercept, self.archive, self.key = alpha, fit_intercept, archive, key
@@ -55,9 +58,8 @@ class Ridge(RegressorMixin, Recorded):  # type: ignore[misc]
             return {"coef": coef.T, "intercept": intercept}
 
         found = computed(self, job, {"x": x, "y": targets, "w": w})
-        one = y.ndim == 1
-        self.coef_ = found["coef"][0] if one else found["coef"]
-        self.intercept_ = float(found["intercept"][0, 0]) if one else found["intercept"][0]
+        self.coef_ = found["coef"][0] if y.ndim == 1 or self.flat and targets.shape[1] == 1 else found["coef"]
+        self.intercept_ = float(found["intercept"][0, 0]) if y.ndim == 1 else found["intercept"][0]
         return self
 
     def predict(self, X: Any) -> Array:
@@ -68,6 +70,8 @@ class Ridge(RegressorMixin, Recorded):  # type: ignore[misc]
 
 class LinearRegression(Ridge):
     """Least squares. Of columns that others explain the coefficient is 0."""
+
+    flat = False
 
     def __init__(self, fit_intercept: bool = True, archive: Any = None, key: Any = None) -> None:
         self.fit_intercept, self.archive, self.key = fit_intercept, archive, key
