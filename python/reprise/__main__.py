@@ -59,7 +59,9 @@ def import_model(words: list[str]) -> int:
     for name, (own, dtype, shape) in found.inputs.items():
         print(f"input {name}: feed {own} {dtype}{list(shape)}")
     for name, (own, dtype, shape) in found.outputs.items():
-        print(f"output {name}: result {own} {dtype}{list(shape)}")
+        several = found.counts.get(name)
+        counted = f", along axis {several[0]} as many as result {several[1]} says" if several else ""
+        print(f"output {name}: result {own} {dtype}{list(shape)}{counted}")
     print(f"{len(found.weights)} weights, {len(found.program.instructions)} instructions")
     return 0
 

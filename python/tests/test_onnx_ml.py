@@ -290,9 +290,11 @@ class MachineLearning(unittest.TestCase):
             self.assertIn("output p: result out.p f32[9, 2]", done.stdout)
 
     def test_what_leads_to_other_outputs_alone_is_not_looked_at(self):
-        nodes = [helper.make_node("Relu", ["x"], ["a"]), helper.make_node("NonZero", ["a"], ["b"])]
-        proto = model(nodes, self.x, {"a": TensorProto.FLOAT, "b": TensorProto.INT64})
-        self.refused(proto, "NonZero")
+        nodes = [helper.make_node("Relu", ["x"], ["a"]), helper.make_node(
+            "TfIdfVectorizer", ["a"], ["b"], mode="TF", min_gram_length=1, max_gram_length=1, max_skip_count=0, ngram_counts=[0],
+            ngram_indexes=[0], pool_int64s=[1])]
+        proto = model(nodes, self.x, {"a": TensorProto.FLOAT, "b": TensorProto.FLOAT})
+        self.refused(proto, "TfIdfVectorizer")
         made = importer.load(proto, outputs=["a"]).compile(threads=1)(x=self.x)
         np.testing.assert_array_equal(made["a"], np.maximum(self.x, 0))
 

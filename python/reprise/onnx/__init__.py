@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from . import arithmetic, external, forms, grids, images, layers, ml, quantised, shapes, spectra, trees
+from . import arithmetic, external, forms, grids, images, layers, ml, quantised, ragged, selection, shapes, spectra, trees
 from .graph import (HANDLERS, CARRIERS, MOST_KNOWN, NUMPY, ONNX, Graph, NeedsConstant, Node, Unsupported, Value, carried,
                          returned, type_of)
 from .export import Exported, operations, save
@@ -30,7 +30,7 @@ FOLDED = frozenset("""Abs Add And Cast CastLike Ceil Concat Div Equal Expand Fla
 LessOrEqual Max Min Mod Mul Neg Not Or Pow ReduceMax ReduceMin ReduceProd ReduceSum Reshape Slice Sqrt Squeeze Sub Tile
 Transpose Unsqueeze Where Split Sign Xor""".split())
 Scope = MutableMapping[str, Value]  # of a branch or a body a layer on what is outside, which is not copied with each iteration
-MODULES = (arithmetic, grids, images, layers, ml, quantised, shapes, spectra, trees)  # they register what they handle
+MODULES = (arithmetic, grids, images, layers, ml, quantised, selection, shapes, spectra, trees)  # they register what they handle
 
 
 def supported() -> list[str]:
@@ -41,7 +41,8 @@ def supported() -> list[str]:
 @dataclass(frozen=True)
 class Imported:
     """A model as a program. `program` is the Program; `weights` its states and `data` its data by name, as the program has
-    them; `inputs` and `outputs` name the model's own: (name in the program, element type, shape). `known` are the constants
+    them; `inputs` and `outputs` name the model's own: (name in the program, element type, shape). Of an output whose length
+    its elements decide `counts` has the axis and the name of the result that counts them, and its shape the most. `known` are the constants
     that were given, `folds` how many operators were computed at import, of shapes and other small integers."""
 
     program: Any
@@ -51,6 +52,7 @@ class Imported:
     outputs: dict[str, tuple[str, str, tuple[int, ...]]]
     known: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict)
     folds: int = 0
+    counts: dict[str, tuple[int, str]] = field(default_factory=dict)
 
     def compile(self, **options: Any) -> Any:
         """A function of the model's inputs by name that gives its outputs by name; options are those of Run."""
@@ -69,8 +71,11 @@ class Imported:
                     raise ValueError(f"input {name} is {type_of(a)}{list(a.shape)}, expected {dtype}{list(shape)}")
                 feeds[own] = carried(a)
             found = compiled(**feeds)
-            return {name: returned(np.array(found[own]).reshape(shape), dtype)
+            made = {name: returned(np.array(found[own]).reshape(shape), dtype)
                     for name, (own, dtype, shape) in self.outputs.items()}
+            for name, (axis, own) in self.counts.items():
+                made[name] = made[name][(slice(None),) * axis + (slice(int(np.asarray(found[own]))),)]
+            return made
 
         return call
 
@@ -103,12 +108,14 @@ def load(model: Any, *, shapes: Mapping[str, int] | None = None,
 @dataclass(frozen=True)
 class Appended:
     """A model's values in a program that is being built: `outputs` by the model's names, its `weights` as tensors and their
-    first values, and the program's `data`."""
+    first values, and the program's `data`. Of an output whose length its elements decide `counts` has the axis and how many
+    are there; the tensor has room for the most."""
 
     outputs: dict[str, Any]
     weights: dict[str, Any]
     first: dict[str, np.ndarray[Any, Any]]
     data: dict[str, np.ndarray[Any, Any]]
+    counts: dict[str, tuple[int, Any]] = field(default_factory=dict)
 
 
 def into(builder: Any, model: Any, inputs: Mapping[str, Any], *,
@@ -124,7 +131,7 @@ def into(builder: Any, model: Any, inputs: Mapping[str, Any], *,
     kept = importer.g.inputs
     return Appended({n: importer.g.tensor(v) for n, v in values.items()}, importer.g.states,
                     {n: a for n, (k, a) in kept.items() if k == "state"},
-                    {n: a for n, (k, a) in kept.items() if k == "data"})
+                    {n: a for n, (k, a) in kept.items() if k == "data"}, {n: v.some for n, v in values.items() if v.some})
 
 
 def leading(nodes: Sequence[Any], outputs: Sequence[str]) -> tuple[list[Any], set[str]]:
@@ -217,15 +224,19 @@ class Importer:
         return {name: scope[name] for name in outputs}
 
     def imported(self) -> Imported:
-        outputs = {}
+        outputs, counts = {}, {}
         for name, v in self.run().items():
             own = self.g.name(f"out.{name}")
             self.g.builder.result(own, self.g.tensor(v))
             outputs[name] = (own, v.dtype, v.shape)
+            if v.some:
+                counts[name] = (v.some[0], self.g.name(f"{own}.count"))
+                self.g.builder.result(counts[name][1], v.some[1])
         program = self.g.builder.finish()
         kept = self.g.inputs
         return Imported(program, {n: a for n, (k, a) in kept.items() if k == "state"},
-                        {n: a for n, (k, a) in kept.items() if k == "data"}, self.feeds, outputs, self.constants, self.folds)
+                        {n: a for n, (k, a) in kept.items() if k == "data"}, self.feeds, outputs, self.constants, self.folds,
+                        counts)
 
     def initializer(self, proto: Any) -> Value:
         """A weight is a state, so that it can be trained; small integers and what decides shapes is known, a weight of one
@@ -338,6 +349,9 @@ class Importer:
     def computed(self, node: Any, named: str, inputs: list[Value | None], scope: Scope, depth: int) -> Sequence[Value | None]:
         kind = node.op_type
         self.g.operator = kind
+        uneven = any(map(ragged.holds, inputs))
+        if uneven and named not in ragged.RULES:
+            raise Unsupported("a value whose length its elements decide", kind)
         if kind in ("If", "Loop", "Scan") and node.domain in DOMAINS[:2]:
             return {"If": self.branch, "Loop": self.loop, "Scan": self.scan}[kind](node, inputs, scope, depth)
         if named not in HANDLERS or node.domain == "ai.onnx.preview":
@@ -346,9 +360,9 @@ class Importer:
         if kind == "Constant" and "value" in n.attributes and n.attributes["value"] is None:
             raise Unsupported("a constant of another type than tensors have", kind)
         try:
-            found = HANDLERS[named](n)
+            found = ragged.applied(n, HANDLERS[named]) if uneven else HANDLERS[named](n)
         except Unsupported as e:
-            expanded = None if isinstance(e, NeedsConstant) else self.definition(node, inputs)
+            expanded = None if isinstance(e, NeedsConstant) or uneven else self.definition(node, inputs)
             if expanded is None:
                 raise
             return self.expand(node, inputs, depth)
@@ -435,6 +449,8 @@ class Importer:
                 raise Unsupported("a value that is no tensor", kind)
             if o.name not in scope:
                 raise Unsupported(f"the output {o.name} of a body, which is of texts, or which nothing computes", kind)
+            if kind != "If" and ragged.holds(scope[o.name]):
+                raise Unsupported(f"the output {o.name} of a body, whose length its elements decide", kind)
         return [scope[o.name] for o in body.output]
 
     def scan(self, node: Any, inputs: list[Value | None], scope: Scope, depth: int) -> Sequence[Value | None]:

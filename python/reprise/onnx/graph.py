@@ -69,6 +69,7 @@ class Value:
     tensor: Any = None
     known: Array = None
     of: frozenset[str] = frozenset()
+    some: tuple[int, Any] | None = None  # of this axis so many elements are there, a tensor i64 []; the rest is room (ragged.py)
     weight: tuple[str, Array] | None = None  # a state's name in the model and first value; its tensor comes with its use
 
     @property

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .graph import MOST_KNOWN, NUMPY, Graph, Node, Unsupported, Value, handles
+from .selection import chosen
 
 
 def moved(n: Node, t: Any, *operands: int) -> Value:
@@ -331,6 +332,8 @@ def one_hot(n: Node) -> Value:
 @handles("Compress")
 def compress(n: Node) -> Value:
     g, v = n.g, n.value(0)
+    if n.value(1).known is None:
+        return chosen(n)
     kept = np.flatnonzero(np.asarray(g.known(n.value(1))))
     flat = "axis" not in n.attributes
     t = g.reshape(n.tensor(0), [v.size]) if flat else n.tensor(0)

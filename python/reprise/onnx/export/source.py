@@ -48,6 +48,9 @@ def source(what: Any, *, program: int | None, outputs: Sequence[str] | None, wei
         names = {own: name for name, (own, _, _) in what.inputs.items()}
         found.given = {v: names.get(n, n) for v, n in found.given.items()}
         found.results = chosen(results, outputs)
+        uneven = sorted(what.counts.keys() & found.results.keys())
+        if uneven:
+            raise Unsupported(f"the output {uneven[0]}, whose length its elements decide: a program has room for the most and counts them")
         return found
     if isinstance(what, importlib.import_module("reprise._core").ModelBase):
         with tempfile.TemporaryDirectory() as folder:  # what its last step computed, as its archive has it

@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values one of whose lengths their elements decide, as the boxes that are kept. A program's shapes are fixed: such a value
+has room for the most there can be along that axis, and a count of those that are there, which come first; what is behind
+them means nothing. Here is, of each operator that takes such values, along which axis its result is one and what has to be
+kept from what is behind. An operator that is not among them refuses such a value."""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from . import arithmetic
+from .graph import Graph, Handler, Node, Value
+
+Rule = Callable[[Node, Handler], Sequence[Value | None]]
+RULES: dict[str, Rule] = {}
+NOWHERE = -(1 << 40)  # no index, so that whoever takes it refuses it
+FAR = (1 << 31) - 1  # an end that is that of the axis
+UNARY = """Abs Acos Acosh Asin Asinh Atan Atanh BitwiseNot Cast Ceil Celu Clip Cos Cosh Elu Erf Exp Floor Gelu HardSigmoid HardSwish
+Identity IsInf IsNaN LeakyRelu Log Mish Neg Not Reciprocal Relu Round Selu Shrink Sigmoid Sign Sin Sinh Softplus Softsign Sqrt
+Swish Tan Tanh ThresholdedRelu""".split()
+SEVERAL = """Add And BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less LessOrEqual Max Mean Min Mod Mul Or Pow Sub
+Sum Where Xor""".split()
+BATCHES = """AveragePool Conv ConvTranspose Gemm GlobalAveragePool GlobalMaxPool InstanceNormalization LpPool MaxPool""".split()
+
+
+def rules(*names: str) -> Callable[[Rule], Rule]:
+    def register(f: Rule) -> Rule:
+        RULES.update({n: f for n in names})
+        return f
+    return register
+
+
+def holds(v: Value | None) -> bool:
+    return v is not None and v.some is not None
+
+
+def applied(n: Node, handler: Handler) -> Sequence[Value | None]:
+    """What an operator makes of operands of which some are such values."""
+    if n.kind not in RULES:
+        raise n.refuse("a value whose length its elements decide")
+    return RULES[n.kind](n, handler)
+
+
+def some_of(v: Value) -> tuple[int, Any]:
+    assert v.some is not None
+    return v.some
+
+
+def listed(found: Any) -> list[Value | None]:
+    return [found] if isinstance(found, Value) else list(found)
+
+
+def along(found: Any, axis: int, count: Any) -> list[Value | None]:
+    """Results with that axis."""
+    return [v and replace(v, known=None, some=(axis, count)) for v in listed(found)]
+
+
+def there(g: Graph, v: Value) -> Any:
+    """Whether an element is there, of the shape [1, .., most, .., 1]."""
+    axis, count = some_of(v)
+    number = g.op("iota", n=v.shape[axis], dtype="i64")
+    return g.reshape(g.op("lt", number, count), [d if i == axis else 1 for i, d in enumerate(v.shape)])
+
+
+def mask(n: Node, i: int, value: float) -> None:
+    """Operand i with another element in the place of each that is not there."""
+    v = n.value(i)
+    if holds(v):
+        n.inputs[i] = replace(v, tensor=n.g.op("where", there(n.g, v), n.g.tensor(v), n.g.fill(value, v.dtype)))
+
+
+def only(n: Node, first: int = 0) -> tuple[int, Any]:
+    """That of one operand, which alone is such a value."""
+    if any(holds(v) for i, v in enumerate(n.inputs) if i != first):
+        raise n.refuse("a second value whose length its elements decide")
+    return some_of(n.value(first))
+
+
+def without(axis: int, gone: Sequence[int]) -> int:
+    return axis - sum(a < axis for a in gone)
+
+
+def compacted(g: Graph, flags: Any) -> tuple[Any, Any]:
+    """Places of the true ones of flags [n], ascending, then zeros: i64 [n]; and how many there are, i64 []."""
+    length = g.room(*flags.shape)[0]
+    if not length:
+        return g.fill(0, "i64", [0]), g.fill(0, "i64")
+    sums = g.op("cumsum", g.cast(flags, "i64"), axis=0, reverse=False)
+    count = g.reshape(g.op("slice", sums, begin=[length - 1], end=[length]), [])
+    to = g.op("where", flags, g.op("sub", sums, g.fill(1, "i64")), g.fill(length, "i64"))
+    found = g.op("scatter_along", g.fill(0, "i64", [length + 1]), to, g.op("iota", n=length, dtype="i64"), axis=0, mode=0)
+    return g.op("slice", found, begin=[0], end=[length]), count
+
+
+@rules(*UNARY, *SEVERAL)
+def elementwise(n: Node, handler: Handler) -> Sequence[Value | None]:
+    """The axis is the same one from the end; what has none of its own is repeated along it."""
+    values = [v for v in n.inputs if v is not None]
+    ends = {v.rank - some_of(v)[0] for v in values if v.some}
+    counts = {id(some_of(v)[1]): some_of(v)[1] for v in values if v.some}
+    end = min(ends)
+    if len(ends) > 1 or len(counts) > 1 or any(v.rank >= end and v.shape[-end] != 1 for v in values if not v.some):
+        raise n.refuse("values whose lengths their elements decide, beside others")
+    if n.kind in ("Div", "Mod") and not n.value(1).real:
+        mask(n, 1, 1)
+    found = listed(handler(n))
+    return along(found, max(v.rank for v in values) - end, next(iter(counts.values())))
+
+
+@rules(*BATCHES)
+def batch(n: Node, handler: Handler) -> Sequence[Value | None]:
+    """Rows along the first axis that are computed apart."""
+    axis, count = only(n)
+    if axis or n.kind == "Gemm" and (n.get("transA", 0) or n.has(2) and n.value(2).rank > 1 and n.value(2).shape[0] != 1):
+        raise n.refuse(f"a value whose length along axis {axis} its elements decide")
+    return along(handler(n), 0, count)
+
+
+@rules("MatMul")
+def matmul(n: Node, handler: Handler) -> Sequence[Value | None]:
+    axis, count = only(n)
+    v, w = n.value(0), n.value(1)
+    end = v.rank - axis
+    if end < 2 or end > 2 and w.rank >= end and w.shape[-end] != 1:
+        raise n.refuse(f"a value whose length along axis {axis} its elements decide")
+    found = listed(handler(n))
+    assert found[0] is not None
+    return along(found, found[0].rank - (end if w.rank > 1 else end - 1), count)
+
+
+@rules("Softmax", "LogSoftmax", "Hardmax")
+def softmax(n: Node, handler: Handler) -> Sequence[Value | None]:
+    axis, count = only(n)
+    if axis >= n.axis(1 if n.version < 13 else -1, n.value(0).rank):
+        raise n.refuse(f"a value whose length along axis {axis} its elements decide")
+    return along(handler(n), axis, count)
+
+
+@rules(*arithmetic.REDUCE)
+def reduce(n: Node, handler: Handler) -> Sequence[Value | None]:
+    axis, count = only(n)
+    v = n.value(0)
+    axes, kept = arithmetic.axes_of(n, v.rank), bool(n.get("keepdims", 1))
+    if axis not in axes or n.get("noop_with_empty_axes", 0) and not n.integers(1, "axes"):
+        return along(handler(n), axis if kept else without(axis, axes), count)
+    if n.kind in ("ReduceMax", "ReduceMin") and v.dtype in ("f32", "f64", "f16"):
+        mask(n, 0, -math.inf if n.kind == "ReduceMax" else math.inf)
+    elif n.kind in ("ReduceSum", "ReduceL1", "ReduceL2", "ReduceSumSquare"):
+        mask(n, 0, 0)
+    elif n.kind == "ReduceProd":
+        mask(n, 0, 1)
+    else:
+        raise n.refuse(f"{v.dtype} along an axis whose length its elements decide")
+    return listed(handler(n))
+
+
+@rules("ArgMax", "ArgMin")
+def arg(n: Node, handler: Handler) -> Sequence[Value | None]:
+    axis, count = only(n)
+    over = n.axis(0, n.value(0).rank)
+    if over == axis:
+        raise n.refuse("an axis whose length its elements decide")
+    return along(handler(n), axis if n.get("keepdims", 1) else without(axis, [over]), count)
+
+
+@rules("TopK", "Split")
+def beside(n: Node, handler: Handler) -> Sequence[Value | None]:
+    axis, count = only(n)
+    if axis == n.axis(-1 if n.kind == "TopK" else 0, n.value(0).rank):
+        raise n.refuse("an axis whose length its elements decide")
+    return along(handler(n), axis, count)
+
+
+# ---- moving ----
+
+@rules("Transpose")
+def transpose(n: Node, handler: Handler) -> Sequence[Value | None]:
+    axis, count = only(n)
+    rank = n.value(0).rank
+    return along(handler(n), [int(a) for a in n.get("perm", range(rank - 1, -1, -1))].index(axis), count)
+
+
+@rules("Squeeze")
+def squeeze(n: Node, handler: Handler) -> Sequence[Value | None]:
+    axis, count = only(n)
+    axes = n.integers(1, "axes")
+    gone = None if axes is None else [a % n.value(0).rank for a in axes]
+    if gone is None or axis in gone:
+        raise n.refuse("axes that are not named, or one whose length its elements decide")
+    return along(handler(n), without(axis, gone), count)
+
+
+@rules("Unsqueeze")
+def unsqueeze(n: Node, handler: Handler) -> Sequence[Value | None]:
+    axis, count = only(n)
+    axes = n.integers(1, "axes") or []
+    rank = n.value(0).rank + len(axes)
+    kept = [i for i in range(rank) if i not in {a % rank for a in axes}]
+    return along(handler(n), kept[axis], count)
+
+
+@rules("Reshape")
+def reshape(n: Node, handler: Handler) -> Sequence[Value | None]:
+    """[1, .., n, rest] as [1, .., -1, other rest]: the rest is as long or a part of it, so that elements that are there stay in front."""
+    axis, count = only(n)
+    v, shape = n.value(0), n.integers(1, "shape") or []
+    if not n.get("allowzero", 0):
+        shape = [v.shape[i] if d == 0 and i < v.rank and i != axis else d for i, d in enumerate(shape)]
+        shape = [-1 if d == 0 and i == axis and -1 not in shape else d for i, d in enumerate(shape)]
+    at = shape.index(-1) if -1 in shape else -1
+    rest, other = math.prod(v.shape[axis + 1:]), math.prod(shape[at + 1:])
+    if at < 0 or math.prod(v.shape[:axis]) != 1 or math.prod(shape[:at]) != 1 or min(shape[:at] + shape[at + 1:], default=1) < 1 or rest % other:
+        raise n.refuse(f"a value whose length along axis {axis} its elements decide, as {shape}")
+    n.inputs[1:] = []
+    n.attributes["shape"] = shape
+    return along(handler(n), at, times(n.g, count, rest // other))
+
+
+def times(g: Graph, count: Any, factor: int) -> Any:
+    return count if factor == 1 else g.op("mul", count, g.fill(factor, "i64"))
+
+
+@rules("Flatten")
+def flatten(n: Node, handler: Handler) -> Sequence[Value | None]:
+    axis, count = only(n)
+    v, at = n.value(0), int(n.get("axis", 1))
+    at += v.rank if at < 0 else 0
+    if axis or not 1 <= at <= v.rank:
+        raise n.refuse(f"a value whose length along axis {axis} its elements decide")
+    return along(handler(n), 0, times(n.g, count, math.prod(v.shape[1:at])))
+
+
+@rules("Concat")
+def concat(n: Node, handler: Handler) -> Sequence[Value | None]:
+    g, values = n.g, [n.value(i) for i in range(len(n.inputs))]
+    at = n.axis(1, values[0].rank)
+    counts = {id(some_of(v)[1]) for v in values if v.some}
+    if any(v.some and v.some[0] != at for v in values):
+        if len(counts) > 1 or len({v.some and v.some[0] for v in values}) > 1:
+            raise n.refuse("values whose lengths their elements decide, beside others")
+        return along(handler(n), *some_of(values[0]))
+    flags = [g.reshape(there(g, v), [v.shape[at]]) if v.some else g.fill(1, "bool", [v.shape[at]]) for v in values]
+    place, count = compacted(g, g.op("concat", *flags, axis=0) if len(flags) > 1 else flags[0])
+    whole = listed(handler(n))[0]
+    assert whole is not None
+    return along(replace(whole, tensor=g.op("gather", g.tensor(whole), place, axis=at)), at, count)
+
+
+@rules("Slice")
+def slice_(n: Node, handler: Handler) -> Sequence[Value | None]:
+    axis, count = only(n)
+    v, starts, ends = n.value(0), n.integers(1, "starts") or [], n.integers(2, "ends") or []
+    axes, steps = n.integers(3, "axes") or list(range(len(starts))), n.integers(4, "steps") or [1] * len(starts)
+    for a, s, e, k in zip(axes, starts, ends, steps):
+        if a % v.rank != axis or (s, k) == (0, 1) and e >= FAR:
+            continue
+        if s < 0 or e < 0 or k != 1:
+            raise n.refuse(f"{s} to {e} by {k} of an axis whose length its elements decide")
+        g = n.g
+        if e < FAR:
+            count = g.op("minimum", count, g.fill(e, "i64"))
+        count = g.op("maximum", g.op("sub", count, g.fill(min(s, v.shape[axis]), "i64")), g.fill(0, "i64"))
+    return along(handler(n), axis, count)
+
+
+@rules("Shape", "Size")
+def shape(n: Node, handler: Handler) -> Sequence[Value | None]:
+    """Lengths that a program computes: they are numbers, and decide no shape."""
+    g, v = n.g, n.value(0)
+    axis, count = only(n)
+    if n.kind == "Size":
+        return [g.made(times(g, count, math.prod(d for i, d in enumerate(v.shape) if i != axis)), "i64", v)]
+    parts = [g.reshape(count, [1]) if i == axis else g.fill(d, "i64", [1]) for i, d in enumerate(v.shape)]
+    end = n.get("end")
+    parts = parts[slice(int(n.get("start", 0)), None if end is None else int(end))]
+    if not parts:
+        return [g.constant(np.zeros(0, np.int64))]
+    return [g.made(g.op("concat", *parts, axis=0) if len(parts) > 1 else parts[0], "i64", v)]
+
+
+# ---- indices ----
+
+def within(g: Graph, index: Value, count: Any) -> Any:
+    """Indices along such an axis from 0; one outside of what is there is none at all."""
+    t, zero = g.cast(g.tensor(index), "i64"), g.fill(0, "i64")
+    t = g.op("where", g.op("lt", t, zero), g.op("add", t, count), t)
+    bad = g.op("logical_or", g.op("lt", t, zero), g.op("ge", t, count))
+    return g.op("where", bad, g.fill(NOWHERE, "i64"), t)
+
+
+@rules("Gather")
+def gather(n: Node, handler: Handler) -> Sequence[Value | None]:
+    v, index = n.value(0), n.value(1)
+    axis = n.axis(0, v.rank)
+    if v.some and v.some[0] != axis:
+        if index.some:
+            raise n.refuse("a second value whose length its elements decide")
+        own = v.some[0]
+        return along(handler(n), own if own < axis else own + index.rank - 1, v.some[1])
+    if v.some:
+        n.inputs[1] = index = replace(index, dtype="i64", tensor=within(n.g, index, v.some[1]), known=None, weight=None)
+    if not index.some:
+        return listed(handler(n))
+    if not v.shape[axis]:
+        raise n.refuse("an axis without elements")
+    mask(n, 1, 0)
+    return along(handler(n), axis + index.some[0], index.some[1])
+
+
+@rules("GatherND")
+def gather_nd(n: Node, handler: Handler) -> Sequence[Value | None]:
+    axis, count = only(n, 1)
+    if axis + 1 >= n.value(1).rank or n.get("batch_dims", 0) or not n.value(0).size:
+        raise n.refuse(f"indices whose length along axis {axis} their elements decide")
+    mask(n, 1, 0)
+    return along(handler(n), axis, count)
