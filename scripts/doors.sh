@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 python=$(realpath -s "$1")
 build=$(realpath "$2")
 cmake --build "$build" -j "$(nproc)" --target reprise_static reprise_cli door_program >/dev/null
-"$python" -m pip install --quiet --require-hashes --no-deps -r bench/doors/build.txt
+"$python" -m pip install --quiet --require-hashes --no-deps -r bench/doors/build.txt -r bench/doors/onnx.txt
 "$python" -m pip install --quiet --no-build-isolation --no-deps --force-reinstall . \
     -C "cmake.define.RP_PYTHON_LIBRARY=$build/libreprise.a" -C build.targets=reprise_python \
     -C "build-dir=$build/python-doors"
@@ -21,5 +21,5 @@ for test in python/tests/test_torch*.py python/tests/test_documents.py; do
 done
 "$python" bench/doors/torch_versions.py
 "$python" -W ignore bench/doors/torch_operations.py --most 3 --quiet | grep 'core operations'
-"$python" -W ignore bench/doors/outside_onnx.py --only sklearn # where onnxruntime and skl2onnx are installed
+"$python" -W ignore bench/doors/outside_onnx.py --only sklearn
 "$python" -W ignore bench/doors/torch_speed.py --program "$build/bench/door_program"
