@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from . import arithmetic, external, forms, grids, images, layers, ml, quantised, ragged, selection, shapes, spectra, trees
+from . import (arithmetic, external, forms, grids, images, layers, ml, pools, quantised, ragged, samples, selection, shapes,
+               spectra, trees)
 from .graph import (HANDLERS, CARRIERS, MOST_KNOWN, NUMPY, ONNX, Graph, NeedsConstant, Node, Unsupported, Value, carried,
                          returned, type_of)
 from .export import Exported, operations, save
@@ -30,7 +31,7 @@ FOLDED = frozenset("""Abs Add And Cast CastLike Ceil Concat Div Equal Expand Fla
 LessOrEqual Max Min Mod Mul Neg Not Or Pow ReduceMax ReduceMin ReduceProd ReduceSum Reshape Slice Sqrt Squeeze Sub Tile
 Transpose Unsqueeze Where Split Sign Xor""".split())
 Scope = MutableMapping[str, Value]  # of a branch or a body a layer on what is outside, which is not copied with each iteration
-MODULES = (arithmetic, grids, images, layers, ml, quantised, selection, shapes, spectra, trees)  # they register what they handle
+MODULES = (arithmetic, grids, images, layers, ml, pools, quantised, samples, selection, shapes, spectra, trees)  # they register what they handle
 
 
 def supported() -> list[str]:

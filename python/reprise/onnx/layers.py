@@ -184,15 +184,19 @@ def conv_transpose(n: Node) -> Value:
 
 
 @handles("MaxPool")
-def max_pool(n: Node) -> Value:
+def max_pool(n: Node) -> Value | Sequence[Value]:
     g, v = n.g, n.value(0)
-    if n.outputs > 1 or v.dtype not in ("f32", "f64"):
-        raise n.refuse("the output Indices" if n.outputs > 1 else f"elements of type {v.dtype}")
+    if v.dtype not in ("f32", "f64"):
+        raise n.refuse(f"elements of type {v.dtype}")
     window = Window(n, v.shape[2:], n.get("kernel_shape"))
     if any(p >= s for p, s in zip(window.before + [a + e for a, e in zip(window.after, window.extra)], window.span * 2)):
         raise n.refuse("a padding not smaller than the window")
     y = pooled(g, n.tensor(0), window, lambda t, w: g.op("max_pool", t, window=w.size(), **w.place()))
-    return g.result(y, v.dtype, v)
+    found = g.result(y, v.dtype, v)
+    if n.outputs < 2:
+        return found
+    from .pools import places  # which stands on this module
+    return [found, places(n, window, found.shape[2:])]
 
 
 @handles("AveragePool", "LpPool")

@@ -50,6 +50,7 @@ def seeds():
     import test_onnx
     import test_onnx_ml
     import test_onnx_operators
+    import test_onnx_samples
     import test_onnx_selection
     F, I = TensorProto.FLOAT, TensorProto.INT64
     rng = np.random.default_rng(1)
@@ -86,7 +87,8 @@ def seeds():
          node("InstanceNormalization", ["a", "g", "b"], ["c"]), node("AveragePool", ["c"], ["d"], kernel_shape=[2, 2], ceil_mode=1),
          node("DepthToSpace", ["d"], ["y"], blocksize=2)], {"x": (F, [1, 2, 4, 4])}, {"y": (F, rows)},
         ("w", w(2, 4, 3, 3)), ("g", w(4)), ("b", w(4)))
-    return found + test_onnx_ml.examples() + test_onnx_operators.examples() + test_onnx_selection.examples() + node_models()
+    return found + test_onnx_ml.examples() + test_onnx_operators.examples() + test_onnx_samples.examples() + \
+        test_onnx_selection.examples() + node_models()
 
 
 def node_models():
