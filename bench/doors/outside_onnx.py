@@ -288,7 +288,7 @@ def estimators() -> list[tuple[Any, str]]:
             trees.RandomForestClassifier(7, max_depth=5), trees.GradientBoostingClassifier(n_estimators=10),
             trees.AdaBoostClassifier(n_estimators=5), get("neighbors").KNeighborsClassifier(),
             get("calibration").CalibratedClassifierCV(linear.LogisticRegression(max_iter=5000), cv=2),
-            trees.BaggingClassifier(linear.LogisticRegression(max_iter=500), 3), vectors.SVC(),
+            trees.BaggingClassifier(linear.LogisticRegression(max_iter=500), 3), vectors.SVC(), vectors.SVC(probability=True, random_state=0),
             joined(before.StandardScaler(), linear.LogisticRegression()))],
         *[(e, "flowers") for e in (
             before.StandardScaler(), before.MinMaxScaler(), before.MaxAbsScaler(), before.RobustScaler(), before.Normalizer(),

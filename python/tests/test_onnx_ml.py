@@ -105,7 +105,30 @@ def examples():
             one("TreeEnsembleRegressor", x, n_targets=3, aggregate_function="SUM", **nodes, **target(votes, "target")),
             two("TreeEnsembleClassifier", x, classlabels_int64s=[4, 5, 6], post_transform="SOFTMAX", **nodes, **target(votes, "class")),
             two("TreeEnsembleClassifier", x, classlabels_int64s=[0, 1], post_transform="LOGISTIC", **single, **target(scores, "class")),
-            two("SVMClassifier", x, **machine(random)), forest(x)]
+            two("SVMClassifier", x, **machine(random)), forest(x),
+            two("SVMClassifier", x, **machine(random), prob_a=[-1.0, -2.0, -0.5], prob_b=[0.1, 0.0, 0.2])]
+
+
+def libsvm(values, k):
+    """Probabilities of k classes of those of each two, 1 / (1 + exp(value)), as libsvm's multiclass_probability has it."""
+    r = np.zeros((k, k))
+    for value, (i, j) in zip(values, [(i, j) for i in range(k) for j in range(i + 1, k)]):
+        r[i, j] = np.clip(1 / (1 + np.exp(value)), 1e-7, 1 - 1e-7)
+        r[j, i] = 1 - r[i, j]
+    q = -r.T * r
+    np.fill_diagonal(q, (r ** 2).sum(0))
+    p = np.full(k, 1 / k)
+    for _ in range(max(100, k)):
+        qp = q @ p
+        pqp = p @ qp
+        if np.abs(qp - pqp).max() < 0.005 / k:
+            break
+        for t in range(k):
+            move = (pqp - qp[t]) / q[t, t]
+            p[t] += move
+            pqp = (pqp + move * (move * q[t, t] + 2 * qp[t])) / (1 + move) ** 2
+            p, qp = p / (1 + move), (qp + move * q[t]) / (1 + move)
+    return p
 
 
 class MachineLearning(unittest.TestCase):
@@ -199,12 +222,38 @@ class MachineLearning(unittest.TestCase):
             for each in ((2, 2), (3, 1, 2), (1, 2, 2, 3)):
                 with self.subTest(kind=kind, each=each):
                     self.same(two("SVMClassifier", self.x, **machine(self.random, kind, each)), self.x)
-        for bad, said in (({"prob_a": [1.0] * 3, "prob_b": [0.0] * 3}, "probabilities"), ({"vectors_per_class": [1, 1, 2]}, "supports of"),
+        for bad, said in (({"prob_a": [1.0] * 3, "prob_b": [0.0] * 2}, "probabilities"), ({"prob_a": [1.0] * 3}, "probabilities"), ({"vectors_per_class": [1, 1, 2]}, "supports of"),
                           ({"vectors_per_class": [1 << 40, 1, 2]}, "supports of"), ({"coefficients": [1.0] * 12}, "none of which"),
                           ({"post_transform": "LOGISTIC"}, "LOGISTIC"), ({"rho": [0.0]}, "supports of"),
                           ({"vectors_per_class": [-1, 4, 3]}, "supports of")):
             with self.subTest(said=said, bad=bad):
                 self.refused(two("SVMClassifier", self.x, **machine(self.random, **bad)), said)
+
+    def test_probabilities_of_classes_come_of_those_of_each_two(self):
+        """Beside libsvm's own rule and onnxruntime, which has it; the reference's sum over a class's others is another one."""
+        random, x = np.random.default_rng(8), np.random.default_rng(9).normal(size=(150, 3)).astype(np.float32)
+        for each in ((3, 2), (2, 1, 3), (2, 2, 2, 3)):
+            k, pairs = len(each), len(each) * (len(each) - 1) // 2
+            votes = machine(random, "RBF", each, coefficients=(random.normal(size=sum(each) * (k - 1)) - 0.2).tolist())
+            a, b = -random.uniform(0.5, 3, pairs), random.normal(size=pairs) / 2
+            proto = two("SVMClassifier", x, **votes, prob_a=a.tolist(), prob_b=b.tolist())
+            names = [o.name for o in proto.graph.output]
+            found = importer.load(proto).compile(threads=1)(x=x)
+            shown = importer.load(two("SVMClassifier", x, **votes)).compile(threads=1)(x=x)
+            self.assertEqual(found[names[0]].tolist(), shown[names[0]].tolist())  # the label is that of the votes
+            scores = shown[names[1]][:, 1:] if k == 2 else shown[names[1]]  # of two classes the other side comes first
+            expected = np.array([libsvm(row * a.astype(np.float32) + b.astype(np.float32), k) for row in scores.astype(np.float64)])
+            self.assertLess(np.quantile(np.abs(found[names[1]] - expected).max(1), 0.98), 2e-6)  # one on the bound's edge may go on
+            np.testing.assert_allclose(found[names[1]], expected, atol=0.01)
+            if importlib.util.find_spec("onnxruntime") is not None:
+                import onnxruntime
+                theirs = onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"]).run(None, {"x": x})
+                self.assertEqual(found[names[0]].tolist(), theirs[0].tolist())
+                self.assertLess(np.quantile(np.abs(found[names[1]] - theirs[1]).max(1), 0.98), 2e-6)
+        with self.assertRaisesRegex(importer.Unsupported, "33 classes"):
+            each = (1,) * 33
+            importer.load(two("SVMClassifier", x, **dict(machine(random, "RBF", each), classlabels_ints=list(range(33))),
+                              prob_a=[-1.0] * 528, prob_b=[0.0] * 528))
 
     def test_ensembles_of_version_5_have_lists_of_leaves(self):
         holes = self.x.copy()

@@ -6,6 +6,7 @@ are the matrix of their values, a column a class."""
 from __future__ import annotations
 
 import hashlib
+import importlib
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 from .graph import MOST_KNOWN, Array, Graph, Node, Value, handles
 
 DOMAIN = "ai.onnx.ml"
+MOST_COUPLED = 32  # classes whose probabilities come of those of each two
 MOST_CLASSES = 256  # of votes of each two
 
 
@@ -270,8 +272,9 @@ def svm_classifier(n: Node) -> Sequence[Value | None]:
     if len(each) != classes or classes < 2 or classes > MOST_CLASSES or min(each) < 1 or supports.size != count * x.shape[1] \
             or coefficients.size != count * (classes - 1) or rho.size != pairs or str(n.get("post_transform", "NONE")) != "NONE":
         raise n.refuse(f"{each} supports of {classes} classes, {x.shape[1]} columns, post_transform {n.get('post_transform', 'NONE')}")
-    if len(n.get("prob_a", [])) or len(n.get("prob_b", [])) or not (coefficients < 0).any():
-        raise n.refuse("probabilities of votes, or coefficients none of which is below 0")
+    slope, shift = (numbers(n, k).astype(np.float64) for k in ("prob_a", "prob_b"))
+    if not (coefficients < 0).any() or {slope.size, shift.size} not in ({0}, {pairs}) or slope.size and classes > MOST_COUPLED:
+        raise n.refuse(f"coefficients none of which is below 0, or {slope.size} and {shift.size} numbers of {pairs} probabilities of {classes} classes")
     weights, column = coefficients.reshape(classes - 1, count), 0
     g.room(count, pairs)
     table, wins = np.zeros((count, pairs)), np.zeros((2, pairs, classes))
@@ -285,7 +288,58 @@ def svm_classifier(n: Node) -> Sequence[Value | None]:
     s = g.op("add", g.op("matmul", kernel(n, x, supports.reshape(count, -1)), data(g, table)), data(g, rho))
     first = g.cast(g.op("gt", s, g.fill(0, "f64")), "f64")
     votes = g.op("add", g.op("matmul", first, data(g, wins[0])), g.op("matmul", g.op("sub", g.fill(1, "f64"), first), data(g, wins[1])))
+    if slope.size:
+        return decided(n, votes, coupled(g, s, slope, shift, classes), labels)
     return decided(n, votes, two_sided(g, s) if classes == 2 else s, labels)
+
+
+def coupled(g: Graph, scores: Any, slope: Array, shift: Array, classes: int) -> Any:
+    """Probabilities of the classes of those of each two (Wu, Lin and Weng 2004, their second method, as libsvm has it): r[i, j] of
+    the pair's score by a logistic curve; then p, from 1 / classes on, moves coordinate by coordinate until its equations hold
+    within 0.005 / classes, each row by itself."""
+    count = scores.shape[0]
+    r = g.op("sigmoid", g.op("neg", g.op("add", g.op("mul", scores, data(g, slope)), data(g, shift))))
+    r = g.op("minimum", g.op("maximum", r, g.fill(1e-7, "f64")), g.fill(1 - 1e-7, "f64"))
+    pick, turned = np.zeros((len(slope), classes * classes)), np.zeros((1, classes * classes))
+    for k, (i, j) in enumerate((i, j) for i in range(classes) for j in range(i + 1, classes)):
+        pick[k, i * classes + j], pick[k, j * classes + i], turned[0, j * classes + i] = 1, -1, 1
+    r = g.reshape(g.op("add", g.op("matmul", r, data(g, pick)), data(g, turned)), [count, classes, classes])  # 0 of a class and itself
+    back = g.transpose(r, [0, 2, 1])
+    own = g.op("mul", g.reshape(g.op("sum", g.op("mul", r, r), axes=[1]), [count, 1, classes]), data(g, np.eye(classes)[None]))
+    q = g.op("sub", own, g.op("mul", back, r))
+    p = g.fill(1.0 / classes, "f64", [count, classes])
+    most = max(100, classes)
+    body, going = coupling(count, classes)
+    return g.builder.while_(body, going, most, carried=[p, g.fill(1, "f64", [count, 1])], shared=[q])[1]
+
+
+def coupling(count: int, classes: int) -> tuple[Any, Any]:
+    """The loop's body, and whether it goes on: while a row's equations do not hold."""
+    f = importlib.import_module("reprise").Builder()
+    with f:
+        f.parameter((), "i64")
+        p, _, q = f.parameter((count, classes), "f64"), f.parameter((count, 1), "f64"), f.parameter((count, classes, classes), "f64")
+        before, qp = p, (q * p.reshape(count, 1, classes)).sum(axes=[2]).reshape(count, classes)
+        pqp = (p * qp).sum(axes=[1]).reshape(count, 1)
+        error = f.append("max", {"axes": [1]}, [f.append("abs", {}, [qp - pqp])]).reshape(count, 1)
+        for t in range(classes):
+            row = f.append("slice", {"begin": [0, t, 0], "end": [count, t + 1, classes]}, [q]).reshape(count, classes)
+            own, mine = (f.append("slice", {"begin": [0, t], "end": [count, t + 1]}, [a]) for a in (row, qp))
+            move = (pqp - mine) / own
+            place = f.append("one_hot", {"depth": classes, "dtype": "f64"}, [f.append("fill", {"value": t, "shape": [1], "dtype": "i64"}, [])])
+            p, rest = p + move * place, move + 1.0
+            pqp = (pqp + move * (move * own + mine * 2.0)) / (rest * rest)
+            p, qp = p / rest, (qp + move * row) / rest
+        ended = f.append("lt", {}, [error, f.append("fill", {"value": 0.005 / classes, "shape": [], "dtype": "f64"}, [])])
+        f.returns(f.append("where", {}, [f.append("broadcast_to", {"shape": [count, classes]}, [ended]), before, p]))
+        f.returns(f.append("cast", {"dtype": "f64"}, [f.append("logical_not", {}, [ended])]))
+    g = importlib.import_module("reprise").Builder()
+    with g:
+        g.parameter((), "i64")
+        _, open_rows = g.parameter((count, classes), "f64"), g.parameter((count, 1), "f64")
+        g.parameter((count, classes, classes), "f64")
+        g.returns(g.append("lt", {}, [g.append("fill", {"value": 0.0, "shape": [], "dtype": "f64"}, []), open_rows.sum()]))
+    return f.finish_function(), g.finish_function()
 
 
 def wide(n: Node) -> Any:
