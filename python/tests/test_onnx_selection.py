@@ -49,6 +49,9 @@ CASES = [
     *("y = %s<axis: int = 1, keepdims: int = %d>(t)" % (k, keep) for k in ("ArgMax", "ArgMin") for keep in (0, 1)),
     "q = Transpose(t) y = ArgMax<axis: int = 0, keepdims: int = 0>(q)",
     "k = Constant<value_ints: ints = [2]>() y, j = TopK(t, k)", "k = Constant<value_ints: ints = [2]>() j, y = TopK(t, k)",
+    "q = Transpose(t) z = Shape(i) k = Constant<value_ints: ints = [2]>() w = Min(z, k) y, j = TopK(q, w)",
+    "z = Shape(i) j, y = TopK<axis: int = 0, largest: int = 0>(t, z)", "z = Shape(i) y, j = TopK<axis: int = 0>(t, z)",
+    "o = NonZero(m) h = Squeeze(o, first) v = Gather(x, h) y = Add(t, v)",  # a mask is asked again
     "y, j = Split<axis: int = 1, num_outputs: int = 2>(t)",
     "y = Unsqueeze(t, e)", "y = Unsqueeze(t, first)", "q = Unsqueeze(t, first) y = Squeeze(q, first)",
     "y = Reshape<allowzero: int = 0>(t, r1)", "y = Reshape(t, r2)", "y = Reshape(t, r3)", "y = Reshape(t, r4)", "y = Flatten(t)",
@@ -162,6 +165,50 @@ class Taken(unittest.TestCase):
                 else:
                     with self.assertRaisesRegex(reprise.Error, "out of range"):
                         call(x=x, s=s)
+
+    def test_more_than_there_are_is_an_error_of_the_run(self):
+        made = importer.load(model("k = Constant<value_ints: ints = [2]>() y, j = TopK<axis: int = 0>(t, k)")).compile(threads=1)
+        x = np.arange(24, dtype=np.float32).reshape(6, 4)
+        for found in range(7):
+            s = np.array([k < found for k in range(6)], np.float32)
+            if found >= 2:
+                self.assertEqual(made(x=x, s=s)["y"].tolist(), [x[found - 1].tolist(), x[found - 2].tolist()])
+            else:
+                with self.assertRaisesRegex(reprise.Error, "out of range"):
+                    made(x=x, s=s)
+
+    def test_both_branches_are_there_where_the_values_decide(self):
+        info = lambda n: helper.make_tensor_value_info(n, 1, None)
+        node = helper.make_node
+
+        def chosen(first, second, more=(), names=("y",)):
+            """y of two branches, by whether the sum of s is above 0."""
+            proto = model("y = Identity(t)")
+            del proto.graph.node[-1]
+            branch = lambda given: helper.make_graph([node("Identity", [n], [f"o{k}"]) for k, n in enumerate(given)], "g", [], [
+                info(f"o{k}") for k in range(len(given))])
+            proto.graph.node.extend([node("ReduceSum", ["s"], ["sum"], keepdims=0), node("Greater", ["sum", "zero"], ["up"]),
+                                     node("If", ["up"], list(names), then_branch=branch(first), else_branch=branch(second)), *more])
+            return proto
+        for first, second, more, names in ((["t"], ["x"], (), "y"), (["x"], ["t"], (), "y"), (["t"], ["t"], (), "y"), (["s"], ["s"], (), "y"),
+                                           (["t", "t"], ["x", "x"], [node("Add", ["a", "b"], ["y"])], "ab"),
+                                           (["t", "i"], ["t", "i"], [node("Gather", ["a", "first"], ["c"], axis=1), node("Gather", ["x", "b"], ["d"]),
+                                                                     node("Add", ["c", "d"], ["y"])], "ab")):
+            proto = chosen(first, second, more, names)
+            made, reference, seen = importer.load(proto).compile(threads=1), ReferenceEvaluator(proto), set()
+            for given in feeds():
+                expected, y = reference.run(None, given)[0], made(**given)["y"]
+                self.assertEqual((y.shape, y.tobytes()), (expected.shape, expected.tobytes()))
+                seen.add(given["s"].sum() > 0)
+            self.assertEqual(seen, {True, False})
+        for first, second in ((["t"], ["s"]), (["t"], ["i"])):
+            with self.assertRaisesRegex(importer.Unsupported, "If: branches that give"):
+                importer.load(chosen(first, second))
+        proto = chosen(["t"], ["x"])
+        proto.graph.input.append(helper.make_tensor_value_info("switch", TensorProto.BOOL, []))
+        proto.graph.node[-1].input[0] = "switch"  # of one element: an input that is told
+        with self.assertRaises(importer.NeedsConstant):
+            importer.load(proto)
 
     def test_bodies_give_on_what_has_one_length_alone(self):
         then = helper.make_graph([helper.make_node("Identity", ["t"], ["a"])], "g", [], [helper.make_tensor_value_info("a", 1, None)])

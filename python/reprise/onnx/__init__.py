@@ -432,10 +432,21 @@ class Importer:
         return math.prod(max(1, int(n)) for n in np.asarray(values[1].known).reshape(-1)) * max(1, values[0].size)
 
     def branch(self, node: Any, inputs: list[Value | None], scope: Scope, depth: int) -> Sequence[Value | None]:
-        """A condition that is known decides at import; one that is not would need both branches."""
-        assert inputs[0] is not None
-        taken = bool(self.alone(inputs[0], "If"))
-        body = self.graph(node, "then_branch" if taken else "else_branch")
+        """A condition that is known decides at import, as one has to be that is a switch among the inputs; of another both branches are
+        computed."""
+        condition = inputs[0]
+        assert condition is not None
+        if condition.known is None and condition.size == 1 and condition.dtype == "bool" and any(self.long(name) for name in condition.of):
+            found = [self.taken(node, name, scope, depth) for name in ("then_branch", "else_branch")]
+            return ragged.either(self.g, self.g.tensor(condition), *found)
+        return self.taken(node, "then_branch" if self.alone(condition, "If") else "else_branch", scope, depth)
+
+    def long(self, name: str) -> bool:
+        """Whether an input has more than one element."""
+        return math.prod(self.given[name].shape if name in self.given else self.feeds[name][2] if name in self.feeds else ()) > 1
+
+    def taken(self, node: Any, name: str, scope: Scope, depth: int) -> list[Value]:
+        body = self.graph(node, name)
         inner: Scope = ChainMap({t.name: self.g.constant(self.array(t)) for t in body.initializer}, scope)
         if depth >= DEEPEST:
             raise Unsupported(f"branches and functions deeper than {DEEPEST}", "If")

@@ -129,6 +129,7 @@ class Graph:
         self.states: dict[str, Any] = {}
         self.weights: dict[str, Any] = {}  # by the model's names
         self.constants: dict[Any, Any] = {}  # data that are there, by what they hold
+        self.places: list[tuple[Any, Any, Value]] = []  # of the last masks: tensor, count, and where they are true
         self.operator, self.taken, self.appended = "", set[str](), 0
         self.held, self.most_held = 0, MOST_HELD
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from . import arithmetic
-from .graph import Graph, Handler, Node, Value
+from .graph import Graph, Handler, Node, Unsupported, Value
 
 Rule = Callable[[Node, Handler], Sequence[Value | None]]
 RULES: dict[str, Rule] = {}
@@ -96,6 +96,31 @@ def compacted(g: Graph, flags: Any) -> tuple[Any, Any]:
     return g.op("slice", found, begin=[0], end=[length]), count
 
 
+def either(g: Graph, condition: Any, first: Sequence[Value], second: Sequence[Value]) -> list[Value]:
+    """Of each two values the first where a condition holds, else the second. Along one axis they may have different lengths."""
+    counts: dict[Any, Any] = {}
+    condition, made = g.reshape(condition, []), []
+
+    def count(v: Value, axis: int) -> tuple[Any, Any]:
+        return (id(v.some[1]), v.some[1]) if v.some else (v.shape[axis], g.fill(v.shape[axis], "i64"))
+
+    for a, b in zip(first, second):
+        axes = {i for i in range(a.rank) if a.rank == b.rank and a.shape[i] != b.shape[i]} | {v.some[0] for v in (a, b) if v.some}
+        if a.dtype != b.dtype or a.rank != b.rank or len(axes) > 1:
+            raise Unsupported(f"branches that give {a.dtype}{list(a.shape)} and {b.dtype}{list(b.shape)}, by a computed condition", "If")
+        if not axes:
+            made.append(g.made(g.op("where", condition, g.tensor(a), g.tensor(b)), a.dtype, a, b))
+            continue
+        axis = axes.pop()
+        most, (one, ours), (other, theirs) = max(a.shape[axis], b.shape[axis]), count(a, axis), count(b, axis)
+        if (one, other) not in counts:  # several values of one length stay that
+            counts[one, other] = ours if one == other else g.op("where", condition, ours, theirs)
+        wide = [g.op("pad", g.tensor(v), before=[0] * v.rank, after=[most - d if i == axis else 0 for i, d in enumerate(v.shape)])
+                if v.shape[axis] < most else g.tensor(v) for v in (a, b)]
+        made.append(replace(g.made(g.op("where", condition, *wide), a.dtype, a, b), some=(axis, counts[one, other])))
+    return made
+
+
 @rules(*UNARY, *SEVERAL)
 def elementwise(n: Node, handler: Handler) -> Sequence[Value | None]:
     """The axis is the same one from the end; what has none of its own is repeated along it."""
@@ -167,12 +192,28 @@ def arg(n: Node, handler: Handler) -> Sequence[Value | None]:
     return along(handler(n), axis if n.get("keepdims", 1) else without(axis, [over]), count)
 
 
-@rules("TopK", "Split")
-def beside(n: Node, handler: Handler) -> Sequence[Value | None]:
+@rules("Split")
+def split(n: Node, handler: Handler) -> Sequence[Value | None]:
     axis, count = only(n)
-    if axis == n.axis(-1 if n.kind == "TopK" else 0, n.value(0).rank):
+    if axis == n.axis(0, n.value(0).rank):
         raise n.refuse("an axis whose length its elements decide")
     return along(handler(n), axis, count)
+
+
+@rules("TopK")
+def top_k(n: Node, handler: Handler) -> Sequence[Value | None]:
+    """Of the axis itself as many as an operand says, which may be computed; more than there are is an error of the run."""
+    g, v, (axis, count) = n.g, n.value(0), only(n)
+    if axis != n.axis(-1, v.rank):
+        return along(handler(n), axis, count)
+    if v.dtype not in ("f32", "f64") or n.get("sorted", 1) != 1 or not n.has(1) or n.value(1).size != 1 or not v.shape[axis]:
+        raise n.refuse(f"elements of {v.dtype} along an axis whose length they decide")
+    mask(n, 0, -math.inf if n.get("largest", 1) else math.inf)
+    wanted = g.reshape(g.cast(n.tensor(1), "i64"), [])
+    n.inputs[1] = g.constant(np.array([v.shape[axis]], np.int64))
+    right = g.op("logical_and", g.op("ge", wanted, g.fill(0, "i64")), g.op("le", wanted, count))
+    place = g.reshape(g.op("where", right, g.fill(0, "i64"), g.fill(NOWHERE, "i64")), [1])
+    return along(handler(n), axis, g.reshape(g.op("gather", g.reshape(wanted, [1]), place, axis=0), []))
 
 
 # ---- moving ----
