@@ -3,7 +3,7 @@
 """ONNX models of other packages, imported and computed beside onnxruntime: torchvision, timm and transformers with random
 weights by both exporters of torch, and scikit-learn's estimators by skl2onnx.
 
-    REPRISE_COMMAND=build/release/cli/reprise python bench/doors/outside_onnx.py [--only torchvision,timm,transformers,sklearn]
+    REPRISE_COMMAND=build/release/cli/reprise python bench/doors/outside_onnx.py [--only torchvision,timm,transformers,sklearn,boxes]
         [--names resnet18,..] [--train]
 
 A model passes where every result is within 1e-5 of its greatest element; it is refused by name, or wrong, which is the exit
@@ -198,6 +198,39 @@ def torchvision(names: list[str], train: bool) -> None:
         of_torch(f"torchvision {name}", vision.models.get_model(name, **options), [torch.randn(*shape)], train=train)
 
 
+def boxes(names: list[str], train: bool) -> None:
+    """A small detector by each way in which torchvision chooses boxes, and regions that are looked at afterwards. What is chosen is no
+    smooth function of the weights, so nothing is trained."""
+    torch, ops = importlib.import_module("torch"), importlib.import_module("torchvision.ops")
+
+    class Detector(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def __init__(self, how: str) -> None:
+            super().__init__()
+            self.how = how
+            self.net = torch.nn.Sequential(torch.nn.Conv2d(3, 16, 3, 2, 1), torch.nn.SiLU())
+            self.head = torch.nn.Conv2d(16, 9, 3, 2, 1)
+
+        def forward(self, image: Any) -> Any:
+            seen = self.net(image)
+            y = self.head(seen).flatten(2)[0].T
+            middle, size = y[:, :2] * 20 + 32, y[:, 2:4].exp() * 8
+            box, (score, kind) = torch.cat([middle - size / 2, middle + size / 2], 1), y[:, 4:].sigmoid().max(1)
+            if "mask" in self.how:
+                kept = score > 0.6
+                box, score, kind = box[kept], score[kept], kind[kept]
+            chosen = ops.batched_nms(box, score, kind, 0.4) if "classes" in self.how else ops.nms(box, score, 0.4)
+            found = box[chosen], score[chosen], kind[chosen]
+            if "regions" not in self.how:
+                return found
+            rows = torch.cat([torch.zeros_like(found[0][:, :1]), found[0]], 1)
+            return (*found, ops.roi_align(seen, rows, (3, 3), 0.5, 2).relu())
+
+    for how in ("nms", "classes", "mask", "mask classes", "regions", "mask classes regions"):
+        if not names or how in names:
+            torch.manual_seed(0)
+            of_torch(f"boxes {how}", Detector(how), [torch.randn(1, 3, 64, 64)])
+
+
 def timm(names: list[str], train: bool) -> None:
     """Its own test models, one of each larger family, and others by their names."""
     torch, package = importlib.import_module("torch"), importlib.import_module("timm")
@@ -325,13 +358,13 @@ def sklearn(names: list[str], train: bool) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="sklearn,timm,transformers,torchvision")
+    parser.add_argument("--only", default="sklearn,timm,transformers,torchvision,boxes")
     parser.add_argument("--names", default="", help="of models or estimators (default: all)")
     parser.add_argument("--train", action="store_true")
     given = parser.parse_args()
-    groups = {"torchvision": torchvision, "timm": timm, "transformers": transformers, "sklearn": sklearn}
+    groups = {"torchvision": torchvision, "timm": timm, "transformers": transformers, "sklearn": sklearn, "boxes": boxes}
     needed = {"torchvision": ("torchvision", "onnxscript"), "timm": ("timm", "onnxscript"), "transformers": ("transformers", "onnxscript"),
-              "sklearn": ("skl2onnx",)}
+              "sklearn": ("skl2onnx",), "boxes": ("torchvision", "onnxscript")}
     for name in given.only.split(","):
         missing = [p for p in ("onnxruntime", *needed[name]) if importlib.util.find_spec(p) is None]
         if missing:

@@ -69,7 +69,16 @@ CASES = [
     "y = Gather(x, p)",
     "u = Greater(t, zero) y = NonZero(u)", "a = ReduceMax<keepdims: int = 0>(t, e) u = Greater(a, zero) y = Compress<axis: int = 0>(t, u)",
     "u = Greater(i, first) y = Compress(i, u)", "y = Compress<axis: int = 0>(x, m)", "y = Compress(s, m)",
-    "q = Unsqueeze(i, e) y = GatherND(x, q)", "q = Transpose(p) y = GatherND(x, q)",
+    "q = Unsqueeze(i, e) y = GatherND(x, q)", "z = Size(i) a = Range(null, z, unit) q = Unsqueeze(a, e) y = GatherND(t, q)",
+    "z = Size(i) a = Range(null, z, unit) q = Unsqueeze(a, e) r = Sub(q, e) b = Concat<axis: int = 1>(r, q) h = Mul(b, back) y = GatherND(t, h)",
+    "z = Shape(i) y = ConstantOfShape(z)", "z = Shape(t) y = ConstantOfShape<value: tensor = int64[1] {7}>(z)",
+    "z = Shape(t) a = Gather(z, null) c = Cast<to: int = 7>(a) b = Unsqueeze(c, first) d = Concat<axis: int = 0>(pair, b) y = ConstantOfShape(d)",
+    "z = Shape(t) h = Identity(z) f = Slice(h, first, e) y = Expand(s1, f)", "z = Shape(t) y = Expand(zero, z)", "z = Shape(t) y = Expand(t, z)",
+    "z = Shape(t) q = Unsqueeze(t, first) y = Expand(q, z)", "q = Unsqueeze(t, first) y = Expand(q, r7)", "z = Shape(i) y = Expand(i, z)",
+    "z = Shape(t) a = Gather(z, first) b = Squeeze(a, first) y = Range(null, b, unit)", "z = Shape(t) q = Relu(t) y = Reshape(q, z)",
+    "z = Shape(t) a = Slice(z, e, pair) b = Concat<axis: int = 0>(lone, a) y = Reshape(t, b)",
+    "z = Shape<start: int = 1>(t) b = Concat<axis: int = 0>(lone, z) y = Reshape(t, b)",
+    "z = Shape<end: int = 1>(t) d = Concat<axis: int = 0>(z, pair, pair) y = Reshape(t, d)", "q = Transpose(p) y = GatherND(x, q)",
     "w = Transpose(x) y = MatMul(t, w)", "q = Unsqueeze(t, first) w = Transpose(x) y = MatMul(q, w)", "w = Gather<axis: int = 1>(x, first)"
     " q = Transpose(w) u = Reshape(t, r3) h = Unsqueeze(u, e) y = MatMul(h, q)", "w = Squeeze(four, first) y = MatMul(t, w)",
     "w = Transpose(x) y = Gemm(t, w, s)", "w = Transpose(x) y = Gemm<alpha: float = 2.0>(t, w)",
@@ -80,11 +89,19 @@ CASES = [
     "q = Reshape(t, r5) o = Constant<value_floats: floats = [2.0]>() y = InstanceNormalization(q, o, o)"]
 KNOWN = """
     e = Constant<value_ints: ints = [1]>()
+    null = Constant<value_int: int = 0>()
+    unit = Constant<value_int: int = 1>()
+    pair = Constant<value_ints: ints = [2]>()
+    lone = Constant<value_ints: ints = [-1]>()
+    back = Constant<value_ints: ints = [1, 0]>()
+    s1 = Constant<value_floats: floats = [2.5]>()
+    r7 = Constant<value_ints: ints = [3, 1, 4]>()
     r1 = Constant<value_ints: ints = [0, 2, 2]>()
     r2 = Constant<value_ints: ints = [-1, 2, 2]>()
     r3 = Constant<value_ints: ints = [-1]>()
     r4 = Constant<value_ints: ints = [1, -1, 2]>()
     r5 = Constant<value_ints: ints = [-1, 1, 2, 2]>()
+    r6 = Constant<value_ints: ints = [6, 4]>()
     four = Constant<value: tensor = float[1, 4] {0.5, 2.0, -1.0, 3.0}>()
     kernel = Constant<value: tensor = float[1, 1, 2, 1] {0.5, 2.0}>()
 """
@@ -144,7 +161,11 @@ class Taken(unittest.TestCase):
         for body in ("y = Add(t, x)", "o = Less(s, zero) q = NonZero(o) j = Squeeze(q, first) u = Gather(x, j) y = Add(t, u)",
                      "y = CumSum(t, first)", "y = Squeeze(t)", "y = Softmax<axis: int = 0>(t)", "y = Expand(first, i)",
                      "y = ReduceMean<keepdims: int = 0>(t, first)", "y = ArgMax<axis: int = 0>(t)", "y = Tile(i, first)",
-                     "q = Shape(t) y = ConstantOfShape(q)", "q = Shape(t) y = Reshape(x, q)", "q = Constant<value_ints: ints = [2, -1]>() y = Reshape(t, q)",
+                     "q = Shape(t) y = Reshape(x, q)", "q = Shape(t) a = Mul(q, q) y = ConstantOfShape(a)",
+                     "q = Shape(t) a = Concat<axis: int = 0>(q, q) y = ConstantOfShape(a)", "q = Shape(t) y = Expand(x, q)",
+                     "q = Shape(t) o = Less(s, zero) a = NonZero(o) j = Squeeze(a, first) u = Gather(x, j) y = Expand(u, q)", "y = Expand(t, r6)",
+                     "q = Size(i) y = Range(unit, q, unit)", "q = Size(i) y = Range(null, q, pair)", "y = GatherND(t, t)", "y = ConstantOfShape(i)",
+                     "q = Shape(t) o = Less(s, zero) a = NonZero(o) j = Squeeze(a, first) u = Gather(x, j) y = Reshape(u, q)", "q = Constant<value_ints: ints = [2, -1]>() y = Reshape(t, q)",
                      "q = Constant<value_ints: ints = [6, 4]>() y = Reshape(t, q)", "a = Constant<value_ints: ints = [-2]>() y = Slice(t, first, a, first)",
                      "w = Transpose(t) y = MatMul(x, w)", "w = Transpose(t) y = Gemm(t, w)", "y = Gather(t, i) z = Gather<axis: int = 1>(t, i)",
                      "y = Einsum<equation: string = \"ab->a\">(t)", "y = Concat<axis: int = 1>(t, x)", "y = ScatterND(x, p, t)", "y = OneHot(i, e, x)",
@@ -165,6 +186,11 @@ class Taken(unittest.TestCase):
                 else:
                     with self.assertRaisesRegex(reprise.Error, "out of range"):
                         call(x=x, s=s)
+
+    def test_an_index_beyond_a_shape_is_an_error_of_the_run(self):
+        made = importer.load(model("z = Shape(t) q = Constant<value_ints: ints = [3]>() y = Gather(z, q)")).compile(threads=1)
+        with self.assertRaisesRegex(reprise.Error, "out of range"):
+            made(**next(feeds()))
 
     def test_more_than_there_are_is_an_error_of_the_run(self):
         made = importer.load(model("k = Constant<value_ints: ints = [2]>() y, j = TopK<axis: int = 0>(t, k)")).compile(threads=1)

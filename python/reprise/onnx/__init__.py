@@ -350,7 +350,7 @@ class Importer:
     def computed(self, node: Any, named: str, inputs: list[Value | None], scope: Scope, depth: int) -> Sequence[Value | None]:
         kind = node.op_type
         self.g.operator = kind
-        uneven = any(map(ragged.holds, inputs))
+        uneven = any(map(ragged.holds, inputs)) or kind in ragged.SHAPED and any(v is not None and v.lengths is not None for v in inputs)
         if uneven and named not in ragged.RULES:
             raise Unsupported("a value whose length its elements decide", kind)
         if kind in ("If", "Loop", "Scan") and node.domain in DOMAINS[:2]:
@@ -372,7 +372,7 @@ class Importer:
         except (importlib.import_module("reprise").Error, LookupError, ValueError, TypeError, ArithmeticError,
                 AttributeError) as e:
             raise Unsupported(str(e) or type(e).__name__, kind) from None
-        return [found] if isinstance(found, Value) else found
+        return ragged.told(n, [found] if isinstance(found, Value) else found)
 
     def counted(self, kind: str) -> None:
         self.visited += 1

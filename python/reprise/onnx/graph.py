@@ -61,6 +61,14 @@ class NeedsConstant(Unsupported):
 
 
 @dataclass(frozen=True)
+class Length:
+    """One that elements decide: at most so many, and a tensor i64 [] that counts them."""
+
+    most: int
+    count: Any
+
+
+@dataclass(frozen=True)
 class Value:
     """A value of the model: `known` as an array of its own type, or `tensor` of the carrier."""
 
@@ -70,6 +78,7 @@ class Value:
     known: Array = None
     of: frozenset[str] = frozenset()
     some: tuple[int, Any] | None = None  # of this axis so many elements are there, a tensor i64 []; the rest is room (ragged.py)
+    lengths: Array = None  # of the numbers of a shape: an array of integers and Lengths, where that is known
     weight: tuple[str, Array] | None = None  # a state's name in the model and first value; its tensor comes with its use
 
     @property

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from . import arithmetic
-from .graph import Graph, Handler, Node, Unsupported, Value
+from .graph import Graph, Handler, Length, Node, Unsupported, Value
 
 Rule = Callable[[Node, Handler], Sequence[Value | None]]
 RULES: dict[str, Rule] = {}
@@ -24,6 +24,7 @@ Identity IsInf IsNaN LeakyRelu Log Mish Neg Not Reciprocal Relu Round Selu Shrin
 Swish Tan Tanh ThresholdedRelu""".split()
 SEVERAL = """Add And BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less LessOrEqual Max Mean Min Mod Mul Or Pow Sub
 Sum Where Xor""".split()
+SHAPED = ("ConstantOfShape", "Expand", "Range", "Reshape")  # what may take numbers of a shape some of which are counted
 BATCHES = """AveragePool Conv ConvTranspose Gemm GlobalAveragePool GlobalMaxPool InstanceNormalization LpPool MaxPool""".split()
 
 
@@ -247,8 +248,17 @@ def unsqueeze(n: Node, handler: Handler) -> Sequence[Value | None]:
 @rules("Reshape")
 def reshape(n: Node, handler: Handler) -> Sequence[Value | None]:
     """[1, .., n, rest] as [1, .., -1, other rest]: the rest is as long or a part of it, so that elements that are there stay in front."""
+    if not holds(n.value(0)):
+        raise n.refuse("a shape that elements decide, of a value that has one")
     axis, count = only(n)
-    v, shape = n.value(0), n.integers(1, "shape") or []
+    v = n.value(0)
+    if n.has(1) and n.value(1).lengths is not None:
+        shape, at, counted = one_of(n, 1)
+        if counted is not count or math.prod(shape) != v.size or n.get("allowzero", 0):
+            raise n.refuse(f"a value whose length along axis {axis} its elements decide, as {shape}")
+        shape[at] = -1
+    else:
+        shape = n.integers(1, "shape") or []
     if not n.get("allowzero", 0):
         shape = [v.shape[i] if d == 0 and i < v.rank and i != axis else d for i, d in enumerate(shape)]
         shape = [-1 if d == 0 and i == axis and -1 not in shape else d for i, d in enumerate(shape)]
@@ -314,13 +324,108 @@ def shape(n: Node, handler: Handler) -> Sequence[Value | None]:
     g, v = n.g, n.value(0)
     axis, count = only(n)
     if n.kind == "Size":
-        return [g.made(times(g, count, math.prod(d for i, d in enumerate(v.shape) if i != axis)), "i64", v)]
-    parts = [g.reshape(count, [1]) if i == axis else g.fill(d, "i64", [1]) for i, d in enumerate(v.shape)]
+        rest = math.prod(d for i, d in enumerate(v.shape) if i != axis)
+        count = times(g, count, rest)
+        return [replace(g.made(count, "i64", v), lengths=as_array(Length(v.shape[axis] * rest, count)))]
+    lengths: Any = np.array([Length(d, count) if i == axis else d for i, d in enumerate(v.shape)], object)
     end = n.get("end")
-    parts = parts[slice(int(n.get("start", 0)), None if end is None else int(end))]
-    if not parts:
-        return [g.constant(np.zeros(0, np.int64))]
-    return [g.made(g.op("concat", *parts, axis=0) if len(parts) > 1 else parts[0], "i64", v)]
+    lengths = lengths[slice(int(n.get("start", 0)), None if end is None else int(end))]
+    if not any(isinstance(d, Length) for d in lengths):
+        return [g.constant(lengths.astype(np.int64))]
+    parts = [g.reshape(d.count, [1]) if isinstance(d, Length) else g.fill(d, "i64", [1]) for d in lengths]
+    return [replace(g.made(g.op("concat", *parts, axis=0) if len(parts) > 1 else parts[0], "i64", v), lengths=lengths)]
+
+
+def told(n: Node, found: Sequence[Value | None]) -> Sequence[Value | None]:
+    """Numbers of a shape that an operator moves are still known to be such."""
+    if all(v is None or v.lengths is None for v in n.inputs) or len(found) != 1 or found[0] is None or found[0].dtype != "i64" or holds(found[0]):
+        return found
+    try:
+        moved = numbers_of(n, found[0].shape)
+    except (LookupError, TypeError, ValueError):  # an index outside, at which the run ends
+        return found
+    if moved is None or moved.shape != found[0].shape:
+        return found
+    if not any(isinstance(d, Length) for d in moved.reshape(-1)):  # none of them is counted
+        return [n.g.constant(moved.astype(np.int64), found[0].of)]
+    return [replace(found[0], lengths=moved)]
+
+
+def numbers_of(n: Node, shape: Sequence[int]) -> Any:
+    arrays: list[Any] = [v if v is None else v.lengths if v.lengths is not None else v.known if v.known is None else v.known.astype(object) for v in n.inputs]
+    a = arrays[0]
+    if a is None or n.kind == "Concat" and any(b is None for b in arrays):
+        return None
+    if n.kind == "Concat":
+        return np.concatenate(arrays, axis=n.axis(1, a.ndim))
+    if n.kind == "Gather" and n.value(1).known is not None:
+        return as_array(np.take(a, n.value(1).known, axis=n.axis(0, a.ndim)))
+    if n.kind == "Unsqueeze":
+        return np.expand_dims(a, tuple(n.integers(1, "axes") or ()))
+    if n.kind in ("Squeeze", "Reshape"):
+        return a.reshape(shape)
+    if n.kind == "Slice" and a.ndim == 1:
+        (s, *_), (e, *_), k = n.integers(1, "starts") or [0], n.integers(2, "ends") or [0], n.integers(4, "steps") or [1]
+        return a[s:e:k[0]]
+    return a if n.kind in ("Cast", "Identity") else None
+
+
+def as_array(a: Any) -> Any:
+    if isinstance(a, np.ndarray):
+        return a
+    found = np.empty((), object)
+    found[()] = a
+    return found
+
+
+def one_of(n: Node, i: int) -> tuple[list[int], int, Any]:
+    """A shape of which one length is counted: with the most there, the axis, its count."""
+    listed_ = list(n.value(i).lengths.reshape(-1))
+    at = [k for k, d in enumerate(listed_) if isinstance(d, Length)]
+    if len(at) != 1:
+        raise n.refuse("a shape of several lengths that elements decide")
+    return [d.most if isinstance(d, Length) else int(d) for d in listed_], at[0], listed_[at[0]].count
+
+
+@rules("ConstantOfShape")
+def constant_of_shape(n: Node, handler: Handler) -> Sequence[Value | None]:
+    if n.value(0).lengths is None:
+        raise n.refuse("a value whose length its elements decide")
+    shape, axis, count = one_of(n, 0)
+    n.inputs[0] = n.g.constant(np.array(shape, np.int64))
+    return along([v and replace(v, tensor=n.g.tensor(v)) for v in listed(handler(n))], axis, count)
+
+
+@rules("Range")
+def range_(n: Node, handler: Handler) -> Sequence[Value | None]:
+    """From 0 to what is counted by 1."""
+    limit, (first, step) = n.value(1), (n.value(i).known for i in (0, 2))
+    if limit.lengths is None or limit.size != 1 or first is None or step is None or first.size != 1 or step.size != 1 or (first != 0).any() or (step != 1).any():
+        raise n.refuse("numbers that do not begin with 0, or not by 1, to what elements decide")
+    d = limit.lengths.reshape(-1)[0]
+    return along([n.g.made(n.g.op("iota", n=n.g.room(d.most)[0], dtype="i64"), "i64", limit)], 0, d.count)
+
+
+@rules("Expand")
+def expand(n: Node, handler: Handler) -> Sequence[Value | None]:
+    v, shape = n.value(0), n.value(1)
+    if holds(shape):
+        raise n.refuse("a shape whose length its elements decide")
+    if shape.lengths is None:
+        wanted = n.g.integers(shape)
+        axis, count = some_of(v)
+        end = v.rank - axis
+        if len(wanted) >= end and wanted[-end] != 1:
+            raise n.refuse(f"a value whose length along axis {axis} its elements decide, as {wanted}")
+    else:
+        wanted, axis, count = one_of(n, 1)
+        end = len(wanted) - axis
+        if v.some and (v.rank - v.some[0] != end or v.some[1] is not count) or not v.some and v.rank >= end and v.shape[-end] != 1:
+            raise n.refuse(f"{list(v.shape)} as {wanted}, of which elements decide axis {axis}")
+        n.inputs[1] = n.g.constant(np.array(wanted, np.int64))
+    found = [v and replace(v, tensor=n.g.tensor(v)) for v in listed(handler(n))]
+    assert found[0] is not None
+    return along(found, found[0].rank - end, count)
 
 
 # ---- indices ----
@@ -354,8 +459,16 @@ def gather(n: Node, handler: Handler) -> Sequence[Value | None]:
 
 @rules("GatherND")
 def gather_nd(n: Node, handler: Handler) -> Sequence[Value | None]:
-    axis, count = only(n, 1)
-    if axis + 1 >= n.value(1).rank or n.get("batch_dims", 0) or not n.value(0).size:
-        raise n.refuse(f"indices whose length along axis {axis} their elements decide")
+    g, v, index = n.g, n.value(0), n.value(1)
+    if n.get("batch_dims", 0) or not v.size or not index.size or v.some and v.some[0] >= index.shape[-1] or \
+            index.some and index.some[0] + 1 >= index.rank:
+        raise n.refuse(f"an input {list(v.shape)} and indices {list(index.shape)} whose lengths elements decide")
+    if v.some:  # of each tuple that number has to be one of what is there
+        parts = [g.op("slice", g.tensor(index), begin=[0] * (index.rank - 1) + [k], end=[*index.shape[:-1], k + 1]) for k in range(index.shape[-1])]
+        parts[v.some[0]] = g.cast(within(g, replace(index, tensor=parts[v.some[0]], known=None, weight=None), v.some[1]), parts[0].dtype)
+        t = g.op("concat", *parts, axis=index.rank - 1) if len(parts) > 1 else parts[0]
+        n.inputs[1] = replace(index, tensor=t, known=None, weight=None)
+    if not index.some:
+        return listed(handler(n))
     mask(n, 1, 0)
-    return along(handler(n), axis, count)
+    return along(handler(n), *index.some)
