@@ -19,7 +19,13 @@
 #define WIDTH (VEC_BYTES / sizeof(T))
 
 enum { FN(THIN_SUMS) = 16384 / sizeof(T), FN(THIN_STEPS) = 4 };
-enum { FN(THIN_PANEL) = 8 /* vectors */, FN(THIN_CACHED) = 1 << 22 /* bytes of b */ };
+/* Panels of one row's sums. Rows of b that are far apart, in a matrix that the second cache does not hold, come faster
+ * the more of each is read at once, and where rows ahead are asked for: a processor's own fetching ahead stops at each
+ * page. Rows that lie close together, and what the second cache holds, need no asking. */
+enum { FN(THIN_WIDE) = VEC_BYTES == 32 ? 12 : 16 /* vectors: as many as registers hold */, FN(THIN_PANEL) = 8 };
+enum { FN(THIN_NARROW) = 4, FN(THIN_AHEAD) = VEC_BYTES == 32 ? 2 : 4 /* rows */ };
+enum { FN(THIN_CLOSE) = 1024 /* bytes of a row of b */, FN(THIN_CACHED) = 1 << 22 /* bytes of b */ };
+enum { FN(THIN_FAR) = VEC_BYTES == 64 ? 1 << 20 : 1 << 19 /* bytes of b */ };
 
 /* Where a chunk of the operands begins: element a of a's, element b of b's; half: what b is, for the compiler. */
 typedef struct FN(thin_at) {
@@ -129,49 +135,66 @@ static void FN(thin_part)(const rp_matmul *p, size_t row, size_t rows, size_t co
 }
 
 /* A panel of columns of one row's chunk; b begins where the panel does. */
-RP_INLINE void FN(thin_panel)(const rp_matmul *p, ptrdiff_t a, const void *b, bool half, size_t k, T *sum)
+RP_INLINE void FN(thin_panel)(const rp_matmul *p, ptrdiff_t a, const void *b, bool half, bool ask, size_t vecs,
+                              size_t k, T *sum)
 {
-    FN(vec) chain[FN(THIN_PANEL)];
+    FN(vec) chain[FN(THIN_WIDE)];
 
     RP_UNROLL
-    for (size_t v = 0; v < FN(THIN_PANEL); v++)
+    for (size_t v = 0; v < vecs; v++)
         chain[v] = FN(vec_all)(0);
     for (size_t l = 0; l < k; l++) {
         const FN(vec) x = FN(vec_all)(FN(operand_at)(p->a, a + (ptrdiff_t)l * p->a_col, p->a_half));
+        const ptrdiff_t row = (ptrdiff_t)l * p->b_row, ahead = row + FN(THIN_AHEAD) * p->b_row;
 
         RP_UNROLL
-        for (size_t v = 0; v < FN(THIN_PANEL); v++)
-            chain[v] =
-                FN(vec_fma)(x, FN(operand_vec)(b, (ptrdiff_t)l * p->b_row + (ptrdiff_t)(v * WIDTH), half), chain[v]);
+        for (size_t v = 0; v < vecs; v++) {
+            chain[v] = FN(vec_fma)(x, FN(operand_vec)(b, row + (ptrdiff_t)(v * WIDTH), half), chain[v]);
+            if (ask)
+                __builtin_prefetch(FN(operand_from)(b, ahead + (ptrdiff_t)(v * WIDTH), half), 0, 3);
+        }
     }
     RP_UNROLL
-    for (size_t v = 0; v < FN(THIN_PANEL); v++)
+    for (size_t v = 0; v < vecs; v++)
         FN(vec_store)(sum + v * WIDTH, chain[v]);
 }
 
-/* One row of a chunk of k, a panel of columns at a time; the columns that are left over: as any. */
-static void FN(thin_panels)(const rp_matmul *p, size_t row, size_t column, size_t columns, size_t start, size_t k)
+/* Of the last `left` columns before `end`, those that whole panels fill; how many they leave. */
+RP_INLINE size_t FN(thin_along)(const rp_matmul *p, size_t row, size_t end, size_t left, size_t vecs, bool ask,
+                                size_t start, size_t k)
 {
     const ptrdiff_t a = (ptrdiff_t)row * p->a_row + (ptrdiff_t)start * p->a_col;
-    const ptrdiff_t b = (ptrdiff_t)start * p->b_row + (ptrdiff_t)column;
-    T *y = (T *)p->y + (ptrdiff_t)row * p->y_row + (ptrdiff_t)column * p->y_col;
-    size_t j = 0;
+    T sum[FN(THIN_WIDE) * WIDTH];
 
-    for (; j + FN(THIN_PANEL) * WIDTH <= columns; j += FN(THIN_PANEL) * WIDTH) {
-        T sum[FN(THIN_PANEL) * WIDTH];
+    for (; left >= vecs * WIDTH; left -= vecs * WIDTH) {
+        const ptrdiff_t column = (ptrdiff_t)(end - left), b = (ptrdiff_t)start * p->b_row + column;
+        T *y = (T *)p->y + (ptrdiff_t)row * p->y_row + column * p->y_col;
+        const bool there = start == 0 && p->y_col == 1;
 
         if (p->b_half)
-            FN(thin_panel)(p, a, FN(operand_from)(p->b, b + (ptrdiff_t)j, true), true, k, sum);
+            FN(thin_panel)(p, a, FN(operand_from)(p->b, b, true), true, ask, vecs, k, there ? y : sum);
         else
-            FN(thin_panel)(p, a, FN(operand_from)(p->b, b + (ptrdiff_t)j, false), false, k, sum);
-        for (size_t i = 0; i < FN(THIN_PANEL) * WIDTH; i++) {
-            T *at = y + (ptrdiff_t)(j + i) * p->y_col;
-
-            *at = start == 0 ? sum[i] : *at + sum[i];
-        }
+            FN(thin_panel)(p, a, FN(operand_from)(p->b, b, false), false, ask, vecs, k, there ? y : sum);
+        for (size_t i = 0; i < vecs * WIDTH && !there; i++, y += p->y_col)
+            *y = start == 0 ? sum[i] : *y + sum[i];
     }
-    if (j < columns)
-        FN(thin_part)(p, row, 1, column + j, columns - j, start, k);
+    return left;
+}
+
+/* One row of a chunk of k by panels, the last few columns as any. */
+static void FN(thin_panels)(const rp_matmul *p, size_t row, size_t column, size_t columns, size_t start, size_t k)
+{
+    const size_t end = column + columns;
+    size_t left = columns;
+
+    if (p->b_row <= (ptrdiff_t)(FN(THIN_CLOSE) / sizeof(T)))
+        left = FN(thin_along)(p, row, end, left, FN(THIN_WIDE), false, start, k);
+    else if (p->k * p->n >= FN(THIN_FAR) / sizeof(T))
+        left = FN(thin_along)(p, row, end, left, FN(THIN_WIDE), true, start, k);
+    left = FN(thin_along)(p, row, end, left, FN(THIN_PANEL), false, start, k);
+    left = FN(thin_along)(p, row, end, left, FN(THIN_NARROW), false, start, k);
+    if (left)
+        FN(thin_part)(p, row, 1, end - left, left, start, k);
 }
 
 /* Needs b_col == 1, and at most THIN_ROWS rows. */
