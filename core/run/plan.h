@@ -22,7 +22,8 @@ enum {
     RP_PASS_PADS = 256,      /* a sum of pads that meet edge to edge is their operands side by side */
     RP_PASS_ATTENTION = 512, /* attention written in products and softmax has no square of scores */
     RP_PASS_INSIDE = 1024,   /* operands of a concat are made where they go */
-    RP_PASSES = 2047
+    RP_PASS_PANELS = 2048,   /* with RP_PASS_SCANS: a matrix that frames multiply a row by is laid out for that first */
+    RP_PASSES = 4095
 };
 enum { RP_PLAN_WRITTEN_MAX = 32768 }; /* executed instructions of a program whose regions are written out */
 

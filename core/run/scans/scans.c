@@ -95,19 +95,23 @@ static size_t operands_of(const writer *w, const rp_instr *instr, const scan *of
 }
 
 /* A scan that stands for all its equals: their values are its own. */
-static rp_status write_scan(writer *w, scan *sc, const uint32_t *in, size_t n_in, uint32_t *out, rp_error *err)
+static rp_status write_scan(writer *w, scan *sc, uint32_t *in, size_t n_in, uint32_t *out, rp_error *err)
 {
     const rp_program *p = w->s->p;
     const rp_instr *instr = &p->instr[sc->instr];
     const size_t outs = rp_function_outs(instr->region->function[0]);
     rp_function *function = sc->function ? sc->function : instr->region->function[0];
     rp_region r = *instr->region;
-    rp_status status;
+    rp_status status = RP_OK;
 
     r.function = &function;
     r.history = sc->history != NO_SCAN;
     r.sliced += n_in - instr->n_in;
-    status = rp_program_add_region(w->to, &r, in, n_in, out, err);
+    for (size_t i = 0; i < n_in && sc->panels && status == RP_OK; i++)
+        if (sc->panels[1 + i])
+            status = rp_scans_lay_panels(w->to, &in[i], err);
+    if (status == RP_OK)
+        status = rp_program_add_region(w->to, &r, in, n_in, out, err);
     for (size_t i = 0; i < outs && status == RP_OK; i++)
         w->value[instr->out[i]] = out[i];
     for (size_t i = 0; i < sc->n_stored && status == RP_OK; i++)
@@ -296,6 +300,7 @@ static void scans_free(scans *s)
         rp_free(s->scan[i].kept);
         rp_free(s->scan[i].stored);
         rp_free(s->scan[i].start);
+        rp_free(s->scan[i].panels);
         rp_function_release(s->scan[i].function);
     }
     rp_free(s->scan);
@@ -333,7 +338,7 @@ rp_status rp_plan_scans(rp_plan *plan, rp_error *err)
     const bool made = plan->function && plan->function->number; /* a segment is not cut again */
     rp_status status;
 
-    if (!(plan->passes & RP_PASS_SCANS) || count_scans(plan->program) < 2)
+    if (!(plan->passes & RP_PASS_SCANS) || !count_scans(plan->program))
         return RP_OK;
     status = scans_new(&s, plan->program, err);
     if (status == RP_OK)
@@ -343,6 +348,8 @@ rp_status rp_plan_scans(rp_plan *plan, rp_error *err)
         status = find_readers(&s, err);
     if (status == RP_OK)
         status = rp_scans_keep(&s, err);
+    if (status == RP_OK && plan->passes & RP_PASS_PANELS && plan->device && rp_device_shares_memory(plan->device))
+        status = rp_scans_panels(&s, err);
     if (status == RP_OK && s.changes)
         status = rewrite(plan, &s, err);
     plan->top->stores = plan->top->stores || s.room < plan->top->stored;

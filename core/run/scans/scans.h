@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the two files of the pass over scans share: core/run/scans/scans.c finds equal ones and writes the program that
- * is executed, core/run/scans/keep.c finds what a gradient need not compute again. */
+ * What the files of the pass over scans share: core/run/scans/scans.c finds equal ones and writes the program that is
+ * executed, core/run/scans/keep.c finds what a gradient need not compute again, core/run/scans/panels.c matrices that
+ * frames read better in another order. */
 #ifndef CORE_RUN_SCANS_H
 #define CORE_RUN_SCANS_H
 
@@ -21,6 +22,7 @@ typedef struct scan {
     uint32_t partner; /* the other one of a pair that goes by segments; NO_SCAN */
     uint32_t *start;  /* of a forward that does: what it carried where segments begin, in the program that is written */
     rp_function *function; /* what it executes instead of its own; NULL: its own */
+    bool *panels;          /* of each parameter of it: whether it is a matrix in panels; NULL: none is */
 } scan;
 
 typedef struct scans {
@@ -38,6 +40,12 @@ typedef struct scans {
 
 /* Finds scans that begin with another's function, and gives both the functions that they execute. Errors: RP_ENOMEM. */
 rp_status rp_scans_keep(scans *s, rp_error *err);
+
+/* Finds matrices that are to be laid out in panels, and gives their scans functions that take them so. Errors:
+ * RP_ENOMEM. */
+rp_status rp_scans_panels(scans *s, rp_error *err);
+/* The matrix *value of a program becomes a view of its panels. Errors: RP_ENOMEM. */
+rp_status rp_scans_lay_panels(rp_program *to, uint32_t *value, rp_error *err);
 
 /* Appends an instruction to a program in which its operands are value[..], and notes what its values are there. */
 rp_status rp_plan_copy_instr(rp_program *to, const rp_instr *instr, uint32_t *value, rp_error *err);

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A matrix that every frame of a scan multiplies one row by is read from a cache again and again, a strip of columns
+ * at a time, and a strip of rows that lie far apart comes slower than one that lies in one piece: what a processor
+ * fetches ahead of it is of other strips. So before the first frame the columns are laid out in panels, [k, n] as
+ * [n / width, k, width], and frames multiply their row by a batch of those. Every element is the same chain: no bit
+ * depends on this. */
+#include "core/run/scans/scans.h"
+
+#include "base/memory.h"
+
+enum {
+    PANEL_BYTES = 1024,    /* of a row of a panel */
+    LEAST_BYTES = 1 << 18, /* of the matrix: a smaller one may lie in the first cache */
+    MOST_BYTES = 1 << 23,  /* what a copy may take */
+    LEAST_FRAMES = 32      /* a copy takes the time that some twenty frames gain */
+};
+
+static uint32_t op(rp_program *to, rp_op_id id, const rp_attr *attr, const uint32_t *in, size_t n_in, rp_status *status,
+                   rp_error *err)
+{
+    uint32_t out[RP_MAX_OUT] = {0};
+
+    if (*status == RP_OK)
+        *status = rp_program_add_instr(to, rp_op_get(id), attr, in, n_in, out, err);
+    return out[0];
+}
+
+static uint32_t shaped(rp_program *to, uint32_t x, int rank, const uint64_t *shape, rp_status *status, rp_error *err)
+{
+    rp_attr attr[RP_MAX_ATTR] = {{0}};
+
+    RP_AT(attr, reshape, shape).n = rank;
+    for (int i = 0; i < rank; i++)
+        RP_AT(attr, reshape, shape).list[i] = (int64_t)shape[i];
+    return op(to, RP_OP_reshape, attr, &x, 1, status, err);
+}
+
+static uint64_t width_of(const rp_type *b)
+{
+    return PANEL_BYTES / rp_dtype_size(b->dtype);
+}
+
+/* ---- which ---- */
+
+static bool multiplies_a_row_by(const rp_program *f, const rp_instr *instr, uint32_t value)
+{
+    const rp_type *a = instr->op->role == RP_PLAYS_PRODUCT ? &f->value[instr->in[0]] : NULL;
+
+    return a && instr->in[0] != value && instr->in[1] == value && a->rank == 2 && a->shape[0] == 1 &&
+           a->dtype == f->value[value].dtype;
+}
+
+/* Whether frames do nothing with a parameter but multiply a row by it. */
+static bool fits(const rp_program *f, uint32_t value)
+{
+    const rp_type *b = &f->value[value];
+    size_t products = 0;
+
+    if ((b->dtype != RP_F32 && b->dtype != RP_F64) || b->rank != 2 || b->shape[1] % width_of(b) != 0 ||
+        b->shape[1] == width_of(b) || rp_type_bytes(b) < LEAST_BYTES || rp_type_bytes(b) > MOST_BYTES)
+        return false;
+    for (size_t k = 0; k < f->n_instrs; k++)
+        for (size_t i = 0; i < f->instr[k].n_in; i++) {
+            if (f->instr[k].in[i] != value)
+                continue;
+            if (!multiplies_a_row_by(f, &f->instr[k], value))
+                return false;
+            products++;
+        }
+    return products > 0;
+}
+
+/* ---- the function ---- */
+
+/* The row by the panels, whose values stand side by side as the product's do. */
+static void multiply(rp_program *to, const rp_type *out, const uint32_t *in, uint32_t *made, rp_status *status,
+                     rp_error *err)
+{
+    const uint32_t pair[2] = {shaped(to, in[0], 3, (uint64_t[]){1, 1, to->value[in[0]].shape[1]}, status, err), in[1]};
+    const uint32_t product = op(to, RP_OP_matmul, NULL, pair, 2, status, err);
+
+    *made = shaped(to, product, 2, (uint64_t[]){1, out->shape[1]}, status, err);
+}
+
+static rp_status write_parameters(rp_program *to, const rp_program *f, const bool *panels, uint32_t *value,
+                                  rp_error *err)
+{
+    rp_status status = RP_OK;
+
+    for (uint32_t v = 0; v < f->n_inputs && status == RP_OK; v++) {
+        const rp_type *b = &f->value[v];
+        rp_type type = *b;
+
+        if (panels[v])
+            type =
+                (rp_type){.dtype = b->dtype, .rank = 3, .shape = {b->shape[1] / width_of(b), b->shape[0], width_of(b)}};
+        status = rp_program_add_parameter(to, &type, &value[v], err);
+    }
+    return status;
+}
+
+/* number: room for what errors call three times the instructions. */
+static rp_status write_body(rp_program *to, const rp_function *of, const bool *panels, uint32_t *value,
+                            uint32_t *number, rp_error *err)
+{
+    const rp_program *f = of->body;
+    rp_status status = write_parameters(to, f, panels, value, err);
+
+    for (size_t k = 0; k < f->n_instrs && status == RP_OK; k++) {
+        const rp_instr *instr = &f->instr[k];
+        const size_t before = to->n_instrs;
+
+        if (instr->op->role == RP_PLAYS_PRODUCT && instr->in[1] < f->n_inputs && panels[instr->in[1]])
+            multiply(to, &f->value[instr->out[0]], (uint32_t[]){value[instr->in[0]], value[instr->in[1]]},
+                     &value[instr->out[0]], &status, err);
+        else
+            status = rp_plan_copy_instr(to, instr, value, err);
+        for (size_t n = before; n < to->n_instrs; n++)
+            number[n] = of->number ? of->number[k] : (uint32_t)k;
+    }
+    for (size_t i = 0; i < f->n_outputs && status == RP_OK; i++)
+        status = rp_program_add_return(to, value[f->output[i].value], err);
+    return status;
+}
+
+static rp_status make_function(rp_function **out, const rp_function *of, const bool *panels, rp_error *err)
+{
+    rp_program *to = rp_program_new();
+    uint32_t *value = rp_reallocarray(NULL, of->body->n_values, sizeof *value);
+    uint32_t *number = rp_reallocarray(NULL, 3 * of->body->n_instrs, sizeof *number);
+    rp_status status = to && value && number ? write_body(to, of, panels, value, number, err) : rp_no_memory(err);
+
+    rp_free(value);
+    if (status == RP_OK)
+        status = rp_function_new(out, to, err);
+    else
+        rp_program_free(to);
+    if (status == RP_OK)
+        (*out)->number = number;
+    else
+        rp_free(number);
+    return status;
+}
+
+/* ---- all scans ---- */
+
+static rp_status look_at(scans *s, scan *sc, rp_error *err)
+{
+    const rp_region *r = s->p->instr[sc->instr].region;
+    const rp_function *f = sc->function ? sc->function : r->function[0];
+    rp_function *made;
+    rp_status status;
+    bool any = false;
+
+    if (r->times < LEAST_FRAMES)
+        return RP_OK;
+    sc->panels = rp_calloc(f->body->n_inputs, sizeof *sc->panels);
+    if (!sc->panels)
+        return rp_no_memory(err);
+    for (size_t v = 1 + r->carried + r->sliced; v < f->body->n_inputs; v++)
+        any = (sc->panels[v] = fits(f->body, (uint32_t)v)) || any;
+    status = any ? make_function(&made, f, sc->panels, err) : RP_OK;
+    if (any && status == RP_OK) {
+        rp_function_release(sc->function);
+        sc->function = made;
+        s->changes = true;
+    }
+    return status;
+}
+
+rp_status rp_scans_panels(scans *s, rp_error *err)
+{
+    rp_status status = RP_OK;
+
+    for (size_t i = 0; i < s->n && status == RP_OK; i++)
+        if (s->scan[i].leader == i && s->scan[i].forward == NO_SCAN && s->scan[i].partner == NO_SCAN)
+            status = look_at(s, &s->scan[i], err);
+    return status;
+}
+
+rp_status rp_scans_lay_panels(rp_program *to, uint32_t *value, rp_error *err)
+{
+    const rp_type b = to->value[*value];
+    rp_attr attr[RP_MAX_ATTR] = {{0}};
+    rp_status status = RP_OK;
+
+    *value = shaped(to, *value, 3, (uint64_t[]){b.shape[0], b.shape[1] / width_of(&b), width_of(&b)}, &status, err);
+    RP_AT(attr, transpose, permutation).n = 3;
+    for (int i = 0; i < 3; i++)
+        RP_AT(attr, transpose, permutation).list[i] = (int[]){1, 0, 2}[i];
+    *value = op(to, RP_OP_transpose, attr, value, 1, &status, err);
+    return status;
+}
