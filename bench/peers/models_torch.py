@@ -6,7 +6,7 @@ a ratio is the median over the rounds of our time over that of the fastest peer:
 torch.compile (--compile, needs a C++ compiler), jax.jit (--jax, training), ONNX Runtime (--onnx, answers).
 
     python3 bench/peers/models_torch.py BUILD_FOLDER [--rounds 7] [--threads 1,2] [--models gpt,lstm] [--compile] [--jax]
-        [--recorded] [--ratios FILE]
+        [--recorded] [--processor] [--ratios FILE]
     python3 bench/peers/models_torch.py BUILD_FOLDER --answer [--compile] [--onnx] ...
 
 Prints a table, with losses (of answers: the sums of their elements) of both sides after the same number of steps, and ends
@@ -137,7 +137,7 @@ def measure(options, name, threads, path):
     times = {mode: [] for mode in sides}
     for _ in range(options.rounds):
         for mode, side in sides.items():
-            times[mode].append(side.ask(mode, count[mode])[0])
+            times[mode].append(side.ask(mode, count[mode])[1 if options.processor else 0])
     peak = [sides[ours[0]].peak(), sides[theirs[0]].peak()]
     for side in set(sides.values()):
         side.close()
@@ -174,6 +174,7 @@ def main():
     parser.add_argument("--models", default=",".join(NETWORKS))
     for flag in ("answer", "compile", "jax", "onnx", "recorded"):
         parser.add_argument("--" + flag, action="store_true")
+    parser.add_argument("--processor", action="store_true", help="the processor's seconds, beside other work; of one thread")
     parser.add_argument("--ratios", help="a file for lines NETWORK|THREADS|RATIO")
     options = parser.parse_args()
     apart, ratios = False, {}
