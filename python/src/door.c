@@ -478,8 +478,9 @@ static PyMethodDef methods[] = {
      "_short_watch($self, kinds, places, groups=.., count=.., steps=.., turn=.., every=.., made=.., states=.., /)"
      "\n--\n\n"
      "Forgets all there was. From now on leaves are of these kinds, (type, name of what is false of plain ones, or "
-     "None), and each (dict or object, name, what is there) is looked at, (dict, name) that is not there, and what "
-     "(function, None, value) gives. Without groups nothing is counted. Whether all is there."},
+     "None), and each (dict or object, name, what is there) is looked at, (dict, name) that is not there, what "
+     "(function, None, value) gives, and that of ((dict, numbers), name) the dict has no fewer items than the dict of "
+     "numbers says by the name. Without groups nothing is counted. Whether all is there."},
     {"_short_stands", stands, METH_NOARGS,
      "_short_stands($self)\n--\n\nWhether something is watched, and all of it is as it was."},
     {"_short_add", add, METH_VARARGS,

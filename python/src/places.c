@@ -8,6 +8,12 @@ enum { DEPTH_MAX = 16 };
 
 static bool same(PyObject *a, PyObject *b, int depth);
 
+/* Most often it is the object itself, which needs no call. */
+static inline bool same_part(PyObject *a, PyObject *b, int depth)
+{
+    return a == b || same(a, b, depth);
+}
+
 static bool same_list(PyObject *a, PyObject *b, int depth)
 {
     const Py_ssize_t n = PyList_Size(a);
@@ -15,7 +21,7 @@ static bool same_list(PyObject *a, PyObject *b, int depth)
     if (n != PyList_Size(b))
         return false;
     for (Py_ssize_t i = 0; i < n; i++)
-        if (!same(PyList_GetItem(a, i), PyList_GetItem(b, i), depth))
+        if (!same_part(PyList_GetItem(a, i), PyList_GetItem(b, i), depth))
             return false;
     return true;
 }
@@ -27,7 +33,7 @@ static bool same_tuple(PyObject *a, PyObject *b, int depth)
     if (n != PyTuple_Size(b))
         return false;
     for (Py_ssize_t i = 0; i < n; i++)
-        if (!same(PyTuple_GetItem(a, i), PyTuple_GetItem(b, i), depth))
+        if (!same_part(PyTuple_GetItem(a, i), PyTuple_GetItem(b, i), depth))
             return false;
     return true;
 }
@@ -41,8 +47,8 @@ static bool same_dict(PyObject *a, PyObject *b, int depth)
     if (PyDict_Size(a) != PyDict_Size(b))
         return false;
     while (PyDict_Next(a, &at[0], &key[0], &value[0]))
-        if (!PyDict_Next(b, &at[1], &key[1], &value[1]) || !same(key[0], key[1], depth) ||
-            !same(value[0], value[1], depth))
+        if (!PyDict_Next(b, &at[1], &key[1], &value[1]) || !same_part(key[0], key[1], depth) ||
+            !same_part(value[0], value[1], depth))
             return false;
     return true;
 }
@@ -82,6 +88,14 @@ static bool same(PyObject *a, PyObject *b, int depth)
     if (type == &PyTuple_Type)
         return same_tuple(a, b, depth + 1);
     return type == &PyDict_Type && same_dict(a, b, depth + 1);
+}
+
+/* A dict has no fewer items than the number says that another one has by a name, which may change with it. */
+static bool count_stands(const place *p)
+{
+    PyObject *number = PyDict_GetItemWithError(p->value, p->name);
+
+    return number && PyLong_Check(number) && PyDict_Size(p->where) >= PyLong_AsSsize_t(number) && !PyErr_Occurred();
 }
 
 static PyObject *attribute_now(const place *p, descrgetfunc get)
@@ -135,7 +149,9 @@ bool places_stand(const place *places, size_t n)
     bool stand = true;
 
     for (size_t i = 0; i < n && stand; i++)
-        stand = places[i].item ? item_stands(&places[i]) : attribute_stands(&places[i], get);
+        stand = places[i].item      ? item_stands(&places[i])
+                : places[i].counted ? count_stands(&places[i])
+                                    : attribute_stands(&places[i], get);
     if (!stand)
         PyErr_Clear();
     return stand;
@@ -168,10 +184,23 @@ static bool find_getter(PyObject *kept, place *p)
     return done;
 }
 
+static bool read_count(place *p)
+{
+    PyObject *both = p->where, *numbers;
+
+    if (!PyArg_ParseTuple(both, "O!O!", &PyDict_Type, &p->where, &PyDict_Type, &numbers))
+        return false;
+    p->value = numbers;
+    p->counted = true;
+    return true;
+}
+
 static bool read_place(PyObject *of, PyObject *kept, place *p)
 {
     if (!of || !PyArg_ParseTuple(of, "OO|O", &p->where, &p->name, &p->value))
         return false;
+    if (PyTuple_Check(p->where))
+        return read_count(p);
     p->item = PyDict_CheckExact(p->where);
     if (p->item) {
         find_item(p);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The short way of a compiled step: it has the bits of the long way, is taken where nothing changed, and sees whatever has changed.
 Without a guard each of these would go on with what was, in silence."""
+import collections
 import contextlib
 import copy
 import gc
@@ -593,6 +594,31 @@ class Doors(unittest.TestCase):
         for _ in range(100):
             deep = [deep]
         self.assertFalse(self.watch(d, [({"n": copy.deepcopy(deep)}, "n", deep)]))  # it may give up
+
+    def test_a_dict_may_grow_and_has_no_fewer_items_than_a_number_says(self):
+        d = reprise._core.StepBase()
+        for space in ({}, collections.defaultdict(dict), collections.OrderedDict()):
+            numbers = {"filled": 1}
+            self.assertFalse(self.watch(d, [((space, numbers), "filled")]))
+            space["a"] = 1
+            self.assertTrue(self.watch(d, [((space, numbers), "filled")]))
+            space["b"] = 2
+            self.assertTrue(d._short_stands())
+            numbers["filled"] = 2  # the number is the one that is there now
+            self.assertTrue(d._short_stands())
+            del space["a"]
+            self.assertFalse(d._short_stands())
+            numbers["filled"] = 0
+            space.clear()
+            self.assertTrue(d._short_stands())
+            for other in (1 << 80, "0", 0.0, None):
+                numbers["filled"] = other
+                self.assertFalse(d._short_stands(), other)
+            numbers.clear()
+            self.assertFalse(d._short_stands())
+        for wrong in ((space,), (space, []), ([], numbers)):
+            with self.assertRaises(TypeError):
+                self.watch(d, [(wrong, "filled")])
 
     def test_attributes_of_an_object_that_became_another_kind(self):
         class Kind(nn.Parameter):

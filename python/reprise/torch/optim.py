@@ -86,6 +86,10 @@ class Optimizer:
         """Whether moments that were there are gone, as state.clear() begins anew with none."""
         return len(self.own) < self.filled
 
+    def kept(self) -> tuple[Any, ...]:
+        """For the short way: that they are not."""
+        return ((self.own, vars(self)), "filled") if isinstance(self.own, dict) else (self.emptied, None, False)
+
     def ahead(self) -> bool:
         """Whether steps were made that PyTorch's optimizer does not know of. Else it has what there is, or made some itself since."""
         return not self.loaded() and self.made != self.written

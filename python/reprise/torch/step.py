@@ -207,7 +207,7 @@ class Step(StepBase):
         own = vars(self.optimizer.torch)
         found = [*self._guards.places(), *self._held.places(), *zip(self._tensors, repeat("_version"), self._versions),
                 *zip(self._own, repeat("requires_grad"), self._trained), (own, "state", self.optimizer.own), (own, "_opt_called", True),
-                *self.beside.places(), (self.optimizer.emptied, None, False), (own, "param_groups", list(own["param_groups"])),
+                *self.beside.places(), self.optimizer.kept(), (own, "param_groups", list(own["param_groups"])),
                 *((g, "params", list(g["params"])) for g in own["param_groups"]), (globals(), "OPEN", list(OPEN))]
         alike = [tuple(v if type(v) is int else id(v) for v in place[2:]) for place in found]
         return [*{(id(place[0]), place[1], a): place for place, a in zip(found, alike)}.values()]  # the count of hooks is there twice
