@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..solvers import moved
 from .graph import FLOATS, Graph, Type, to_json
 from .lowering import COMPUTED, Lowering, Node, Value, handles, size
 
@@ -176,13 +177,6 @@ def custom_derivative(n: Node) -> list[Value]:
 def at_rest(g: Lowering, x: Any, v: Value) -> Any:
     """x without its gradient, where v says that it has one."""
     return g.op("stop_gradient", x) if v.active else x
-
-
-def moved(g: Lowering, x: Any, rest: Any) -> Any:
-    """x - rest, which are equal: 0, with the gradient of x where that is a finite number."""
-    zero = g.fill(0, x.dtype)
-    finite = g.op("lt", g.op("abs", rest), g.fill(float("inf"), x.dtype))
-    return g.op("sub", g.where(finite, x, zero), g.where(finite, rest, zero))
 
 
 def joined(n: Node, value: Any, dot: Any) -> Any:

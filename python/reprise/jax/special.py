@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..solvers import moved
 from .lowering import Lowering, Node, Value, handles
-from .regions import at_rest, joined, moved
+from .regions import at_rest, joined
 
 G = 7.0
 BASE = 0.99999999999980993227684700473478

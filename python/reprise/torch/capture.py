@@ -63,6 +63,8 @@ def exported(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None 
             raise Unsupported(f"does not take this model: {type(e).__name__}: {text}",
                               Node("", "torch.export", where=raised_at(e)), remedy) from e
         finally:
+            if "aten.linalg_lstsq" in text:
+                remedy = "Call it as torch.linalg.lstsq, by which it is taken"
             torch.random.set_rng_state(state)
 
 

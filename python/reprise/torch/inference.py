@@ -17,6 +17,7 @@ from .beside import warn_of_old
 from .check import as_array
 from .graph import Graph
 from .packed import refuse_packed
+from .refusals import advise
 from .lower import REMEDIES, RULES, Lowering, Unsupported, live
 from .guards import Guards, Held, burned_in, structure_of, tensors_of
 from .training import Batch, flatten, name_feeds, names_of, unflatten
@@ -126,7 +127,11 @@ class Inference:
         if key not in self.built:
             self.built[key] = self._build(batch)
         compiled, places, outputs, count = self.built[key]
-        found = compiled(**{n: as_array(batch.leaves[k]) for n, k in places})
+        try:
+            found = compiled(**{n: as_array(batch.leaves[k]) for n, k in places})
+        except importlib.import_module("reprise").Error as e:
+            advise(e)
+            raise
         torch = framework()
         walk = iter(torch.from_dlpack(found[f"out.{k}"]) for k in range(count))
         return unflatten(outputs["form"], iter([next(walk) if f is None else f[0] for f in outputs["fixed"]]))

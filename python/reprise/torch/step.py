@@ -22,6 +22,7 @@ from .clipping import Clip, guard
 from .lower import Unsupported
 from .optim import Optimizer, own_moments
 from .recording import OPEN, record
+from .refusals import advise
 from .guards import Guards, Held, burned_in, structure_of, tensors_of
 from .training import Batch, Built, build, captured_step, names_of
 
@@ -124,10 +125,8 @@ class Step(StepBase):
         at = re.match(r"instruction (\d+)", str(e)) if isinstance(e, importlib.import_module("reprise").Error) else None
         if at and self._last is not None and int(at[1]) in self._last.lines:
             e.add_note(f"in the model at {self._last.lines[int(at[1])]}")
-        if at and "gather: index 1 at position 0 is out of range, expected 0 to 0" in str(e):
-            e.add_note("where sequences are packed: each length is 1 to as many as there are times, none is above the one before it unless "
-                       "enforce_sorted=False, and pad_packed_sequence is given "
-                       "total_length= where the longest of a batch may be shorter than its padding")
+        if at:
+            advise(e)
 
     def _long(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A step of any batch after anything: what the short way leaves to Python, and then learns."""

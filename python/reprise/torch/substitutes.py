@@ -11,6 +11,7 @@ from typing import Any
 
 from .packed import packing
 from .refusals import refused
+from .squares import lstsq
 from .traps import framework
 
 MOST_PLACES = 1024  # of CTC, each of which is some twenty operations
@@ -126,7 +127,7 @@ def substituted() -> Iterator[None]:
     places: list[tuple[Any, str, Any]] = [
         (torch.nn.functional, "gaussian_nll_loss", gaussian_nll_loss), (torch, "ctc_loss", ctc_loss),
         (framework("torch.nn.modules.transformer"), "_detect_is_causal_mask", detect_is_causal_mask),
-        (torch._C._nn, "multilabel_margin_loss", multilabel_margin_loss),
+        (torch._C._nn, "multilabel_margin_loss", multilabel_margin_loss), (torch.linalg, "lstsq", lstsq),
         (norm, "forward", averaging(norm.forward)), *packing()]
     kept = [(owner, name, vars(owner).get(name)) for owner, name, _ in places]
     for owner, name, other in places:
