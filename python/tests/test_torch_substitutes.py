@@ -388,3 +388,92 @@ class PackedElse(Beside):
 
 if __name__ == "__main__":
     unittest.main()
+class Derivatives(Beside):
+    """Of a network by its input, in the forward: as a loss of physics has them."""
+
+    def net(self, act):
+        return nn.Sequential(nn.Linear(2, 8), act, nn.Linear(8, 8), act, nn.Linear(8, 1))
+
+    class Residual(nn.Module):
+        """du/dy - d2u/dx2, by derivatives along directions."""
+
+        def __init__(self, net):
+            super().__init__()
+            self.net = net
+
+        def forward(self, x):
+            def along(f, v):
+                return lambda x: torch.func.jvp(f, (x,), (v.expand_as(x),))[1]
+            right, up = torch.eye(2)
+            return (along(self.net, up)(x) - along(along(self.net, right), right)(x)).square().mean()
+
+    class Backward(Residual):
+        """The same by torch.autograd.grad, which is not captured."""
+
+        def forward(self, x):
+            x = x.clone().requires_grad_()
+            first = torch.autograd.grad(self.net(x).sum(), x, create_graph=True)[0]
+            second = torch.autograd.grad(first[:, 0].sum(), x, create_graph=True)[0]
+            return (first[:, 1] - second[:, 0]).square().mean()
+
+    def test_second_derivatives_along_directions(self):
+        x = torch.randn(6, 2)
+        for act in (nn.Tanh(), nn.Sigmoid(), nn.GELU(), nn.GELU("tanh"), nn.Softplus()):
+            net = self.net(act)
+            step = rt.compile(self.Residual(net), None, (x,), sgd(net), bound=EXACT)
+            self.assertLess(step.origin["gradients"]["difference"], EXACT)
+            self.assertAlmostEqual(float(step(x)), float(self.Backward(net)(x).detach()), delta=EXACT)
+
+    def test_gradients_of_first_derivatives(self):
+        class First(self.Residual):
+            def forward(self, x):
+                y, along = torch.func.jvp(self.net, (x,), (torch.ones_like(x),))
+                return (y * along).square().mean()
+        x = torch.randn(6, 2)
+        for act in (nn.GELU("tanh"), nn.SiLU(), nn.Softplus(2.0, 0.5), nn.ReLU(), nn.Tanh()):
+            net = self.net(act)
+            step = rt.compile(First(net), None, (x,), sgd(net), bound=EXACT)
+            self.assertLess(step.origin["gradients"]["difference"], EXACT)
+
+    def test_a_gradient_in_a_forward_is_refused_with_its_line(self):
+        x, net = torch.randn(6, 2), self.net(nn.Tanh())
+
+        class Function(self.Residual):
+            def forward(self, x):
+                return torch.func.grad(lambda x: self.net(x).sum())(x).square().mean()
+
+        class Stepping(self.Residual):
+            def forward(self, x):
+                self.net(x).sum().backward()
+                return self.net(x).mean()
+        for m in (self.Backward(net), Function(net), Stepping(net)):
+            for make in (lambda: rt.compile(m, None, (x,), sgd(net), check=False), lambda: rt.compile_inference(m, x)):
+                with self.assertRaisesRegex(rt.Unsupported, r"test_torch_substitutes.py:\d+: torch.autograd.grad: takes a gradient in a forward.*jvp"):
+                    make()
+        self.assertGreater(float(self.Backward(net)(x).detach()), 0)  # PyTorch's own again
+
+    def test_a_loss_that_takes_a_gradient_is_refused_too(self):
+        m = nn.Linear(4, 1)
+        penalty = lambda y, t: y.mean() + torch.autograd.grad(y.sum(), m.weight, create_graph=True)[0].norm()
+        with self.assertRaisesRegex(rt.Unsupported, "takes a gradient in a forward or a loss"):
+            rt.compile(m, penalty, (torch.randn(3, 4), torch.randn(3, 1)), sgd(m), check=False)
+
+    def test_what_the_exporter_loses_is_refused(self):
+        x, net = torch.randn(6, 2), self.net(nn.SiLU())  # of its second derivative there is 0 in the graph
+        for make in (lambda: rt.compile(self.Residual(net), None, (x,), sgd(net), check=False),
+                     lambda: rt.compile_inference(self.Residual(net), x)):
+            with self.assertRaisesRegex(rt.Unsupported, "graph with other values"):
+                make()
+
+    def test_after_an_exporter_that_stopped_inside_of_one_all_is_as_before(self):
+        x, net = torch.randn(6, 2), nn.Sequential(nn.Linear(2, 3), nn.Softmax(1))
+
+        class First(self.Residual):
+            def forward(self, x):
+                return torch.func.jvp(self.net, (x,), (torch.ones_like(x),))[1].square().mean()
+        try:
+            rt.compile_inference(First(net), x)
+        except rt.Unsupported:
+            pass
+        self.assertEqual(torch._C._functorch.maybe_current_level(), None)
+        self.test_second_derivatives_along_directions()

@@ -13,8 +13,8 @@ from typing import Any
 from .graph import DType, Graph, Input, Meta, Node, Output, Ref, Sub, map_refs, refs
 from .lower import RULES, Unsupported
 from .substitutes import substituted
-from .traps import (framework, own_file, refuse_changed, refuse_hooks, refuse_layouts, refuse_scripted, refuse_shared, source_line, trapped,
-                    unchanged)
+from .traps import (framework, levels_kept, own_file, refuse_changed, refuse_hooks, refuse_layouts, refuse_other, refuse_scripted,
+                    refuse_shared, source_line, trapped, unchanged)
 
 DTYPES = {"float32": "f32", "float64": "f64", "bfloat16": "bf16", "float16": "f16", "int64": "i64", "int32": "i32", "int16": "i16",
           "int8": "i8", "uint8": "u8", "uint16": "u16", "uint32": "u32", "bool": "bool"}
@@ -43,13 +43,16 @@ def exported(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None 
     refuse_hooks(module)
     refuse_layouts(module)
     state = torch.random.get_rng_state()
-    with warnings.catch_warnings(), unchanged(module), torch.enable_grad():
+    with warnings.catch_warnings(), unchanged(module), torch.enable_grad(), levels_kept():
         warnings.simplefilter("ignore")
         try:
-            with trapped(), substituted():
+            with trapped() as seen, substituted():
                 program = torch.export.export(module, tuple(args), dict(kwargs or {}), strict=False)
             flatten_regions(program.graph_module)
-            return decomposed(program.run_decompositions({}))
+            program = decomposed(program.run_decompositions({}))
+            if seen:
+                refuse_other(module, program, args, kwargs or {})
+            return program
         except Unsupported:
             raise
         except Exception as e:
@@ -60,11 +63,11 @@ def exported(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None 
             remedy = "torch.export.export(model, args) alone gives its whole reason"
             if any("DataDependent" in type(cause).__name__ for cause in causes(e)):
                 remedy = "What the values of tensors decide is written with torch.where or torch.cond, or given to the step as a number"
+            if "aten.linalg_lstsq" in text:
+                remedy = "Call it as torch.linalg.lstsq, by which it is taken"
             raise Unsupported(f"does not take this model: {type(e).__name__}: {text}",
                               Node("", "torch.export", where=raised_at(e)), remedy) from e
         finally:
-            if "aten.linalg_lstsq" in text:
-                remedy = "Call it as torch.linalg.lstsq, by which it is taken"
             torch.random.set_rng_state(state)
 
 

@@ -89,9 +89,10 @@ def hooks_of(*roots: Any) -> Hooks:
 
 
 @contextlib.contextmanager
-def trapped() -> Iterator[None]:
-    """While a module is exported: what changes gradients and leaves no trace in the graph raises."""
-    torch = framework()
+def trapped() -> Iterator[list[str]]:
+    """While a module is exported: what changes gradients and leaves no trace in the graph raises. Gives what is to be looked at in what
+    was exported: "jvp" where the forward has derivatives of its own."""
+    torch, found = framework(), list[str]()
     kept: list[tuple[Any, str, Any]] = []
 
     def forbid(owner: Any, name: str, what: str, remedy: str) -> None:
@@ -106,6 +107,23 @@ def trapped() -> Iterator[None]:
         kept.append((owner, name, was))
         setattr(owner, name, classmethod(refuse) if name == "apply" else refuse)
 
+    def differentiate(*args: Any, **kwargs: Any) -> Any:
+        if inside("/torch/_higher_order_ops/"):  # how PyTorch traces cond and scan
+            return engine(*args, **kwargs)
+        raise Unsupported("takes a gradient in a forward or a loss, which torch.export does not capture",
+                          Node("", "torch.autograd.grad", where=line_here()), FORWARDS)
+    engine = framework("torch.autograd")._engine_run_backward
+    kept.append((torch.autograd, "_engine_run_backward", engine))
+    torch.autograd._engine_run_backward = differentiate
+
+    def enter() -> Any:
+        found.append("jvp")
+        return level()
+    forwards = framework("torch.autograd.forward_ad")
+    level = forwards.enter_dual_level
+    kept.append((forwards, "enter_dual_level", level))
+    forwards.enter_dual_level = enter
+
     hook = "Write what it does into the forward or the loss"
     forbid(torch.autograd.Function, "apply", "autograd.Function.apply", "Write it in operations whose gradient is the one meant; x + "
            "(f(x) - x).detach() passes a gradient straight through f")
@@ -113,10 +131,56 @@ def trapped() -> Iterator[None]:
         if name in torch.Tensor.__dict__:
             forbid(torch.Tensor, name, f"Tensor.{name}", hook)
     try:
-        yield
+        yield found
     finally:
         for owner, name, was in kept:
             setattr(owner, name, was)
+
+
+@contextlib.contextmanager
+def levels_kept() -> Iterator[None]:
+    """An exporter that stops inside of jvp leaves its level behind: each tensor that is made later would be one of it."""
+    stack = framework("torch._C._functorch")
+    deep = stack.get_dynamic_layer_stack_depth() if hasattr(stack, "pop_dynamic_layer_stack_and_undo_to_depth") else None
+    try:
+        yield
+    finally:
+        if deep is not None and stack.get_dynamic_layer_stack_depth() > deep:
+            stack.pop_dynamic_layer_stack_and_undo_to_depth(deep)
+            with contextlib.suppress(RuntimeError):  # and another one, of numbers that have a derivative with them
+                framework()._C._exit_dual_level(level=framework("torch.autograd.forward_ad")._current_level + 1)
+
+
+def refuse_other(module: Any, program: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """The exporter loses derivatives of some operations inside of jvp: what was exported has to have the module's values."""
+    torch = framework()
+    random_state = torch.random.get_rng_state()
+    values: list[list[Any]] = []
+    for call in (copy.deepcopy(module), program.module()):
+        torch.random.set_rng_state(random_state)
+        with torch.enable_grad():
+            found = call(*copy.deepcopy(tuple(args)), **copy.deepcopy(dict(kwargs)))
+        values.append([t for t in framework("torch.utils._pytree").tree_leaves(found) if isinstance(t, torch.Tensor)])
+    for a, b in zip(*values):
+        a, b = a.detach().double(), b.detach().double()
+        most = float(a[a.isfinite()].abs().max()) if a.isfinite().any() else 0.0
+        if not torch.allclose(a, b, rtol=1e-4, atol=1e-4 * most, equal_nan=True):
+            raise Unsupported("torch.func.jvp in a forward, of which torch.export makes a graph with other values",
+                              Node("", "torch.func.jvp"), "Of an activation's second derivative it loses some: tanh, sin, sigmoid, gelu and "
+                              "softplus keep theirs; or write the derivative out")
+
+
+FORWARDS = "torch.func.jvp(f, (x,), (direction,)) gives f(x) and its derivative along a direction, and of that again the second one"
+
+
+def inside(folder: str) -> bool:
+    """Whether code of PyTorch's in this folder is what calls, and no line of the model is between."""
+    f: Any = sys._getframe(1)
+    while f is not None and own_file(f.f_code.co_filename):
+        if folder in f.f_code.co_filename.replace("\\", "/"):
+            return True
+        f = f.f_back
+    return False
 
 
 def line_here() -> str:

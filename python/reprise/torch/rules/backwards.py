@@ -23,7 +23,7 @@ def pulled(g: Lowering, y: Any, grad: Value, wrt: list[Value]) -> list[Tensor]:
 
 def leaf(g: Lowering, x: Value) -> Value:
     """A value of its own, so that a gradient by it is by this use alone."""
-    return g.value(g.op("stop_gradient", x.tensor))
+    return g.value(g.op("reshape", x.tensor, shape=list(x.shape)))
 
 
 def forward(node: Node, shape: Any, dtype: str, op_name: str) -> Node:
@@ -119,6 +119,24 @@ def threshold_backward(g: Lowering, node: Node, grad: Any, x: Any, threshold: fl
 @lowers("aten.tanh_backward.default", "aten.sigmoid_backward.default")
 def output_backward(g: Lowering, node: Node, grad: Any, y: Any) -> Any:
     return elementwise(g, "tanh_grad" if "tanh" in node.op else "sigmoid_grad", number(g, grad, y.dtype), y)
+
+
+@lowers("aten.silu_backward.default")
+def silu_backward(g: Lowering, node: Node, grad: Any, x: Any) -> Any:
+    """s (1 + x (1 - s)), s the sigmoid."""
+    s = elementwise(g, "sigmoid", x)
+    one = number(g, 1.0, x.dtype)
+    return elementwise(g, "mul", grad, elementwise(g, "mul", s, elementwise(g, "add", one, elementwise(
+        g, "mul", x, elementwise(g, "sub", one, s)))))
+
+
+@lowers("aten.softplus_backward.default")
+def softplus_backward(g: Lowering, node: Node, grad: Any, x: Any, beta: float, threshold: float) -> Any:
+    """The sigmoid of beta x, and 1 above the threshold."""
+    scaled = elementwise(g, "mul", x, number(g, beta, x.dtype))
+    slope = elementwise(g, "mul", grad, elementwise(g, "sigmoid", scaled))
+    above = elementwise(g, "gt", scaled, number(g, threshold, x.dtype))
+    return g.op("where", above.tensor, grad.tensor, slope.tensor)
 
 
 @lowers("aten.gelu_backward.default")

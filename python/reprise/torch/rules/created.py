@@ -38,7 +38,7 @@ def filled(g: Lowering, node: Node, value: Any) -> Tensor:
 
 @lowers("aten.zeros.default", "aten.zeros_like.default", "aten.new_zeros.default", "aten.empty.memory_format", "aten.empty_like.default",
         "aten.new_empty.default", "aten.empty_strided.default", "aten.empty_permuted.default", "aten.new_empty_strided.default",
-        "aten.zero.default")
+        "aten.zero.default", "aten._new_zeros_with_same_feature_meta.default")
 def zeros(g: Lowering, node: Node, *_: Any, **__: Any) -> Any:
     """What PyTorch leaves uninitialised is 0."""
     return filled(g, node, 0)
