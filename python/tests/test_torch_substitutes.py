@@ -92,6 +92,29 @@ class Losses(Beside):
             with self.assertRaisesRegex(reprise.Error, f"index {none} "):
                 step(torch.randn(4, 4), y.where(y != 3, none))
 
+    def test_multilabel_margin_of_nan_counts_for_nothing_as_in_pytorch(self):
+        y = torch.tensor([[0, 2, -1, 1, 3], [1, -1, 0, 0, 0], [4, 3, 2, 1, 0]])
+
+        class Given(nn.Module):
+            def __init__(self, x):
+                super().__init__()
+                self.x = nn.Parameter(x)
+
+            def forward(self, t):
+                return F.multilabel_margin_loss(self.x, t)
+        x = torch.randn(3, 5)
+        for at, odd in (((0, 1), math.nan), ((0, 0), math.nan), ((1, 4), math.nan), ((1, 1), math.inf), ((2, 0), math.nan)):
+            v = x.clone()
+            v[at] = odd
+            ours, eager = Given(v), Given(v.clone())
+            step = rt.compile(ours, None, (y,), sgd(ours), check=False)
+            loss = eager(y)
+            self.assertAlmostEqual(float(step(y)), float(loss.detach()), delta=EXACT)
+            o = sgd(eager)
+            loss.backward()
+            o.step()
+            np.testing.assert_allclose(np.array(step.state["x"]), eager.x.detach().numpy(), atol=EXACT)
+
     def test_ctc(self):
         x, y = torch.randn(7, 3, 4), torch.tensor([[1, 1, 2], [3, 4, 4], [2, 2, 2]])
         m = Net(5, lambda v: F.log_softmax(v, -1))
@@ -386,8 +409,6 @@ class PackedElse(Beside):
         torch.testing.assert_close(torch.from_numpy(forward(*b).numpy()), m(*b).detach())
 
 
-if __name__ == "__main__":
-    unittest.main()
 class Derivatives(Beside):
     """Of a network by its input, in the forward: as a loss of physics has them."""
 
@@ -477,3 +498,22 @@ class Derivatives(Beside):
             pass
         self.assertEqual(torch._C._functorch.maybe_current_level(), None)
         self.test_second_derivatives_along_directions()
+
+
+class Halves(Beside):
+    def test_recurrent_layers_of_packed_sequences_say_what_to_do(self):
+        class Packed(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.GRU(4, 3, batch_first=True)
+
+            def forward(self, x):
+                return pad_packed_sequence(self.layer(pack_padded_sequence(x, [5, 3], batch_first=True))[0], batch_first=True)[0]
+        for dtype in (torch.bfloat16, torch.float16):
+            m = Packed().to(dtype)
+            with self.assertRaisesRegex(rt.Unsupported, r"of a packed sequence of (bf16|f16).*float32"):
+                rt.compile_inference(m, torch.randn(2, 5, 4, dtype=dtype))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -38,10 +38,11 @@ class Beside:
         mine = {storage_key(p, "") for p in step._own}
         for other in list(STEPS):
             if other is not step and hasattr(other, "beside"):
-                if trained(other) - trained(step) & mine and trained(other) & mine - trained(step):
-                    self.seen[other] = took(other)
+                ours, others = trained(step), trained(other)
                 theirs = {storage_key(p, "") for p in other._own}
-                if trained(step) & theirs - trained(other):
+                if (others - ours) & mine:
+                    self.seen[other] = took(other)
+                if (ours - others) & theirs:
                     other.beside.seen[step] = took(step)
                     other._forget()
 

@@ -115,7 +115,8 @@ def multilabel_margin_loss(input: Any, target: Any, reduction: int = 1) -> Any:
     right = ((labels.unsqueeze(2) == torch.arange(classes)) & given.unsqueeze(2)).any(1)
     above = (1 - x.gather(1, labels)).unsqueeze(2) + x.unsqueeze(1)
     counts = given.unsqueeze(2) & ~right.unsqueeze(1)
-    found = torch.where(counts, above.relu(), 0.0).sum((1, 2)) / classes
+    found = torch.where(counts & (above > 0), above, 0.0)  # a NaN is not above: it counts for nothing, as in PyTorch
+    found = found.sum((1, 2)) / classes
     return found.mean() if reduction == 1 else found.sum() if reduction == 2 else found if input.dim() == 2 else found.reshape(())
 
 

@@ -128,6 +128,8 @@ def rnn(g: Lowering, node: Node, x: Value, state: Value, params: Sequence[Value]
 def packed(g: Lowering, node: Node, kind: str, x: Value, lengths: Value, states: Sequence[Value], params: Sequence[Value],
            *form: Any) -> list[Tensor]:
     """A packed batch as a padded one, [times, n, in]: of each sequence its first elements, [n] numbers of them, count."""
+    if x.dtype not in ("f32", "f64"):
+        raise g.refuse(f"of a packed sequence of {x.dtype}", "Keep the layer in float32, and convert what it is given: x.float()")
     times, n, _ = x.shape
     count = g.cast(lengths.tensor, "i64")
     at = g.broadcast(g.reshape(g.op("iota", n=times, dtype="i64"), [times, 1]), [times, n])
