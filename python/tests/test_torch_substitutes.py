@@ -500,6 +500,32 @@ class Derivatives(Beside):
         self.test_second_derivatives_along_directions()
 
 
+class Kept(Beside):
+    def test_a_table_made_in_the_forward_is_refused_until_it_is_there(self):
+        class Table(nn.Module):
+            def __init__(self, buffer):
+                super().__init__()
+                self.layer, self.buffer, self.table = nn.Linear(4, 3), buffer, None
+
+            def forward(self, x):
+                if self.table is None or self.table.shape[0] < len(x):
+                    table = torch.arange(3.0).expand(len(x), 3) + 1
+                    if self.buffer:
+                        del self.table
+                        self.register_buffer("table", table, persistent=False)
+                    else:
+                        self.table = table
+                return self.layer(x) * self.table[:len(x)]
+        x, y = torch.randn(5, 4), torch.randn(5, 3)
+        m = Table(True)
+        for make in (lambda: rt.compile(m, F.mse_loss, (x, y), sgd(m)), lambda: rt.compile_inference(m, x)):
+            with self.assertRaisesRegex(rt.Unsupported, "makes the tensor table.*Call the module once"):
+                make()
+        m(x)  # nothing of the exporter's is left in it
+        self.same(m, F.mse_loss, (x, y), steps=2)
+        self.same(Table(False), F.mse_loss, (x, y), steps=2)  # an attribute that is no buffer the exporter puts back itself
+
+
 class Halves(Beside):
     def test_recurrent_layers_of_packed_sequences_say_what_to_do(self):
         class Packed(nn.Module):

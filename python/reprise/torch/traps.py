@@ -138,6 +138,29 @@ def trapped() -> Iterator[list[str]]:
 
 
 @contextlib.contextmanager
+def nothing_kept(module: Any) -> Iterator[None]:
+    """A tensor that the forward makes and keeps in the module, as tables that are made when they are first asked for, would be one of the
+    exporter's, without values: what was there is there again."""
+    kinds = (framework("torch._subclasses.fake_tensor").FakeTensor, framework("torch._subclasses.functional_tensor").FunctionalTensor)
+    dicts = [(path, d) for path, space, _ in spaces(module) for d in (space, space.get("_buffers")) if isinstance(d, dict)]
+    were = [(path, d, dict(d)) for path, d in dicts]
+    kept: list[str] = []
+    try:
+        yield
+    finally:
+        for path, d, was in were:
+            for k in [k for k, v in d.items() if isinstance(v, kinds) and was.get(k) is not v]:
+                kept.append(f"{path}.{k}" if path else k)
+                if k in was:
+                    d[k] = was[k]
+                else:
+                    del d[k]
+    if kept:
+        raise Unsupported(f"the forward makes the tensor {kept[0].removeprefix('module.')} and keeps it in the module, where the next call may "
+                          "read it", remedy="Call the module once with the example before it is compiled, or make it in __init__, as a buffer")
+
+
+@contextlib.contextmanager
 def levels_kept() -> Iterator[None]:
     """An exporter that stops inside of jvp leaves its level behind: each tensor that is made later would be one of it."""
     stack = framework("torch._C._functorch")
