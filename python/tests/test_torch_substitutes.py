@@ -526,6 +526,26 @@ class Kept(Beside):
         self.same(Table(False), F.mse_loss, (x, y), steps=2)  # an attribute that is no buffer the exporter puts back itself
 
 
+    def test_a_tensor_from_one_call_to_the_next_is_refused(self):
+        class Remembers(nn.Module):
+            def __init__(self, reads):
+                super().__init__()
+                self.layer, self.reads, self.last = nn.Linear(4, 3), reads, None
+
+            def forward(self, x):
+                y = self.layer(x)
+                if self.reads and self.last is not None:
+                    y = y + self.last
+                self.last = y.detach()
+                return y
+        x, y = torch.randn(5, 4), torch.randn(5, 3)
+        m = Remembers(True)
+        for make in (lambda: rt.compile(m, F.mse_loss, (x, y), sgd(m), check=False), lambda: rt.compile_inference(m, x)):
+            with self.assertRaisesRegex(rt.Unsupported, r"from one call to the next \(Remembers.last\).*register_buffer"):
+                make()
+        self.same(Remembers(False), F.mse_loss, (x, y), steps=2)  # for whoever looks at it
+
+
 class Halves(Beside):
     def test_recurrent_layers_of_packed_sequences_say_what_to_do(self):
         class Packed(nn.Module):

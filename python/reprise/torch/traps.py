@@ -91,7 +91,7 @@ def hooks_of(*roots: Any) -> Hooks:
 @contextlib.contextmanager
 def trapped() -> Iterator[list[str]]:
     """While a module is exported: what changes gradients and leaves no trace in the graph raises. Gives what is to be looked at in what
-    was exported: "jvp" where the forward has derivatives of its own."""
+    was exported: "jvp" where the forward has derivatives of its own, and the attributes of modules that it sets to tensors."""
     torch, found = framework(), list[str]()
     kept: list[tuple[Any, str, Any]] = []
 
@@ -130,6 +130,13 @@ def trapped() -> Iterator[list[str]]:
     for name in ("register_hook", "register_post_accumulate_grad_hook"):
         if name in torch.Tensor.__dict__:
             forbid(torch.Tensor, name, f"Tensor.{name}", hook)
+    def keep(self: Any, name: str, value: Any) -> None:
+        if isinstance(value, torch.Tensor) and not isinstance(value, torch.nn.Parameter) and name not in self.__dict__.get("_buffers", ()):
+            found.append(f"{type(self).__name__}.{name}")
+        setting(self, name, value)
+    setting = torch.nn.Module.__setattr__
+    kept.append((torch.nn.Module, "__setattr__", setting))
+    torch.nn.Module.__setattr__ = keep
     try:
         yield found
     finally:
@@ -172,6 +179,24 @@ def levels_kept() -> Iterator[None]:
             stack.pop_dynamic_layer_stack_and_undo_to_depth(deep)
             with contextlib.suppress(RuntimeError):  # and another one, of numbers that have a derivative with them
                 framework()._C._exit_dual_level(level=framework("torch.autograd.forward_ad")._current_level + 1)
+
+
+def refuse_remembered(module: Any, names: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """What a forward keeps in an attribute may be for whoever asks for it later, or a table; but where the next call has another value
+    by it, it is a state that the program would not have."""
+    torch = framework()
+    try:
+        again = copy.deepcopy(module)
+    except RuntimeError:  # of tensors that have a gradient from a call before
+        return
+    state, values = torch.random.get_rng_state(), []
+    for _ in range(2):
+        torch.random.set_rng_state(state)
+        found = again(*copy.deepcopy(tuple(args)), **copy.deepcopy(dict(kwargs)))
+        values.append([t.detach().clone() for t in framework("torch.utils._pytree").tree_leaves(found) if isinstance(t, torch.Tensor)])
+    if not all(a.shape == b.shape and torch.allclose(a, b, equal_nan=True) for a, b in zip(*values)):
+        raise Unsupported(f"the forward keeps a tensor from one call to the next ({names[0]}), which the program would not have",
+                          remedy="Make it a buffer: self.register_buffer(name, torch.zeros(..)) and self.name.copy_(..) in the forward")
 
 
 def refuse_other(module: Any, program: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
