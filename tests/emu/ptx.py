@@ -42,8 +42,14 @@ def size_of(kind):
     return 1 if kind == "pred" else int(kind[1:]) // 8
 
 
+BRACKET = re.compile(r"[{[(]")
+
+
 def split_operands(text):
     """At the commas that stand in no bracket."""
+    if not BRACKET.search(text):
+        parts = [part.strip() for part in text.split(",")]
+        return parts if parts[-1] else parts[:-1]
     parts, depth, part = [], 0, ""
     for char in text:
         depth += char in "{[("
@@ -88,38 +94,46 @@ def registers(function, text):
         function.counts[prefix] = int(many.group(2)) if many else None
 
 
+DECLARED = re.compile(r"\.(local|shared|param)\b")
+GUARD = re.compile(r"@(!?)%(\w+)\s+")
+
+
 def statement(function, text):
     if text.startswith(".reg"):
         registers(function, text)
-    elif re.match(r"\.(local|shared|param)\b", text):
+    elif DECLARED.match(text):
         function.body.append(variable(text))
     elif text.startswith((".pragma", ".loc", ".file")):
         return
     else:
-        guard = re.match(r"@(!?)%(\w+)\s+", text)
+        guard = GUARD.match(text)
         if guard:
             text = text[guard.end():]
         op, *rest = text.split(None, 1)
         function.body.append(Instruction(op, split_operands("".join(rest)), "".join(guard.groups()) if guard else ""))
 
 
+SPACE = re.compile(r"\s*")
+TARGETS = re.compile(r"([\w$]+)\s*:\s*\.branchtargets\s+([^;]*);")
+LABEL = re.compile(r"([\w$]+)\s*:(?!:)")
+
+
 def read_body(function, text):
     at = 0
     while True:
-        space = re.compile(r"\s*").match(text, at)
-        at = space.end()
+        at = SPACE.match(text, at).end()
         if at == len(text):
             return
         if text[at] in "{}":
             function.body.append(("open",) if text[at] == "{" else ("close",))
             at += 1
             continue
-        targets = re.compile(r"([\w$]+)\s*:\s*\.branchtargets\s+([^;]*);").match(text, at)
+        targets = TARGETS.match(text, at)
         if targets:
             function.body.append(("targets", targets.group(1), split_operands(targets.group(2))))
             at = targets.end()
             continue
-        label = re.compile(r"([\w$]+)\s*:(?!:)").match(text, at)
+        label = LABEL.match(text, at)
         if label:
             function.body.append(("label", label.group(1)))
             at = label.end()
@@ -133,19 +147,21 @@ HEAD = re.compile(r"\s*(?:\.visible\s+|\.weak\s+|\.extern\s+)*\.(entry|func)\b\s
                   r"(?:\(([^)]*)\))?", re.S)
 
 
+BRACE = re.compile(r"[{}]")
+
+
 def closing(text, at):
     """Where the brace that opens at `at` closes."""
     depth = 0
-    for i in range(at, len(text)):
-        depth += text[i] == "{"
-        depth -= text[i] == "}"
+    for brace in BRACE.finditer(text, at):
+        depth += 1 if brace.group() == "{" else -1
         if depth == 0:
-            return i
+            return brace.start()
     raise Bad("a brace that does not close")
 
 
-def read_function(text, at):
-    """The function that begins there, and where it ends."""
+def read_function(text, at, take):
+    """The function that begins there, whose body `take` reads, and where it ends."""
     kind, result, name, params = HEAD.match(text, at).groups()
     end = HEAD.match(text, at).end()
     brace, semicolon = text.find("{", end), text.find(";", end)
@@ -159,11 +175,11 @@ def read_function(text, at):
         for n in threads.groups():
             function.threads *= int(n or 1)
     close = closing(text, brace)
-    read_body(function, text[brace + 1:close])
+    take(function, text[brace + 1:close])
     return function, close + 1
 
 
-def read(path):
+def read(path, take=read_body):
     """(variables, functions) of a file."""
     with open(path, encoding="utf-8") as file:
         text = re.sub(r"//[^\n]*", "", file.read())
@@ -172,7 +188,7 @@ def read(path):
     if not re.search(r"\.address_size\s+64", text):
         raise Bad("not PTX of 64-bit addresses")
     while True:
-        at = re.compile(r"\s*").match(text, at).end()
+        at = SPACE.match(text, at).end()
         if at == len(text):
             return variables, functions
         directive = re.compile(r"\.(version|target|address_size|file|pragma)\b[^\n]*\n").match(text, at)
@@ -182,7 +198,7 @@ def read(path):
         elif section:  # debugging information
             at = closing(text, section.end() - 1) + 1
         elif HEAD.match(text, at):
-            function, at = read_function(text, at)
+            function, at = read_function(text, at, take)
             if function:
                 functions.append(function)
         else:

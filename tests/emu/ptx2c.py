@@ -58,7 +58,7 @@ class Writer:
     def __init__(self, module, function):
         self.module, self.function, self.lines = module, function, []
         self.names = {p.name for p in function.params} | ({function.result.name} if function.result else set())
-        self.local, self.shared, self.calls = {}, {}, set()
+        self.local, self.shared, self.kinds, self.calls = {}, {}, {}, set()
         self.meets, self.site = False, 0
         self.targets = {item[1]: item[2] for item in function.body if isinstance(item, tuple) and item[0] == "targets"}
         self.takes_foreign_nan = nan_classes(function)
@@ -67,13 +67,14 @@ class Writer:
 
     def register(self, name):
         """Its type."""
-        prefix = re.match(r"%([A-Za-z_]+?)(\d*)$", name)
-        regs = self.function.registers
-        if name[1:] in regs:
-            return regs[name[1:]]
-        if not prefix or prefix.group(1) not in regs:
-            raise ptx.Bad(f"register {name} is not declared")
-        return regs[prefix.group(1)]
+        if name not in self.kinds:
+            prefix = re.match(r"%([A-Za-z_]+?)(\d*)$", name)
+            regs = self.function.registers
+            known = name[1:] if name[1:] in regs else prefix.group(1) if prefix else None
+            if known not in regs:
+                raise ptx.Bad(f"register {name} is not declared")
+            self.kinds[name] = regs[known]
+        return self.kinds[name]
 
     def constant(self, text, kind):
         if re.match(r"0[fF][0-9a-fA-F]{8}$", text):

@@ -6,16 +6,24 @@ import os
 import re
 import sys
 
-import ptx2c
+import ptx
+from ptx2c import MEETS
+
+TOGETHER = re.compile(rf"\b(?:{'|'.join(MEETS)}|barrier)\.")
+CALL = re.compile(r"\bcall(?:\.uni)?\s+(?:\([^)]*\)\s*,\s*)?([\w$]+)")
+
+
+def meets(name, bodies):
+    """Whether it, or what it calls, waits for other threads. Functions do not call themselves (ptx2c.py)."""
+    return bool(TOGETHER.search(bodies[name])) or any(meets(n, bodies) for n in set(CALL.findall(bodies[name])))
 
 
 def main():
-    module = ptx2c.Module(sys.argv[1], "source")
-    rows = []
-    for name, writer in sorted(module.writers.items()):
-        if writer.function.entry:
-            meets = any(module.writers[n].meets for n in module.reached(name))
-            rows.append(f"    KERNEL({name}, {writer.function.threads}, {str(meets).lower()}) \\")
+    bodies, rows = {}, []  # read and no more: what is allowed is the translator's business, in the other form's build
+    functions = ptx.read(sys.argv[1], lambda function, text: bodies.update({function.name: text}))[1]
+    for function in sorted((f for f in functions if f.entry), key=lambda f: f.name):
+        waits = str(meets(function.name, bodies)).lower()
+        rows.append(f"    KERNEL({function.name}, {function.threads}, {waits}) \\")
     with open(sys.argv[2], encoding="utf-8") as file:
         rooms = dict.fromkeys(re.findall(r"^namespace (\w+)", file.read(), re.M))  # one in another comes behind it
     with open(sys.argv[4], "w", encoding="utf-8") as out:

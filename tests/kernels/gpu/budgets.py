@@ -4,7 +4,7 @@
 of budgets.txt is a kernel and chip: registers and shared memory at most, no stack (so no register was spilled to memory) but
 for what is written there, and the least share of multiply-adds in the inner loop (of convolution: in its straight piece;
 the hash multiplies nothing). Kernels without a row must not have a stack of their own. Each binary has code that every
-chip of RUN_ON executes, and the PTX for later ones. Usage: budgets.py BIN[:BIN] FOLDER BUDGETS [--write | --table]; exit
+chip of RUN_ON executes, and the PTX for later ones; together they are no more than GROWTH. Usage: budgets.py BIN[:BIN] FOLDER BUDGETS [--write | --table]; exit
 77 where the readers of machine code (cuobjdump and nvdisasm in a BIN, or on the path) are not there."""
 import os
 import re
@@ -18,6 +18,7 @@ TILES = re.compile(r"rp_gpu_(matmul_(f32|f64|bf16)_(large|middle|small|thin)_|co
 CHAINS = re.compile(r"rp_gpu_chain_run_")  # no loop whose share counts: what they may take is registers and stack
 LARGE = re.compile(r"rp_gpu_(matmul_f32_large|conv_(tile|weight)_128)_")  # no budget of theirs is under the bar
 RUN_ON = ["sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"]
+GROWTH = 12_000_000  # bytes of the command, at most, that the binaries are
 # Kernels made of the reference's text or of many functions keep arrays in memory; no budget is claimed for them.
 ANY_STACK = ("reference", "elementwise", "moving")
 REFERENCE = "rp_gpu_ref_"  # wherever they are
@@ -198,7 +199,10 @@ def main():
     with open(file, encoding="utf-8") as text:
         budgets = [line for line in text if not line.startswith("#")]
     wrong = compare(rows, budgets) + others
-    print("\n".join(wrong) or f"{len(budgets)} budgets are kept; {len(binaries)} binaries run on {', '.join(RUN_ON)}")
+    size = sum(map(os.path.getsize, binaries))
+    if size > GROWTH:
+        wrong.append(f"the binaries are {size} bytes of the command, the budget is {GROWTH}")
+    print("\n".join(wrong) or f"{len(budgets)} budgets are kept; {len(binaries)} binaries of {size} bytes run on {', '.join(RUN_ON)}")
     sys.exit(1 if wrong else 0)
 
 
