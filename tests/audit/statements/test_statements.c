@@ -365,6 +365,11 @@ static void names_and_types_that_are_taken_are_nobody_else_s(void **state)
         {"https://example.com/review/v1", "signatures/verdict-of-the-board.dsse.json", false},
         {"https://example.com/review/v1", "signatures/approval-0.dsse.json", false},
         {"https://example.com/review/v1", "signatures/endorsement-0123456789abcdeF.dsse.json", false},
+        {"https://example.com/review/v1", "signatures/finding-0.dsse.json", false},
+        {"https://example.com/review/v1", "signatures/validation-0.dsse.json", false},
+        {"https://example.com/review/v1", "signatures/monitoring-0.dsse.json", false},
+        {"https://example.com/review/v1", "signatures/explanation-0.dsse.json", false},
+        {"https://example.com/review/v1", "signatures/retraining-0.dsse.json", false},
         {"https://reprise.invalid/key-rotation/v1", "signatures/review.dsse.json", false},
         {"https://model_signing/signature/v1.0", "signatures/review.dsse.json", false},
     };
