@@ -16,6 +16,7 @@
 #include "core/program/graph.h"
 #include "core/program/function.h"
 #include "rp/program.h"
+#include "tests/house/sanitized.h"
 
 /* ---- reading texts ---- */
 
@@ -294,6 +295,21 @@ static rp_buffer nested(int n, int width, const char *scan)
     return text;
 }
 
+/* A map of n shards of one row each over x, which has `rows` of them. */
+static rp_buffer sharded(int n, int rows)
+{
+    rp_buffer text = {0};
+
+    rp_buffer_text(&text, "{\"contract\":1,\"functions\":[" SHARD(1) "],\"inputs\":[[0,\"feed\",\"x\",\"f32\",[");
+    rp_buffer_printf(&text, "%d,2]]],\"instructions\":[[\"map\",{\"combine\":[" TREE "],\"cuts\":[0", rows);
+    for (int i = 1; i <= n; i++)
+        rp_buffer_printf(&text, ",%d", i);
+    rp_buffer_text(&text, "],\"first\":0,\"functions\":[0],\"sliced\":1},[0],[1,2]]],"
+                          "\"outputs\":[[\"result\",\"y\",1]]}");
+    rp_buffer_u8(&text, 0);
+    return text;
+}
+
 static size_t allocated, most_allocated;
 
 static void *counted(void *self, size_t bytes)
@@ -364,6 +380,14 @@ static void hostile_texts_are_refused_at_once(void **state)
     assert_refused_at_once(nested(32, 40, "1099511627776"), "more than 2^40"); /* saturates */
     assert_refused_at_once(nested(32, 8, NULL), "more than 2^40");             /* wide sharing */
     assert_refused_at_once(nested(3, 200, "1099511627776"), "more than 2^40");
+    if (SANITIZED) /* the limits are megabytes of text, which take several times as long */
+        return;
+    fine = sharded(65536, 65536);
+    assert_accepted((const char *)fine.data);
+    rp_buffer_free(&fine);
+    assert_refused_at_once(sharded(65536, 65535), "fewer rows than the last cut, 65536");
+    assert_refused_at_once(sharded(65537, 65537), "attribute cuts");
+    assert_refused_at_once(nested(4097, 1, NULL), "functions: expected 1 to 4096");
 }
 
 /* ---- prices ---- */
