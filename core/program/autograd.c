@@ -299,11 +299,12 @@ void rp_vjp_from(rp_graph *graph, size_t first, const rp_tensor *y, const rp_ten
 static void vjp(const rp_tensor *y, const rp_tensor *seed, size_t n_y, const rp_tensor *wrt, size_t n, rp_tensor *grad,
                 bool mixed, const char *or_zeros)
 {
-    rp_graph *graph = n_y ? y[0].graph : NULL;
+    rp_graph *graph = n_y && y ? y[0].graph : NULL;
 
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n && grad; i++)
         grad[i] = rp_no_tensor();
-    if (!graph)
+    if (!graph || !rp_graph_given(graph, "seed", seed, n_y) || !rp_graph_given(graph, "wrt", wrt, n) ||
+        !rp_graph_given(graph, "grad", grad, n))
         return;
     for (size_t i = 0; i < n_y; i++) {
         if (y[i].graph != graph || seed[i].graph != graph)
@@ -356,7 +357,7 @@ static void gradients(rp_tensor y, const rp_tensor *wrt, size_t n, rp_tensor *gr
     size_t shape[RP_MAX_RANK];
     rp_tensor one;
 
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n && grad; i++)
         grad[i] = rp_no_tensor();
     if (!rp_tensor_ok(y))
         return;

@@ -98,6 +98,13 @@ void rp_graph_fail(rp_graph *graph, rp_status status, const char *format, ...)
     va_end(args);
 }
 
+bool rp_graph_given(rp_graph *graph, const char *name, const void *array, size_t n)
+{
+    if (n > 0 && !array && graph)
+        rp_graph_fail(graph, RP_EARG, "%s is NULL, expected an array of %zu", name, n);
+    return n == 0 || array;
+}
+
 rp_status rp_graph_settle(rp_graph *graph, rp_error *err)
 {
     rp_status status = rp_device_synchronize(graph->device, NULL, err);

@@ -88,6 +88,8 @@ void rp_graph_reset(rp_graph *graph);
 void rp_graph_at_work(rp_graph *graph);
 /* Sets the first error; later ones are ignored. */
 void rp_graph_fail(rp_graph *graph, rp_status status, const char *format, ...) RP_PRINTF(3, 4);
+/* Whether an array of n entries is there; the graph, which may be NULL, fails where it is not. */
+bool rp_graph_given(rp_graph *graph, const char *name, const void *array, size_t n);
 /* A new input; eager: data is its memory on the device, borrowed until the reset. */
 rp_tensor rp_graph_input(rp_graph *graph, rp_input_kind kind, const char *name, const rp_type *type, void *data);
 void rp_graph_output(rp_graph *graph, rp_output_kind kind, const char *name, rp_tensor value);

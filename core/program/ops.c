@@ -46,7 +46,7 @@ rp_tensor rp_fill(rp_graph *g, rp_dtype dtype, int rank, const size_t *shape, do
     rp_attr attr[RP_MAX_ATTR] = {{0}};
     rp_tensor out[RP_MAX_OUT];
 
-    if (!rank_fits(g, rank))
+    if (!rank_fits(g, rank) || !rp_graph_given(g, "shape", shape, (size_t)rank))
         return rp_no_tensor();
     RP_AT(attr, fill, value).r = value;
     set_list(&RP_AT(attr, fill, shape), shape, rank);
@@ -157,7 +157,7 @@ static rp_tensor shaped(rp_op_id id, rp_tensor x, int rank, const size_t *shape)
 {
     rp_attr attr[RP_MAX_ATTR] = {{0}};
 
-    if (!rank_fits(x.graph, rank))
+    if (!rank_fits(x.graph, rank) || !rp_graph_given(x.graph, "shape", shape, (size_t)rank))
         return rp_no_tensor();
     set_list(&RP_AT(attr, reshape, shape), shape, rank);
     return apply(id, attr, &x, 1);
@@ -207,8 +207,10 @@ rp_tensor rp_transpose(rp_tensor x, const int *permutation)
 static rp_tensor two_lists(rp_op_id id, rp_tensor x, const size_t *first, const size_t *second)
 {
     rp_attr attr[RP_MAX_ATTR] = {{0}};
+    const rp_attr_spec *name = rp_op_get(id)->attr;
 
-    if (!rp_tensor_ok(x))
+    if (!rp_tensor_ok(x) || !rp_graph_given(x.graph, name[0].name, first, (size_t)rp_tensor_type(x)->rank) ||
+        !rp_graph_given(x.graph, name[1].name, second, (size_t)rp_tensor_type(x)->rank))
         return rp_no_tensor();
     set_list(&RP_AT(attr, slice, begin), first, rp_tensor_type(x)->rank);
     set_list(&RP_AT(attr, slice, end), second, rp_tensor_type(x)->rank);
@@ -237,7 +239,7 @@ rp_tensor rp_concat(const rp_tensor *x, size_t n, int axis)
 {
     rp_attr attr[RP_MAX_ATTR] = {{0}};
 
-    if (n == 0)
+    if (n == 0 || !x)
         return rp_no_tensor();
     RP_AT(attr, concat, axis).i = axis_of(x[0], axis, 0);
     return apply(RP_OP_concat, attr, x, n);
@@ -310,7 +312,7 @@ static rp_tensor reduce_with(rp_op_id id, rp_tensor x, const int *axes, int n, b
     int rank;
     rp_tensor y;
 
-    if (!rp_tensor_ok(x))
+    if (!rp_tensor_ok(x) || !rp_graph_given(x.graph, "axes", axes, n > 0 ? (size_t)n : 0))
         return rp_no_tensor();
     rank = rp_tensor_type(x)->rank;
     for (int i = 0; i < n; i++) {
@@ -501,7 +503,7 @@ static rp_tensor random_tensor(rp_op_id id, rp_tensor rng, int64_t stream, rp_dt
 {
     rp_attr attr[RP_MAX_ATTR] = {{.r = a}, {.r = b}, {.i = stream}, {0}, {.i = dtype}};
 
-    if (!rank_fits(rng.graph, rank))
+    if (!rank_fits(rng.graph, rank) || !rp_graph_given(rng.graph, "shape", shape, (size_t)rank))
         return rp_no_tensor();
     set_list(&RP_AT(attr, uniform, shape), shape, rank);
     return apply(id, attr, &rng, 1);

@@ -12,6 +12,9 @@ rp_tensor rp_slice_step(rp_tensor x, const size_t *begin, const size_t *size, co
     if (!rp_tensor_ok(x))
         return rp_no_tensor();
     rank = rp_tensor_type(x)->rank;
+    if (!rp_graph_given(x.graph, "begin", begin, (size_t)rank) ||
+        !rp_graph_given(x.graph, "size", size, (size_t)rank) || !rp_graph_given(x.graph, "step", step, (size_t)rank))
+        return rp_no_tensor();
     RP_AT(attr, slice_step, begin).n = RP_AT(attr, slice_step, size).n = RP_AT(attr, slice_step, step).n = rank;
     for (int i = 0; i < rank; i++) {
         RP_AT(attr, slice_step, begin).list[i] = attribute(begin[i]);
@@ -61,7 +64,7 @@ rp_tensor rp_flip(rp_tensor x, const int *axes, int n)
     int64_t step[RP_MAX_RANK];
     rp_type type;
 
-    if (!rp_tensor_ok(x))
+    if (!rp_tensor_ok(x) || !rp_graph_given(x.graph, "axes", axes, n > 0 ? (size_t)n : 0))
         return rp_no_tensor();
     type = *rp_tensor_type(x);
     for (int i = 0; i < type.rank; i++)
@@ -118,7 +121,7 @@ rp_tensor rp_stack(const rp_tensor *x, size_t n, int axis)
     rp_tensor joined = rp_no_tensor(), *part;
     int rank, at;
 
-    if (n == 0 || !rp_tensor_ok(x[0]))
+    if (n == 0 || !x || !rp_tensor_ok(x[0]))
         return rp_no_tensor();
     rank = rp_tensor_type(x[0])->rank;
     at = axis < 0 ? axis + rank + 1 : axis;
@@ -141,7 +144,7 @@ rp_tensor rp_stack(const rp_tensor *x, size_t n, int axis)
 
 static void none_of(rp_tensor *out, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n && out; i++)
         out[i] = rp_no_tensor();
 }
 
@@ -151,7 +154,7 @@ void rp_split(rp_tensor x, const size_t *size, size_t n, int axis, rp_tensor *ou
     size_t first = 0, length, left;
 
     none_of(out, n);
-    if (at < 0)
+    if (at < 0 || !rp_graph_given(x.graph, "size", size, n) || !rp_graph_given(x.graph, "out", out, n))
         return;
     left = length = rp_tensor_type(x)->shape[at];
     for (size_t i = 0; i < n && left <= length; i++)
@@ -172,7 +175,7 @@ void rp_chunk(rp_tensor x, size_t n, int axis, rp_tensor *out)
     size_t first = 0, length;
 
     none_of(out, n);
-    if (at < 0)
+    if (at < 0 || !rp_graph_given(x.graph, "out", out, n))
         return;
     length = rp_tensor_type(x)->shape[at];
     for (size_t i = 0; i < n; i++) {
@@ -189,7 +192,7 @@ void rp_unstack(rp_tensor x, int axis, rp_tensor *out, size_t n)
     rp_type type;
 
     none_of(out, n);
-    if (at < 0)
+    if (at < 0 || !rp_graph_given(x.graph, "out", out, n))
         return;
     type = *rp_tensor_type(x);
     if (type.shape[at] != n) {
@@ -236,6 +239,8 @@ rp_tensor rp_tile(rp_tensor x, const size_t *times)
 {
     const int rank = rp_tensor_ok(x) ? rp_tensor_type(x)->rank : 0;
 
+    if (!rp_graph_given(x.graph, "times", times, (size_t)rank))
+        return rp_no_tensor();
     for (int i = rank - 1; i >= 0; i--)
         if (times[i] != 1)
             x = repeated(x, i, times[i], false);
@@ -252,9 +257,11 @@ rp_tensor rp_repeat_interleave(rp_tensor x, size_t times, int axis)
 void rp_meshgrid(const rp_tensor *x, size_t n, rp_tensor *out)
 {
     size_t shape[RP_MAX_RANK], line[RP_MAX_RANK];
-    rp_graph *g = rp_graph_of(x, n);
+    rp_graph *g = x ? rp_graph_of(x, n) : NULL;
 
     none_of(out, n);
+    if (!x || !rp_graph_given(g, "out", out, n))
+        return;
     if (n > RP_MAX_RANK && g) {
         rp_graph_fail(g, RP_ESHAPE, "meshgrid: found %zu operands, expected at most %d", n, RP_MAX_RANK);
         return;
@@ -380,6 +387,9 @@ rp_tensor rp_pad_with(rp_tensor x, const size_t *before, const size_t *after, rp
         rp_graph_fail(x.graph, RP_EARG, "pad_with: found way %d, expected one of rp_pad_mode", (int)how);
         return rp_no_tensor();
     }
+    if (!rp_graph_given(x.graph, "before", before, (size_t)rank) ||
+        !rp_graph_given(x.graph, "after", after, (size_t)rank))
+        return rp_no_tensor();
     for (int i = rank - 1; i >= 0 && rp_tensor_ok(x); i--) {
         rp_tensor part[3];
         size_t n = 0;

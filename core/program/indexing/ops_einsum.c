@@ -269,6 +269,8 @@ rp_tensor rp_einsum(const char *equation, const rp_tensor *x, size_t n)
     const char *wrong;
     lettered all, next;
 
+    if (!x && n > 0)
+        return rp_no_tensor();
     if (n < 1 || n > OPERANDS || !equation)
         return refuse_text(x, n, equation ? equation : "", "expected 1 to 16 operands");
     for (size_t i = 0; i < n; i++)
@@ -307,7 +309,8 @@ rp_tensor rp_tensordot(rp_tensor a, rp_tensor b, const int *axes_a, const int *a
     char wanted[2 * RP_MAX_RANK + 1] = "";
     size_t used = 0;
 
-    if (!rp_tensor_ok(a) || !rp_tensor_ok(b))
+    if (!rp_tensor_ok(a) || !rp_tensor_ok(b) || !rp_graph_given(a.graph, "axes_a", axes_a, n > 0 ? (size_t)n : 0) ||
+        !rp_graph_given(a.graph, "axes_b", axes_b, n > 0 ? (size_t)n : 0))
         return rp_no_tensor();
     memcpy(left.letter, "abcdefgh", (size_t)rp_tensor_type(a)->rank);
     memcpy(right.letter, "ABCDEFGH", (size_t)rp_tensor_type(b)->rank);

@@ -35,6 +35,121 @@ static void b_rank(rp_run *run, rp_tensor x, rp_tensor i)
     (void)run, (void)i;
     rp_reshape(x, 9, (size_t[9]){0});
 }
+static void b_fill_null(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)x, (void)i;
+    rp_fill(rp_step_graph(run), RP_F32, 2, NULL, 1);
+}
+static void b_reshape_null(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run, (void)i;
+    rp_reshape(x, 1, NULL);
+}
+static void b_stretch_null(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run, (void)i;
+    rp_broadcast_to(x, 3, NULL);
+}
+static void b_slice_null(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run, (void)i;
+    rp_slice(x, NULL, (size_t[]){1, 1});
+}
+static void b_pad_null(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run, (void)i;
+    rp_pad(x, (size_t[]){1, 1}, NULL);
+}
+static void b_axes_null(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run, (void)i;
+    rp_var(x, NULL, 1, 0, false);
+}
+static void b_uniform_null(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run, (void)x;
+    rp_uniform(i, 0, RP_F32, 1, NULL, 0, 1);
+}
+static void b_gradients_null(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run;
+    rp_gradients(rp_sum(x, NULL, 0, false), NULL, 1, &i);
+}
+static void b_gradients_nowhere(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run, (void)i;
+    rp_gradients(rp_sum(x, NULL, 0, false), &x, 1, NULL);
+}
+static void b_vjp_null(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run;
+    rp_vjp(&x, NULL, 1, &x, 1, &i);
+}
+static void b_nothing_joined(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run, (void)i;
+    rp_add(x, rp_concat(NULL, 2, 0));
+}
+static void b_step_null(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run, (void)i;
+    rp_slice_step(x, (size_t[]){0, 0}, (size_t[]){1, 1}, NULL);
+}
+static void b_flip_null(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run, (void)i;
+    rp_flip(x, NULL, 1);
+}
+static void b_split_null(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run, (void)i;
+    rp_split(x, NULL, 2, 0, (rp_tensor[2]){{0}});
+}
+static void b_split_nowhere(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run, (void)i;
+    rp_split(x, (size_t[]){1, 1}, 2, 0, NULL);
+}
+static void b_unstack_nowhere(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run, (void)i;
+    rp_unstack(x, 0, NULL, 2);
+}
+static void b_chunk_nowhere(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run, (void)i;
+    rp_chunk(x, 2, 0, NULL);
+}
+static void b_tile_null(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run, (void)i;
+    rp_tile(x, NULL);
+}
+static void b_pad_with_null(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run, (void)i;
+    rp_pad_with(x, NULL, (size_t[]){1, 1}, RP_PAD_EDGE, 0);
+}
+static void b_tensordot_null(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run, (void)i;
+    rp_tensordot(x, x, (int[]){0}, NULL, 1);
+}
+static void b_meshgrid_nowhere(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run, (void)x;
+    rp_meshgrid(&i, 1, NULL);
+}
+static void b_nothing_stacked(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run, (void)i;
+    rp_add(x, rp_stack(NULL, 2, 0));
+}
+static void b_nothing_summed(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run, (void)i;
+    rp_add(x, rp_einsum("ij,jk", NULL, 2));
+}
 static void b_transpose(rp_run *run, rp_tensor x, rp_tensor i)
 {
     (void)run, (void)i;
@@ -274,6 +389,29 @@ static const struct {
     {b_reshape, RP_ESHAPE, "reshape: shape [5] does not hold the elements of f32[2,3], expected the same number"},
     {b_reshape_huge, RP_ESHAPE, "reshape: shape [2,1099511627777] is no shape for f32[2,3]"},
     {b_rank, RP_ESHAPE, "rank 9"},
+    {b_fill_null, RP_EARG, "shape is NULL, expected an array of 2"},
+    {b_reshape_null, RP_EARG, "shape is NULL, expected an array of 1"},
+    {b_stretch_null, RP_EARG, "shape is NULL, expected an array of 3"},
+    {b_slice_null, RP_EARG, "begin is NULL, expected an array of 2"},
+    {b_pad_null, RP_EARG, "after is NULL, expected an array of 2"},
+    {b_axes_null, RP_EARG, "axes is NULL, expected an array of 1"},
+    {b_uniform_null, RP_EARG, "shape is NULL, expected an array of 1"},
+    {b_gradients_null, RP_EARG, "wrt is NULL, expected an array of 1"},
+    {b_gradients_nowhere, RP_EARG, "grad is NULL, expected an array of 1"},
+    {b_vjp_null, RP_EARG, "seed is NULL, expected an array of 1"},
+    {b_nothing_joined, RP_EARG, "operand 1 belongs to another graph or is no tensor"},
+    {b_step_null, RP_EARG, "step is NULL, expected an array of 2"},
+    {b_flip_null, RP_EARG, "axes is NULL, expected an array of 1"},
+    {b_split_null, RP_EARG, "size is NULL, expected an array of 2"},
+    {b_split_nowhere, RP_EARG, "out is NULL, expected an array of 2"},
+    {b_unstack_nowhere, RP_EARG, "out is NULL, expected an array of 2"},
+    {b_chunk_nowhere, RP_EARG, "out is NULL, expected an array of 2"},
+    {b_tile_null, RP_EARG, "times is NULL, expected an array of 2"},
+    {b_pad_with_null, RP_EARG, "before is NULL, expected an array of 2"},
+    {b_tensordot_null, RP_EARG, "axes_b is NULL, expected an array of 1"},
+    {b_meshgrid_nowhere, RP_EARG, "out is NULL, expected an array of 1"},
+    {b_nothing_stacked, RP_EARG, "operand 1 belongs to another graph or is no tensor"},
+    {b_nothing_summed, RP_EARG, "operand 1 belongs to another graph or is no tensor"},
     {b_transpose, RP_ESHAPE, "transpose: permutation [0,0] does not permute the axes of f32[2,3], expected each"},
     {b_transpose_out, RP_ESHAPE, "transpose: permutation [1,-2] does not permute the axes of f32[2,3]"},
     {b_transpose_one, RP_ESHAPE, "rank 2 or more"},
