@@ -24,8 +24,8 @@ shown='adbc[a-z-]*|duckdb|mlflow-skinny|numpy|pandas|polars|pyarrow|scikit-learn
 failed=0
 cd "$(mktemp -d)"
 trap 'rm -rf "$PWD"' EXIT
-for test in sklearn sklearn_networks command tools functions; do
-    echo "test_$test: $("$python" "$source/python/tests/test_$test.py" 2>&1 | tee log | tail -n 1)"
+for test in estimators/test_sklearn estimators/test_sklearn_networks test_command test_tools test_functions; do
+    echo "$test: $("$python" "$source/python/tests/$test.py" 2>&1 | tee log | tail -n 1)"
     grep -q '^OK' log || { cat log; failed=1; }
 done
 export PYTHONPATH=$source/build/tools/pandas2

@@ -176,7 +176,7 @@ class Fits(unittest.TestCase):
                 Ridge().__setstate__(state)
 
     def test_the_blocks_of_the_documentation_do_what_they_say(self):
-        text = (Path(__file__).resolve().parents[2] / "docs" / "python-sklearn.md").read_text()
+        text = (Path(__file__).resolve().parents[3] / "docs" / "python-sklearn.md").read_text()
         names, before = {}, os.getcwd()
         self.addCleanup(os.chdir, before)
         with tempfile.TemporaryDirectory() as folder:

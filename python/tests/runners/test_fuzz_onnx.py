@@ -6,7 +6,7 @@ import sys
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(HERE, "runners")]
+sys.path[:0] = [os.path.dirname(HERE), HERE]
 if importlib.util.find_spec("onnx") is None:
     if __name__ == "__main__":
         sys.exit(print("Ran 0 tests: onnx is not installed"))
