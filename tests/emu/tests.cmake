@@ -3,8 +3,8 @@
 
 # Through the library: kernels against the processor's.
 foreach(source emulated_conformance.c emulated_functions.c emulated_errors.c emulated_models.c emulated_tiles.c
-               capture/emulated_sequences.c ../kernels/gpu/emulated_hashing.c chains/emulated_chains.c
-               chains/emulated_plans.c scans/emulated_scans.c attention/emulated_attention.c
+               memory/emulated_memory.c capture/emulated_sequences.c ../kernels/gpu/emulated_hashing.c
+               chains/emulated_chains.c chains/emulated_plans.c scans/emulated_scans.c attention/emulated_attention.c
                norm/emulated_group_norm.c)
   get_filename_component(name ${source} NAME_WE)
   add_executable(${name} ${source})
@@ -14,7 +14,8 @@ foreach(source emulated_conformance.c emulated_functions.c emulated_errors.c emu
 endforeach()
 set(here "RP_EMULATED_LIBRARY=$<TARGET_FILE:reprise_emulated>")
 foreach(name emulated_attention emulated_chains emulated_conformance emulated_errors emulated_group_norm
-             emulated_hashing emulated_models emulated_plans emulated_scans emulated_sequences emulated_tiles)
+             emulated_hashing emulated_memory emulated_models emulated_plans emulated_scans emulated_sequences
+             emulated_tiles)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES ENVIRONMENT ${here})
 endforeach()

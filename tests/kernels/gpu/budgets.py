@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Budgets of the machine code: what the fat binaries' kernels take of a chip, read from the code that is embedded. Each row
-of budgets.txt is a kernel and chip: registers and shared memory at most, no stack (so no register was spilled to memory) but
-for what is written there, and the least share of multiply-adds in the inner loop (of convolution: in its straight piece;
-the hash multiplies nothing). Kernels without a row must not have a stack of their own. Each binary has code that every
-chip of RUN_ON executes, and the PTX for later ones; together they are no more than GROWTH. Usage: budgets.py BIN[:BIN] FOLDER BUDGETS [--write | --table]; exit
-77 where the readers of machine code (cuobjdump and nvdisasm in a BIN, or on the path) are not there."""
+"""Budgets of the machine code: what the fat binaries' kernels take of a chip, read from the code that is embedded.
+Each row of budgets.txt is a kernel and chip: registers and shared memory at most, no stack (so no register was spilled
+to memory) but for what is written there, the least share of multiply-adds in the inner loop (of convolution: in its
+straight piece; the hash multiplies nothing), and the most requests to shared memory there, instructions a hundred
+multiply-adds. Kernels without a row must not have a stack of their own. Each binary has code that every chip of RUN_ON
+executes, and the PTX for later ones; together they are no more than GROWTH. Usage: budgets.py BIN[:BIN] FOLDER BUDGETS
+[--write | --table]; exit 77 where the readers of machine code (cuobjdump and nvdisasm in a BIN, or on the path) are
+not there."""
+import math
 import os
 import re
 import shutil
@@ -65,11 +68,17 @@ def not_loaded(reader, folder, binary):
     return wrong
 
 
+def requests(names, count):
+    """Loads, stores and copies of shared memory to a hundred multiply-adds."""
+    return 100 * sum(n.startswith(("LDS", "STS", "LDGSTS", "ATOMS")) for n in names) / max(1, count)
+
+
 def inner_loop(text):
-    """The share of multiply-adds in the loop that holds most of them for its length, among those with a barrier."""
+    """The share of multiply-adds in the loop that holds most of them for its length, among those with a barrier, and its
+    requests to shared memory."""
     code = [(int(m.group(1), 16), m.group(2).strip())
             for m in re.finditer(r"/\*([0-9a-f]{4,6})\*/\s+(.*?);", text)]
-    best = 0.0
+    best = (0.0, 0.0)
     for at, what in code:
         m = re.search(r"\bBRA\b.*?(0x[0-9a-f]+)", what)
         if not m or int(m.group(1), 16) > at:
@@ -78,20 +87,20 @@ def inner_loop(text):
         names = [re.sub(r"^@!?U?P\d+\s+", "", w).split()[0] for w in body]
         count = sum(n.startswith(("FFMA", "DFMA")) for n in names)
         if count >= 32 and any(n.startswith("BAR") for n in names):
-            best = max(best, count / len(names))
+            best = max(best, (count / len(names), requests(names, count)))
     return best
 
 
 def straight_piece(text):
-    """The share of multiply-adds in the piece without a branch that holds most of them: convolution's loops have several
-    ways through them, and a chunk's end inside."""
-    best = (0, 0.0)
+    """The share of multiply-adds in the piece without a branch that holds most of them, and its requests to shared
+    memory: convolution's loops have several ways through them, and a chunk's end inside."""
+    best = (0, 0.0, 0.0)
     for piece in re.split(r"\n\.L_|\bBRA\b", text):
         names = [re.sub(r"^@!?U?P\d+\s+", "", m.group(1).strip()).split()[0]
                  for m in re.finditer(r"/\*[0-9a-f]{4,6}\*/\s+(.*?);", piece)]
         count = sum(n.startswith("FFMA") for n in names)
-        best = max(best, (count, count / max(1, len(names))))
-    return best[1]
+        best = max(best, (count, count / max(1, len(names)), requests(names, count)))
+    return best[1:]
 
 
 def shares(reader, folder, binary, chip):
@@ -110,13 +119,13 @@ def measure(reader, folder, binaries):
         wrong += not_loaded(reader, folder, binary)
         for (chip, kernel), (registers, stack, shared) in sorted(used.items()):
             if (TILES.match(kernel) or CHAINS.match(kernel)) and chip in CHIPS:
-                rows[kernel, chip] = [registers, stack, shared, 0.0]
+                rows[kernel, chip] = [registers, stack, shared, 0.0, 0.0]
             elif stack > 0 and stem not in ANY_STACK and not kernel.startswith(REFERENCE) and not CHAINS.match(kernel):
                 wrong.append(f"{kernel} on {chip}: {stack} bytes of stack, expected none")
         if any(TILES.match(kernel) and not kernel.endswith("sha256") for _, kernel in used):  # which multiplies nothing
             for chip in CHIPS:
-                for kernel, share in shares(reader, folder, binary, chip).items():
-                    rows[kernel, chip][3] = share
+                for kernel, found in shares(reader, folder, binary, chip).items():
+                    rows[kernel, chip][3:] = found
     return rows, wrong
 
 
@@ -124,7 +133,8 @@ def compare(rows, budgets):
     wrong = []
     for line in budgets:
         kernel, chip, *numbers = line.split()
-        registers, stack, shared, share = int(numbers[0]), int(numbers[1]), int(numbers[2]), float(numbers[3])
+        registers, stack, shared = (int(n) for n in numbers[:3])
+        share, most_requests = float(numbers[3]), float(numbers[4])
         found = rows.pop((kernel, chip), None)
         if found is None:
             wrong.append(f"{kernel} on {chip}: is not in the fat binaries")
@@ -135,6 +145,9 @@ def compare(rows, budgets):
                 wrong.append(f"{kernel} on {chip}: {has} {what}, the budget is {most}")
         if found[3] < share:
             wrong.append(f"{kernel} on {chip}: {found[3]:.3f} of its inner loop multiplies, the budget is {share:.3f}")
+        if found[4] > most_requests:
+            wrong.append(f"{kernel} on {chip}: {found[4]:.1f} requests to shared memory a hundred multiply-adds, the "
+                         f"budget is {most_requests:.1f}")
         if LARGE.match(kernel) and (stack > 0 or share < 0.9):
             wrong.append(f"{kernel} on {chip}: the budget itself is under the bar: no stack, a share of 0.900")
     return wrong + [f"{kernel} on {chip}: has no budget" for kernel, chip in sorted(rows)]
@@ -181,20 +194,20 @@ def main():
     binaries = sorted(os.path.join(where, f) for f in os.listdir(where) if f.endswith(".fatbin"))
     rows, others = measure(reader, os.path.dirname(dis), binaries)
     if "--table" in options:
-        print("| kernel | chip | registers | threads | shared memory | blocks | warps of the chip's | share |\n"
-              "|---|---|---|---|---|---|---|---|")
-        for (kernel, chip), (registers, _, fixed, share) in sorted(rows.items()):
+        print("| kernel | chip | registers | threads | shared memory | blocks | warps of the chip's | share | requests |\n"
+              "|---|---|---|---|---|---|---|---|---|")
+        for (kernel, chip), (registers, _, fixed, share, asked) in sorted(rows.items()):
             threads, shared, blocks = occupancy(kernel, chip, registers, fixed)
             print(f"| {kernel[7:]} | {chip} | {registers} | {threads} | {shared} | {blocks} | "
-                  f"{blocks * threads // 32} of {MACHINE[chip][1] // 32} | {share:.2f} |")
+                  f"{blocks * threads // 32} of {MACHINE[chip][1] // 32} | {share:.2f} | {asked:.1f} |")
         return
     if "--write" in options:
         with open(file, "w", encoding="utf-8") as out:
-            out.write("# SPDX-License-Identifier: Apache-2.0\n# kernel chip registers stack shared share: at most, and the "
-                      "share at least (budgets.py --write)\n")
-            for (kernel, chip), (registers, stack, shared, share) in sorted(rows.items()):
+            out.write("# SPDX-License-Identifier: Apache-2.0\n# kernel chip registers stack shared share requests: at most, "
+                      "and the share at least (budgets.py --write)\n")
+            for (kernel, chip), (registers, stack, shared, share, asked) in sorted(rows.items()):
                 least = max(0.9, int(share * 100) / 100) if LARGE.match(kernel) else int(share * 100) / 100
-                out.write(f"{kernel} {chip} {registers} {stack} {shared} {least:.2f}\n")
+                out.write(f"{kernel} {chip} {registers} {stack} {shared} {least:.2f} {math.ceil(asked * 10) / 10:.1f}\n")
         return
     with open(file, encoding="utf-8") as text:
         budgets = [line for line in text if not line.startswith("#")]
@@ -202,7 +215,8 @@ def main():
     size = sum(map(os.path.getsize, binaries))
     if size > GROWTH:
         wrong.append(f"the binaries are {size} bytes of the command, the budget is {GROWTH}")
-    print("\n".join(wrong) or f"{len(budgets)} budgets are kept; {len(binaries)} binaries of {size} bytes run on {', '.join(RUN_ON)}")
+    kept = f"{len(budgets)} budgets are kept; {len(binaries)} binaries of {size} bytes run on {', '.join(RUN_ON)}"
+    print("\n".join(wrong) or kept)
     sys.exit(1 if wrong else 0)
 
 
