@@ -207,7 +207,7 @@ rp_status rp_archive_add_statement(const char *path, const char *member, const v
 {
     rp_added added = {.bytes = bytes};
 
-    if (!path || !member || !bytes)
+    if (!path || !member || (!bytes && size > 0))
         return rp_no_value(err, __func__, !path ? "path" : !member ? "member" : "bytes");
     if (!rp_signature_kind_known(member))
         return rp_fail(err, RP_EARG, "%.100s: not a kind of signature that format %d has", member,

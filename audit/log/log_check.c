@@ -45,8 +45,12 @@ rp_status rp_log_check(rp_log_inclusion *out, const char *proof, size_t size, co
 {
     rp_log_proof parsed;
     const rp_key *by = NULL;
-    rp_status status = proof && archive_id ? rp_log_inclusion_check(&parsed, proof, size, where, archive_id, err)
-                                           : rp_no_value(err, __func__, proof ? "archive_id" : "proof");
+    rp_status status;
+
+    if ((!proof && size > 0) || !archive_id)
+        status = rp_no_value(err, __func__, archive_id ? "proof" : "archive_id");
+    else
+        status = rp_log_inclusion_check(&parsed, proof, size, where, archive_id, err);
 
     memset(out, 0, sizeof *out);
     if (status == RP_OK && n_trusted > 0)
