@@ -120,6 +120,7 @@ struct rp_plan {
     size_t to_bodies; /* of `top`: what was left of it to scans of bodies */
     uint64_t every;
     bool stores;                 /* some scan does; of `top` */
+    bool lays;                   /* some scan has a matrix laid out in panels; of `top` */
     rp_plan *top;                /* whose bodies hold this one; of a program itself */
     const rp_function *function; /* NULL: of a program */
     plan_bodies bodies;          /* of `top` */

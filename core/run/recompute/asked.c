@@ -17,6 +17,12 @@ static uint64_t rows_kept(const rp_program *p)
     return root;
 }
 
+/* A copy of a matrix that only saves time goes before anything is computed again. */
+static bool lays_too_much(const rp_plan *plan, const rp_plan_options *options)
+{
+    return options->memory && plan->lays && plan->own_bytes + plan->arena_bytes > options->memory;
+}
+
 /* Where there is no room for what gradients of scans read, they compute it again; where that is not enough, from some
  * rows of the history. */
 rp_status rp_plan_look(rp_plan **out, const rp_program *program, rp_device *device, void *const *input_memory,
@@ -25,6 +31,11 @@ rp_status rp_plan_look(rp_plan **out, const rp_program *program, rp_device *devi
     rp_plan_options less = *options;
     rp_status status = rp_plan_lay_out(out, program, device, input_memory, options, NULL, err);
 
+    if (status == RP_OK && lays_too_much(*out, options)) {
+        rp_plan_free(*out);
+        less.passes &= ~(unsigned)RP_PASS_PANELS;
+        return rp_plan_look(out, program, device, input_memory, &less, err);
+    }
     if (status == RP_OK && options->memory)
         status = rp_plan_within(out, program, input_memory, options, err);
     if (status != RP_ENOMEM || !*out)

@@ -163,7 +163,7 @@ static rp_status look_at(scans *s, scan *sc, rp_error *err)
     if (any && status == RP_OK) {
         rp_function_release(sc->function);
         sc->function = made;
-        s->changes = true;
+        s->changes = s->lays = true;
     }
     return status;
 }

@@ -353,6 +353,7 @@ rp_status rp_plan_scans(rp_plan *plan, rp_error *err)
     if (status == RP_OK && s.changes)
         status = rewrite(plan, &s, err);
     plan->top->stores = plan->top->stores || s.room < plan->top->stored;
+    plan->top->lays = plan->top->lays || s.lays;
     plan->top->stored = s.room;
     scans_free(&s);
     return status;

@@ -36,6 +36,7 @@ typedef struct scans {
     uint64_t every;            /* rows of a segment; 0: none are made */
     size_t room;               /* bytes that may still be stored */
     bool changes;
+    bool lays; /* a matrix is laid out in panels */
 } scans;
 
 /* Finds scans that begin with another's function, and gives both the functions that they execute. Errors: RP_ENOMEM. */

@@ -3,6 +3,8 @@
  * seen from the arena, and that no bit shows it, at every level and number of threads. */
 #include "tests/core/run/plan_steps.h"
 
+#include "core/run/plan_private.h" /* behind: its names are as short as theirs */
+
 enum { K = 128, WIDE = 512, TIMES = 40 };
 
 /* How a program differs from one whose matrix is laid out: 256 KiB by which each of 40 frames multiplies a row. */
@@ -14,6 +16,7 @@ typedef struct variant {
     bool twice;               /* both products of a frame are with it */
     bool also_read;           /* its sum is added */
     bool also_turned;         /* its transpose is multiplied by */
+    bool bare;                /* the row that a frame gives is the product itself */
     bool learns;              /* the gradients are results */
     bool laid;                /* what is expected */
 } variant;
@@ -30,6 +33,7 @@ static const variant variants[] = {
     {.what = "few frames", .times = 31},
     {.what = "read otherwise", .also_read = true},
     {.what = "multiplied by otherwise", .also_turned = true},
+    {.what = "bare", .bare = true, .laid = true},
     {.what = "learns", .learns = true, .laid = true},
 };
 
@@ -58,7 +62,9 @@ static rp_function *cell(const variant *v)
     h = rp_function_parameter(g, &row);
     x = rp_function_parameter(g, &x_type);
     u = rp_function_parameter(g, &weight);
-    z = rp_add(rp_matmul(h, u), x);
+    z = rp_matmul(h, u);
+    if (!v->bare)
+        z = rp_add(z, x);
     if (v->also_read)
         z = rp_add(z, rp_sum(u, NULL, 0, false));
     if (v->also_turned)
@@ -69,7 +75,7 @@ static rp_function *cell(const variant *v)
         h = rp_slice(rp_matmul(h, u), (size_t[]){0, wide - K}, (size_t[]){rows, wide});
     h = rp_tanh(h);
     rp_function_return(g, h);
-    rp_function_return(g, rp_neg(z));
+    rp_function_return(g, v->bare ? z : rp_neg(z));
     assert_int_equal(rp_function_finish(g, &f, NULL), RP_OK);
     return f;
 }
@@ -126,6 +132,8 @@ static void assert_bits(const variant *v, const rp_program *p, store *s, rp_devi
         plan_passes = with ? RP_PASSES : RP_PASSES & ~(unsigned)RP_PASS_PANELS;
         plan = plan_new(p, device, s);
         arena[with] = rp_plan_arena_bytes(plan);
+        if (plan->lays != (with && v->laid))
+            fail_msg("%s: a matrix is %slaid out", v->what, plan->lays ? "" : "not ");
         for (int again = 0; again < 2; again++) {
             record found = plan_step(p, plan, s);
 
@@ -172,17 +180,51 @@ static void matrices_in_panels_show_in_no_bit(void **state)
     }
 }
 
+/* ---- memory that is bounded ---- */
+
+static void a_budget_has_the_matrix_as_it_lies_before_anything_is_computed_again(void **state)
+{
+    rp_program *p = program(&variants[0]);
+    store s = store_new(p);
+    void *memory[3] = {NULL, NULL, s.memory[2]};
+    rp_device *device;
+    rp_plan *plan;
+    rp_error err = {0};
+    size_t least[2];
+
+    (void)state;
+    assert_int_equal(rp_device_cpu_new(&device, NULL, 1, NULL), RP_OK);
+    for (size_t with = 0; with < 2; with++) {
+        plan_passes = with ? RP_PASSES : RP_PASSES & ~(unsigned)RP_PASS_PANELS;
+        plan = plan_new(p, device, &s);
+        least[with] = rp_plan_own_bytes(plan) + rp_plan_arena_bytes(plan);
+        rp_plan_free(plan);
+    }
+    assert_true(least[0] < least[1]);
+    for (size_t budget = least[0]; budget <= least[1]; budget += (least[1] - least[0]) / 2) {
+        if (rp_plan_new_with(&plan, p, device, memory, &(rp_plan_options){.passes = RP_PASSES, .memory = budget},
+                             &err) != RP_OK)
+            fail_msg("%zu bytes: %s", budget, err.text);
+        assert_int_equal(rp_plan_again(plan), 0);
+        assert_int_equal(rp_plan_own_bytes(plan) + rp_plan_arena_bytes(plan), least[budget == least[1]]);
+        rp_plan_free(plan);
+    }
+    store_free(&s);
+    rp_program_free(p);
+    rp_device_free(device);
+}
+
 /* ---- memory that fails ---- */
 
 static size_t held, allowed = SIZE_MAX;
 
 static void *counted(void *self, size_t bytes)
 {
-    void *block = allowed == SIZE_MAX || allowed-- > 0 ? malloc(bytes) : NULL;
+    void *memory = allowed == SIZE_MAX || allowed-- > 0 ? malloc(bytes) : NULL;
 
     (void)self;
-    held += block != NULL;
-    return block;
+    held += memory != NULL;
+    return memory;
 }
 
 static void *recounted(void *self, void *memory, size_t bytes)
@@ -239,6 +281,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(matrices_in_panels_show_in_no_bit),
+        cmocka_unit_test(a_budget_has_the_matrix_as_it_lies_before_anything_is_computed_again),
         cmocka_unit_test(every_allocation_may_fail),
     };
 
