@@ -594,6 +594,8 @@ rp_tensor rp_clip_by_norm(rp_tensor *grad, size_t n, double limit)
 {
     rp_tensor total = rp_no_tensor(), norm, one, most, ratio, factor;
 
+    if (!grad && n > 0)
+        return rp_no_tensor();
     for (size_t i = 0; i < n; i++) {
         rp_tensor squares = rp_mul(grad[i], grad[i]), square = without(rp_sum(squares, NULL, 0, false), squares);
 

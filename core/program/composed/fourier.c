@@ -90,8 +90,12 @@ void rp_fft(rp_tensor re, rp_tensor im, bool inverse, rp_tensor *out_re, rp_tens
     size_t n, lines;
     rp_type type;
 
-    *out_re = *out_im = rp_no_tensor();
-    if (!fits(re, im))
+    if (out_re)
+        *out_re = rp_no_tensor();
+    if (out_im)
+        *out_im = rp_no_tensor();
+    if (!rp_graph_given(re.graph, "out_re", out_re, 1) || !rp_graph_given(re.graph, "out_im", out_im, 1) ||
+        !fits(re, im))
         return;
     type = *rp_tensor_type(re);
     n = type.shape[type.rank - 1];

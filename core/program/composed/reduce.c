@@ -81,8 +81,12 @@ rp_tensor rp_norm(rp_tensor x, double p, const int *axes, int n, bool keep)
 
 void rp_aminmax(rp_tensor x, const int *axes, int n, bool keep, rp_tensor *least, rp_tensor *most)
 {
-    *least = rp_min(x, axes, n, keep);
-    *most = rp_max(x, axes, n, keep);
+    const bool both = rp_graph_given(x.graph, "least", least, 1) && rp_graph_given(x.graph, "most", most, 1);
+
+    if (least)
+        *least = both ? rp_min(x, axes, n, keep) : rp_no_tensor();
+    if (most)
+        *most = both ? rp_max(x, axes, n, keep) : rp_no_tensor();
 }
 
 static rp_tensor length_of(rp_tensor x, int axis, double eps)

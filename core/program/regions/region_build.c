@@ -108,9 +108,9 @@ static bool check_options(rp_graph *graph, const char *name, const void *options
     return options != NULL;
 }
 
-/* Every value that the region would have is no tensor until it has them. Without a function how many it returns is not
- * known, and only what the options tell is cleared. */
-static void clear_values(rp_region *region, const rp_function *const *function, rp_tensor *out)
+/* Every value that the region would have is no tensor until it has them; the graph is in error where there is no room.
+ * Without a function how many it returns is not known, and only what the options tell is cleared. */
+static void clear_values(rp_graph *graph, rp_region *region, const rp_function *const *function, rp_tensor *out)
 {
     size_t told = region->kind == RP_WHILE ? 1 + region->carried
                   : region->kind == RP_MAP ? region->n_combine
@@ -122,7 +122,7 @@ static void clear_values(rp_region *region, const rp_function *const *function, 
         whole = whole && function[i];
     if (whole)
         told = rp_region_values(region);
-    for (size_t i = 0; i < told; i++)
+    for (size_t i = 0; rp_graph_given(graph, "out", out, told) && i < told; i++)
         out[i] = rp_no_tensor();
 }
 
@@ -152,7 +152,7 @@ static void emit(rp_graph *graph, rp_region *region, const rp_function *const *f
         return;
     if (fine && graph && graph->status == RP_OK)
         in = gather_operands(graph, o, &n);
-    clear_values(region, function, out);
+    clear_values(graph, region, function, out);
     for (size_t i = 0; in && i < region->n_functions; i++)
         if (!function[i])
             rp_graph_fail(graph, RP_EARG, "%s: function %zu is NULL", rp_region_op(region->kind)->name, i);
@@ -195,7 +195,7 @@ void rp_map(rp_graph *graph, const rp_map_options *m, rp_tensor *out)
     if (!check_options(graph, "map", m))
         return;
     if (!check_map(graph, m)) {
-        for (size_t i = 0; i < m->n_combine && m->n_combine <= RP_REGION_OPERANDS_MAX; i++)
+        for (size_t i = 0; out && i < m->n_combine && m->n_combine <= RP_REGION_OPERANDS_MAX; i++)
             out[i] = rp_no_tensor();
         return;
     }

@@ -150,6 +150,46 @@ static void b_nothing_summed(rp_run *run, rp_tensor x, rp_tensor i)
     (void)run, (void)i;
     rp_add(x, rp_einsum("ij,jk", NULL, 2));
 }
+static void b_extremes_nowhere(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run;
+    rp_aminmax(x, NULL, 0, false, &i, NULL);
+}
+static void b_fft_nowhere(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run;
+    rp_fft(x, rp_no_tensor(), false, NULL, &i);
+}
+static void b_nothing_clipped(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run, (void)i;
+    rp_mul(x, rp_clip_by_norm(NULL, 2, 1));
+}
+static rp_function *negative_of(rp_tensor x)
+{
+    rp_type type = {0};
+    rp_graph *g = NULL;
+    rp_function *f;
+
+    assert_int_equal(rp_graph_symbolic(&g, NULL), RP_OK);
+    assert_true(rp_shape_of(x, &type.dtype, &type.rank, type.shape));
+    rp_function_return(g, rp_neg(rp_function_parameter(g, &type)));
+    assert_int_equal(rp_function_finish(g, &f, NULL), RP_OK);
+    return f;
+}
+static void b_call_nowhere(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    rp_function *f = negative_of(x);
+
+    (void)i;
+    rp_call(rp_step_graph(run), f, &x, 1, NULL);
+    rp_function_free(f);
+}
+static void b_map_nowhere(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)x, (void)i;
+    rp_map(rp_step_graph(run), &(rp_map_options){.n_combine = 2}, NULL);
+}
 static void b_transpose(rp_run *run, rp_tensor x, rp_tensor i)
 {
     (void)run, (void)i;
@@ -412,6 +452,11 @@ static const struct {
     {b_meshgrid_nowhere, RP_EARG, "out is NULL, expected an array of 1"},
     {b_nothing_stacked, RP_EARG, "operand 1 belongs to another graph or is no tensor"},
     {b_nothing_summed, RP_EARG, "operand 1 belongs to another graph or is no tensor"},
+    {b_extremes_nowhere, RP_EARG, "most is NULL, expected an array of 1"},
+    {b_fft_nowhere, RP_EARG, "out_re is NULL, expected an array of 1"},
+    {b_nothing_clipped, RP_EARG, "operand 1 belongs to another graph or is no tensor"},
+    {b_call_nowhere, RP_EARG, "out is NULL, expected an array of 1"},
+    {b_map_nowhere, RP_EARG, "map: the functions are NULL"},
     {b_transpose, RP_ESHAPE, "transpose: permutation [0,0] does not permute the axes of f32[2,3], expected each"},
     {b_transpose_out, RP_ESHAPE, "transpose: permutation [1,-2] does not permute the axes of f32[2,3]"},
     {b_transpose_one, RP_ESHAPE, "rank 2 or more"},
