@@ -79,7 +79,6 @@ static void swap(rp_matmul_plan *plan)
     transpose(&plan->in[0]);
     transpose(&plan->in[1]);
     transpose(&plan->out);
-    plan->swapped = true;
 }
 
 void rp_matmul_plan_make(rp_matmul_plan *plan, const rp_kernel_args *args, size_t panel, size_t widest)
@@ -91,7 +90,6 @@ void rp_matmul_plan_make(rp_matmul_plan *plan, const rp_kernel_args *args, size_
     copy_view(&plan->in[0], &args->in[0]);
     copy_view(&plan->in[1], &args->in[1]);
     copy_view(&plan->out, &args->out[0]);
-    plan->swapped = false;
     plan->batches = 1;
     plan->panel = panel;
     while (merge_batch(plan))

@@ -8,8 +8,8 @@
 #include "kernels/ref/matmul.h"
 
 typedef struct rp_matmul_plan {
-    rp_view in[2], out; /* batch axes that are rows of one larger product are merged into them */
-    bool swapped;       /* the transposed product is computed: y^T = b^T a^T */
+    rp_view in[2], out; /* batch axes that are rows of one larger product are merged into them; of y^T = b^T a^T where
+                           that is what is computed */
     size_t batches, m, n, strips;
     size_t panel,
         panels; /* strips are whole panels: strip s is panels [panels * s / strips, panels * (s + 1) / strips) */
