@@ -12,6 +12,7 @@ typedef struct variant {
     const char *what;
     rp_dtype dtype;
     size_t rows, wide, times; /* 0: 1, WIDE, TIMES */
+    uint64_t every;           /* of rows that are carried only so many are kept for the gradient; 0: all */
     bool turned;              /* the matrix comes as a view of its transpose */
     bool twice;               /* both products of a frame are with it */
     bool also_read;           /* its sum is added */
@@ -35,6 +36,7 @@ static const variant variants[] = {
     {.what = "multiplied by otherwise", .also_turned = true},
     {.what = "bare", .bare = true, .laid = true},
     {.what = "learns", .learns = true, .laid = true},
+    {.what = "learns by segments", .times = 80, .every = 36, .learns = true, .laid = true},
 };
 
 static rp_type matrix(const variant *v, size_t rows, size_t cols)
@@ -130,7 +132,9 @@ static void assert_bits(const variant *v, const rp_program *p, store *s, rp_devi
         char what[96];
 
         plan_passes = with ? RP_PASSES : RP_PASSES & ~(unsigned)RP_PASS_PANELS;
+        plan_every = v->every;
         plan = plan_new(p, device, s);
+        plan_every = 0;
         arena[with] = rp_plan_arena_bytes(plan);
         if (plan->lays != (with && v->laid))
             fail_msg("%s: a matrix is %slaid out", v->what, plan->lays ? "" : "not ");
