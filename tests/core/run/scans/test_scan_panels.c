@@ -138,7 +138,7 @@ static void assert_bits(const variant *v, const rp_program *p, store *s, rp_devi
         arena[with] = rp_plan_arena_bytes(plan);
         if (plan->lays != (with && v->laid))
             fail_msg("%s: a matrix is %slaid out", v->what, plan->lays ? "" : "not ");
-        for (int again = 0; again < 2; again++) {
+        for (int again = rp_device_threads(device) > 1; again < 2; again++) {
             record found = plan_step(p, plan, s);
 
             (void)snprintf(what, sizeof what, "%s, %s, %u threads, %s", v->what, rp_device_level(device),
@@ -158,6 +158,7 @@ static void assert_bits(const variant *v, const rp_program *p, store *s, rp_devi
 
 static void matrices_in_panels_show_in_no_bit(void **state)
 {
+    static const unsigned threads[] = {1, 2, 3, 7};
     const char *const *levels;
     const size_t n_levels = rp_kernel_levels(&levels);
 
@@ -169,13 +170,15 @@ static void matrices_in_panels_show_in_no_bit(void **state)
         record expected = {0}, eager;
 
         for (size_t l = 0; l < n_levels; l++)
-            for (unsigned threads = 1; threads < 4; threads += 2) {
+            for (size_t t = 0; t < COUNT(threads); t++) {
                 rp_device *device;
 
-                assert_int_equal(rp_device_cpu_new(&device, levels[l], threads, NULL), RP_OK);
+                assert_int_equal(rp_device_cpu_new(&device, levels[l], threads[t], NULL), RP_OK);
                 assert_bits(&variants[i], p, &s, device, &expected);
-                eager = eager_step(p, device, &s);
-                assert_same(p, &expected, &eager, variants[i].what);
+                if (threads[t] == 1) {
+                    eager = eager_step(p, device, &s);
+                    assert_same(p, &expected, &eager, variants[i].what);
+                }
                 rp_device_free(device);
             }
         record_free(&expected);
