@@ -183,6 +183,15 @@ class Pools(unittest.TestCase):
                     np.testing.assert_array_equal(found["y"], theirs["y"])
                     np.testing.assert_array_equal(found["i"], theirs["i"], f"{shape} {more}")
 
+    def test_padding_is_no_place_where_all_elements_are_infinitely_small(self):
+        for shape, more, places in (((1, 2, 4), dict(kernel_shape=[3], pads=[1, 1]), [[0, 0, 1, 2], [4, 4, 5, 6]]),
+                                    ((1, 1, 2, 3), dict(kernel_shape=[2, 2], pads=[1, 1, 0, 0]), [[0, 0, 1], [0, 0, 1]]),
+                                    ((1, 1, 2, 3), dict(kernel_shape=[2, 2], pads=[1, 1, 0, 0], storage_order=1), [[0, 0, 2], [0, 0, 2]])):
+            x = np.full(shape, -np.inf, np.float32)
+            found = computed(one("MaxPool", {"x": x}, ("y", "i"), **more), {"x": x})
+            self.assertEqual(found["i"].reshape(np.shape(places)).tolist(), places)
+            self.assertTrue((found["y"] == -np.inf).all())
+
     def test_elements_go_back_to_where_they_were(self):
         x = np.random.default_rng(3).normal(size=(2, 3, 4, 6)).astype(np.float32)
         found = computed(one("MaxPool", {"x": x}, ("y", "i"), kernel_shape=[2, 2], strides=[2, 2]), {"x": x})

@@ -14,7 +14,8 @@ from .layers import Window
 
 
 def windows(g: Graph, window: Window, lengths: Sequence[int], size: Sequence[int]) -> Any:
-    """Row-major places of each window's elements [windows, elements], -1 where there is padding."""
+    """Row-major places of each window's elements [windows, elements]; where there is padding the window's first element again, so that
+    a greatest one is never padding; -1 of a window that is all padding."""
     g.room(*size, *window.kernel)
     found: Any = np.zeros([1] * (2 * len(size)), np.int64)
     outside: Any = np.zeros([1] * (2 * len(size)), bool)
@@ -25,7 +26,9 @@ def windows(g: Graph, window: Window, lengths: Sequence[int], size: Sequence[int
         at = at.reshape(shape)
         found = found * length + at
         outside = outside | (at < 0) | (at >= length)
-    return np.where(outside, -1, found).reshape(math.prod(size), math.prod(window.kernel))
+    found, outside = (a.reshape(math.prod(size), math.prod(window.kernel)) for a in np.broadcast_arrays(found, outside))
+    first = np.take_along_axis(found, outside.argmin(1)[:, None], 1)
+    return np.where(outside.all(1)[:, None], -1, np.where(outside, first, found))
 
 
 def places(n: Node, window: Window, size: Sequence[int]) -> Value:
@@ -38,12 +41,11 @@ def places(n: Node, window: Window, size: Sequence[int]) -> Value:
     if (at < 0).all(1).any():
         raise n.refuse("Indices of a window that is all padding")
     t = g.reshape(n.tensor(0), [planes, area])
-    t = g.op("gather", t, g.tensor(g.constant(np.maximum(at, 0).reshape(-1))), axis=1)
+    t = g.op("gather", t, g.tensor(g.constant(at.reshape(-1))), axis=1)
     t = g.reshape(t, [planes, *at.shape])
-    t = g.op("where", g.tensor(g.constant(at >= 0)), t, g.fill(-math.inf, v.dtype))
     best = g.reshape(g.cast(g.op("argmax", t, axis=2), "i64"), [planes, at.shape[0], 1])
     if order:  # by columns
-        at = np.where(at < 0, at, at % lengths[1] * lengths[0] + at // lengths[1])
+        at = at % lengths[1] * lengths[0] + at // lengths[1]
     listed = g.broadcast(g.reshape(g.tensor(g.constant(at)), [1, *at.shape]), [planes, *at.shape])
     found = g.reshape(g.op("take_along", listed, best, axis=2), [planes, at.shape[0]])
     first: Any = np.arange(g.room(planes)[0], dtype=np.int64)[:, None] * area
