@@ -203,6 +203,14 @@ class Taken(unittest.TestCase):
                 with self.assertRaisesRegex(reprise.Error, "out of range"):
                     made(x=x, s=s)
 
+    def test_of_what_is_no_number_none_that_is_not_there_is_taken(self):
+        x = np.arange(24, dtype=np.float32).reshape(6, 4)
+        x[[0, 2]] = np.nan
+        s = np.array([1, 0, 1, 1, 0, 0], np.float32)
+        for largest, places in ((0, [2, 0, 1]), (1, [0, 1, 2])):  # a NaN is the greatest
+            made = importer.load(model("z = Shape(i) j, y = TopK<axis: int = 0, largest: int = %d>(t, z)" % largest)).compile(threads=1)
+            self.assertEqual(made(x=x, s=s)["y"][:, 0].tolist(), places)
+
     def test_both_branches_are_there_where_the_values_decide(self):
         info = lambda n: helper.make_tensor_value_info(n, 1, None)
         node = helper.make_node

@@ -209,7 +209,7 @@ def top_k(n: Node, handler: Handler) -> Sequence[Value | None]:
         return along(handler(n), axis, count)
     if v.dtype not in ("f32", "f64") or n.get("sorted", 1) != 1 or not n.has(1) or n.value(1).size != 1 or not v.shape[axis]:
         raise n.refuse(f"elements of {v.dtype} along an axis whose length they decide")
-    mask(n, 0, -math.inf if n.get("largest", 1) else math.inf)
+    mask(n, 0, -math.inf if n.get("largest", 1) else math.nan)  # which are last, behind equal ones that are there
     wanted = g.reshape(g.cast(n.tensor(1), "i64"), [])
     n.inputs[1] = g.constant(np.array([v.shape[axis]], np.int64))
     right = g.op("logical_and", g.op("ge", wanted, g.fill(0, "i64")), g.op("le", wanted, count))
