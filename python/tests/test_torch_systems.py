@@ -123,6 +123,17 @@ class Systems(unittest.TestCase):
         found = np.array(rt.compile_inference(Only(lambda a, b: L.lstsq(a, b)[0]), (near, b))(near, b))
         np.testing.assert_allclose(found, L.lstsq(near, b, driver="gels").solution.numpy(), rtol=1e-8)
 
+    def test_a_loss_of_rank_that_no_element_of_the_triangle_shows_is_an_error(self):
+        steps = torch.arange(80.0)
+        kahan = torch.diag(0.8 ** steps) @ (torch.eye(80) - 0.6 * torch.ones(80, 80).triu(1))  # its last singular value is 1e-22
+        scaled = torch.randn(5, 3) * torch.tensor([1.0, 1e-9, 1e6])
+        for a in (kahan, scaled):
+            b = torch.randn(len(a), 1)
+            forward = rt.compile_inference(Only(lambda a, b: L.lstsq(a, b).solution), (a, b))
+            with self.assertRaisesRegex(reprise.DataError, "index 2 at position 0"):
+                forward(a, b)
+            forward(a + 1e6 * torch.eye(*a.shape), b)
+
     def test_the_exact_gradient_of_float32(self):
         torch.set_default_dtype(torch.float32)
         a = torch.randn(5, 5) + 3 * torch.eye(5)

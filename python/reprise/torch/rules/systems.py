@@ -306,6 +306,18 @@ def reflected(g: Lowering, a: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
     return made[0], made[1]
 
 
+def condition(g: Lowering, a: Tensor, pseudo: Tensor) -> Tensor:
+    """No more than the quotient of the largest and the smallest singular value: the longest column by the pseudoinverse's longest row.
+    A triangle's diagonal alone does not show each loss of rank."""
+    found = None
+    for t, axis in ((a, -2), (pseudo, -1)):
+        at = len(t.shape) + axis
+        long = g.op("sqrt", g.op("sum", g.op("mul", t, t), axes=[at]))
+        long = g.reduce("max", long, [len(t.shape) - 2, len(t.shape) - 1], False)
+        found = long if found is None else g.op("mul", found, long)
+    return found
+
+
 @lowers("reprise.lstsq.default")
 def lstsq(g: Lowering, node: Node, a: Value, b: Value) -> Any:
     """x of the least |a x - b|, a of full rank with as many rows as columns or more; with p its pseudoinverse
@@ -324,6 +336,7 @@ def lstsq(g: Lowering, node: Node, a: Value, b: Value) -> Any:
     least = g.op("mul", g.op("max", size, axes=[1]), g.fill(EPSILON[dtype] * m, dtype))
     fail_if(g, g.op("logical_not", g.op("gt", size, least)))
     both = g.reshape(solved(g, g.refuse, triangle(g, r, False, False), q, False, False), [*head, n, k + m])
+    fail_if(g, g.op("logical_not", g.op("lt", condition(g, rest, g.slice(both, len(head) + 1, k, k + m)), g.fill(1 / (EPSILON[dtype] * m), dtype))))
     found, pseudo = g.slice(both, len(head) + 1, 0, k), g.slice(both, len(head) + 1, k, k + m)
     moves = moved(g, x, rest)
     off = g.op("sub", right, product(g, rest, found))
