@@ -545,6 +545,54 @@ class Kept(Beside):
                 make()
         self.same(Remembers(False), F.mse_loss, (x, y), steps=2)  # for whoever looks at it
 
+    def test_also_where_a_call_before_left_one_that_has_a_gradient(self):
+        class Remembers(nn.Module):
+            def __init__(self, reads):
+                super().__init__()
+                self.layer, self.reads, self.last = nn.Linear(4, 3), reads, torch.zeros(3)
+
+            def forward(self, x):
+                y = self.layer(x)
+                y, self.last = (y + self.last.detach() if self.reads else y), y
+                return y
+        x, y = torch.randn(5, 4), torch.randn(5, 3)
+        m, plain = Remembers(True), Remembers(False)
+        m(x), plain(x)
+        for make in (lambda: rt.compile(m, F.mse_loss, (x, y), sgd(m), check=False), lambda: rt.compile_inference(m, x)):
+            with self.assertRaisesRegex(rt.Unsupported, "from one call to the next"):
+                make()
+        plain(x)
+        rt.compile(plain, F.mse_loss, (x, y), sgd(plain), check=False)
+
+    def test_what_buffers_keep_is_taken_beside_what_is_kept_to_be_looked_at(self):
+        class Watched(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer, self.norm, self.last = nn.Linear(4, 3), nn.BatchNorm1d(3), None
+                self.register_buffer("seen", torch.zeros(3))
+
+            def forward(self, x):
+                y = self.norm(self.layer(x))
+                self.seen.mul_(0.9).add_(y.detach().mean(0) + 1)
+                self.last = y
+                return y + self.seen
+        x, y = torch.randn(5, 4), torch.randn(5, 3)
+        for called in (False, True):
+            m = Watched()
+            if called:
+                m(x)
+            step = rt.compile(m, F.mse_loss, (x, y), sgd(m))
+            eager = Watched()
+            eager.load_state_dict(m.state_dict())
+            o = sgd(eager)
+            for _ in range(3):
+                found = float(step(x, y))
+                loss = F.mse_loss(eager(x), y)
+                self.assertAlmostEqual(found, float(loss.detach()), delta=EXACT)
+                o.zero_grad()
+                loss.backward()
+                o.step()
+
 
 class Halves(Beside):
     def test_recurrent_layers_of_packed_sequences_say_what_to_do(self):

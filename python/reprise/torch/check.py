@@ -4,7 +4,6 @@ sides; where binary32 is too coarse to tell (batch norm of small batches), both 
 from __future__ import annotations
 
 import contextlib
-import copy
 import importlib
 import math
 from collections.abc import Callable, Iterator
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .capture import DRAWS
-from .traps import framework
+from .traps import copied, framework
 from .lower import Unsupported
 from .training import Batch, build, captured_step, loss_of, unflatten
 
@@ -176,7 +175,7 @@ def in_double(x: Any) -> Any:
     """A module of binary64, or a tensor; what else there is stays."""
     torch = framework()
     if isinstance(x, torch.nn.Module):
-        return copy.deepcopy(x).double()
+        return copied(x).double()
     return x.double() if isinstance(x, torch.Tensor) and x.is_floating_point() else x
 
 

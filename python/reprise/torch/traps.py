@@ -182,21 +182,43 @@ def levels_kept() -> Iterator[None]:
 
 
 def refuse_remembered(module: Any, names: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """What a forward keeps in an attribute may be for whoever asks for it later, or a table; but where the next call has another value
-    by it, it is a state that the program would not have."""
-    torch = framework()
-    try:
-        again = copy.deepcopy(module)
-    except RuntimeError:  # of tensors that have a gradient from a call before
-        return
-    state, values = torch.random.get_rng_state(), []
-    for _ in range(2):
+    """What a forward keeps in an attribute may be for whoever asks for it later, or a table; but where a call has another value after one
+    of other elements, it is a state that the program would not have. What buffers keep it has."""
+    torch, tree = framework(), framework("torch.utils._pytree")
+    again, state = copied(module), torch.random.get_rng_state()
+    buffers = {n: t.clone() for n, t in again.named_buffers()}
+
+    def call(other: bool) -> list[Any]:
         torch.random.set_rng_state(state)
-        found = again(*copy.deepcopy(tuple(args)), **copy.deepcopy(dict(kwargs)))
-        values.append([t.detach().clone() for t in framework("torch.utils._pytree").tree_leaves(found) if isinstance(t, torch.Tensor)])
-    if not all(a.shape == b.shape and torch.allclose(a, b, equal_nan=True) for a, b in zip(*values)):
-        raise Unsupported(f"the forward keeps a tensor from one call to the next ({names[0]}), which the program would not have",
+        with torch.no_grad():
+            for n, t in again.named_buffers():
+                if n in buffers and t.shape == buffers[n].shape:
+                    t.copy_(buffers[n])
+        given = copy.deepcopy((tuple(args), dict(kwargs)))
+        if other:
+            given = tree.tree_map(lambda t: elsewhere(t) if isinstance(t, torch.Tensor) else t, given)
+        found = again(*given[0], **given[1])
+        return [t.detach().clone() for t in tree.tree_leaves(found) if isinstance(t, torch.Tensor)]
+    first = call(False)
+    with contextlib.suppress(Exception):  # of elements that it does not take
+        call(True)
+    if not all(a.shape == b.shape and torch.allclose(a, b, equal_nan=True) for a, b in zip(first, call(False))):
+        name = next((n for n in names if "._tensor_constant" not in n), "in an attribute")  # the exporter's own
+        raise Unsupported(f"the forward keeps a tensor from one call to the next ({name}), which the program would not have",
                           remedy="Make it a buffer: self.register_buffer(name, torch.zeros(..)) and self.name.copy_(..) in the forward")
+
+
+def copied(module: Any) -> Any:
+    """A module of its own. Tensors that a call before made and left there, which PyTorch does not copy, have no gradient in it."""
+    torch = framework()
+    held = framework("torch.utils._pytree").tree_leaves([list(space.values()) for _, space, _ in spaces(module)])
+    return copy.deepcopy(module, {id(t): t.detach().clone() for t in held if isinstance(t, torch.Tensor) and not t.is_leaf})
+
+
+def elsewhere(t: Any) -> Any:
+    """A batch's tensor with other elements of the same kind: in other places, real numbers nearer to 1/2 too."""
+    moved = t.detach().reshape(-1).roll(1).reshape(t.shape)
+    return moved * 0.5 + 0.25 if t.is_floating_point() else moved
 
 
 def refuse_other(module: Any, program: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
@@ -204,7 +226,7 @@ def refuse_other(module: Any, program: Any, args: Sequence[Any], kwargs: Mapping
     torch = framework()
     random_state = torch.random.get_rng_state()
     values: list[list[Any]] = []
-    for call in (copy.deepcopy(module), program.module()):
+    for call in (copied(module), program.module()):
         torch.random.set_rng_state(random_state)
         with torch.enable_grad():
             found = call(*copy.deepcopy(tuple(args)), **copy.deepcopy(dict(kwargs)))
