@@ -128,8 +128,9 @@ class Network(Recorded):
         decay = sum(((v * v).sum() for v in values[2::2]), (values[0] * values[0]).sum())
         # what is told is the outputs' mean, as scikit-learn has it, whose gradients are their sum's as well
         told = mean / float(sizes[-1]) if loss == "squared" and sizes[-1] > 1 else mean
-        b.result("loss", told + decay * (0.5 * self.alpha) / weight)
-        gradients = b.gradients(mean + decay * (0.5 * self.alpha) / weight, values)
+        half = 0.5 * float(self.alpha)
+        b.result("loss", told + decay * half / weight)
+        gradients = b.gradients(mean + decay * half / weight, values)
         lr, c1, c2 = (b.append("reshape", {"shape": []}, [b.append("slice", {"begin": [i], "end": [i + 1]}, [rate])])
                       for i in range(3))
         for name, v, g in zip(names, values, gradients):

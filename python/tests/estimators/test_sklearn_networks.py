@@ -195,6 +195,14 @@ class Parameters(unittest.TestCase):
                          {"validation_fraction": 0.4}):
                 self.assertNotEqual(made(MLPClassifier(**{**given, **more}).fit(x, y)), plain, more)
 
+    def test_numbers_of_any_kind_are_what_they_are(self):
+        x, y = make_regression(20, 3, random_state=1)
+        fit = lambda number: MLPRegressor(hidden_layer_sizes=(2,), max_iter=2, alpha=number(0.5), learning_rate_init=number(0.25), tol=number(0),
+                                          random_state=0).fit(x, y).coefs_[0].tobytes()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self.assertEqual({fit(number) for number in (np.float16, np.float32, np.float64)}, {fit(float)})
+
     def test_values_that_mean_nothing_are_refused_by_the_parameters_name(self):
         x, y = make_classification(30, 4, random_state=1)
         for name, values in {"hidden_layer_sizes": [(0,), (3, 2.5), -1, True], "alpha": [-1.0, np.nan, "tanh", None],
