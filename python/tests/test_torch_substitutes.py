@@ -486,6 +486,26 @@ class Derivatives(Beside):
             with self.assertRaisesRegex(rt.Unsupported, "graph with other values"):
                 make()
 
+    def test_it_is_refused_too_where_the_last_layer_begins_with_zeros(self):
+        x, net = torch.randn(6, 2), self.net(nn.SiLU())  # so that all derivatives are 0 at first
+        nn.init.zeros_(net[-1].weight)
+        for make in (lambda: rt.compile(self.Residual(net), None, (x,), sgd(net)), lambda: rt.compile_inference(self.Residual(net), x)):
+            with self.assertRaisesRegex(rt.Unsupported, "graph with other values"):
+                make()
+        self.assertEqual(float(net[-1].weight.abs().sum()), 0)
+
+    def test_a_look_at_values_leaves_buffers_as_they_were(self):
+        class Normed(self.Residual):
+            def __init__(self, net):
+                super().__init__(net)
+                self.norm = nn.BatchNorm1d(2)
+
+            def forward(self, x):
+                return super().forward(self.norm(x))
+        x, m = torch.randn(6, 2), Normed(self.net(nn.Tanh()))
+        rt.compile(m, None, (x,), sgd(m), bound=EXACT)
+        self.assertEqual((float(m.norm.running_mean.abs().sum()), int(m.norm.num_batches_tracked)), (0, 0))
+
     def test_after_an_exporter_that_stopped_inside_of_one_all_is_as_before(self):
         x, net = torch.randn(6, 2), nn.Sequential(nn.Linear(2, 3), nn.Softmax(1))
 

@@ -184,25 +184,20 @@ def levels_kept() -> Iterator[None]:
 def refuse_remembered(module: Any, names: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     """What a forward keeps in an attribute may be for whoever asks for it later, or a table; but where a call has another value after one
     of other elements, it is a state that the program would not have. What buffers keep it has."""
-    torch, tree = framework(), framework("torch.utils._pytree")
-    again, state = copied(module), torch.random.get_rng_state()
+    torch = framework()
+    again, given = copied(module), (tuple(args), dict(kwargs))
     buffers = {n: t.clone() for n, t in again.named_buffers()}
 
-    def call(other: bool) -> list[Any]:
-        torch.random.set_rng_state(state)
+    def call(batch: tuple[Any, Any]) -> list[Any]:
         with torch.no_grad():
             for n, t in again.named_buffers():
                 if n in buffers and t.shape == buffers[n].shape:
                     t.copy_(buffers[n])
-        given = copy.deepcopy((tuple(args), dict(kwargs)))
-        if other:
-            given = tree.tree_map(lambda t: elsewhere(t) if isinstance(t, torch.Tensor) else t, given)
-        found = again(*given[0], **given[1])
-        return [t.detach().clone() for t in tree.tree_leaves(found) if isinstance(t, torch.Tensor)]
-    first = call(False)
+        return values_of(again, batch)
+    first = call(given)
     with contextlib.suppress(Exception):  # of elements that it does not take
-        call(True)
-    if not all(a.shape == b.shape and torch.allclose(a, b, equal_nan=True) for a, b in zip(first, call(False))):
+        call(others(given))
+    if not all(a.shape == b.shape and torch.allclose(a, b, equal_nan=True) for a, b in zip(first, call(given))):
         name = next((n for n in names if "._tensor_constant" not in n), "in an attribute")  # the exporter's own
         raise Unsupported(f"the forward keeps a tensor from one call to the next ({name}), which the program would not have",
                           remedy="Make it a buffer: self.register_buffer(name, torch.zeros(..)) and self.name.copy_(..) in the forward")
@@ -215,24 +210,59 @@ def copied(module: Any) -> Any:
     return copy.deepcopy(module, {id(t): t.detach().clone() for t in held if isinstance(t, torch.Tensor) and not t.is_leaf})
 
 
-def elsewhere(t: Any) -> Any:
-    """A batch's tensor with other elements of the same kind: in other places, real numbers nearer to 1/2 too."""
-    moved = t.detach().reshape(-1).roll(1).reshape(t.shape)
-    return moved * 0.5 + 0.25 if t.is_floating_point() else moved
+def others(batch: Any) -> Any:
+    """A batch with other elements of the same kinds: in other places, real numbers nearer to 1/2 too."""
+    torch = framework()
+
+    def other(t: Any) -> Any:
+        if not isinstance(t, torch.Tensor):
+            return t
+        moved = t.detach().reshape(-1).roll(1).reshape(t.shape)
+        return moved * 0.5 + 0.25 if t.is_floating_point() else moved
+    return framework("torch.utils._pytree").tree_map(other, batch)
 
 
 def refuse_other(module: Any, program: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """The exporter loses derivatives of some operations inside of jvp: what was exported has to have the module's values."""
+    """The exporter loses derivatives of some operations inside of jvp: what was exported has to have the module's values, and those of
+    other parameters and another batch, since the last layer may begin with zeros."""
+    torch = framework()
+    own, graph = copied(module), copied(program.module())
+    given = tuple(args), dict(kwargs)
+    refuse_values(values_of(own, given), values_of(graph, given))
+    draw = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        theirs = dict(graph.named_parameters(remove_duplicate=False))
+        for p in own.parameters():
+            if p.is_floating_point():
+                p.add_(0.1 * torch.randn(p.shape, generator=draw, dtype=torch.float64).to(p.dtype))
+        for name, p in own.named_parameters(remove_duplicate=False):
+            if name in theirs:
+                theirs[name].copy_(p)
+    expected: list[Any] = []
+    other = others(given)
+    with contextlib.suppress(Exception):  # of elements that the module does not take
+        expected = values_of(own, other)
+    if expected:
+        refuse_values(expected, values_of(graph, other))
+
+
+def values_of(call: Any, given: tuple[Any, Any]) -> list[Any]:
+    """Tensors that a module gives of a batch and keywords."""
     torch = framework()
     random_state = torch.random.get_rng_state()
-    values: list[list[Any]] = []
-    for call in (copied(module), program.module()):
-        torch.random.set_rng_state(random_state)
+    args, kwargs = copy.deepcopy(given)
+    try:
         with torch.enable_grad():
-            found = call(*copy.deepcopy(tuple(args)), **copy.deepcopy(dict(kwargs)))
-        values.append([t for t in framework("torch.utils._pytree").tree_leaves(found) if isinstance(t, torch.Tensor)])
-    for a, b in zip(*values):
-        a, b = a.detach().double(), b.detach().double()
+            found = call(*args, **kwargs)
+    finally:
+        torch.random.set_rng_state(random_state)
+    return [t.detach().clone() for t in framework("torch.utils._pytree").tree_leaves(found) if isinstance(t, torch.Tensor)]
+
+
+def refuse_values(expected: Sequence[Any], found: Sequence[Any]) -> None:
+    torch = framework()
+    for a, b in zip(expected, found):
+        a, b = a.double(), b.double()
         most = float(a[a.isfinite()].abs().max()) if a.isfinite().any() else 0.0
         if not torch.allclose(a, b, rtol=1e-4, atol=1e-4 * most, equal_nan=True):
             raise Unsupported("torch.func.jvp in a forward, of which torch.export makes a graph with other values",
