@@ -339,6 +339,28 @@ class Checkpoints(Binary64):
         eager(n, p, range(3, 6))
         self.assertLess(worst(step, n), 1e-14)
 
+    def test_parameters_of_two_types_have_groups_of_their_own(self):
+        class Two(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a, self.b = (nn.Parameter(torch.ones(3, dtype=d)) for d in (torch.float32, torch.float64))
+
+            def forward(self, x):
+                return (self.a * x).sum().double() + (self.b * x).square().sum()
+        x = torch.ones(3, dtype=torch.float32)
+        for kind in (torch.optim.SGD, torch.optim.Adam):
+            m, eager = Two(), Two()
+            with self.assertRaisesRegex(rt.Unsupported, "several types in group 0 of the optimizer"):
+                rt.compile(m, None, (x,), kind(m.parameters(), 0.1))
+            step = rt.compile(m, None, (x,), kind([{"params": [m.a]}, {"params": [m.b]}], 0.1))
+            o = kind([{"params": [eager.a]}, {"params": [eager.b]}], 0.1)
+            for _ in range(3):
+                loss = eager(x)
+                self.assertAlmostEqual(float(step(x)), float(loss.detach()), delta=1e-6)
+                o.zero_grad()
+                loss.backward()
+                o.step()
+
     def test_what_is_refused_is_refused_again(self):
         def hook(*_):
             pass

@@ -5,12 +5,13 @@ keeps under which of PyTorch's names, and how parameter and moments become the n
 step, as rates, are computed in binary64 as PyTorch's are, and then rounded to the parameter's type."""
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .lower import Lowering
+from .lower import Lowering, Unsupported
 
 Group = Mapping[str, Any]
 Moments = dict[str, str]  # a moment's name in programs: its name in PyTorch
@@ -101,7 +102,11 @@ class Update:
     moments: dict[str, Term]
 
     def fed(self, name: str, dtype: str = "f64") -> Term:
-        return Term(self.g, self.g.builder.feed(f"optim.{name}.{self.k}", (), dtype))
+        try:
+            return Term(self.g, self.g.builder.feed(f"optim.{name}.{self.k}", (), dtype))
+        except importlib.import_module("reprise").Error:  # it is another type's already
+            raise Unsupported(f"parameters of several types in group {self.k} of the optimizer",
+                              remedy="Give those of each type a group of their own: [{'params': [..]}, {'params': [..]}]") from None
 
     @property
     def lr(self) -> Term:
