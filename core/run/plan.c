@@ -96,6 +96,8 @@ static rp_status rewrite(rp_plan *plan, rp_error *err)
         status = rp_plan_pads(plan, err);
     if (status == RP_OK)
         status = rp_plan_attention(plan, err);
+    if (status == RP_OK && plan->passes & RP_PASS_TURNED)
+        status = rp_plan_turned(plan, err);
     if (status == RP_OK && !plan->function)
         status = rp_plan_outputs(plan, err);
     return status;

@@ -23,7 +23,8 @@ enum {
     RP_PASS_ATTENTION = 512, /* attention written in products and softmax has no square of scores */
     RP_PASS_INSIDE = 1024,   /* operands of a concat are made where they go */
     RP_PASS_PANELS = 2048,   /* with RP_PASS_SCANS: a matrix that frames multiply a row by is laid out for that first */
-    RP_PASSES = 4095
+    RP_PASS_TURNED = 4096,   /* a product that is only read turned is made turned */
+    RP_PASSES = 8191
 };
 enum { RP_PLAN_WRITTEN_MAX = 32768 }; /* executed instructions of a program whose regions are written out */
 

@@ -181,6 +181,8 @@ rp_status rp_plan_scans(rp_plan *plan, rp_error *err);
 rp_status rp_plan_scans_of(rp_program **out, const rp_program *p, size_t stored, rp_error *err);
 /* Puts concats in the place of sums of pads (core/run/rewrites/pads.c). Errors: RP_ENOMEM. */
 rp_status rp_plan_pads(rp_plan *plan, rp_error *err);
+/* Makes products turned that are only read so (core/run/rewrites/turned.c). Errors: RP_ENOMEM. */
+rp_status rp_plan_turned(rp_plan *plan, rp_error *err);
 /* Attention written in products and softmax becomes the operation. Errors: RP_ENOMEM. */
 rp_status rp_plan_attention(rp_plan *plan, rp_error *err);
 /* Which values are views, on whose memory, with which strides. */

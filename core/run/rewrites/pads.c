@@ -14,32 +14,18 @@ enum { PADS_MOST = RP_CHANGED_IN };
 
 typedef struct pads {
     const rp_program *p;
-    uint32_t *reader; /* of each value: the instruction that reads it; NONE, or SEVERAL */
+    uint32_t *reader; /* rp_readers */
     bool *good;       /* of each instruction: a pad, or a sum of two that are good, with one reader */
     rp_changes changes;
     uint32_t operands[PADS_MOST]; /* of the sum that is looked at: its pads */
     size_t n;
 } pads;
 
-enum { NONE = UINT32_MAX, SEVERAL = UINT32_MAX - 1 };
-
-static void find_readers(pads *s)
-{
-    const rp_program *p = s->p;
-
-    memset(s->reader, 0xFF, p->n_values * sizeof *s->reader);
-    for (uint32_t k = 0; k < p->n_instrs; k++)
-        for (size_t i = 0; i < p->instr[k].n_in; i++)
-            s->reader[p->instr[k].in[i]] = s->reader[p->instr[k].in[i]] == NONE ? k : SEVERAL;
-    for (size_t o = 0; o < p->n_outputs; o++)
-        s->reader[p->output[o].value] = SEVERAL;
-}
-
 static bool is_good(const pads *s, uint32_t value)
 {
     const uint32_t maker = s->p->maker[value];
 
-    return maker != RP_NO_INSTR && s->good[maker] && s->reader[value] < SEVERAL;
+    return maker != RP_NO_INSTR && s->good[maker] && s->reader[value] < RP_SEVERAL;
 }
 
 static bool sums_good(const pads *s, const rp_instr *instr)
@@ -124,7 +110,7 @@ static bool meet(pads *s, int *axis, const rp_type *sum)
 static rp_status change(pads *s, uint32_t sum, int axis, rp_error *err)
 {
     const rp_instr *instr = s->p->instr;
-    uint32_t first = NONE, last = 0;
+    uint32_t first = RP_NOBODY, last = 0;
     rp_changed *c;
 
     for (size_t i = 0; i < s->n; i++) {
@@ -159,11 +145,11 @@ static rp_status find(pads *s, rp_error *err)
     for (uint32_t k = 0; k < p->n_instrs && status == RP_OK; k++) {
         const rp_instr *instr = &p->instr[k];
         const bool sum = sums_good(s, instr);
-        const uint32_t reader = sum || instr->op->role == RP_PLAYS_PAD ? s->reader[instr->out[0]] : NONE;
+        const uint32_t reader = sum || instr->op->role == RP_PLAYS_PAD ? s->reader[instr->out[0]] : RP_NOBODY;
         int axis;
 
         s->good[k] = sum || instr->op->role == RP_PLAYS_PAD;
-        if (!sum || (reader < SEVERAL && p->instr[reader].op->role == RP_PLAYS_ADD))
+        if (!sum || (reader < RP_SEVERAL && p->instr[reader].op->role == RP_PLAYS_ADD))
             continue; /* a sum that another goes on with is looked at there */
         if (gather(s, instr) && meet(s, &axis, &p->value[instr->out[0]]))
             status = change(s, k, axis, err);
@@ -180,14 +166,12 @@ rp_status rp_plan_pads(rp_plan *plan, rp_error *err)
     if (!rp_program_has(p, RP_PLAYS_PAD))
         return RP_OK;
     status = rp_changes_begin(&s.changes, p, err);
-    s.reader = rp_malloc(p->n_values * sizeof *s.reader);
+    s.reader = rp_readers(p);
     s.good = rp_calloc(p->n_instrs, sizeof *s.good);
     if (status == RP_OK && (!s.reader || !s.good))
         status = rp_no_memory(err);
-    if (status == RP_OK) {
-        find_readers(&s);
+    if (status == RP_OK)
         status = find(&s, err);
-    }
     if (status == RP_OK && s.changes.n)
         status = rp_plan_change(plan, &s.changes, err);
     rp_changes_free(&s.changes);

@@ -2,6 +2,8 @@
  * A program with some instructions replaced. */
 #include "core/run/rewrites/rewrites.h"
 
+#include <string.h>
+
 #include "base/memory.h"
 
 rp_status rp_changes_begin(rp_changes *c, const rp_program *p, rp_error *err)
@@ -34,6 +36,21 @@ rp_changed *rp_changes_at(rp_changes *c, uint32_t k)
     c->of[k] = (uint32_t)c->n;
     c->changed[c->n] = (rp_changed){0};
     return &c->changed[c->n++];
+}
+
+uint32_t *rp_readers(const rp_program *p)
+{
+    uint32_t *reader = rp_reallocarray(NULL, p->n_values, sizeof *reader);
+
+    if (!reader)
+        return NULL;
+    memset(reader, 0xFF, p->n_values * sizeof *reader);
+    for (uint32_t k = 0; k < p->n_instrs; k++)
+        for (size_t i = 0; i < p->instr[k].n_in; i++)
+            reader[p->instr[k].in[i]] = reader[p->instr[k].in[i]] == RP_NOBODY ? k : RP_SEVERAL;
+    for (size_t o = 0; o < p->n_outputs; o++)
+        reader[p->output[o].value] = RP_SEVERAL;
+    return reader;
 }
 
 static rp_status put_instr(rp_program *to, const rp_program *p, size_t k, const rp_changes *c, rp_error *err)

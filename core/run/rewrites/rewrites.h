@@ -7,6 +7,7 @@
 #include "core/run/plan_private.h"
 
 enum { RP_CHANGED_IN = 32 };
+enum { RP_NOBODY = UINT32_MAX, RP_SEVERAL = UINT32_MAX - 1 };
 
 /* What stands in an instruction's place: it makes one value. */
 typedef struct rp_changed {
@@ -27,6 +28,9 @@ rp_status rp_changes_begin(rp_changes *c, const rp_program *p, rp_error *err);
 void rp_changes_free(rp_changes *c);
 /* What is to stand in the place of instruction k, to be filled before the next call; NULL: out of memory. */
 rp_changed *rp_changes_at(rp_changes *c, uint32_t k);
+/* Of each value the instruction that reads it; RP_NOBODY, or RP_SEVERAL where it is more than one or an output. For
+ * rp_free; NULL: out of memory. */
+uint32_t *rp_readers(const rp_program *p);
 /* The plan's program with the changes. Errors: RP_ENOMEM. */
 rp_status rp_plan_change(rp_plan *plan, const rp_changes *c, rp_error *err);
 

@@ -217,6 +217,94 @@ static void logsumexp_comes_with_the_cross_entropy_of_its_rows(void **state)
     }
 }
 
+/* ---- products that are only read turned ---- */
+
+typedef enum turn { LEFT, RIGHT, BATCHES, SHARED, READ_BOTH_WAYS, OPERAND_READ, LATE, OTHER_AXES, TURNS } turn;
+
+static rp_tensor exchanged(rp_tensor x)
+{
+    return rp_transpose(x, NULL);
+}
+
+static rp_tensor reals(rp_graph *g, const char *name, rp_dtype dtype, size_t batch, size_t rows, size_t columns)
+{
+    const rp_type matrices = {dtype, 3, {batch, rows, columns}}, matrix = {dtype, 2, {rows, columns}};
+
+    return rp_graph_input(g, RP_INPUT_FEED, name, batch ? &matrices : &matrix, NULL);
+}
+
+/* transpose(x' g), or of g x', of matrices or of batches of them, one of which may be shared, and what only looks like
+ * it; k of some seeds is more than one chunk. */
+static rp_program *turned_product(uint64_t seed, turn how)
+{
+    const size_t k = draw(seed, 81, 4) ? 1 + draw(seed, 82, 9) : 600, m = 2 + draw(seed, 83, 40),
+                 n = 2 + draw(seed, 84, 40), several = 2 + draw(seed, 80, 3);
+    const size_t x_batch = how == BATCHES || how == SHARED || how == OTHER_AXES ? several : 0;
+    const rp_dtype dtype = draw(seed, 85, 3) ? RP_F32 : RP_F64;
+    rp_graph *graph = rp_graph_new(NULL);
+    rp_tensor x = reals(graph, "x", dtype, x_batch, how == RIGHT ? m : k, how == RIGHT ? k : m);
+    rp_tensor g = reals(graph, "g", dtype, how == BATCHES ? several : 0, how == RIGHT ? n : k, how == RIGHT ? k : n), y;
+
+    x = draw(seed, 86, 3) ? rp_neg(x) : rp_log(x); /* NaN below 0 */
+    g = rp_neg(rp_relu(g));                        /* -0 and numbers below it */
+    y = exchanged(how == RIGHT ? g : x);
+    if (how == LATE)
+        g = rp_exp(g);
+    if (how == OPERAND_READ)
+        rp_graph_set(graph, RP_OUTPUT_RESULT, "operand", rp_exp(y));
+    y = how == RIGHT ? rp_matmul(x, y) : rp_matmul(y, g);
+    if (how == READ_BOTH_WAYS)
+        rp_graph_set(graph, RP_OUTPUT_RESULT, "product", rp_exp(y));
+    y = how == OTHER_AXES ? rp_transpose(y, (int[]){1, 0, 2}) : exchanged(y);
+    rp_graph_set(graph, RP_OUTPUT_RESULT, "turned", y);
+    rp_graph_set(graph, RP_OUTPUT_RESULT, "more", rp_add(rp_abs(y), y));
+    return rp_graph_take_program(graph, NULL);
+}
+
+/* Calls other than products that read a matrix down its columns. */
+static size_t read_out_of_order(const rp_program *p, rp_device *device, unsigned passes)
+{
+    store s = store_new(p);
+    rp_plan *plan;
+    size_t n = 0;
+
+    plan_passes = passes;
+    plan = plan_new(p, device, &s);
+    plan_passes = RP_PASSES;
+    for (size_t i = 0; i < plan->n_calls; i++)
+        n += plan->call[i].n_in == 1 && !plan->call[i].chain && !rp_view_contiguous(&plan->call[i].in[0]);
+    rp_plan_free(plan);
+    store_free(&s);
+    return n;
+}
+
+static void products_are_made_as_they_are_read(void **state)
+{
+    rp_device *device;
+    char what[64];
+
+    (void)state;
+    assert_int_equal(rp_device_cpu_new(&device, NULL, 2, NULL), RP_OK);
+    for (uint64_t seed = 0; seed < SEEDS; seed++)
+        for (int how = 0; how < TURNS; how++) {
+            rp_program *p = turned_product(seed, (turn)how);
+            size_t with, without;
+
+            assert_non_null(p);
+            snprintf(what, sizeof what, "seed %d, case %d", (int)seed, how);
+            assert_plan_is_eager(p, device, device, what);
+            plan_passes = rp_random_u32(seed, 6, 2, 0) & RP_PASSES;
+            assert_plan_is_eager(p, device, device, what);
+            plan_passes = RP_PASSES;
+            with = read_out_of_order(p, device, RP_PASSES);
+            without = read_out_of_order(p, device, RP_PASSES & ~(unsigned)RP_PASS_TURNED);
+            if (without == 0 || (with == 0) != (how < READ_BOTH_WAYS))
+                fail_msg("%s: %zu calls read down columns, %zu without the pass", what, with, without);
+            rp_program_free(p);
+        }
+    rp_device_free(device);
+}
+
 /* ---- rows gathered for one reduction ---- */
 
 /* 1.2 MB of rows, by pieces of 256 KiB; both axes behind the first, or one, are reduced. */
@@ -367,6 +455,7 @@ static void products_of_one_sum_are_made_by_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(products_are_made_as_they_are_read),
         cmocka_unit_test(logsumexp_comes_with_the_cross_entropy_of_its_rows),
         cmocka_unit_test(products_of_one_sum_are_made_by_it),
         cmocka_unit_test(every_reduction_takes_gathered_rows_piece_by_piece),
