@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Operands that do not lie side by side, at every level against the reference: broadcast along any axes, transposed and
- * cut out, in single kernels and in chains; and sums over two axes with a kept one between them. */
+ * cut out, in single kernels and in chains; sums over two axes with a kept one between them; and gradients that lie in
+ * another order than the weights that they are for. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,6 +14,8 @@
 #include "kernels/chain.h"
 #include "determinism/fpenv.h"
 #include "kernels/walk.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
 
 enum { AXES = 4, MOST = 40000, ROUNDS = 300 };
 
@@ -129,6 +132,82 @@ static void check(rp_kernel_id id, rp_kernel_args *args, rp_view *out, const cha
     }
 }
 
+/* ---- gradients that do not lie as the weights do ---- */
+
+enum { STATES = 3 };
+static double weights[2][STATES][MOST];
+
+/* As dense, with the axes in any order; some of them drawn out by gaps. */
+static rp_view permuted(void *data, rp_dtype dtype, const size_t *shape)
+{
+    size_t order[AXES] = {0, 1, 2, 3};
+    ptrdiff_t stride = 1;
+    rp_view v = {data, dtype, AXES, {0}, {0}};
+
+    for (size_t d = AXES - 1; d > 0; d--) {
+        const size_t other = draw(d + 1), kept = order[d];
+
+        order[d] = order[other];
+        order[other] = kept;
+    }
+    for (size_t d = AXES; d-- > 0;) {
+        v.shape[order[d]] = shape[order[d]];
+        v.stride[order[d]] = stride;
+        stride *= (ptrdiff_t)(shape[order[d]] + (draw(8) == 0));
+    }
+    return v;
+}
+
+static void gradients_in_any_order_give_the_same_updates(void **unused)
+{
+    static const struct {
+        rp_kernel_id id;
+        size_t states;
+    } optimizers[] = {{RP_K_sgd, 2},     {RP_K_adam, 3}, {RP_K_adamw, 3},
+                      {RP_K_rmsprop, 3}, {RP_K_lion, 2}, {RP_K_adagrad, 2}};
+    static const double rate[2] = {0.01, 0.01};
+    static const float rate_f32[2] = {0.01f, 0.01f};
+    const char *const *names;
+    const size_t levels = rp_kernel_levels(&names);
+    rp_attr attr[RP_MAX_ATTR] = {{.i = 0}};
+
+    (void)unused;
+    for (int k = 0; k < RP_MAX_ATTR; k++)
+        attr[k] = (rp_attr){.r = 0.0625 * (k + 1), .i = k % 2};
+    for (size_t round = 0; round < ROUNDS; round++) {
+        const size_t which = draw(COUNT(optimizers)), states = optimizers[which].states, type = draw(2);
+        const rp_dtype dtype = types[type];
+        rp_view in[STATES + 4], out[STATES];
+        const rp_kernel_args args = {in, states + 4, out, states, attr};
+        size_t shape[AXES], bytes, n;
+
+        draw_shape(shape);
+        in[states] = permuted(memory[type][0], dtype, shape);
+        for (size_t i = 0; i < 3; i++) /* rates and corrections, as many as it reads */
+            in[states + 1 + i] =
+                (rp_view){.data = (void *)(type ? (const char *)rate : (const char *)rate_f32), .dtype = dtype};
+        n = rp_view_count(&in[states]);
+        bytes = n * rp_dtype_size(dtype);
+        for (size_t l = 0; l < levels; l++) {
+            const rp_kernel *kernel = level(names[l])->kernel[optimizers[which].id];
+            const size_t first = draw(n + 1), second = first + draw(n - first + 1);
+
+            for (size_t i = 0; i < states; i++) {
+                memcpy(weights[l > 0][i], memory[type][1] + i, bytes);
+                in[i] = out[i] = dense(weights[l > 0][i], dtype, shape);
+            }
+            kernel->run(&args, 0, first);
+            kernel->run(&args, first, second);
+            kernel->run(&args, second, n);
+            for (size_t i = 0; i < states && l > 0; i++)
+                if (memcmp(weights[0][i], weights[1][i], bytes) != 0)
+                    fail_msg("%s at %s: state %zu of shape %zu %zu %zu %zu, cuts %zu %zu",
+                             rp_kernel_name(optimizers[which].id), names[l], i, shape[0], shape[1], shape[2], shape[3],
+                             first, second);
+        }
+    }
+}
+
 static void any_layout_of_operands_gives_the_same_bits(void **unused)
 {
     static const rp_kernel_id ids[] = {RP_K_add, RP_K_sub, RP_K_mul, RP_K_maximum, RP_K_lt};
@@ -217,6 +296,7 @@ static void sums_around_a_kept_axis_keep_their_order(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gradients_in_any_order_give_the_same_updates),
         cmocka_unit_test(any_layout_of_operands_gives_the_same_bits),
         cmocka_unit_test(chains_take_any_layout),
         cmocka_unit_test(sums_around_a_kept_axis_keep_their_order),
