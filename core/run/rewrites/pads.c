@@ -5,19 +5,25 @@
  *
  * The instructions keep their places and the numbers of their values: of the pads the last becomes the concat, the
  * first the constant; the sum's last addition adds the two. The others have no reader any more. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "core/run/rewrites/rewrites.h"
 
-enum { PADS_MOST = RP_CHANGED_IN };
+/* One pad of a sum. */
+typedef struct piece {
+    int64_t before; /* along the axis */
+    uint32_t pad;   /* the instruction */
+} piece;
 
 typedef struct pads {
     const rp_program *p;
     uint32_t *reader; /* rp_readers */
     bool *good;       /* of each instruction: a pad, or a sum of two that are good, with one reader */
     rp_changes changes;
-    uint32_t operands[PADS_MOST]; /* of the sum that is looked at: its pads */
+    piece *piece;   /* of the sum that is looked at */
+    uint32_t *wait; /* below it, and not looked at yet */
     size_t n;
 } pads;
 
@@ -34,36 +40,24 @@ static bool sums_good(const pads *s, const rp_instr *instr)
            rp_type_equal(&s->p->value[instr->in[0]], &s->p->value[instr->in[1]]);
 }
 
-/* The pads below a sum, if they are not too many. */
-static bool gather(pads *s, const rp_instr *sum)
+/* The pads below a sum. Each has one reader, so none is met twice. */
+static void gather(pads *s, const rp_instr *sum)
 {
-    const uint32_t *in = sum->in;
-    uint32_t wait[PADS_MOST];
     size_t waiting = 2;
 
     s->n = 0;
-    memcpy(wait, in, 2 * sizeof *in);
+    memcpy(s->wait, sum->in, 2 * sizeof *sum->in);
     while (waiting > 0) {
-        const uint32_t maker = s->p->maker[wait[--waiting]];
+        const uint32_t maker = s->p->maker[s->wait[--waiting]];
         const rp_instr *instr = &s->p->instr[maker];
 
         if (instr->op->role == RP_PLAYS_PAD) {
-            if (s->n == PADS_MOST)
-                return false;
-            s->operands[s->n++] = maker;
+            s->piece[s->n++].pad = maker;
         } else {
-            if (waiting + 2 > PADS_MOST)
-                return false;
-            memcpy(wait + waiting, instr->in, 2 * sizeof *in);
+            memcpy(s->wait + waiting, instr->in, 2 * sizeof *instr->in);
             waiting += 2;
         }
     }
-    return true;
-}
-
-static int64_t before(const pads *s, size_t i, int axis)
-{
-    return RP_AT(s->p->instr[s->operands[i]].attr, pad, before).list[axis];
 }
 
 /* The only axis along which a pad adds something; -1: none or several. */
@@ -81,30 +75,34 @@ static int axis_of(const rp_instr *pad)
     return axis;
 }
 
+static int by_place(const void *a, const void *b)
+{
+    const piece *x = a, *y = b;
+
+    return (x->before > y->before) - (x->before < y->before);
+}
+
 /* Sorts the pads along their axis; whether they meet edge to edge and leave nothing out. */
 static bool meet(pads *s, int *axis, const rp_type *sum)
 {
+    const rp_instr *instr = s->p->instr;
     size_t end = 0;
 
-    *axis = axis_of(&s->p->instr[s->operands[0]]);
-    for (size_t i = 0; i < s->n; i++)
-        if (*axis < 0 || axis_of(&s->p->instr[s->operands[i]]) != *axis)
-            return false;
-    for (size_t i = 1; i < s->n; i++)
-        for (size_t k = i; k > 0 && before(s, k - 1, *axis) > before(s, k, *axis); k--) {
-            const uint32_t other = s->operands[k];
-
-            s->operands[k] = s->operands[k - 1];
-            s->operands[k - 1] = other;
-        }
+    *axis = axis_of(&instr[s->piece[0].pad]);
     for (size_t i = 0; i < s->n; i++) {
-        const rp_type *piece = &s->p->value[s->p->instr[s->operands[i]].in[0]];
-
-        if ((size_t)before(s, i, *axis) != end || piece->shape[*axis] == 0)
+        if (*axis < 0 || axis_of(&instr[s->piece[i].pad]) != *axis)
             return false;
-        end += piece->shape[*axis];
+        s->piece[i].before = RP_AT(instr[s->piece[i].pad].attr, pad, before).list[*axis];
     }
-    return *axis >= 0 && end == sum->shape[*axis];
+    qsort(s->piece, s->n, sizeof *s->piece, by_place);
+    for (size_t i = 0; i < s->n; i++) {
+        const rp_type *type = &s->p->value[instr[s->piece[i].pad].in[0]];
+
+        if ((size_t)s->piece[i].before != end || type->shape[*axis] == 0)
+            return false;
+        end += type->shape[*axis];
+    }
+    return end == sum->shape[*axis];
 }
 
 static rp_status change(pads *s, uint32_t sum, int axis, rp_error *err)
@@ -114,24 +112,22 @@ static rp_status change(pads *s, uint32_t sum, int axis, rp_error *err)
     rp_changed *c;
 
     for (size_t i = 0; i < s->n; i++) {
-        first = s->operands[i] < first ? s->operands[i] : first;
-        last = s->operands[i] > last ? s->operands[i] : last;
+        first = s->piece[i].pad < first ? s->piece[i].pad : first;
+        last = s->piece[i].pad > last ? s->piece[i].pad : last;
     }
-    if (!(c = rp_changes_at(&s->changes, last)))
+    if (!(c = rp_changes_at(&s->changes, last, s->n)))
         return rp_no_memory(err);
     c->op = rp_op_get(RP_OP_concat);
-    c->n_in = s->n;
     RP_AT(c->attr, concat, axis).i = axis;
     for (size_t i = 0; i < s->n; i++)
-        c->in[i] = instr[s->operands[i]].in[0];
-    if (!(c = rp_changes_at(&s->changes, first)))
+        c->in[i] = instr[s->piece[i].pad].in[0];
+    if (!(c = rp_changes_at(&s->changes, first, 0)))
         return rp_no_memory(err);
     c->op = rp_op_get(RP_OP_fill);
     RP_AT(c->attr, fill, dtype).i = s->p->value[instr[sum].out[0]].dtype;
-    if (!(c = rp_changes_at(&s->changes, sum)))
+    if (!(c = rp_changes_at(&s->changes, sum, 2)))
         return rp_no_memory(err);
     c->op = rp_op_get(RP_OP_add);
-    c->n_in = 2;
     c->in[0] = instr[last].out[0];
     c->in[1] = instr[first].out[0];
     return RP_OK;
@@ -151,7 +147,8 @@ static rp_status find(pads *s, rp_error *err)
         s->good[k] = sum || instr->op->role == RP_PLAYS_PAD;
         if (!sum || (reader < RP_SEVERAL && p->instr[reader].op->role == RP_PLAYS_ADD))
             continue; /* a sum that another goes on with is looked at there */
-        if (gather(s, instr) && meet(s, &axis, &p->value[instr->out[0]]))
+        gather(s, instr);
+        if (meet(s, &axis, &p->value[instr->out[0]]))
             status = change(s, k, axis, err);
     }
     return status;
@@ -168,7 +165,9 @@ rp_status rp_plan_pads(rp_plan *plan, rp_error *err)
     status = rp_changes_begin(&s.changes, p, err);
     s.reader = rp_readers(p);
     s.good = rp_calloc(p->n_instrs, sizeof *s.good);
-    if (status == RP_OK && (!s.reader || !s.good))
+    s.piece = rp_reallocarray(NULL, p->n_instrs, sizeof *s.piece);
+    s.wait = rp_reallocarray(NULL, p->n_instrs + 2, sizeof *s.wait);
+    if (status == RP_OK && (!s.reader || !s.good || !s.piece || !s.wait))
         status = rp_no_memory(err);
     if (status == RP_OK)
         status = find(&s, err);
@@ -177,5 +176,7 @@ rp_status rp_plan_pads(rp_plan *plan, rp_error *err)
     rp_changes_free(&s.changes);
     rp_free(s.reader);
     rp_free(s.good);
+    rp_free(s.piece);
+    rp_free(s.wait);
     return status;
 }

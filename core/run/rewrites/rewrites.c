@@ -18,12 +18,16 @@ rp_status rp_changes_begin(rp_changes *c, const rp_program *p, rp_error *err)
 
 void rp_changes_free(rp_changes *c)
 {
+    for (size_t i = 0; i < c->n; i++)
+        rp_free(c->changed[i].in);
     rp_free(c->changed);
     rp_free(c->of);
 }
 
-rp_changed *rp_changes_at(rp_changes *c, uint32_t k)
+rp_changed *rp_changes_at(rp_changes *c, uint32_t k, size_t n_in)
 {
+    uint32_t *in;
+
     if (c->n == c->cap) {
         const size_t cap = c->cap ? 2 * c->cap : 16;
         rp_changed *bigger = rp_reallocarray(c->changed, cap, sizeof *bigger);
@@ -33,8 +37,11 @@ rp_changed *rp_changes_at(rp_changes *c, uint32_t k)
         c->changed = bigger;
         c->cap = cap;
     }
+    in = rp_calloc(n_in, sizeof *in);
+    if (!in && n_in)
+        return NULL;
     c->of[k] = (uint32_t)c->n;
-    c->changed[c->n] = (rp_changed){0};
+    c->changed[c->n] = (rp_changed){.in = in, .n_in = n_in};
     return &c->changed[c->n++];
 }
 

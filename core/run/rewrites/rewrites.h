@@ -6,14 +6,13 @@
 
 #include "core/run/plan_private.h"
 
-enum { RP_CHANGED_IN = 32 };
 enum { RP_NOBODY = UINT32_MAX, RP_SEVERAL = UINT32_MAX - 1 };
 
 /* What stands in an instruction's place: it makes one value. */
 typedef struct rp_changed {
     const rp_op *op;
     rp_attr attr[RP_MAX_ATTR];
-    uint32_t in[RP_CHANGED_IN];
+    uint32_t *in; /* owned */
     size_t n_in;
 } rp_changed;
 
@@ -26,8 +25,9 @@ typedef struct rp_changes {
 /* Nothing changed yet. Errors: RP_ENOMEM. */
 rp_status rp_changes_begin(rp_changes *c, const rp_program *p, rp_error *err);
 void rp_changes_free(rp_changes *c);
-/* What is to stand in the place of instruction k, to be filled before the next call; NULL: out of memory. */
-rp_changed *rp_changes_at(rp_changes *c, uint32_t k);
+/* What is to stand in the place of instruction k, with n_in operands, to be filled before the next call; NULL: out of
+ * memory. */
+rp_changed *rp_changes_at(rp_changes *c, uint32_t k, size_t n_in);
 /* Of each value the instruction that reads it; RP_NOBODY, or RP_SEVERAL where it is more than one or an output. For
  * rp_free; NULL: out of memory. */
 uint32_t *rp_readers(const rp_program *p);

@@ -35,7 +35,6 @@ static void fill_exchange(rp_changed *c, uint32_t value, int rank)
 
     c->op = rp_op_get(RP_OP_transpose);
     c->in[0] = value;
-    c->n_in = 1;
     p->n = rank;
     for (int i = 0; i < rank; i++)
         p->list[i] = i < rank - 2 ? i : 2 * rank - 3 - i;
@@ -47,22 +46,20 @@ static rp_status change(rp_changes *changes, const rp_program *p, const rp_instr
     const rp_instr *product = &p->instr[p->maker[turn->in[0]]];
     const uint32_t k = p->maker[product->in[at]], other = product->in[1 - at];
     const rp_type *type = &p->value[turn->out[0]];
-    rp_changed *c = rp_changes_at(changes, k);
+    rp_changed *c = rp_changes_at(changes, k, 1);
 
     if (!c)
         return rp_no_memory(err);
     fill_exchange(c, other, p->value[other].rank);
-    if (!(c = rp_changes_at(changes, p->maker[turn->in[0]])))
+    if (!(c = rp_changes_at(changes, p->maker[turn->in[0]], 2)))
         return rp_no_memory(err);
     c->op = product->op;
-    c->n_in = 2;
     c->in[at] = p->instr[k].out[0];
     c->in[1 - at] = p->instr[k].in[0];
-    if (!(c = rp_changes_at(changes, p->maker[turn->out[0]])))
+    if (!(c = rp_changes_at(changes, p->maker[turn->out[0]], 1)))
         return rp_no_memory(err);
     c->op = rp_op_get(RP_OP_reshape);
     c->in[0] = turn->in[0];
-    c->n_in = 1;
     RP_AT(c->attr, reshape, shape).n = type->rank;
     for (int i = 0; i < type->rank; i++)
         RP_AT(c->attr, reshape, shape).list[i] = (int64_t)type->shape[i];

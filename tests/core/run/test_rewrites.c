@@ -6,7 +6,7 @@
 
 #include "core/run/plan_private.h" /* behind: its names are as short as theirs */
 
-enum { PIECES = 5, ROWS = 6, SEEDS = 120 };
+enum { FEW = 5, PIECES = 50, ROWS = 6, SEEDS = 120 };
 /* What is not as the pass wants it. */
 typedef enum fault { NO_FAULT, GAP, OVERLAP, READ_TWICE, OUTPUT, OTHER_OPERAND, FAULTS } fault;
 
@@ -38,7 +38,7 @@ static rp_tensor padded(rp_tensor x, size_t before, size_t after, int axis)
 static rp_program *sum_of_pads(uint64_t seed, fault wrong)
 {
     const int axis = (int)draw(seed, 0, 2);
-    const size_t n = 2 + draw(seed, 1, PIECES - 1);
+    const size_t n = 2 + draw(seed, 1, (seed % 10 ? FEW : PIECES) - 1);
     rp_graph *g = rp_graph_new(NULL);
     rp_tensor pad[PIECES], x;
     size_t width[PIECES], total = 0, at = 0, left = n;
@@ -112,7 +112,7 @@ static void sums_of_pads_have_the_bits_of_the_eager_tape(void **state)
 static void only_pads_that_meet_are_put_side_by_side(void **state)
 {
     rp_device *device;
-    size_t fewer = 0;
+    size_t fewer = 0, many = 0;
 
     (void)state;
     assert_int_equal(rp_device_cpu_new(&device, NULL, 1, NULL), RP_OK);
@@ -122,12 +122,14 @@ static void only_pads_that_meet_are_put_side_by_side(void **state)
             const size_t with = launches(p, device, RP_PASSES),
                          without = launches(p, device, RP_PASSES & ~RP_PASS_PADS);
 
+            many += wrong == NO_FAULT && with + 40 < without;
             if (wrong != NO_FAULT && wrong != GAP) /* a gap needs a piece that can do with less */
                 assert_int_equal(with, without);
             fewer += wrong == NO_FAULT && with < without;
             rp_program_free(p);
         }
     assert_true(fewer > SEEDS / 2);
+    assert_true(many > 0);
     rp_device_free(device);
 }
 
