@@ -18,12 +18,53 @@ static inline T FN(fold)(T lane[RP_LANES])
     return lane[0] + lane[1];
 }
 
+/* The sum of N elements, HALF of them the greatest power of two below: lanes behind them are +0, and change nothing
+ * that they are added to. Of numbers that the compiler knows they never leave the registers. */
+#define SHORT_SUM(N, HALF) \
+    case N: { \
+        T lane[HALF]; \
+\
+        for (size_t l = 0; l < (HALF); l++) \
+            lane[l] = (T)0 + x[l]; \
+        for (size_t l = (HALF); l < (N); l++) \
+            lane[l - (HALF)] += (T)0 + x[l]; \
+        for (size_t half = (HALF) / 2; half > 0; half /= 2) \
+            for (size_t l = 0; l < half; l++) \
+                lane[l] += lane[l + half]; \
+        return lane[0]; \
+    }
+/* n < 16 */
+static inline T FN(sum_short)(const T *x, size_t n)
+{
+    switch (n) {
+        SHORT_SUM(1, 1)
+        SHORT_SUM(2, 1)
+        SHORT_SUM(3, 2)
+        SHORT_SUM(4, 2)
+        SHORT_SUM(5, 4)
+        SHORT_SUM(6, 4)
+        SHORT_SUM(7, 4)
+        SHORT_SUM(8, 4)
+        SHORT_SUM(9, 8)
+        SHORT_SUM(10, 8)
+        SHORT_SUM(11, 8)
+        SHORT_SUM(12, 8)
+        SHORT_SUM(13, 8)
+        SHORT_SUM(14, 8)
+        SHORT_SUM(15, 8)
+    }
+    return 0; /* of none */
+}
+#undef SHORT_SUM
+
 /* n <= RP_CHUNK */
 static T FN(sum_chunk)(const T *x, size_t n)
 {
     T lane[RP_LANES] = {0};
     size_t i = 0;
 
+    if (n < 16)
+        return FN(sum_short)(x, n);
     for (; i + RP_LANES <= n; i += RP_LANES)
         for (size_t l = 0; l < RP_LANES; l++)
             lane[l] += x[i + l];

@@ -60,6 +60,38 @@ static void examples_of_the_clause_have_their_bits(void **state)
     assert_bits("logsumexp", real(RP_K_logsumexp, x, 4, 0), 0x401f05d6u);
 }
 
+/* Rows of 0 to 70 elements, of both signs and -0, with infinities and NaN in some, at every level. */
+static void short_sums_are_those_of_the_reference(void **state)
+{
+    enum { ROWS = 9, LONGEST = 70 };
+    static float x[ROWS * LONGEST], y[2][ROWS];
+    static double wide[ROWS * LONGEST], z[2][ROWS];
+    const rp_attr attr[RP_MAX_ATTR] = {{.n = 1, .list = {1}}};
+    const char *const *names;
+    const size_t levels = rp_kernel_levels(&names);
+
+    (void)state;
+    for (int n = 0; n <= LONGEST; n++)
+        for (int id = 0; id < 2; id++) {
+            const rp_kernel_id kernel = id ? RP_K_mean : RP_K_sum;
+            const rp_view in = view_of(x, RP_F32, ROWS, n, -1), in_wide = view_of(wide, RP_F64, ROWS, n, -1);
+
+            fill(x, ROWS * n, (uint64_t)n);
+            for (int i = 0; i < ROWS * n; i++) {
+                x[i] = i < 3 * n ? -0.0f : i % 97 == 96 ? (i % 2 ? NAN32 : INF32) : x[i];
+                wide[i] = x[i];
+            }
+            for (size_t l = 0; l < levels; l++) {
+                const rp_view out = view_of(y[l > 0], RP_F32, ROWS, -1), out_wide = view_of(z[l > 0], RP_F64, ROWS, -1);
+
+                call_kernel(names[l], kernel, &out, 1, &in, 1, attr);
+                call_kernel(names[l], kernel, &out_wide, 1, &in_wide, 1, attr);
+                if (l > 0 && (memcmp(y[0], y[1], sizeof y[0]) != 0 || memcmp(z[0], z[1], sizeof z[0]) != 0))
+                    fail_msg("%s of %d elements at %s", rp_kernel_name(kernel), n, names[l]);
+            }
+        }
+}
+
 static void minima_are_those_of_a_search(void **state)
 {
     static float x[N];
@@ -247,6 +279,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(examples_of_the_clause_have_their_bits),
+        cmocka_unit_test(short_sums_are_those_of_the_reference),
         cmocka_unit_test(minima_are_those_of_a_search),
         cmocka_unit_test(minima_know_nan_zeros_and_nothing),
         cmocka_unit_test(the_first_minimum_has_its_place),
