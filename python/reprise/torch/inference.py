@@ -7,6 +7,7 @@ import importlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from .beside import warn_of_old
 from .check import as_array
 from .graph import Graph
 from .packed import refuse_packed
+from .._core import StepBase
+from ..settled import compiled
 from .refusals import advise
 from .lower import REMEDIES, RULES, Lowering, Unsupported, live
 from .guards import Guards, Held, burned_in, structure_of, tensors_of
@@ -25,6 +28,7 @@ from . import rules
 
 __all__ = ["Inference", "ModelProgram", "Report", "compile_inference", "program", "report", "rules"]
 MOST_STREAMS = 4096
+MOST_LOOKS = 16  # in vain, one after the other: then the short way is taught no more
 
 
 def forward_of(module: Any, batch: Batch, outputs: dict[str, Any]) -> Any:
@@ -60,6 +64,17 @@ def captured_forward(module: Any, batch: Batch) -> tuple[Captured, dict[str, Any
     return found, outputs
 
 
+class Short(StepBase):
+    """Calls of tensors alone, for a program that gives one: what stands is looked at, and the answer made, without Python. Gives
+    None of all else; `_last` is then as it was."""
+
+    def _long(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        return None
+
+    def _note(self, e: Exception) -> None:
+        advise(e)
+
+
 class Inference:
     """`y = f(x)`: a module's forward by a program, with the weights that the module has: what was written into it or replaced since
     is taken anew, but for writes that PyTorch does not count (`w.data`), which `load` takes. Made by compile_inference. What the
@@ -75,6 +90,7 @@ class Inference:
         self._taken: list[Any] = []  # the module's tensors that programs have values of
         self._versions: list[int] = []
         self._held = Held([], [])
+        self._short, self._blind, self._known_short = Short(), 0, set[Any]()
         batch = self._batch(example)
         self.built[self._key(batch)] = self._build(batch)
 
@@ -98,12 +114,8 @@ class Inference:
         if g.rng_tensor is not None:
             g.builder.update("rng", g.op("add", g.rng_tensor, g.op("iota", n=2, dtype="i64")))
         program = self.program = g.builder.finish()
-        run = importlib.import_module("reprise").Run(**self.options)
-        for i in program.inputs:
-            if i[0] == "state":
-                run.add_state(i[1], np.zeros(2, np.int64) if i[1] == "rng" else as_array(captured.tensors[i[1]]))
-        for name, array in g.data.items():
-            run.add_data(name, array)
+        states = {i[1]: np.zeros(2, np.int64) if i[1] == "rng" else as_array(captured.tensors[i[1]])
+                  for i in program.inputs if i[0] == "state"}
         declared = {i[1] for i in program.inputs if i[0] == "feed"}
         tensor = framework().Tensor
         at = [k for k, x in enumerate(batch.leaves) if isinstance(x, tensor)]
@@ -112,29 +124,72 @@ class Inference:
         self._versions = [t._version for t in self._taken]
         self._held = Held(tensors_of(self.module, None), self._taken, structure_of(self.module, None))
         self._known += [self._guards] if self._guards is not None else []
-        return run.compile(program), [(n, k) for n, k in zip(users, at) if n in declared], outputs, len(found)
+        return compiled(program, states, g.data, self.options), [(n, k) for n, k in zip(users, at) if n in declared], outputs, len(found)
+
+    def _teach(self, args: tuple[Any, ...], key: Any) -> None:
+        """Shows the short way what this answer was, so that the next like it is its own."""
+        step, places, outputs, count = self.built[key]
+        if count != 1 or self._guards is None:
+            return
+        if not self._short._short_stands():
+            self._forget()
+            versions = zip(self._taken, repeat("_version"), self._versions)
+            watched = [*self._guards.places(), *self._held.places(), *versions]
+            if self._blind >= MOST_LOOKS or self._guards.changed() or \
+                    not self._short._short_watch([(framework().Tensor, "is_neg")], watched):
+                self._blind += 1  # there is something that it cannot compare
+                self._forget()
+                return
+            self._blind = 0
+        if key in self._known_short:
+            return
+        feeds: list[str | None] = [None] * len(args)
+        for name, k in places:
+            feeds[k] = name
+        self._short._short_add(args, tuple(feeds), [], step, "out.0", outputs)
+        self._known_short.add(key)
+
+    def _forget(self) -> None:
+        self._short._short_clear()
+        self._known_short.clear()
 
     def load(self) -> None:
         """Takes the module's weights as they are now."""
+        self._forget()
         self.built.clear()
         self._taken, self._known = [], []
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not kwargs:
+            self._short._hold()  # what another thread's answer was made by is not this one's form
+            try:
+                found, outputs = self._short(*args), self._short._last
+            finally:
+                self._short._release()
+            if found is not None:
+                return self._form(outputs, [framework().from_dlpack(found)])
+        return self._answer(args, kwargs)
+
+    def _form(self, outputs: dict[str, Any], tensors: Sequence[Any]) -> Any:
+        walk = iter(tensors)
+        return unflatten(outputs["form"], iter([next(walk) if f is None else f[0] for f in outputs["fixed"]]))
+
+    def _answer(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if [t._version for t in self._taken] != self._versions or not self._held.stand():
             self.load()
         batch = self._batch(args if args else kwargs)
         key = self._key(batch)
         if key not in self.built:
             self.built[key] = self._build(batch)
-        compiled, places, outputs, count = self.built[key]
+        step, places, outputs, count = self.built[key]
         try:
-            found = compiled(**{n: as_array(batch.leaves[k]) for n, k in places})
+            found = step(**{n: as_array(batch.leaves[k]) for n, k in places})
         except importlib.import_module("reprise").Error as e:
             advise(e)
             raise
-        torch = framework()
-        walk = iter(torch.from_dlpack(found[f"out.{k}"]) for k in range(count))
-        return unflatten(outputs["form"], iter([next(walk) if f is None else f[0] for f in outputs["fixed"]]))
+        if args and len(batch.leaves) == len(args):
+            self._teach(args, key)
+        return self._form(outputs, [framework().from_dlpack(found[f"out.{k}"]) for k in range(count)])
 
 
 def compile_inference(module: Any, example: Any, **options: Any) -> Inference:
