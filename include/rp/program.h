@@ -186,6 +186,13 @@ RP_API rp_status rp_program_read(rp_program **out, const void *text, size_t size
  * whole length, without a terminator. */
 RP_API rp_status rp_program_text(const rp_program *program, void *text, size_t room, size_t *size, rp_error *err);
 
+/* A program in two, for steps that go on with the same weights: *first computes what the program makes of data and of
+ * states that it does not update (their transposes, say) and gives it as results; *rest is the program with data of
+ * those results' names and types in its place. Steps of rest, given them, have the bits of the program's. What could be
+ * an error of a step, regions, and what is larger than all it is made of stay in rest. Both are the caller's; both are
+ * NULL where there is nothing of the kind, or values are printed. Errors: RP_EARG, RP_ENOMEM. */
+RP_API rp_status rp_program_split(const rp_program *program, rp_program **first, rp_program **rest, rp_error *err);
+
 typedef struct rp_program_sizes {
     size_t values, inputs, instructions, outputs;
 } rp_program_sizes;

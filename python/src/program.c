@@ -243,6 +243,27 @@ static PyObject *memory(PyObject *self, PyObject *args, PyObject *kwargs)
                          (unsigned long long)needed.work_again);
 }
 
+static PyObject *split(PyObject *self, PyObject *ignored)
+{
+    rp_program *first, *rest;
+    rp_error err;
+    const rp_status status = rp_program_split(program_of(self), &first, &rest, &err);
+    PyObject *a, *b;
+
+    RP_UNUSED(ignored);
+    if (status != RP_OK)
+        return raise_error(&err, status, NULL, -1);
+    if (!first)
+        return Py_NewRef(Py_None);
+    a = program_wrap(first);
+    b = program_wrap(rest);
+    if (a && b)
+        return Py_BuildValue("(NN)", a, b);
+    Py_XDECREF(a);
+    Py_XDECREF(b);
+    return NULL;
+}
+
 static PyObject *repr(PyObject *self)
 {
     const rp_program_sizes n = rp_program_count(program_of(self));
@@ -301,6 +322,9 @@ static PyMethodDef methods[] = {
     {"memory", WITH_KEYS(memory), METH_VARARGS | METH_KEYWORDS,
      "memory($self, memory=0, device=None)\n--\n\nBytes that steps take, known before anything is allocated; within "
      "`memory` bytes by computing values again."},
+    {"split", split, METH_NOARGS,
+     "split($self, /)\n--\n\nTwo programs, or None: what this one makes of data and of states that it does not update, as "
+     "results, and the rest, which takes those as data."},
     {"__reduce__", reduce, METH_NOARGS, NULL},
     {0},
 };

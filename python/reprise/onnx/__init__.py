@@ -18,6 +18,7 @@ import numpy as np
 
 from . import (arithmetic, external, forms, grids, images, layers, ml, pools, quantised, ragged, samples, selection, shapes,
                spectra, trees)
+from ..settled import compiled
 from .graph import (HANDLERS, CARRIERS, MOST_KNOWN, NUMPY, ONNX, Graph, NeedsConstant, Node, Unsupported, Value, carried,
                          returned, type_of)
 from .export import Exported, operations, save
@@ -57,12 +58,7 @@ class Imported:
 
     def compile(self, **options: Any) -> Any:
         """A function of the model's inputs by name that gives its outputs by name; options are those of Run."""
-        run = importlib.import_module("reprise").Run(**options)
-        for name, array in self.weights.items():
-            run.add_state(name, array)
-        for name, array in self.data.items():
-            run.add_data(name, array)
-        compiled = run.compile(self.program)
+        step = compiled(self.program, self.weights, self.data, options)
 
         def call(**inputs: Any) -> dict[str, np.ndarray[Any, Any]]:
             feeds = {}
@@ -71,7 +67,7 @@ class Imported:
                 if type_of(a) != dtype or a.shape != shape:
                     raise ValueError(f"input {name} is {type_of(a)}{list(a.shape)}, expected {dtype}{list(shape)}")
                 feeds[own] = carried(a)
-            found = compiled(**feeds)
+            found = step(**feeds)
             made = {name: returned(np.array(found[own]).reshape(shape), dtype)
                     for name, (own, dtype, shape) in self.outputs.items()}
             for name, (axis, own) in self.counts.items():
