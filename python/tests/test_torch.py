@@ -235,6 +235,58 @@ class Forwards(unittest.TestCase):
         with self.assertRaisesRegex(rt.Unsupported, "running_mean"):
             rt.program(nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Linear(4, 1)), torch.randn(20, 4))
 
+    def test_what_weights_alone_make_is_made_once_and_has_the_bits(self):
+        torch.manual_seed(3)
+        m = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 36, 5)).eval()
+        x = torch.randn(2, 3, 6, 6)
+        f = rt.compile_inference(m, x)
+        first, rest = f.program.split()
+        self.assertGreaterEqual([i[0] for i in first.instructions].count("transpose"), 2)
+        run = reprise.Run()
+        for kind, name, *_ in f.program.inputs:
+            if kind == "state":
+                run.add_state(name, m.state_dict()[name].numpy())
+        whole = run.compile(f.program)(**{n: x.numpy() for kind, n, *_ in f.program.inputs if kind == "feed"})["out.0"]
+        for _ in range(3):
+            self.assertEqual(f(x).detach().numpy().tobytes(), np.array(whole).tobytes())
+
+    def test_answers_of_the_short_way_see_what_changes(self):
+        torch.manual_seed(4)
+        m, x = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2), nn.Dropout(0.5)).eval(), torch.randn(5, 4)
+        f = rt.compile_inference(m, x)
+
+        def same(x):
+            for _ in range(3):
+                self.assertEqual(f(x).numpy().tobytes(), rt.compile_inference(m, x)(x).numpy().tobytes())
+            self.assertTrue(f._short._short_stands())
+
+        same(x)
+        with torch.no_grad():
+            m[0].weight.mul_(2)
+        self.assertFalse(f._short._short_stands())
+        same(x)
+        m[2].bias = nn.Parameter(torch.ones(2))
+        same(x)
+        m[1] = nn.Tanh()
+        same(x)
+        same(x[:2])
+        same(x)
+        same(x.clone().requires_grad_())
+        m[1].register_forward_hook(lambda module, args, y: y * 3)
+        same(x)
+        m.load_state_dict({k: v + 1 for k, v in m.state_dict().items()})
+        same(x)
+        self.assertEqual(f(input=x).numpy().tobytes(), f(x).numpy().tobytes())
+        with self.assertRaises(Exception):
+            f(x.double())
+        m.train()
+        self.assertGreater(len({f(x).numpy().tobytes() for _ in range(4)}), 1)  # drops
+        m.eval()
+        same(x)
+        two = rt.compile_inference(nn.Linear(4, 1), x)
+        with self.assertRaises(Exception):
+            two(torch.randn(5, 3))
+
     def test_inference_gives_the_modules_form(self):
         class Net(nn.Module):
             def __init__(self):
