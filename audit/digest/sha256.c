@@ -11,9 +11,12 @@
 #include "base/memory.h"
 #include "determinism/bits.h"
 
-enum { BLOCK = 16384 };            /* bytes brought to stored form at a time; a multiple of every element size */
-enum { AT_ONCE = 1024 };           /* messages handed to the processor's instructions at a time */
-enum { BYTES_A_THREAD = 1 << 16 }; /* below, a thread is not worth waking */
+enum { BLOCK = 16384 };           /* bytes brought to stored form at a time; a multiple of every element size */
+enum { AT_ONCE = 1024 };          /* messages handed to the processor's instructions at a time */
+enum { ALIKE_LEAST = 8 };         /* messages that are worth lanes: two at a time take as long for seven */
+enum { KINDS = 8, OTHERS = 64 };  /* of messages, and messages apart, that wait for more of them */
+enum { BYTES_A_PART = 1 << 16 };  /* below, a thread is not worth waking */
+enum { MANY = 4 * RP_SHA_LANES }; /* messages that are cut where lanes are full */
 
 struct rp_sha256_stream {
     EVP_MD_CTX *context;
@@ -147,20 +150,108 @@ static bool native(void)
     return answer == 2;
 }
 
-bool rp_sha256_many(const rp_message *message, size_t count)
+/* At most AT_ONCE messages of any sizes. */
+static bool hash_mixed(const rp_message *message, size_t count)
 {
     bool odd[AT_ONCE], done = true;
 
     if (!native())
         return count == 0 || rp_sha256_many_openssl(message, count);
-    for (size_t at = 0; at < count; at += AT_ONCE) {
-        size_t part = count - at < AT_ONCE ? count - at : AT_ONCE;
+    rp_sha256_many_native(message, count, odd);
+    for (size_t i = 0; i < count; i++) /* rare: NaNs of other kinds, which are converted on the way */
+        if (odd[i])
+            done &= rp_sha256_many_openssl(&message[i], 1);
+    return done;
+}
 
-        rp_sha256_many_native(message + at, part, odd);
-        for (size_t i = 0; i < part; i++) /* rare: NaNs of other kinds, which are converted on the way */
-            if (odd[i])
-                done &= rp_sha256_many_openssl(&message[at + i], 1);
+static bool alike(const rp_message *a, const rp_message *b)
+{
+    return a->size == b->size && a->prefix == b->prefix && a->host == b->host && (!a->host || a->dtype == b->dtype);
+}
+
+/* Whether lanes take it: they look at host bytes themselves. */
+static bool fits_lanes(const rp_message *m)
+{
+    return m->size > 0 && (!m->host || m->dtype != RP_BOOL);
+}
+
+/* Messages of a call by their kinds, until enough of one wait to fill lanes. */
+typedef struct sorter {
+    struct kind {
+        const rp_message *lane[RP_SHA_LANES];
+        size_t count;
+    } kind[KINDS];
+    rp_message other[OTHERS]; /* too few of a kind, until there are enough to go side by side */
+    size_t others;
+    bool done;
+} sorter;
+
+static void hash_others(sorter *s)
+{
+    s->done &= hash_mixed(s->other, s->others);
+    s->others = 0;
+}
+
+static void put_other(sorter *s, const rp_message *m)
+{
+    if (s->others == OTHERS)
+        hash_others(s);
+    s->other[s->others++] = *m;
+}
+
+static void hash_kind(sorter *s, struct kind *k)
+{
+    if (k->count < ALIKE_LEAST || !rp_sha256_lanes(k->lane, k->count))
+        for (size_t i = 0; i < k->count; i++)
+            put_other(s, k->lane[i]);
+    k->count = 0;
+}
+
+/* Where messages like this one wait, or could: a new kind takes the place of that of which the fewest do. */
+static struct kind *kind_of(sorter *s, const rp_message *m)
+{
+    struct kind *fewest = s->kind;
+
+    for (struct kind *k = s->kind; k < s->kind + KINDS; k++) {
+        if (k->count > 0 && alike(k->lane[0], m))
+            return k;
+        if (k->count < fewest->count)
+            fewest = k;
     }
+    hash_kind(s, fewest);
+    return fewest;
+}
+
+static bool hash_sorted(const rp_message *message, size_t count)
+{
+    sorter s = {.done = true};
+
+    for (size_t i = 0; i < count; i++) {
+        struct kind *k;
+
+        if (!fits_lanes(&message[i])) {
+            put_other(&s, &message[i]);
+            continue;
+        }
+        k = kind_of(&s, &message[i]);
+        k->lane[k->count++] = &message[i];
+        if (k->count == RP_SHA_LANES)
+            hash_kind(&s, k);
+    }
+    for (int k = 0; k < KINDS; k++)
+        hash_kind(&s, &s.kind[k]);
+    hash_others(&s);
+    return s.done;
+}
+
+bool rp_sha256_many(const rp_message *message, size_t count)
+{
+    bool done = true;
+
+    if (count >= ALIKE_LEAST && rp_sha256_has_lanes())
+        return hash_sorted(message, count);
+    for (size_t at = 0; at < count; at += AT_ONCE)
+        done &= hash_mixed(message + at, count - at < AT_ONCE ? count - at : AT_ONCE);
     return done;
 }
 
@@ -219,30 +310,36 @@ typedef struct hash_job {
     atomic_bool failed;
 } hash_job;
 
-/* Part i of n is the messages that begin in the i-th n-th of all bytes. */
+/* The first message of part i of n: that which begins in the i-th n-th of all bytes, or, where they are many, the one
+ * before it from which lanes are filled. A search begins at `from`, of which bytes lie before. */
+static size_t first_of(const hash_job *job, size_t i, size_t *from, size_t *before)
+{
+    const size_t low = i * (job->bytes / job->parts + 1);
+
+    if (i == job->parts)
+        return job->count;
+    for (; *from < job->count && *before < low; ++*from)
+        *before += job->message[*from].size;
+    return job->count < MANY ? *from : *from / RP_SHA_LANES * RP_SHA_LANES;
+}
+
 static void hash_parts(void *arg, size_t begin, size_t end)
 {
     hash_job *job = arg;
-    size_t step = job->bytes / job->parts + 1, low = begin * step, high = end * step, at = 0, first = 0, last;
+    size_t from = 0, before = 0, first = first_of(job, begin, &from, &before),
+           last = first_of(job, end, &from, &before);
 
-    while (first < job->count && at < low)
-        at += job->message[first++].size;
-    for (last = first; last < job->count && at < high; last++)
-        at += job->message[last].size;
-    if (end == job->parts)
-        last = job->count;
     if (!rp_sha256_many(job->message + first, last - first))
         atomic_store(&job->failed, true);
 }
 
 bool rp_sha256_many_over(const rp_message *message, size_t count, rp_pool *pool)
 {
-    hash_job job = {.message = message, .count = count, .parts = rp_pool_threads(pool)};
+    hash_job job = {.message = message, .count = count};
 
     for (size_t i = 0; i < count; i++)
         job.bytes += message[i].size;
-    if (job.parts > job.bytes / BYTES_A_THREAD)
-        job.parts = job.bytes / BYTES_A_THREAD;
+    job.parts = rp_pool_threads(pool) > 1 ? job.bytes / BYTES_A_PART : 1;
     if (job.parts < 2)
         return rp_sha256_many(message, count);
     atomic_init(&job.failed, false);

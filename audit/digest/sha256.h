@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * SHA-256 of many messages that lie in memory, two at a time where the processor has the SHA extensions
- * (docs/decisions, on SHA-256), else one after another through OpenSSL. */
+ * SHA-256 of many messages that lie in memory: sixteen at a time where the processor has AVX-512 and they have one
+ * size, two at a time where it has the SHA extensions, else one after another through OpenSSL (docs/decisions, 0014).
+ */
 #ifndef AUDIT_DIGEST_SHA256_H
 #define AUDIT_DIGEST_SHA256_H
 
@@ -60,5 +61,15 @@ void rp_sha256_start_native(uint32_t state[8]);
 void rp_sha256_blocks_native(uint32_t a[8], const unsigned char *at, uint32_t b[8], const unsigned char *bt,
                              size_t blocks);
 void rp_sha256_finish_native(uint32_t state[8], const unsigned char *at, size_t size, uint64_t whole, rp_digest *out);
+
+/* 1 to RP_SHA_LANES messages of one kind: of one size, above 0, one prefix, and all of them host bytes of one type, but
+ * RP_BOOL, or none. False where host bytes are not in stored form; no digest is then made. rp_sha256_has_lanes() must
+ * be true. Fewer take as long as all. */
+enum { RP_SHA_LANES = 16 };
+bool rp_sha256_has_lanes(void);
+bool rp_sha256_lanes(const rp_message *const message[], size_t count);
+
+/* FIPS 180-4, 4.2.2 and 5.3.3, for the two own ways. */
+extern const uint32_t rp_sha256_constant[64], rp_sha256_initial[8];
 
 #endif

@@ -17,7 +17,7 @@ enum { SHA_BLOCK = 64, CHECKED_AT_ONCE = 16384, AHEAD = 512 };
 
 #define SHA_TARGET __attribute__((target("sha,sse4.1")))
 
-static const uint32_t round_constant[64] __attribute__((aligned(16))) = {
+const uint32_t rp_sha256_constant[64] __attribute__((aligned(16))) = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
     0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
     0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
@@ -27,8 +27,8 @@ static const uint32_t round_constant[64] __attribute__((aligned(16))) = {
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-static const uint32_t initial_state[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                                          0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+const uint32_t rp_sha256_initial[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                                       0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
 
 bool rp_sha256_native(void)
 {
@@ -68,7 +68,7 @@ SHA_TARGET static inline void store_state(uint32_t state[8], pair s)
     m0 = _mm_sha256msg2_epu32(_mm_add_epi32(_mm_sha256msg1_epu32(m0, m1), _mm_alignr_epi8(m3, m2, 4)), m3)
 #define ROUNDS(s, m0, i) \
     do { \
-        __m128i words = _mm_add_epi32(m0, _mm_load_si128((const __m128i *)round_constant + (i))); \
+        __m128i words = _mm_add_epi32(m0, _mm_load_si128((const __m128i *)rp_sha256_constant + (i))); \
         s.cdgh = _mm_sha256rnds2_epu32(s.cdgh, s.abef, words); \
         s.abef = _mm_sha256rnds2_epu32(s.abef, s.cdgh, _mm_shuffle_epi32(words, 0x0E)); \
     } while (0)
@@ -174,7 +174,7 @@ SHA_TARGET static void hash_two(uint32_t first[8], const unsigned char *at, uint
 {
     const __m128i flip = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203), shifted = _mm_cvtsi32_si128(prefix);
     const uint64_t bits = ((uint64_t)size + 1) * 8;
-    pair s = load_state(initial_state), t = s, s_before = s, t_before = t;
+    pair s = load_state(rp_sha256_initial), t = s, s_before = s, t_before = t;
     __m128i sa, sb, sc, sd, ta, tb, tc, td;
 
     sa = _mm_or_si128(_mm_slli_si128(_mm_loadu_si128((const __m128i *)at), 1), shifted);
@@ -289,7 +289,7 @@ static void start(lane *l, queue *q)
         return;
     l->index = q->next[side]++;
     l->message = &q->message[l->index];
-    memcpy(l->state, initial_state, sizeof l->state);
+    memcpy(l->state, rp_sha256_initial, sizeof l->state);
     l->taken = l->checked = 0;
     l->ending = l->odd = false;
     next_run(l);
@@ -399,7 +399,7 @@ void rp_sha256_many_native(const rp_message *message, size_t count, bool *odd)
 
 void rp_sha256_start_native(uint32_t state[8])
 {
-    memcpy(state, initial_state, sizeof initial_state);
+    memcpy(state, rp_sha256_initial, sizeof rp_sha256_initial);
 }
 
 void rp_sha256_blocks_native(uint32_t a[8], const unsigned char *at, uint32_t b[8], const unsigned char *bt,

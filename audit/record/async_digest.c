@@ -21,7 +21,7 @@ struct rp_beside {
 };
 
 /* Leaves hashed here, for each thread: 1 MiB, after which a waiting step may go on. A device hashes all at once. */
-enum { AT_ONCE = 64 };
+enum { AT_ONCE = 128 };
 
 static void *beside_main(void *arg)
 {

@@ -106,17 +106,27 @@ static void records_root_is_the_recursive_tree_for_every_count(void **state)
 
 static void root_is_the_same_for_every_number_of_threads(void **state)
 {
-    static const size_t sizes[] = {
-        0, 1, RP_TENSOR_LEAF - 1, RP_TENSOR_LEAF, RP_TENSOR_LEAF + 1, 5 * RP_TENSOR_LEAF + 17};
+    enum { MOST = 131 * RP_TENSOR_LEAF };
+    static const size_t sizes[] = {0,
+                                   1,
+                                   RP_TENSOR_LEAF - 1,
+                                   RP_TENSOR_LEAF,
+                                   RP_TENSOR_LEAF + 1,
+                                   5 * RP_TENSOR_LEAF + 17,
+                                   40 * RP_TENSOR_LEAF,
+                                   63 * RP_TENSOR_LEAF + 17,
+                                   64 * RP_TENSOR_LEAF + 1,
+                                   100 * RP_TENSOR_LEAF,
+                                   MOST};
     static const unsigned threads[] = {1, 2, 3, 7};
-    unsigned char *bytes = malloc(5 * RP_TENSOR_LEAF + 17);
+    unsigned char *bytes = malloc(MOST);
 
     (void)state;
     assert_non_null(bytes);
-    for (size_t i = 0; i < 5 * RP_TENSOR_LEAF + 17; i++)
-        bytes[i] = (unsigned char)(i * i >> 3);
+    for (size_t i = 0; i < MOST; i++)
+        bytes[i] = (unsigned char)(i * i >> 3 ^ i / RP_TENSOR_LEAF);
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
-        rp_digest leaves[6], expected, found;
+        rp_digest leaves[MOST / RP_TENSOR_LEAF], expected, found;
         size_t count = 0;
         for (size_t at = 0; at < sizes[s] || count == 0; at += RP_TENSOR_LEAF)
             leaves[count++] = leaf(bytes + at, sizes[s] - at < RP_TENSOR_LEAF ? sizes[s] - at : RP_TENSOR_LEAF);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * SHA-256 by the processor's instructions against the published vectors (FIPS 180-4 examples, NIST CAVP short messages)
- * and against OpenSSL: every length around the block and check limits, random lengths, prefixes, alignments, counts,
- * and host elements with NaNs. */
+ * SHA-256 by the processor's instructions and in lanes against the published vectors (FIPS 180-4 examples, NIST CAVP
+ * short messages) and against OpenSSL: every length around the block and check limits, random lengths, prefixes,
+ * alignments, counts, host elements with NaNs, and pages that may not be read. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <openssl/evp.h>
@@ -16,7 +18,7 @@
 #include "audit/digest/sha256.h"
 #include "determinism/bits.h"
 
-enum { ROOM = 1 << 18, MANY = 64 };
+enum { ROOM = 1 << 18, MANY = 80 };
 
 static unsigned char memory[ROOM];
 static uint64_t seed = 20260101;
@@ -50,22 +52,32 @@ static void oracle(rp_digest *out, const rp_message *m)
     EVP_MD_CTX_free(context);
 }
 
+/* Digests are the oracle's; they are forgotten, for the next way. */
+static void expect_digests(const rp_message *message, size_t count, const char *way)
+{
+    for (size_t i = 0; i < count; i++) {
+        rp_digest expected;
+
+        oracle(&expected, &message[i]);
+        if (memcmp(expected.bytes, message[i].digest->bytes, RP_DIGEST_SIZE) != 0)
+            fail_msg("%s, message %zu of %zu: %zu bytes at %zu, prefix %d", way, i, count, message[i].size,
+                     (size_t)((const unsigned char *)message[i].bytes - memory), message[i].prefix);
+        memset(message[i].digest, 0, RP_DIGEST_SIZE);
+    }
+}
+
 static void check(const rp_message *message, size_t count)
 {
     bool odd[MANY];
 
     rp_sha256_many_native(message, count, odd);
-    for (size_t i = 0; i < count; i++) {
-        rp_digest expected;
-
+    for (size_t i = 0; i < count; i++)
         assert_false(odd[i]);
-        oracle(&expected, &message[i]);
-        if (memcmp(expected.bytes, message[i].digest->bytes, RP_DIGEST_SIZE) != 0)
-            fail_msg("message %zu of %zu: %zu bytes at %zu, prefix %d", i, count, message[i].size,
-                     (size_t)((const unsigned char *)message[i].bytes - memory), message[i].prefix);
-    }
+    expect_digests(message, count, "native");
     assert_true(rp_sha256_many_openssl(message, count));
+    expect_digests(message, count, "OpenSSL");
     assert_true(rp_sha256_many(message, count));
+    expect_digests(message, count, "many");
 }
 
 static void needs_the_instructions(void)
@@ -180,6 +192,166 @@ static void host_elements_give_the_digest_of_their_stored_form(void **state)
         }
 }
 
+/* ---- messages of one size, which go side by side in lanes ---- */
+
+static const size_t sizes[] = {1,   31,  32,  54,  55,  56,  57,   62,   63,    64,    65,
+                               118, 119, 120, 127, 128, 129, 1000, 4096, 16383, 16384, 16385};
+enum { SIZES = sizeof sizes / sizeof *sizes };
+
+/* Anywhere in memory, on any address. */
+static void place(rp_message *m, rp_digest *digest, size_t count, size_t size, int prefix)
+{
+    for (size_t i = 0; i < count; i++)
+        m[i] = (rp_message){memory + chance(ROOM - size), size, prefix, false, RP_F32, &digest[i], false};
+}
+
+static void lanes_are_openssl_for_every_count_size_and_prefix(void **state)
+{
+    static const int prefixes[] = {-1, 0, 1, 255};
+    rp_digest digest[RP_SHA_LANES] = {{{0}}};
+    const rp_message *lane[RP_SHA_LANES];
+    rp_message m[RP_SHA_LANES];
+
+    (void)state;
+    if (!rp_sha256_has_lanes())
+        skip();
+    for (int i = 0; i < RP_SHA_LANES; i++)
+        lane[i] = &m[i];
+    for (size_t k = 0; k < SIZES; k++)
+        for (int p = 0; p < 4; p++)
+            for (size_t count = 1; count <= RP_SHA_LANES; count++) {
+                static const rp_digest none;
+
+                place(m, digest, RP_SHA_LANES, sizes[k], prefixes[p]);
+                assert_true(rp_sha256_lanes(lane, count));
+                expect_digests(m, count, "lanes");
+                for (size_t i = count; i < RP_SHA_LANES; i++)
+                    assert_memory_equal(&digest[i], &none, sizeof none);
+            }
+}
+
+static void many_is_openssl_for_every_count_of_one_size(void **state)
+{
+    rp_digest digest[70] = {{{0}}};
+    rp_message m[70];
+
+    (void)state;
+    for (size_t count = 0; count <= 70; count++)
+        for (int prefix = -1; prefix < 2; prefix++) {
+            size_t size = sizes[chance(SIZES)];
+
+            place(m, digest, 70, size, prefix);
+            assert_true(rp_sha256_many(m, count));
+            expect_digests(m, count, "many");
+        }
+}
+
+/* Some of most counts are of another size or prefix, or none of two are of one. */
+static void many_is_openssl_among_messages_of_other_sizes(void **state)
+{
+    static rp_digest digest[2000];
+    static rp_message m[2000];
+
+    (void)state;
+    for (size_t round = 0; round < 60; round++) {
+        size_t count = round < 50 ? chance(200) : 2000, others = 1 + chance(20), size = sizes[chance(SIZES - 4)];
+
+        place(m, digest, count, size, 0);
+        for (size_t i = 0; i < count; i++)
+            if (chance(others) == 0)
+                place(&m[i], &digest[i], 1, chance(300), (int)chance(3) - 1);
+        assert_true(rp_sha256_many(m, count));
+        expect_digests(m, count, "many");
+    }
+}
+
+/* In lanes, too, a NaN of another kind, anywhere or last, gives the canonical one's digest and leaves its neighbours
+ * alone; infinity is stored as it is. */
+static void lanes_hash_host_elements_in_their_stored_form(void **state)
+{
+    enum { COUNT = 20, LEAF = ROOM / COUNT / 8 * 8 };
+    static const struct {
+        rp_dtype dtype;
+        size_t size;
+        unsigned char nan[8], infinity[8];
+    } kinds[] = {{RP_F32, 4, {0x45, 0x23, 0xc1, 0xff}, {0, 0, 0x80, 0xff}},
+                 {RP_F64, 8, {1, 0, 0, 0, 0, 0, 0xf0, 0x7f}, {0, 0, 0, 0, 0, 0, 0xf0, 0x7f}},
+                 {RP_BF16, 2, {0x81, 0xff}, {0x80, 0xff}},
+                 {RP_F16, 2, {1, 0x7c}, {0, 0x7c}},
+                 {RP_BOOL, 1, {2}, {1}}};
+    static unsigned char stored[ROOM];
+
+    (void)state;
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+        for (size_t odd = 0; odd < COUNT; odd++) {
+            const size_t at = odd * LEAF + (odd % 2 ? LEAF - kinds[k].size : chance(LEAF / 8) * 8);
+            const rp_message *lane[RP_SHA_LANES];
+            rp_digest digest[COUNT] = {{{0}}};
+            rp_message m[COUNT];
+
+            memset(memory, k < 4 ? 0x3b : 1, ROOM);
+            for (size_t i = 0; i < COUNT; i++)
+                m[i] = (rp_message){memory + i * LEAF, LEAF, 0, true, kinds[k].dtype, &digest[i], false};
+            for (size_t i = 0; i < RP_SHA_LANES; i++)
+                lane[i] = &m[i];
+            memcpy(memory + at, kinds[k].infinity, kinds[k].size);
+            assert_true(!rp_sha256_has_lanes() || rp_sha256_lanes(lane, RP_SHA_LANES));
+            memcpy(memory + at, kinds[k].nan, kinds[k].size);
+            if (rp_sha256_has_lanes() && kinds[k].dtype != RP_BOOL)
+                assert_int_equal(rp_sha256_lanes(lane, RP_SHA_LANES), odd >= RP_SHA_LANES);
+            rp_to_stored(stored, memory, kinds[k].dtype, ROOM / kinds[k].size);
+            assert_memory_not_equal(stored, memory, ROOM);
+            assert_true(rp_sha256_many(m, COUNT));
+            for (size_t i = 0; i < COUNT; i++)
+                m[i].bytes = stored + i * LEAF;
+            expect_digests(m, COUNT, "many");
+        }
+    (void)fill(NULL);
+}
+
+/* Bytes that are a NaN of another kind to some messages and as they should be to others of their size. */
+static void messages_of_one_size_may_be_of_any_types(void **state)
+{
+    enum { COUNT = 60, SIZE = 256 };
+    static unsigned char stored[SIZE];
+    rp_digest digest[COUNT] = {{{0}}};
+    rp_message m[COUNT];
+
+    (void)state;
+    memset(memory, 0xff, SIZE);
+    rp_to_stored(stored, memory, RP_F32, SIZE / 4);
+    for (size_t i = 0; i < COUNT; i++)
+        m[i] = (rp_message){memory, SIZE, 0, i % 3 != 0, i % 3 == 1 ? RP_F32 : RP_I32, &digest[i], false};
+    assert_true(rp_sha256_many(m, COUNT));
+    for (size_t i = 0; i < COUNT; i++)
+        m[i].bytes = i % 3 == 1 ? stored : memory;
+    expect_digests(m, COUNT, "many");
+    (void)fill(NULL);
+}
+
+/* Pages before and behind the messages may not be read: each way stays inside, whatever the sizes and prefixes. */
+static void no_way_reads_outside_of_a_message(void **state)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    unsigned char *before = aligned_alloc(page, 3 * page), *inside = before + page, *behind = inside + page;
+    rp_digest digest[20];
+    rp_message m[20];
+
+    (void)state;
+    needs_the_instructions();
+    assert_non_null(before);
+    memcpy(inside, memory, page);
+    assert_int_equal(mprotect(before, page, PROT_NONE) | mprotect(behind, page, PROT_NONE), 0);
+    for (size_t size = 1; size <= 300; size++)
+        for (int prefix = -1; prefix < 2; prefix++) {
+            for (size_t i = 0; i < 20; i++)
+                m[i] = (rp_message){i % 2 ? inside : behind - size, size, prefix, false, RP_F32, &digest[i], false};
+            check(m, 20);
+        }
+    assert_int_equal(mprotect(before, 3 * page, PROT_READ | PROT_WRITE), 0);
+    free(before);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -187,6 +359,12 @@ int main(void)
         cmocka_unit_test(native_is_openssl_for_every_short_length_prefix_and_neighbour),
         cmocka_unit_test(native_is_openssl_for_random_lengths_and_counts),
         cmocka_unit_test(host_elements_give_the_digest_of_their_stored_form),
+        cmocka_unit_test(lanes_are_openssl_for_every_count_size_and_prefix),
+        cmocka_unit_test(many_is_openssl_for_every_count_of_one_size),
+        cmocka_unit_test(many_is_openssl_among_messages_of_other_sizes),
+        cmocka_unit_test(lanes_hash_host_elements_in_their_stored_form),
+        cmocka_unit_test(messages_of_one_size_may_be_of_any_types),
+        cmocka_unit_test(no_way_reads_outside_of_a_message),
     };
 
     return cmocka_run_group_tests(tests, fill, NULL);
