@@ -3,6 +3,8 @@
  * up by RFC 9162, from index and size alone, so that a fault in one is not repeated in the other. */
 #include "audit/log/log_tree.h"
 
+#include <string.h>
+
 #include "audit/digest/sha256.h"
 
 enum { LEAF = 0, NODE = 1, BATCH = 128 };
@@ -34,7 +36,27 @@ static rp_status node(rp_digest *out, const rp_digest *left, const rp_digest *ri
     return rp_sha256_many(&message, 1) ? RP_OK : rp_sha256_failed(err);
 }
 
-/* A stack of the roots of full trees, falling in size; a new leaf merges as a binary counter carries. */
+/* The root of 1 to BATCH leaves, level by level: neighbours are paired and an odd last one moves up. */
+static rp_status small_root(rp_digest *out, const rp_digest *leaf, size_t count, rp_error *err)
+{
+    rp_digest level[BATCH], above[BATCH / 2];
+    rp_message message[BATCH / 2];
+
+    memcpy(level, leaf, count * sizeof *level);
+    for (; count > 1; count = (count + 1) / 2) {
+        for (size_t i = 0; i < count / 2; i++)
+            message[i] = (rp_message){level[2 * i].bytes, 2 * RP_DIGEST_SIZE, NODE, false, RP_F32, &above[i], false};
+        if (!rp_sha256_many(message, count / 2))
+            return rp_sha256_failed(err);
+        if (count % 2 == 1)
+            level[count / 2] = level[count - 1];
+        memcpy(level, above, count / 2 * sizeof *level);
+    }
+    *out = level[0];
+    return RP_OK;
+}
+
+/* A stack of the roots of full trees, falling in size; a new one of BATCH leaves merges as a binary counter carries. */
 rp_status rp_log_root(rp_digest *out, const rp_digest *leaf, size_t count, rp_error *err)
 {
     rp_digest stack[RP_LOG_PATH_MAX + 1];
@@ -43,9 +65,11 @@ rp_status rp_log_root(rp_digest *out, const rp_digest *leaf, size_t count, rp_er
 
     if (count == 0)
         return rp_sha256(out, "", 0, err);
-    for (size_t i = 0; i < count && status == RP_OK; i++) {
-        stack[top++] = leaf[i];
-        for (size_t carry = i; (carry & 1) && status == RP_OK; carry >>= 1, top--)
+    for (size_t at = 0; at < count && status == RP_OK; at += BATCH) {
+        const size_t part = count - at < BATCH ? count - at : BATCH;
+
+        status = small_root(&stack[top++], leaf + at, part, err);
+        for (size_t carry = at / BATCH; (carry & 1) && status == RP_OK; carry >>= 1, top--)
             status = node(&stack[top - 2], &stack[top - 2], &stack[top - 1], err);
     }
     for (; top > 1 && status == RP_OK; top--)

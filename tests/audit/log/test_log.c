@@ -135,6 +135,25 @@ static void roots_are_those_of_the_definition(void **state)
     }
 }
 
+/* Trees of more leaves than are hashed at a time, whole and not. */
+static void large_trees_have_the_roots_of_the_definition(void **state)
+{
+    static const size_t counts[] = {127, 128, 129, 255, 256, 257, 384, 500, 512, 640, 777, 1024};
+    static rp_digest leaf[1024], entry[1024];
+    rp_digest root, expected;
+    rp_error err;
+
+    (void)state;
+    for (size_t i = 0; i < 1024; i++)
+        memcpy(entry[i].bytes, &i, sizeof i);
+    assert_ok(rp_log_leaves(leaf, entry, 1024, &err));
+    for (size_t k = 0; k < sizeof counts / sizeof *counts; k++) {
+        naive_root(&expected, leaf, counts[k]);
+        assert_ok(rp_log_root(&root, leaf, counts[k], &err));
+        assert_memory_equal(root.bytes, expected.bytes, RP_DIGEST_SIZE);
+    }
+}
+
 static bool path_holds(const rp_digest *path, size_t length, size_t index, size_t size, const rp_digest *leaf,
                        const rp_digest *root)
 {
@@ -485,6 +504,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(published_trees_have_their_roots),
         cmocka_unit_test(roots_are_those_of_the_definition),
+        cmocka_unit_test(large_trees_have_the_roots_of_the_definition),
         cmocka_unit_test(every_inclusion_proof_holds_and_every_wrong_one_does_not),
         cmocka_unit_test(every_consistency_proof_holds_and_every_wrong_one_does_not),
         cmocka_unit_test(checkpoints_are_read_as_written_by_every_kind_of_key),
