@@ -134,9 +134,10 @@ static void FN(thin_part)(const rp_matmul *p, size_t row, size_t rows, size_t co
         }
 }
 
-/* A panel of columns of one row's chunk; b begins where the panel does. */
-RP_INLINE void FN(thin_panel)(const rp_matmul *p, ptrdiff_t a, const void *b, bool half, bool ask, size_t vecs,
-                              size_t k, T *sum)
+/* A panel of columns of one row's chunk; b begins where the panel does. What a is, is asked outside of the loop: asked
+ * inside, 1 KiB of b came from the third cache in 1.13 of the time. */
+RP_INLINE void FN(thin_panel)(const rp_matmul *p, ptrdiff_t a, bool a_half, const void *b, bool half, bool ask,
+                              size_t vecs, size_t k, T *sum)
 {
     FN(vec) chain[FN(THIN_WIDE)];
 
@@ -144,7 +145,7 @@ RP_INLINE void FN(thin_panel)(const rp_matmul *p, ptrdiff_t a, const void *b, bo
     for (size_t v = 0; v < vecs; v++)
         chain[v] = FN(vec_all)(0);
     for (size_t l = 0; l < k; l++) {
-        const FN(vec) x = FN(vec_all)(FN(operand_at)(p->a, a + (ptrdiff_t)l * p->a_col, p->a_half));
+        const FN(vec) x = FN(vec_all)(FN(operand_at)(p->a, a + (ptrdiff_t)l * p->a_col, a_half));
         const ptrdiff_t row = (ptrdiff_t)l * p->b_row, ahead = row + FN(THIN_AHEAD) * p->b_row;
 
         RP_UNROLL
@@ -172,9 +173,11 @@ RP_INLINE size_t FN(thin_along)(const rp_matmul *p, size_t row, size_t end, size
         const bool there = start == 0 && p->y_col == 1;
 
         if (p->b_half)
-            FN(thin_panel)(p, a, FN(operand_from)(p->b, b, true), true, ask, vecs, k, there ? y : sum);
+            FN(thin_panel)(p, a, p->a_half, FN(operand_from)(p->b, b, true), true, ask, vecs, k, there ? y : sum);
+        else if (p->a_half)
+            FN(thin_panel)(p, a, true, FN(operand_from)(p->b, b, false), false, ask, vecs, k, there ? y : sum);
         else
-            FN(thin_panel)(p, a, FN(operand_from)(p->b, b, false), false, ask, vecs, k, there ? y : sum);
+            FN(thin_panel)(p, a, false, FN(operand_from)(p->b, b, false), false, ask, vecs, k, there ? y : sum);
         for (size_t i = 0; i < vecs * WIDTH && !there; i++, y += p->y_col)
             *y = start == 0 ? sum[i] : *y + sum[i];
     }
