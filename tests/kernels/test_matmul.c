@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "determinism/fpenv.h"
 #include "determinism/philox.h"
 #include "tests/kernels/kernel_call.h"
+#include "kernels/cpu/matmul/matmul_plan.h"
 #include "kernels/cpu/matmul/matmul_scratch.h"
 #include "kernels/walk.h"
 
@@ -142,6 +144,68 @@ static void a_product_without_a_borrowed_block_has_the_same_bits(void **state)
     rp_scratch_return(NULL);
 }
 
+/* ---- the order of a row's panels ---- */
+
+enum { PANELS = 5, WIDE = 64, PANEL = 32 };
+static unsigned seen[PANELS * WIDE / PANEL], order[PANELS * WIDE / PANEL], turns;
+static const float *panels_at;
+
+/* Counts the panels that a block has, and when. */
+static void count_block(const rp_matmul *product, size_t row, size_t row_end, size_t column, size_t column_end)
+{
+    const size_t batch = (size_t)((const float *)product->b - panels_at) / WIDE;
+
+    assert_int_equal(row, 0);
+    assert_int_equal(row_end, 1);
+    turns++;
+    for (size_t c = column; c < column_end; c += PANEL) {
+        seen[(batch * WIDE + c) / PANEL]++;
+        order[(batch * WIDE + c) / PANEL] = turns;
+    }
+}
+
+/* One row by PANELS matrices of one row, as from `b` on: items [begin, end); whether the last came first. */
+static bool runs_back(const float *b, size_t begin, size_t end)
+{
+    static const rp_attr none[RP_MAX_ATTR];
+    static float a, y[PANELS * WIDE];
+    rp_view in[2] = {{.dtype = RP_F32, .rank = 3, .shape = {PANELS, 1, 1}, .data = &a},
+                     {.dtype = RP_F32, .rank = 3, .shape = {PANELS, 1, WIDE}, .stride = {WIDE, WIDE, 1}}};
+    rp_view out = {.dtype = RP_F32, .rank = 3, .shape = {PANELS, 1, WIDE}, .stride = {WIDE, WIDE, 1}, .data = y};
+    const rp_kernel_args args = {in, 2, &out, 1, none};
+    rp_matmul_plan plan;
+
+    in[1].data = (void *)(uintptr_t)b;
+    panels_at = b;
+    turns = 0;
+    memset(seen, 0, sizeof seen);
+    rp_matmul_plan_make(&plan, &args, PANEL, 1024);
+    assert_int_equal(rp_matmul_plan_items(&plan), PANELS * WIDE / PANEL);
+    rp_matmul_plan_run(&plan, begin, end, count_block);
+    for (size_t i = 0; i < PANELS * WIDE / PANEL; i++)
+        assert_int_equal(seen[i], i >= begin && i < end);
+    return end > begin && order[begin] > order[end - 1];
+}
+
+static void a_row_that_meets_the_same_matrices_again_begins_where_it_ended(void **state)
+{
+    static const float b[2][PANELS * WIDE];
+    const size_t items = PANELS * WIDE / PANEL;
+
+    (void)state;
+    assert_false(runs_back(b[0], 0, items));
+    for (size_t again = 0; again < 3; again++) {
+        assert_true(runs_back(b[0], 0, items));
+        assert_false(runs_back(b[0], 0, items));
+    }
+    assert_false(runs_back(b[1], 0, items)); /* others are begun at their first */
+    assert_false(runs_back(b[0], 0, items));
+    for (size_t begin = 0; begin < items; begin++) /* any cut, both ways: each panel once */
+        for (size_t end = begin; end <= items; end++)
+            for (size_t way = 0; way < 2; way++)
+                (void)runs_back(b[0], begin, end);
+}
+
 static int enter(void **state)
 {
     static rp_fpenv saved;
@@ -157,6 +221,7 @@ int main(void)
         cmocka_unit_test(every_path_has_the_bits_of_the_reference_whatever_the_layout),
         cmocka_unit_test(batches_with_one_b_have_the_bits_of_separate_products),
         cmocka_unit_test(a_product_without_a_borrowed_block_has_the_same_bits),
+        cmocka_unit_test(a_row_that_meets_the_same_matrices_again_begins_where_it_ended),
     };
 
     return cmocka_run_group_tests(tests, enter, NULL);

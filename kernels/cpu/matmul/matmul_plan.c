@@ -119,6 +119,35 @@ static size_t strip_start(const rp_matmul_plan *plan, size_t strip)
     return column < plan->n ? column : plan->n;
 }
 
+/* Whether this thread goes through a row's batches from the last to the first. A recurrent network's frames multiply a
+ * row by the same matrices again and again, more than a second cache holds: what it holds is what the frame before read
+ * last, so each begins where that one ended. Only a hint: batches are independent, and in any order the same bits. */
+static bool turns_round(const rp_matmul_plan *plan)
+{
+    static _Thread_local const void *last;
+    static _Thread_local bool back;
+
+    if (plan->m != 1 || plan->batches == 1)
+        return false;
+    back = plan->in[1].data == last && !back;
+    last = plan->in[1].data;
+    return back;
+}
+
+/* Of a product of one row, whose items are strips. */
+static void run_back(const rp_matmul_plan *plan, const rp_kernel_args *args, size_t begin, size_t end,
+                     rp_matmul_block *block)
+{
+    while (begin < end) {
+        const size_t batch = (end - 1) / plan->strips, first = batch * plan->strips;
+        const size_t from = first > begin ? first : begin;
+        const rp_matmul product = rp_matmul_of(args, batch);
+
+        block(&product, 0, 1, strip_start(plan, from - first), strip_start(plan, end - first));
+        end = from;
+    }
+}
+
 void rp_matmul_plan_run(const rp_matmul_plan *plan, size_t begin, size_t end, rp_matmul_block *block)
 {
     const rp_kernel_args args = {.in = plan->in, .n_in = 2, .out = &plan->out, .n_out = 1};
@@ -127,6 +156,10 @@ void rp_matmul_plan_run(const rp_matmul_plan *plan, size_t begin, size_t end, rp
         const rp_matmul product = rp_matmul_of(&args, 0);
 
         block(&product, 0, plan->m, 0, plan->n);
+        return;
+    }
+    if (turns_round(plan)) {
+        run_back(plan, &args, begin, end, block);
         return;
     }
     while (begin < end) {
