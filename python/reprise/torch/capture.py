@@ -13,8 +13,8 @@ from typing import Any
 from .graph import DType, Graph, Input, Meta, Node, Output, Ref, Sub, map_refs, refs
 from .lower import RULES, Unsupported
 from .substitutes import substituted
-from .traps import (framework, levels_kept, nothing_kept, own_file, refuse_changed, refuse_hooks, refuse_layouts, refuse_other,
-                    refuse_remembered, refuse_scripted, refuse_shared, source_line, trapped, unchanged)
+from .traps import (framework, nothing_kept, own_file, refuse_changed, refuse_hooks, refuse_layouts, refuse_remembered,
+                    refuse_scripted, refuse_shared, source_line, trapped, unchanged)
 
 DTYPES = {"float32": "f32", "float64": "f64", "bfloat16": "bf16", "float16": "f16", "int64": "i64", "int32": "i32", "int16": "i16",
           "int8": "i8", "uint8": "u8", "uint16": "u16", "uint32": "u32", "bool": "bool"}
@@ -43,17 +43,15 @@ def exported(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None 
     refuse_hooks(module)
     refuse_layouts(module)
     state = torch.random.get_rng_state()
-    with warnings.catch_warnings(), unchanged(module), torch.enable_grad(), levels_kept():
+    with warnings.catch_warnings(), unchanged(module), torch.enable_grad():
         warnings.simplefilter("ignore")
         try:
             with nothing_kept(module), trapped() as seen, substituted():
                 program = torch.export.export(module, tuple(args), dict(kwargs or {}), strict=False)
             flatten_regions(program.graph_module)
             program = decomposed(program.run_decompositions({}))
-            if "jvp" in seen:
-                refuse_other(module, program, args, kwargs or {})
-            if names := [s for s in seen if s != "jvp"]:
-                refuse_remembered(module, names, args, kwargs or {})
+            if seen:
+                refuse_remembered(module, seen, args, kwargs or {})
             return program
         except Unsupported:
             raise

@@ -18,6 +18,7 @@ Array = Any
 FORM = 1
 NUMPY = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "i64": np.int64, "i32": np.int32, "i16": np.int16, "i8": np.int8,
          "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "bool": np.bool_}
+GRADIENT = "reprise.gradient.default"  # of its first operands, with seeds, by its third
 FLOATS = ("f32", "f64", "bf16", "f16")
 DEEPEST, MOST_NODES = 16, 1 << 17
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 import hashlib
 import importlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from .graph import FLOATS, NUMPY, DType, Graph, Input, Meta, Node, Ref, Sub, map_refs, places, refs
+from .graph import FLOATS, GRADIENT, NUMPY, DType, Graph, Input, Meta, Node, Ref, Sub, map_refs, places, refs
 
 Array = Any
 Tensor = Any
@@ -264,6 +264,12 @@ class Lowering:
     def nodes(self, graph: Graph, env: dict[str, Any]) -> None:
         needed = live(graph)
         self.used = set(places([[n.args, n.kwargs] for n in needed] + [o.value for o in graph.outputs]))
+        by = {p for n in needed if n.op == GRADIENT for p in places(n.args[2])}
+        for name, _ in by:
+            if name not in env and name in graph.constants:
+                env[name] = self.resolve(Ref(name), env, graph)
+            if name in env:
+                env[name] = self.leaves(name, env[name], by)
         for n in needed:
             self.node = n
             rule = RULES.get(n.op)
@@ -282,7 +288,17 @@ class Lowering:
                 raise
             except (TypeError, ValueError, NotImplementedError, IndexError) as e:
                 raise self.refuse(f"{type(e).__name__}: {e}") from e
-            env[n.name] = self.checked(n, found)
+            env[n.name] = self.leaves(n.name, self.checked(n, found), by)
+
+    def leaves(self, name: str, found: Any, by: Collection[tuple[str, int | None]]) -> Any:
+        """A node's values; those that a gradient is taken by are tensors of their own, which no alias of them and no other form of
+        their axes stands beside."""
+        if isinstance(found, list):
+            return [self.leaf(v) if (name, k) in by else v for k, v in enumerate(found)]
+        return self.leaf(found) if (name, None) in by else found
+
+    def leaf(self, v: Value) -> Value:
+        return self.value(self.op("reshape", v.tensor, shape=list(v.shape)), v.dtype)
 
     def wants(self, node: Node, i: int) -> bool:
         """Whether anything uses the i-th value of a node that has several."""

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from .derivatives import functions
 from .packed import packing
 from .refusals import refused
 from .squares import lstsq
@@ -129,7 +130,7 @@ def substituted() -> Iterator[None]:
         (torch.nn.functional, "gaussian_nll_loss", gaussian_nll_loss), (torch, "ctc_loss", ctc_loss),
         (framework("torch.nn.modules.transformer"), "_detect_is_causal_mask", detect_is_causal_mask),
         (torch._C._nn, "multilabel_margin_loss", multilabel_margin_loss), (torch.linalg, "lstsq", lstsq),
-        (norm, "forward", averaging(norm.forward)), *packing()]
+        (norm, "forward", averaging(norm.forward)), *packing(), *functions()]
     kept = [(owner, name, vars(owner).get(name)) for owner, name, _ in places]
     for owner, name, other in places:
         if hasattr(owner, name):

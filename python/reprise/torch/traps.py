@@ -90,8 +90,8 @@ def hooks_of(*roots: Any) -> Hooks:
 
 @contextlib.contextmanager
 def trapped() -> Iterator[list[str]]:
-    """While a module is exported: what changes gradients and leaves no trace in the graph raises. Gives what is to be looked at in what
-    was exported: "jvp" where the forward has derivatives of its own, and the attributes of modules that it sets to tensors."""
+    """While a module is exported: what changes gradients and leaves no trace in the graph raises. Gives the attributes of modules that the
+    forward sets to tensors."""
     torch, found = framework(), list[str]()
     kept: list[tuple[Any, str, Any]] = []
 
@@ -107,21 +107,12 @@ def trapped() -> Iterator[list[str]]:
         kept.append((owner, name, was))
         setattr(owner, name, classmethod(refuse) if name == "apply" else refuse)
 
-    def differentiate(*args: Any, **kwargs: Any) -> Any:
-        if inside("/torch/_higher_order_ops/"):  # how PyTorch traces cond and scan
-            return engine(*args, **kwargs)
-        raise Unsupported("takes a gradient in a forward or a loss, which torch.export does not capture",
-                          Node("", "torch.autograd.grad", where=line_here()), FORWARDS)
-    engine = framework("torch.autograd")._engine_run_backward
-    kept.append((torch.autograd, "_engine_run_backward", engine))
-    torch.autograd._engine_run_backward = differentiate
+    forwards = framework("torch.autograd.forward_ad")
 
     def enter() -> Any:
-        found.append("jvp")
-        return level()
-    forwards = framework("torch.autograd.forward_ad")
-    level = forwards.enter_dual_level
-    kept.append((forwards, "enter_dual_level", level))
+        raise Unsupported("torch.autograd.forward_ad in a forward", Node("", "torch.autograd.forward_ad", where=line_here()),
+                          "torch.func.jvp(f, (x,), (direction,)) gives f(x) and its derivative along a direction")
+    kept.append((forwards, "enter_dual_level", forwards.enter_dual_level))
     forwards.enter_dual_level = enter
 
     hook = "Write what it does into the forward or the loss"
@@ -167,20 +158,6 @@ def nothing_kept(module: Any) -> Iterator[None]:
                           "read it", remedy="Call the module once with the example before it is compiled, or make it in __init__, as a buffer")
 
 
-@contextlib.contextmanager
-def levels_kept() -> Iterator[None]:
-    """An exporter that stops inside of jvp leaves its level behind: each tensor that is made later would be one of it."""
-    stack = framework("torch._C._functorch")
-    deep = stack.get_dynamic_layer_stack_depth() if hasattr(stack, "pop_dynamic_layer_stack_and_undo_to_depth") else None
-    try:
-        yield
-    finally:
-        if deep is not None and stack.get_dynamic_layer_stack_depth() > deep:
-            stack.pop_dynamic_layer_stack_and_undo_to_depth(deep)
-            with contextlib.suppress(RuntimeError):  # and another one, of numbers that have a derivative with them
-                framework()._C._exit_dual_level(level=framework("torch.autograd.forward_ad")._current_level + 1)
-
-
 def refuse_remembered(module: Any, names: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     """What a forward keeps in an attribute may be for whoever asks for it later, or a table; but where a call has another value after one
     of other elements, it is a state that the program would not have. What buffers keep it has."""
@@ -222,30 +199,6 @@ def others(batch: Any) -> Any:
     return framework("torch.utils._pytree").tree_map(other, batch)
 
 
-def refuse_other(module: Any, program: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """The exporter loses derivatives of some operations inside of jvp: what was exported has to have the module's values, and those of
-    other parameters and another batch, since the last layer may begin with zeros."""
-    torch = framework()
-    own, graph = copied(module), copied(program.module())
-    given = tuple(args), dict(kwargs)
-    refuse_values(values_of(own, given), values_of(graph, given))
-    draw = torch.Generator().manual_seed(0)
-    with torch.no_grad():
-        theirs = dict(graph.named_parameters(remove_duplicate=False))
-        for p in own.parameters():
-            if p.is_floating_point():
-                p.add_(0.1 * torch.randn(p.shape, generator=draw, dtype=torch.float64).to(p.dtype))
-        for name, p in own.named_parameters(remove_duplicate=False):
-            if name in theirs:
-                theirs[name].copy_(p)
-    expected: list[Any] = []
-    other = others(given)
-    with contextlib.suppress(Exception):  # of elements that the module does not take
-        expected = values_of(own, other)
-    if expected:
-        refuse_values(expected, values_of(graph, other))
-
-
 def values_of(call: Any, given: tuple[Any, Any]) -> list[Any]:
     """Tensors that a module gives of a batch and keywords."""
     torch = framework()
@@ -257,20 +210,6 @@ def values_of(call: Any, given: tuple[Any, Any]) -> list[Any]:
     finally:
         torch.random.set_rng_state(random_state)
     return [t.detach().clone() for t in framework("torch.utils._pytree").tree_leaves(found) if isinstance(t, torch.Tensor)]
-
-
-def refuse_values(expected: Sequence[Any], found: Sequence[Any]) -> None:
-    torch = framework()
-    for a, b in zip(expected, found):
-        a, b = a.double(), b.double()
-        most = float(a[a.isfinite()].abs().max()) if a.isfinite().any() else 0.0
-        if not torch.allclose(a, b, rtol=1e-4, atol=1e-4 * most, equal_nan=True):
-            raise Unsupported("torch.func.jvp in a forward, of which torch.export makes a graph with other values",
-                              Node("", "torch.func.jvp"), "Of an activation's second derivative it loses some: tanh, sin, sigmoid, gelu and "
-                              "softplus keep theirs; or write the derivative out")
-
-
-FORWARDS = "torch.func.jvp(f, (x,), (direction,)) gives f(x) and its derivative along a direction, and of that again the second one"
 
 
 def inside(folder: str) -> bool:

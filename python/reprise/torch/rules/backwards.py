@@ -9,7 +9,7 @@ from typing import Any
 from .activations import gelu
 from .forms import axis_of, elementwise, move, number, op
 from .images import adaptive, avg_pool, convolution, max_pool
-from ..graph import Meta, Node
+from ..graph import GRADIENT, Meta, Node
 from ..lower import Lowering, Value, lowers
 
 Tensor = Any
@@ -145,3 +145,13 @@ def gelu_backward(g: Lowering, node: Node, grad: Any, x: Any, *, approximate: st
         return elementwise(g, "gelu_grad", grad, x)
     x = leaf(g, x)
     return pulled(g, gelu(g, node, x, approximate=approximate), grad, [x])[0]
+
+
+@lowers("reprise.leaf.default")
+def apart(g: Lowering, node: Node, x: Value, beside: list[Value]) -> Value:
+    return leaf(g, x)
+
+
+@lowers(GRADIENT)
+def gradient(g: Lowering, node: Node, y: list[Value], seeds: list[Value], x: list[Value]) -> list[Tensor]:
+    return list(g.builder.gradients([v.tensor for v in y], [v.tensor for v in x], seeds=[s.tensor for s in seeds], zeros=True))
