@@ -145,6 +145,34 @@ class Steps(unittest.TestCase):
         self.assertIs(n.a.weight, n.b.weight)
         self.assertEqual(n.a.weight.detach().numpy().tobytes(), np.array(step.state["a.weight"]).tobytes())
 
+    def test_parameters_and_batches_may_have_names_that_programs_have_not(self):
+        long = "a_part_of_a_model_with_a_long_name"
+
+        class Parts(nn.Module):
+            def __init__(self):
+                super().__init__()
+                torch.manual_seed(0)
+                self.parts = nn.ModuleDict({"user id": nn.Linear(4, 3), "user_id": nn.Linear(4, 3), "größe": nn.Linear(4, 3)})
+                self.deep = nn.ModuleDict({long: nn.ModuleDict({f"{long}_{k}": nn.ModuleDict({long: nn.Linear(3, 1)}) for k in "ab"})})
+
+            def forward(self, values):
+                y = sum(f(x) for f, x in zip(self.parts.values(), values.values())).tanh()
+                return (self.deep[long][long + "_a"][long](y) - 2 * self.deep[long][long + "_b"][long](y)).square().mean()
+        m = Parts()
+        n, values = copy.deepcopy(m), {"user id": torch.randn(5, 4), "user_id": torch.randn(5, 4), "größe" * 30: torch.randn(5, 4)}
+        o, p = (torch.optim.AdamW(k.parameters(), 1e-2, amsgrad=True) for k in (m, n))
+        step = rt.compile(m, None, (values,), o)
+        for _ in range(3):
+            p.zero_grad()
+            expected = n(values)
+            expected.backward()
+            p.step()
+            self.assertAlmostEqual(float(step(values)), float(expected.detach()), delta=1e-5)
+        step.copy_to(m)
+        for name, t in n.state_dict().items():
+            torch.testing.assert_close(m.state_dict()[name], t, rtol=1e-4, atol=1e-5)
+        self.assertEqual(sum(name.endswith(long + ".bias") for name in step.state), 8)  # with three moments each: none is another's
+
     def test_a_module_that_has_its_own_loss_and_batches_by_name(self):
         class Own(nn.Module):
             def __init__(self):

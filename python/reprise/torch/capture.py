@@ -4,7 +4,9 @@ refused here: regions without gradient, backward functions of one's own, hooks, 
 numbers that are not PyTorch's. States are told apart by their storage, so that tied weights are one."""
 from __future__ import annotations
 
+import hashlib
 import operator
+import re
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +23,7 @@ DTYPES = {"float32": "f32", "float64": "f64", "bfloat16": "bf16", "float16": "f1
 NO_GRAD = 'File "reprise.no_grad", line 0, in region'  # in a node's stack trace, which is what every exporter carries along
 DRAWS = ("rand", "randn", "randint", "bernoulli", "dropout", "normal", "uniform", "multinomial", "randperm", "exponential")
 MOST_FOLDED = 1 << 26
+LONGEST = 64
 
 
 @dataclass
@@ -403,9 +406,17 @@ def storage_key(t: Any, target: str) -> Any:
     return (t.untyped_storage().data_ptr(), t.storage_offset(), tuple(t.shape), tuple(t.stride())) if t.numel() else target
 
 
+def spelt(name: str) -> str:
+    """As a program's names are: what else a key of a ModuleDict has is _, and of a long path there is its end, with room for what stands
+    before it in the names of moments."""
+    if len(name) > LONGEST:
+        name = f"{hashlib.sha256(name.encode()).hexdigest()[:8]}.{name[9 - LONGEST:]}"
+    return re.sub(r"[^A-Za-z0-9._-]", "_", name)
+
+
 def state_of(t: Any, target: str, prefix: str, by_storage: dict[Any, str], captured: Captured, reserved: Sequence[str]) -> str:
     key = storage_key(t, target)
-    name = target.removeprefix(prefix)
+    name = spelt(target.removeprefix(prefix))
     if key not in by_storage:
         while name in captured.tensors or name in reserved:
             name += "_"

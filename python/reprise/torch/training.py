@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import rules
-from .capture import Captured, capture
+from .capture import Captured, capture, spelt
 from .clipping import Clip
 from .guards import Guards, burned_in, identity
 from .traps import framework, unchanged
@@ -182,8 +182,12 @@ def name_feeds(graph: Graph, names: Sequence[str]) -> None:
     users = [i for i in graph.inputs if i.kind == "user"]
     if len(users) != len(names):
         raise Unsupported(f"the exported graph has {len(users)} inputs, the batch {len(names)} tensors")
+    taken: set[str] = set()
     for i, name in zip(users, names):
-        i.feed = re.sub(r"[^A-Za-z0-9._-]", "_", name)
+        i.feed = spelt(name)
+        while i.feed in taken:
+            i.feed += "_"
+        taken.add(i.feed)
 
 
 def captured_step(module: Any, loss: Callable[..., Any] | None, batch: Batch, states: Collection[str] = ()) -> Captured:
