@@ -153,10 +153,11 @@ class Steps(unittest.TestCase):
                 super().__init__()
                 torch.manual_seed(0)
                 self.parts = nn.ModuleDict({"user id": nn.Linear(4, 3), "user_id": nn.Linear(4, 3), "größe": nn.Linear(4, 3)})
+                self.words = nn.ParameterDict({"in": torch.ones(3), "class": torch.ones(3)})
                 self.deep = nn.ModuleDict({long: nn.ModuleDict({f"{long}_{k}": nn.ModuleDict({long: nn.Linear(3, 1)}) for k in "ab"})})
 
             def forward(self, values):
-                y = sum(f(x) for f, x in zip(self.parts.values(), values.values())).tanh()
+                y = sum(f(x) for f, x in zip(self.parts.values(), values.values())).tanh() * self.words["in"] * self.words["class"]
                 return (self.deep[long][long + "_a"][long](y) - 2 * self.deep[long][long + "_b"][long](y)).square().mean()
         m = Parts()
         n, values = copy.deepcopy(m), {"user id": torch.randn(5, 4), "user_id": torch.randn(5, 4), "größe" * 30: torch.randn(5, 4)}

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions of PyTorch that look at values while they run, and operations in other forms, beside PyTorch in binary64; and what is
 refused by name, with its way out."""
+import collections
 import copy
 import importlib.util
 import math
@@ -472,6 +473,47 @@ class Kept(Beside):
                 make()
         plain(x)
         rt.compile(plain, F.mse_loss, (x, y), sgd(plain), check=False)
+
+    def test_so_is_one_on_a_parameter_or_in_a_list(self):
+        class Remembers(nn.Module):
+            def __init__(self, f):
+                super().__init__()
+                self.layer, self.f = nn.Linear(4, 3), f
+                self.history, self.last, self.queue = [], {}, collections.deque(maxlen=2)
+
+            def forward(self, x):
+                return self.f(self, self.layer(x)).square().mean()
+
+        def on_a_parameter(m, y):
+            before, m.layer.weight.kept = getattr(m.layer.weight, "kept", y), y.detach()
+            return y - before
+
+        def in_a_list(m, y):
+            before = m.history[-1] if m.history else y
+            m.history.append(y.detach())
+            return y - before
+
+        def in_a_dict(m, y):
+            before, m.last["y"] = m.last.get("y", y), y.detach()
+            return y - before
+
+        def in_a_queue(m, y):
+            m.queue.append(y.detach())
+            return y - m.queue[0]
+        x = torch.randn(5, 4)
+        for f, name in ((on_a_parameter, "Tensor.kept"), (in_a_list, "history"), (in_a_dict, "last"), (in_a_queue, "queue")):
+            for make in (lambda: rt.compile(m, None, (x,), sgd(m), check=False), lambda: rt.compile_inference(m, x)):
+                m = Remembers(f)
+                with self.assertRaisesRegex(rt.Unsupported, rf"keeps a tensor from one call to the next \({name}\).*buffer"):
+                    make()
+        self.assertNotIn("__setattr__", vars(torch.Tensor))
+
+        def watched(m, y):
+            m.history.append(y.detach())
+            m.layer.weight.kept = y.detach()
+            return y
+        m = Remembers(watched)
+        self.assertLess(rt.compile(m, None, (x,), sgd(m)).origin["gradients"]["difference"], EXACT)
 
     def test_what_buffers_keep_is_taken_beside_what_is_kept_to_be_looked_at(self):
         class Watched(nn.Module):

@@ -4,7 +4,9 @@ refused here: regions without gradient, backward functions of one's own, hooks, 
 numbers that are not PyTorch's. States are told apart by their storage, so that tied weights are one."""
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import keyword
 import operator
 import re
 import warnings
@@ -46,7 +48,7 @@ def exported(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None 
     refuse_hooks(module)
     refuse_layouts(module)
     state = torch.random.get_rng_state()
-    with warnings.catch_warnings(), unchanged(module), torch.enable_grad():
+    with warnings.catch_warnings(), unchanged(module), torch.enable_grad(), any_names():
         warnings.simplefilter("ignore")
         try:
             with nothing_kept(module), trapped() as seen, substituted():
@@ -72,6 +74,25 @@ def exported(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None 
                               Node("", "torch.export", where=raised_at(e)), remedy) from e
         finally:
             torch.random.set_rng_state(state)
+
+
+@contextlib.contextmanager
+def any_names() -> Iterator[None]:
+    """torch.fx writes a graph as Python, where `module.in` and `module.class` are none: keys of a ModuleDict may be words of Python."""
+    fx = framework("torch.fx.graph")
+    was = getattr(fx, "_format_target", None)
+
+    def written(base: str, target: str) -> str:
+        for part in target.split("."):
+            base = f"{base}.{part}" if part.isidentifier() and not keyword.iskeyword(part) else f"getattr({base}, {part!r})"
+        return base
+    if was is not None:
+        fx._format_target = written
+    try:
+        yield
+    finally:
+        if was is not None:
+            fx._format_target = was
 
 
 def decomposed(program: Any) -> Any:

@@ -4,7 +4,9 @@ of Python that the forward changes, random numbers that are not PyTorch's, memor
 and the line of the model where there is one."""
 from __future__ import annotations
 
+import collections
 import contextlib
+import contextvars
 import copy
 import importlib
 import random
@@ -88,10 +90,13 @@ def hooks_of(*roots: Any) -> Hooks:
                   *((p, kind) for p in tensors for kind in ("_backward_hooks", "_post_accumulate_grad_hooks"))])
 
 
+KEPT: contextvars.ContextVar[list[str] | None] = contextvars.ContextVar("KEPT", default=None)  # what trapped() gives
+
+
 @contextlib.contextmanager
 def trapped() -> Iterator[list[str]]:
-    """While a module is exported: what changes gradients and leaves no trace in the graph raises. Gives the attributes of modules that the
-    forward sets to tensors."""
+    """While a module is exported: what changes gradients and leaves no trace in the graph raises. Gives the attributes of modules and
+    tensors that the forward sets to tensors, and the modules' lists and dicts that it puts some into."""
     torch, found = framework(), list[str]()
     kept: list[tuple[Any, str, Any]] = []
 
@@ -128,9 +133,18 @@ def trapped() -> Iterator[list[str]]:
     setting = torch.nn.Module.__setattr__
     kept.append((torch.nn.Module, "__setattr__", setting))
     torch.nn.Module.__setattr__ = keep
+
+    def hang(self: Any, name: str, value: Any) -> None:
+        if isinstance(value, torch.Tensor) and name not in ("data", "grad") and not own_file(sys._getframe(1).f_code.co_filename):
+            found.append(f"Tensor.{name}")
+        super(torch.Tensor, self).__setattr__(name, value)
+    torch.Tensor.__setattr__ = hang
+    token = KEPT.set(found)
     try:
         yield found
     finally:
+        KEPT.reset(token)
+        del torch.Tensor.__setattr__
         for owner, name, was in kept:
             setattr(owner, name, was)
 
@@ -290,12 +304,26 @@ def equal(a: Any, b: Any) -> bool:
     return bool(a == b or (a != a and b != b))
 
 
+def held(module: Any) -> dict[tuple[str, str], list[int]]:
+    """Which tensors lie in the lists, dicts and queues that are attributes."""
+    tensor, found = framework().Tensor, {}
+    for path, space, _ in spaces(module):
+        for k, v in space.items():
+            if isinstance(v, (list, dict, collections.deque)) and k not in OWN and "hooks" not in k:
+                found[path, k] = [id(e) for e in (v.values() if isinstance(v, dict) else v) if isinstance(e, tensor)]
+    return found
+
+
 @contextlib.contextmanager
 def unchanged(*roots: Any) -> Iterator[None]:
-    """The forward must not change numbers of Python, nor draw from generators that the program does not have."""
+    """The forward must not change numbers of Python, nor draw from generators that the program does not have. Where it puts tensors into
+    lists trapped() is told."""
     modules = [m for m in roots if hasattr(m, "named_modules")]
     numbers, python, legacy = [numbers_of(m) for m in modules], random.getstate(), np.random.get_state()
+    kept, lists = KEPT.get(), [held(m) for m in modules]
     yield
+    if kept is not None:
+        kept += [".".join(filter(None, k)) for m, before in zip(modules, lists) for k, v in held(m).items() if v != before.get(k, [])]
     for (path, name), v, was in [(k, v, before.get(k, v)) for m, before in zip(modules, numbers) for k, v in numbers_of(m).items()]:
         if was is not v and not equal(was, v):
             raise Unsupported(f"the forward changes {path + '.' if path else ''}{name} from {was!r} to {v!r}: a number of Python, which "
