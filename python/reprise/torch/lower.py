@@ -83,6 +83,7 @@ class Value:
 Rule = Callable[..., Any]
 RULES: dict[str, Rule] = {}
 REMEDIES: dict[str, str] = {}
+LIMITS: dict[str, int] = {}  # how many gradients of the forward's own may be taken of an operation, whose rule has no derivative beyond
 
 
 def lowers(*names: str) -> Callable[[Rule], Rule]:
@@ -104,6 +105,7 @@ class Lowering:
 
     def __init__(self, graph: Graph, builder: Any = None) -> None:
         self.graph = graph
+        self.twice = any(n.op == GRADIENT for n in graph.walk())  # the forward has gradients of its own, and the step's go through them
         self.builder = builder if builder is not None else importlib.import_module("reprise").Builder()
         self.states: dict[str, Tensor] = {}
         self.data: dict[str, Array] = {}

@@ -352,5 +352,54 @@ class Functions(Beside):
         self.assertEqual((float(m.net[0].running_mean.abs().sum()), int(m.net[0].num_batches_tracked)), (0, 0))
 
 
+class Special(Beside):
+    """Operations whose rules bring a derivative of their own."""
+
+    def test_gamma_functions(self):
+        positive = lambda n, x: F.softplus(n(x)) + 0.1
+        for f in (lambda n, x: torch.lgamma(3 * positive(n, x)).square().mean(), lambda n, x: torch.lgamma(n(x) - 0.4).mean(),
+                  lambda n, x: torch.digamma(positive(n, x)).square().mean() + torch.special.gammaln(positive(n, x)).mean()):
+            self.same(Of(f), (torch.randn(5, 2),), bound=1e-9)
+        x = torch.cat([torch.tensor([0.0, -0.0, -1.0, 1.0, 2.0, float("inf"), float("nan"), 171.0, 1e5, 1e-300]), torch.linspace(-5.3, 9.07, 101)])
+
+        class Both(nn.Module):
+            def forward(self, x):
+                return torch.lgamma(x), torch.digamma(x)
+        for found, expected in zip(rt.compile_inference(Both(), x)(x), Both()(x)):
+            torch.testing.assert_close(torch.from_numpy(found.numpy()), expected, rtol=1e-11, atol=1e-12, equal_nan=True)
+
+    def test_losses_of_distributions(self):
+        d = torch.distributions
+        more, y = (lambda v: F.softplus(v) + 0.1), torch.rand(4, 3) + 0.1
+        for loss in (lambda a, b, y: d.Gamma(more(a), more(b)).log_prob(y), lambda a, b, y: d.Beta(more(a), more(b)).log_prob(y / 2),
+                     lambda a, b, y: d.NegativeBinomial(more(b), logits=a).log_prob(y.round()), lambda a, b, y: d.Poisson(more(b)).log_prob(y.round()),
+                     lambda a, b, y: d.StudentT(more(b), a, 1.0).log_prob(y), lambda a, b, y: d.Dirichlet(more(b)).log_prob(y.softmax(-1)),
+                     lambda a, b, y: -d.kl_divergence(d.Gamma(more(a), more(b)), d.Gamma(y, y)), lambda a, b, y: d.Beta(more(a), more(b)).entropy()):
+            self.same(Of(lambda n, x, y: -loss(*n(x).chunk(2, -1), y).mean(), nn.Linear(2, 6)), (torch.randn(4, 2), y), bound=1e-9)
+
+    def test_second_derivatives_of_what_has_them(self):
+        def learned(network, x, y):
+            p = dict(network.named_parameters())
+            loss = lambda p: F.binary_cross_entropy(functional_call(network, p, (x,)).sigmoid(), y)
+            g = torch.autograd.grad(loss(p), list(p.values()), create_graph=True)
+            return loss({k: v - 0.1 * d for (k, v), d in zip(p.items(), g)})
+        self.same(Of(learned), (torch.randn(6, 2), torch.rand(6, 1)), bound=1e-9)
+        self.same(Of(lambda n, x: by(torch.lgamma(F.softplus(n(x.requires_grad_())) + 0.1), x).square().mean() + n(x).mean()), (torch.randn(5, 2),), bound=1e-9)
+
+    def test_what_has_none_is_refused(self):
+        bounded = lambda n, x: F.binary_cross_entropy(n(x).sigmoid(), torch.full((5, 1), 0.3), reduction="none")
+        solved = lambda n, x: torch.linalg.solve(3 * torch.eye(2) + x[:2] * n(x)[:2], x[:2])
+        for value, why in ((lambda n, x: by(bounded(n, x), x), "binary_cross_entropy.*third derivative"),
+                           (solved, "linalg_solve.*derivative of a derivative"),
+                           (lambda n, x: torch.digamma(n(x).exp()), "digamma.*derivative of a derivative"),
+                           (lambda n, x: torch.cond(x.sum() > 0, lambda v: torch.linalg.det(v[:2]) * v.cos(), lambda v: v.sin(), (x,)), "linalg_det.*derivative")):
+            for make in (lambda m, x: rt.compile(m, None, (x,), sgd(m), check=False), rt.compile_inference):
+                m = Of(lambda n, x: by(value(n, x.requires_grad_()), x).square().mean() + n(x).mean())
+                with self.assertRaisesRegex(rt.Unsupported, why):
+                    make(m, torch.randn(5, 2))
+        beside = lambda n, x: by(n(x.requires_grad_()), x).square().mean() + solved(n, x).square().mean()
+        self.same(Of(beside), (torch.randn(5, 2),))
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -9,8 +9,8 @@ from typing import Any
 from .activations import gelu
 from .forms import axis_of, elementwise, move, number, op
 from .images import adaptive, avg_pool, convolution, max_pool
-from ..graph import GRADIENT, Meta, Node
-from ..lower import Lowering, Value, lowers
+from ..graph import GRADIENT, Meta, Node, refs
+from ..lower import LIMITS, Lowering, Unsupported, Value, lowers
 
 Tensor = Any
 
@@ -154,4 +154,20 @@ def apart(g: Lowering, node: Node, x: Value, beside: list[Value]) -> Value:
 
 @lowers(GRADIENT)
 def gradient(g: Lowering, node: Node, y: list[Value], seeds: list[Value], x: list[Value]) -> list[Tensor]:
+    refuse_beyond(g, node)
     return list(g.builder.gradients([v.tensor for v in y], [v.tensor for v in x], seeds=[s.tensor for s in seeds], zeros=True))
+
+
+def refuse_beyond(g: Lowering, node: Node) -> None:
+    """What has no derivative of as many orders as the gradients that come after it need: the step's own is one more."""
+    orders = {node.name: 0}
+    bodies = [n for sub in g.graph.graphs for n in sub.walk() if n.op in LIMITS]  # which of them come before is not looked at
+    for n in [*reversed(list(g.graph.walk())), *bodies]:
+        if n.name in orders or n in bodies:
+            order = orders.get(n.name, 1) + (n.op == GRADIENT)
+            if order > LIMITS.get(n.op, order):
+                kind = "derivative of a derivative" if LIMITS[n.op] == 0 else "third derivative"
+                raise Unsupported(f"its {kind} is asked for by a gradient in the forward or the loss, which its rule has not", n,
+                                  "Compute what is differentiated twice by other operations, or keep it outside of what is compiled")
+            for name in refs(n.args[:2] if n.op == GRADIENT else [n.args, n.kwargs]):
+                orders[name] = max(orders.get(name, 0), order)

@@ -8,7 +8,7 @@ from typing import Any
 from .arithmetic import computable, dtype_of, stopped, xlogy_of
 from .forms import elementwise, number, op, pair
 from ..graph import Node
-from ..lower import Lowering, Value, lowers
+from ..lower import LIMITS, Lowering, Value, lowers
 
 Tensor = Any
 
@@ -164,7 +164,15 @@ def binary_cross_entropy(g: Lowering, node: Node, x: Any, target: Any, weight: A
     y = elementwise(g, "sub", elementwise(g, "mul", elementwise(g, "sub", target, one), log(rest)), elementwise(g, "mul", target, log(x)))
     slope = elementwise(g, "div", elementwise(g, "sub", x, target), op(g, "maximum", elementwise(g, "mul", x, rest), 1e-12))
     y = elementwise(g, "add", y, elementwise(g, "mul", elementwise(g, "sub", whole, x), elementwise(g, "stop_gradient", slope)))
+    if g.twice:  # and the second derivative, as Taylor's series has it: (x^2 - 2 x t + t) / max(x (1 - x), 1e-12)^2
+        step, least = elementwise(g, "sub", whole, x), op(g, "maximum", elementwise(g, "mul", x, rest), 1e-12)
+        bend = elementwise(g, "add", elementwise(g, "mul", x, elementwise(g, "sub", x, op(g, "mul", target, 2.0))), target)
+        bend = elementwise(g, "stop_gradient", elementwise(g, "div", bend, elementwise(g, "mul", least, least)))
+        y = elementwise(g, "add", y, elementwise(g, "mul", op(g, "mul", elementwise(g, "mul", step, step), 0.5), bend))
     return finished(g, y if weight is None else elementwise(g, "mul", y, number(g, weight, x.dtype)), reduction)
+
+
+LIMITS["aten.binary_cross_entropy.default"] = 1
 
 
 @lowers("aten.binary_cross_entropy_with_logits.default")

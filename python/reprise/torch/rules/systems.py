@@ -12,7 +12,7 @@ import numpy as np
 
 from .linear import product as matmul
 from ..graph import Node
-from ..lower import REMEDIES, Lowering, Value, lowers
+from ..lower import LIMITS, REMEDIES, RULES, Lowering, Value, lowers
 from ...solvers import Region, each, eliminated, factor_moves, factored, moved, places, product, solved, triangle, turned, unit
 
 Tensor = Any
@@ -343,3 +343,6 @@ def lstsq(g: Lowering, node: Node, a: Value, b: Value) -> Any:
     change = product(g, pseudo, g.op("sub", moved(g, y, right), product(g, moves, found)))
     bent = product(g, product(g, pseudo, turned(g, pseudo)), product(g, turned(g, moves), off))
     return joined(g, found, g.op("add", change, bent))
+
+
+LIMITS.update({name: 0 for name, rule in RULES.items() if rule.__module__ == __name__ and rule is not multi_dot})
