@@ -19,7 +19,8 @@ enum {
 /* Where a value of an eager graph lies, and what keeps it there. */
 typedef struct rp_value_memory {
     rp_cached *piece; /* its own; NULL for inputs and views, and where it has gone */
-    uint32_t owner;   /* the value whose memory it lies in: itself, or what it is a view of; RP_NO_OWNER: an input's */
+    uint32_t owner;   /* the value whose memory it lies in: itself, what it is a view of, or what it is a part of;
+                         RP_NO_OWNER: an input's */
     uint32_t users;   /* values that lie in its piece */
     unsigned mark;
 } rp_value_memory;
@@ -144,6 +145,12 @@ rp_tensor rp_graph_call_ends(rp_graph *graph, rp_tensor y);
 bool rp_graph_may_wait(const rp_graph *graph, const rp_instr *instr);
 /* Makes the late value and what it waits for, if that is a chain. */
 rp_status rp_graph_make_together(rp_graph *graph, uint32_t value, bool *made);
+/* Large concats of such a call, and views of them, wait too (core/program/tape_concat.c). */
+bool rp_graph_concat_waits(const rp_graph *graph, const rp_instr *instr);
+/* Makes the late value and what it is put together of, if it is a concat of the call. */
+rp_status rp_graph_make_concat(rp_graph *graph, uint32_t value, bool *made);
+/* The value lies in the memory of the owner, which may be itself. */
+void rp_graph_lie_in(rp_graph *graph, uint32_t value, uint32_t owner);
 /* Memory for a value that is made now. */
 rp_status rp_graph_allocate(rp_graph *graph, uint32_t value);
 /* Makes it now. */

@@ -43,7 +43,7 @@ rp_status rp_graph_hold_views(rp_graph *graph)
 }
 
 /* Of outputs that are made again together some may still be there, and in a frame all are: they count already. */
-static void lie_in(rp_graph *graph, uint32_t value, uint32_t owner)
+void rp_graph_lie_in(rp_graph *graph, uint32_t value, uint32_t owner)
 {
     if (graph->view[value].data)
         return;
@@ -58,11 +58,13 @@ rp_status rp_graph_allocate(rp_graph *graph, uint32_t value)
     rp_cached **piece = &graph->memory[value].piece;
     rp_status status = RP_OK;
 
-    if (!*piece) /* a frame uses again what the one before it had */
+    if (graph->calls > 0 && graph->view[value].data && graph->memory[value].owner != value)
+        return RP_OK; /* its place is a part of another value (tape_concat.c) */
+    if (!*piece)      /* a frame uses again what the one before it had */
         status = rp_device_cache_take(graph->cache, piece, rp_type_bytes(type), &graph->error);
     if (status != RP_OK)
         return status;
-    lie_in(graph, value, value);
+    rp_graph_lie_in(graph, value, value);
     graph->view[value] = rp_view_of(type, (*piece)->memory);
     return RP_OK;
 }
@@ -75,7 +77,7 @@ static rp_status execute_alias(rp_graph *graph, const rp_instr *instr)
     rp_status status;
 
     if (instr->op->alias(instr->attr, in, type, &out)) {
-        lie_in(graph, instr->out[0], graph->memory[instr->in[0]].owner);
+        rp_graph_lie_in(graph, instr->out[0], graph->memory[instr->in[0]].owner);
         graph->view[instr->out[0]] = out;
         return RP_OK;
     }
@@ -107,7 +109,7 @@ static rp_status execute_kernel(rp_graph *graph, const rp_instr *instr)
     if (!in)
         return rp_no_memory(&graph->error);
     if (is_copied_already(graph, instr)) {
-        lie_in(graph, instr->out[0], instr->in[0]);
+        rp_graph_lie_in(graph, instr->out[0], instr->in[0]);
         graph->view[instr->out[0]] = graph->view[instr->in[0]];
         return RP_OK;
     }
@@ -279,6 +281,8 @@ rp_status rp_graph_make(rp_graph *graph, uint32_t value)
         return status;
     }
     status = graph->calls > 0 ? rp_graph_make_together(graph, value, &together) : RP_OK;
+    if (status == RP_OK && graph->calls > 0 && !together)
+        status = rp_graph_make_concat(graph, value, &together);
     if (together)
         return status;
     while (n > 0 && status == RP_OK) {

@@ -77,9 +77,11 @@ rp_tensor rp_graph_call_ends(rp_graph *graph, rp_tensor y)
 
 bool rp_graph_may_wait(const rp_graph *graph, const rp_instr *instr)
 {
-    return graph->calls > 0 && !instr->region &&
-           (instr->op->flags & RP_OP_ELEMENTWISE || instr->op->role == RP_PLAYS_GATHER) && instr->n_out == 1 &&
-           rp_type_count(&graph->program->value[instr->out[0]]) > RP_CHAIN_BLOCK;
+    if (graph->calls == 0 || instr->region || instr->n_out != 1)
+        return false;
+    return ((instr->op->flags & RP_OP_ELEMENTWISE || instr->op->role == RP_PLAYS_GATHER) &&
+            rp_type_count(&graph->program->value[instr->out[0]]) > RP_CHAIN_BLOCK) ||
+           rp_graph_concat_waits(graph, instr);
 }
 
 static const rp_instr *instr_at(const members *m, size_t i)

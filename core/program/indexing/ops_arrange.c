@@ -379,7 +379,7 @@ static bool padding_fits(rp_tensor x, int axis, size_t count, rp_pad_mode how)
     return false;
 }
 
-rp_tensor rp_pad_with(rp_tensor x, const size_t *before, const size_t *after, rp_pad_mode how, double value)
+static rp_tensor pad_with_written(rp_tensor x, const size_t *before, const size_t *after, rp_pad_mode how, double value)
 {
     const int rank = rp_tensor_ok(x) ? rp_tensor_type(x)->rank : 0;
 
@@ -405,4 +405,11 @@ rp_tensor rp_pad_with(rp_tensor x, const size_t *before, const size_t *after, rp
             x = rp_concat(part, n, i);
     }
     return x;
+}
+
+rp_tensor rp_pad_with(rp_tensor x, const size_t *before, const size_t *after, rp_pad_mode how, double value)
+{
+    rp_graph *call = rp_graph_call_begins(x);
+
+    return rp_graph_call_ends(call, pad_with_written(x, before, after, how, value));
 }

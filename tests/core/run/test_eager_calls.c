@@ -26,6 +26,23 @@ static rp_tensor first_rows(rp_tensor bags)
     return rp_slice(bags, (const size_t[]){BAGS - ROWS, 0}, (const size_t[]){BAGS, COLS});
 }
 
+/* x without its first and last two rows and columns, padded to its shape again. */
+static rp_tensor pad_inside(rp_tensor x, rp_pad_mode how)
+{
+    const size_t two[2] = {2, 2}, less[2] = {ROWS - 2, COLS - 2};
+
+    return rp_pad_with(rp_slice(x, two, less), two, two, how, 0.5);
+}
+
+/* Three axes, of the middle one nothing in front, of the last one nothing behind. */
+static rp_tensor pad_three(rp_tensor x)
+{
+    const size_t shape[3] = {ROWS, COLS / 4, 4}, begin[3] = {1, 0, 1}, end[3] = {ROWS - 1, COLS / 4 - 1, 4};
+
+    return rp_pad_with(rp_slice(rp_reshape(x, 3, shape), begin, end), (const size_t[]){1, 0, 1},
+                       (const size_t[]){1, 1, 0}, RP_PAD_REFLECT, 0);
+}
+
 #define CALL(name, ...) \
     static rp_tensor call_##name(const operands *o) \
     { \
@@ -76,6 +93,13 @@ static rp_tensor first_rows(rp_tensor bags)
     CALL(hinge_embedding, rp_hinge_embedding_loss(x, y, 1, RP_REDUCE_MEAN)) \
     CALL(margin_ranking, rp_margin_ranking_loss(x, y, row, 0.25, RP_REDUCE_MEAN)) \
     CALL(triplet, rp_triplet_margin_loss(x, y, z, 1, RP_REDUCE_MEAN)) \
+    CALL(pad_constant, pad_inside(x, RP_PAD_CONSTANT)) \
+    CALL(pad_reflect, pad_inside(x, RP_PAD_REFLECT)) \
+    CALL(pad_edge, pad_inside(x, RP_PAD_EDGE)) \
+    CALL(pad_circular, pad_inside(x, RP_PAD_CIRCULAR)) \
+    CALL(pad_three, pad_three(x)) \
+    CALL(pad_made, pad_inside(rp_sub(x, y), RP_PAD_REFLECT)) \
+    CALL(pad_turned, pad_inside(rp_reshape(rp_transpose(x, NULL), 2, (const size_t[]){ROWS, COLS}), RP_PAD_EDGE)) \
     CALL(bag_sum, first_rows(rp_embedding_bag(x, index, RP_BAG_SUM))) \
     CALL(bag_mean, first_rows(rp_embedding_bag(x, index, RP_BAG_MEAN))) \
     CALL(bag_max, first_rows(rp_embedding_bag(x, index, RP_BAG_MAX)))
@@ -265,11 +289,71 @@ static void a_bad_index_is_told_of_as_ever(void **state)
     }
 }
 
+/* ---- pads ---- */
+
+/* What the values of the step hold beside its inputs. */
+static size_t bytes_held(const rp_graph *g)
+{
+    size_t bytes = 0;
+
+    for (size_t v = 0; v < g->n_views; v++)
+        bytes += g->memory[v].piece ? g->memory[v].piece->bytes : 0;
+    return bytes;
+}
+
+static void a_pad_of_several_axes_is_made_where_it_lies(void **state)
+{
+    rp_tensor (*const pad[])(const operands *) = {call_pad_constant, call_pad_reflect, call_pad_edge, call_pad_circular,
+                                                  call_pad_three};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof pad / sizeof *pad; i++) {
+        rp_run *run = new_run();
+        rp_tensor y;
+
+        assert_int_equal(rp_step_begin(run, NULL), RP_OK);
+        y = pad[i](&(operands){.x = rp_data(run, "x")});
+        assert_int_equal(rp_graph_status(run->graph, NULL), RP_OK);
+        assert_true(bytes_held(run->graph) < rp_type_bytes(rp_tensor_type(y)) * 3 / 2);
+        rp_run_free(run);
+    }
+}
+
+/* What lay in a concat that is taken back goes with it, and is made again where it is read. */
+static void a_part_of_what_is_taken_back_is_made_again(void **state)
+{
+    static float found[COUNT], wanted[COUNT];
+    rp_run *run = new_run();
+    rp_tensor x, part, whole;
+    size_t bytes, length;
+    rp_graph *g;
+
+    (void)state;
+    assert_int_equal(rp_step_begin(run, NULL), RP_OK);
+    g = run->graph;
+    x = rp_data(run, "x");
+    (void)pad_inside(x, RP_PAD_REFLECT);
+    for (length = 1; g->program->instr[length - 1].op->role != RP_PLAYS_CONCAT; length++)
+        ;
+    assert_int_equal(rp_graph_retract(g, length, NULL), RP_OK);
+    part = rp_graph_tensor(g, g->program->instr[length - 1].out[0]);
+    bytes = rp_type_bytes(rp_tensor_type(part));
+    (void)rp_relu(x); /* takes what memory is free */
+    whole = rp_pad_with(rp_slice(x, (const size_t[]){2, 2}, (const size_t[]){ROWS - 2, COLS - 2}),
+                        (const size_t[]){0, 2}, (const size_t[]){0, 2}, RP_PAD_REFLECT, 0);
+    assert_int_equal(rp_read(run, part, found, bytes, NULL), RP_OK);
+    assert_int_equal(rp_read(run, whole, wanted, bytes, NULL), RP_OK);
+    assert_memory_equal(found, wanted, bytes);
+    rp_run_free(run);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_have_the_bits_of_their_instructions),
         cmocka_unit_test(a_bad_index_is_told_of_as_ever),
+        cmocka_unit_test(a_pad_of_several_axes_is_made_where_it_lies),
+        cmocka_unit_test(a_part_of_what_is_taken_back_is_made_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
