@@ -293,6 +293,20 @@ bool rp_device_launch_dots(rp_device *device, const rp_dots *dots)
     return has;
 }
 
+bool rp_device_has_onto(const rp_device *device)
+{
+    return device->ops->has_onto != NULL && device->ops->has_onto(device);
+}
+
+bool rp_device_launch_onto(rp_device *device, const rp_kernel_args *args)
+{
+    const bool has = rp_device_has_onto(device);
+
+    if (has)
+        device->ops->launch_onto(device, args);
+    return has;
+}
+
 rp_status rp_device_check(rp_device *device, const rp_index_check *check, rp_stream *stream, rp_error *err)
 {
     return device->ops->check(device, check, stream, err);

@@ -95,23 +95,38 @@ static void run_job(void *arg, size_t begin, size_t end)
     j->kernel->run(j->args, begin, end);
 }
 
-static rp_status cpu_launch(rp_device *device, rp_kernel_id id, const rp_kernel_args *args, rp_stream *stream,
-                            rp_error *err)
+static void launch(rp_device *device, const rp_kernel *kernel, const rp_kernel_args *args)
 {
     const cpu_device *self = (const cpu_device *)device;
-    job j = {self->table->kernel[id], args};
+    job j = {kernel, args};
     const size_t items = j.kernel->items(args);
     size_t cost;
 
-    (void)stream, (void)err;
     if (items == 0 || self->faulted)
-        return RP_OK;
+        return;
     cost = device->pool != NULL ? j.kernel->cost(args) : 0;
     if (device->pool == NULL || items <= WORK_A_THREAD / (cost > 0 ? cost : 1))
         j.kernel->run(args, 0, items);
     else
         rp_pool_run(device->pool, items, 1 + WORK_A_THREAD / (cost > 0 ? cost : 1), run_job, &j);
+}
+
+static rp_status cpu_launch(rp_device *device, rp_kernel_id id, const rp_kernel_args *args, rp_stream *stream,
+                            rp_error *err)
+{
+    (void)stream, (void)err;
+    launch(device, ((const cpu_device *)device)->table->kernel[id], args);
     return RP_OK;
+}
+
+static bool cpu_has_onto(const rp_device *device)
+{
+    return rp_onto_of(((const cpu_device *)device)->table) != NULL;
+}
+
+static void cpu_launch_onto(rp_device *device, const rp_kernel_args *args)
+{
+    launch(device, rp_onto_of(((const cpu_device *)device)->table), args);
 }
 
 static rp_status cpu_launch_chain(rp_device *device, const rp_chain *chain, rp_stream *stream, rp_error *err)
@@ -284,6 +299,8 @@ static const rp_device_ops cpu_ops = {
     .launch_bags = cpu_launch_bags,
     .has_dots = cpu_has_dots,
     .launch_dots = cpu_launch_dots,
+    .has_onto = cpu_has_onto,
+    .launch_onto = cpu_launch_onto,
     .check = cpu_check,
     .fault = cpu_fault,
     .synchronize = cpu_synchronize,

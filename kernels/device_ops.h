@@ -6,6 +6,7 @@
 
 #include "kernels/bags.h"
 #include "kernels/dots.h"
+#include "kernels/onto.h"
 
 typedef struct rp_device_ops {
     void (*free)(rp_device *device);
@@ -27,6 +28,8 @@ typedef struct rp_device_ops {
     bool (*launch_bags)(rp_device *device, const rp_bags *bags); /* NULL: it has no such way */
     bool (*has_dots)(const rp_device *device);                   /* NULL: it has none */
     void (*launch_dots)(rp_device *device, const rp_dots *dots);
+    bool (*has_onto)(const rp_device *device); /* NULL: it has none */
+    void (*launch_onto)(rp_device *device, const rp_kernel_args *args);
     rp_status (*check)(rp_device *device, const rp_index_check *check, rp_stream *stream, rp_error *err);
     bool (*fault)(rp_device *device, rp_index_fault *out);
     rp_status (*synchronize)(rp_device *device, rp_stream *stream, rp_error *err);

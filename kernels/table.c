@@ -5,6 +5,7 @@
 
 #include "kernels/bags.h"
 #include "kernels/dots.h"
+#include "kernels/onto.h"
 
 #define ROW(name) extern const rp_kernel rp_kernel_##name##_ref;
 #define KERNEL(name, ...) ROW(name)
@@ -29,6 +30,8 @@ extern rp_bags_run rp_bags_run_sse2, rp_bags_run_avx2, rp_bags_run_avx512;
 static rp_bags_run *const bags[] = {NULL, rp_bags_run_sse2, rp_bags_run_avx2, rp_bags_run_avx512};
 extern rp_dots_run rp_dots_run_sse2, rp_dots_run_avx2, rp_dots_run_avx512;
 static rp_dots_run *const dots[] = {NULL, rp_dots_run_sse2, rp_dots_run_avx2, rp_dots_run_avx512};
+extern const rp_kernel rp_kernel_matmul_onto_avx2, rp_kernel_matmul_onto_avx512;
+static const rp_kernel *const onto[] = {NULL, NULL, &rp_kernel_matmul_onto_avx2, &rp_kernel_matmul_onto_avx512};
 
 static bool host_has(size_t level)
 {
@@ -49,6 +52,8 @@ extern rp_bags_run rp_bags_run_neon;
 static rp_bags_run *const bags[] = {NULL, rp_bags_run_neon};
 extern rp_dots_run rp_dots_run_neon;
 static rp_dots_run *const dots[] = {NULL, rp_dots_run_neon};
+extern const rp_kernel rp_kernel_matmul_onto_neon;
+static const rp_kernel *const onto[] = {NULL, &rp_kernel_matmul_onto_neon};
 
 static bool host_has(size_t level)
 {
@@ -60,6 +65,7 @@ static bool host_has(size_t level)
 static const rp_kernel_table *const built[] = {&table_ref};
 static rp_bags_run *const bags[] = {NULL};
 static rp_dots_run *const dots[] = {NULL};
+static const rp_kernel *const onto[] = {NULL};
 
 static bool host_has(size_t level)
 {
@@ -124,6 +130,14 @@ rp_dots_run *rp_dots_of(const rp_kernel_table *table)
     for (size_t i = 0; i < BUILT; i++)
         if (built[i] == table)
             return dots[i];
+    return NULL;
+}
+
+const rp_kernel *rp_onto_of(const rp_kernel_table *table)
+{
+    for (size_t i = 0; i < BUILT; i++)
+        if (built[i] == table)
+            return onto[i];
     return NULL;
 }
 

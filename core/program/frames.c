@@ -55,7 +55,8 @@ static rp_status settle(void *self, rp_error *err)
 rp_status rp_frames_eager(rp_graph *graph, const rp_instr *instr, const rp_view *in, const rp_view *out)
 {
     held_frames held = {.tape = {.device = graph->device, .cache = graph->cache}};
-    const rp_frames frames = {run_frame, settle, &held, graph->device, (size_t)(instr - graph->program->instr), false};
+    const rp_frames frames = {run_frame, settle, &held, graph->device, (size_t)(instr - graph->program->instr),
+                              false,     0};
     /* what an index before the region did wrong is told before a frame can be blamed for it */
     rp_status status = rp_graph_settle(graph, &graph->error);
     rp_cached *scratch = NULL;

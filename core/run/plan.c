@@ -191,6 +191,8 @@ static rp_status plan_body(rp_plan *top, const rp_function *function, rp_error *
     body->top = top;
     status = lay_out(body, NULL, err);
     if (status == RP_OK)
+        body->over = rp_plan_over(body);
+    if (status == RP_OK)
         status = rp_plan_bind(body, err);
     if (status == RP_OK)
         forget_passes(body);

@@ -124,6 +124,7 @@ static rp_status bind_region(rp_plan *plan, const rp_instr *instr, call *c, rp_v
         status = rp_plan_follow(plan, &packed->data, copied ? at : plan->root[instr->in[i]], err);
     }
     c->region->frame = used;
+    c->region->over = r->kind == RP_SCAN && c->region->body[0] ? c->region->body[0]->over : 0;
     c->region->launches = launches_of(c->region);
     return status == RP_OK ? rp_plan_follow(plan, &c->region->scratch, at, err) : status;
 }
@@ -234,6 +235,36 @@ static rp_status bind_call(rp_plan *plan, const rp_instr *instr, call *c, rp_vie
                 rp_plan_bind_lying(plan, lying(plan, instr, i), i, c->in, c->out);
     }
     return RP_OK;
+}
+
+/* A product that the next call makes. */
+static rp_status bind_later(const rp_plan *plan, size_t k, call *c, rp_view **next)
+{
+    c->instr = plan->numbered + plan->order.instr[k];
+    c->in = take_views(next, rp_plan_at(plan, k)->n_in);
+    c->out = take_views(next, 1);
+    bind_none(c);
+    return RP_OK;
+}
+
+/* A sum that makes the product in front of it: the product's operands, and what it is added to. */
+static rp_status bind_onto(rp_plan *plan, size_t k, call *c, rp_view **next, rp_error *err)
+{
+    const rp_instr *sum = rp_plan_at(plan, k), *product = rp_plan_at(plan, k - 1);
+    const uint32_t value[3] = {product->in[0], product->in[1], sum->in[0]};
+    rp_status status = RP_OK;
+
+    *c = (call){.op = product->op, .attr = product->attr, .instr = plan->numbered + plan->order.instr[k], .onto = true};
+    c->n_in = 3;
+    c->n_out = 1;
+    c->in = take_views(next, c->n_in);
+    c->out = take_views(next, c->n_out);
+    c->out[0] = plan->view[sum->out[0]];
+    for (size_t i = 0; i < c->n_in && status == RP_OK; i++) {
+        c->in[i] = plan->view[value[i]];
+        status = rp_plan_follow(plan, &c->in[i].data, plan->root[value[i]], err);
+    }
+    return status == RP_OK ? rp_plan_follow(plan, &c->out[0].data, sum->out[0], err) : status;
 }
 
 /* ---- chains ---- */
@@ -380,7 +411,7 @@ static rp_status allocate(rp_plan *plan, rp_error *err)
     for (size_t k = 0; k < plan->order.n; k++)
         views += rp_plan_at(plan, k)->n_in * (rp_plan_at(plan, k)->region ? 2 : 1) +
                  (size_t)rp_plan_at(plan, k)->n_out +
-                 (plan->mark[plan->order.instr[k]] & (MARK_BOTH | MARK_DOTS) ? 1 : 0);
+                 (plan->mark[plan->order.instr[k]] & (MARK_BOTH | MARK_DOTS) || rp_plan_adds_onto(plan, k) ? 1 : 0);
     plan->operands = rp_malloc(views * sizeof *plan->operands);
     plan->call = rp_calloc(plan->order.n + p->n_outputs, sizeof *plan->call);
     plan->output = rp_calloc(p->n_outputs, sizeof *plan->output);
@@ -529,8 +560,11 @@ static rp_status bind_calls(rp_plan *plan, rp_view **next, const size_t *state, 
 
         end = rp_plan_chain_end(plan, k);
         note_writes(plan, k, end, state);
-        status = end - k == 1 ? bind_call(plan, rp_plan_at(plan, k), c, next, err)
-                              : bind_chain(plan, k, end, &c->chain, err);
+        status = end - k > 1                  ? bind_chain(plan, k, end, &c->chain, err)
+                 : rp_plan_adds_onto(plan, k) ? bind_onto(plan, k, c, next, err)
+                 : end < plan->order.n && rp_plan_adds_onto(plan, end)
+                     ? bind_later(plan, k, c, next)
+                     : bind_call(plan, rp_plan_at(plan, k), c, next, err);
     }
     return status;
 }

@@ -21,6 +21,7 @@ typedef struct region_call {
     size_t n_packed; /* operands that are copied */
     bool begun;      /* a frame has run, and left its constants */
     size_t launches; /* of all frames; 0: the host has to look at or bring something meanwhile */
+    uint64_t over;   /* as in rp_frames */
 } region_call;
 
 /* One launch with everything bound. */
@@ -33,6 +34,7 @@ typedef struct call {
     size_t n_in, n_out;
     bool looks;                /* at its indices, and no more */
     bool dots;                 /* a sum that makes the products of its operands too */
+    bool onto;                 /* a matrix product, in[2] its other summand, which lies where the sum goes */
     const struct call *gather; /* whose rows it makes too; NULL: none */
     region_call *region;       /* owned; functions are executed; NULL: none */
 } call;
@@ -156,6 +158,7 @@ struct rp_plan {
     rp_view *operands;          /* all calls' views */
     void **output;              /* contiguous memory of each output */
     uint32_t *twin;             /* of each output of a function: the one that it is a copy of; UINT32_MAX */
+    uint64_t over;              /* of a function as a scan's: as in rp_frames */
 };
 
 enum { BASE_ARENA, BASE_PARAMETERS };
@@ -199,6 +202,10 @@ rp_status rp_plan_order(rp_plan *plan, rp_error *err);
 void rp_plan_constants(rp_plan *plan);
 /* Gathers chains, which changes the order. Errors: RP_ENOMEM. */
 rp_status rp_plan_fuse(rp_plan *plan, rp_error *err);
+/* Which carried values of a scan with this function may be made where they lie, and whether the instruction at position
+ * k adds a product that stands in front of it to such a value (core/run/places/over.c): its call makes both. */
+uint64_t rp_plan_over(const rp_plan *body);
+bool rp_plan_adds_onto(const rp_plan *body, size_t k);
 /* Finds what is gathered for one reduction, and then products that are made for one sum. readers: NULL, or how often
  * values of each root are read, outputs too; who looks first counts, the caller frees. Errors: RP_ENOMEM. */
 rp_status rp_plan_gathered(rp_plan *plan, uint32_t **readers, rp_error *err);

@@ -6,6 +6,7 @@
 #include "core/program/indexing/gathered.h"
 #include "core/run/plan_private.h"
 #include "determinism/fpenv.h"
+#include "kernels/onto.h"
 
 /* Waits for the device. Errors: its own; RP_EDATA for the first index that was out of range. *at: which instruction of
  * all it was, else SIZE_MAX. */
@@ -89,7 +90,7 @@ static rp_status wait_for(void *self, rp_error *err)
 static rp_status run_region(region_call *c, const call *with, rp_error *err)
 {
     const size_t at = with->instr - c->plan->numbered, number = c->plan->number ? c->plan->number[at] : at;
-    const rp_frames frames = {run_frame, wait_for, c, c->plan->device, number, false};
+    const rp_frames frames = {run_frame, wait_for, c, c->plan->device, number, false, c->over};
     rp_status status = RP_OK;
 
     c->begun = false;
@@ -124,6 +125,18 @@ static rp_status launch_dots(const rp_plan *plan, const call *c, rp_error *err)
     return rp_fail(err, RP_EUNSUPPORTED, "a sum's products, planned to be made by it, do not lie in order");
 }
 
+/* A scan's first frame finds the value elsewhere. */
+static rp_status launch_onto(const rp_plan *plan, const call *c, rp_error *err)
+{
+    const rp_kernel_args args = {c->in, 2, c->out, 1, c->attr};
+    rp_status status =
+        c->in[2].data == c->out[0].data ? RP_OK : rp_execute_copy(plan->device, &c->in[2], &c->out[0], err);
+
+    if (status != RP_OK || rp_device_launch_onto(plan->device, &args))
+        return status;
+    return rp_fail(err, RP_EUNSUPPORTED, "a product, planned to be added where it goes, on a device that cannot");
+}
+
 static rp_status launch(const rp_plan *plan, const call *c, rp_error *err)
 {
     if (c->region)
@@ -134,6 +147,8 @@ static rp_status launch(const rp_plan *plan, const call *c, rp_error *err)
         return launch_gathered(plan, c, err);
     if (c->dots)
         return launch_dots(plan, c, err);
+    if (c->onto)
+        return launch_onto(plan, c, err);
     if (c->looks)
         return rp_execute_check(plan->device, c->op, &(rp_kernel_args){c->in, c->n_in, c->out, c->n_out, c->attr},
                                 c->instr, err);

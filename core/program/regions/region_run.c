@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Frames in order. Carried values change between two sets of buffers, of which the region's own values are one, rows
- * are views, and a tree over shards keeps one partial sum a level, so that memory does not grow with the number of
- * frames.
+ * Frames in order. Carried values, but for those that are made where they lie, change between two sets of buffers, of
+ * which the region's own values are one, rows are views, and a tree over shards keeps one partial sum a level, so that
+ * memory does not grow with the number of frames.
  */
 #include "core/program/regions/region_run.h"
 
@@ -153,7 +153,7 @@ static rp_view carried_at(const drive *d, const rp_view *second, size_t k, uint6
 
     if (r->history && t < r->times)
         return rp_view_index(&d->given[rp_function_outs(r->function[0]) + k], index_of(r, t));
-    return (r->times - t) % 2 ? second[k] : d->given[k];
+    return (r->times - t) % 2 && !(k < 64 && d->frames->over >> k & 1) ? second[k] : d->given[k];
 }
 
 /* Iteration t. */

@@ -9,7 +9,7 @@
 
 typedef struct rp_frames {
     /* Executes function k of the region once. param: a view of each parameter; out: contiguous memory for each output,
-     * which overlaps no parameter. */
+     * which overlaps no parameter but one of `over`. */
     rp_status (*run)(void *self, const rp_region *region, size_t k, const rp_view *param, const rp_view *out,
                      rp_error *err);
     /* Waits for what was launched, before the host uses a value; an index that was out of range is then the error. */
@@ -18,6 +18,7 @@ typedef struct rp_frames {
     rp_device *device;
     size_t number; /* of the region's instruction, for errors */
     bool told;     /* by the index, which is then in every frame's first parameter, whether the frame reads it or not */
+    uint64_t over; /* of a scan's first carried values, a bit each: the frame may make it where it lies already */
 } rp_frames;
 
 /* The device memory that a region needs beside its operands, its values and what its frames need. */

@@ -259,7 +259,10 @@ bool rp_profile_describe_plan(rp_profile_entry *e, const rp_plan *plan)
             continue;
         }
         k = rp_plan_chain_end(plan, first);
-        fine = describe_call(&e->row[i], e, plan, first, k);
+        /* a product that the next call makes is told of there */
+        fine = describe_call(&e->row[i], e, plan, plan->call[i].onto ? first - 1 : first, k);
+        if (i + 1 < e->n && plan->call[i + 1].onto)
+            e->row[i].arithmetic = e->row[i].bytes = e->row[i].written = 0;
         for (size_t n = first; n < k; n++)
             e->row[i].memory = at[n] > e->row[i].memory ? at[n] : e->row[i].memory;
     }

@@ -56,6 +56,16 @@ static size_t matmul_cost(const rp_kernel_args *args)
 
 RP_DEFINE_KERNEL(matmul, matmul_items, matmul_run, matmul_cost);
 
+static void matmul_onto_run(const rp_kernel_args *args, size_t begin, size_t end)
+{
+    rp_matmul_plan plan;
+
+    plan_of(&plan, args);
+    rp_matmul_plan_run(&plan, begin, end, args->out[0].dtype == RP_F64 ? block_onto_f64 : block_onto_f32);
+}
+
+RP_DEFINE_KERNEL(matmul_onto, matmul_items, matmul_onto_run, matmul_cost); /* kernels/onto.h */
+
 #else
 
 #include "kernels/type_f32.h"

@@ -4,7 +4,7 @@
  * blocking along k is the contract's own chunk.
  *
  * Parameters, from kernels/type_f32.h or type_f64.h: T the type of the elements, FN(name) the name of its variant.
- * For levels with vectors. Before it: nothing. Gives FN(block). */
+ * For levels with vectors. Before it: nothing. Gives FN(block), and FN(block_onto), which adds to what y has. */
 #if !defined(T) || !defined(FN)
 #error "a template: include one of kernels/type_f32.h and kernels/type_f64.h before it"
 #endif
@@ -145,11 +145,18 @@ typedef struct FN(part) {
     size_t room_b, room_a; /* columns; elements */
     bool in_place;         /* rows of a are read where they lie */
     size_t column;         /* the first of those that meet them */
+    bool onto;             /* the first chunk's chains are added to y too */
 } FN(part);
 
 static size_t FN(tile_start)(const FN(part) * w, size_t tile)
 {
     return w->row + tile * w->base + (tile < w->extra ? tile : w->extra);
+}
+
+/* Whether the chains of the chunk are what goes into y, and not added to it. */
+static bool FN(begins)(const FN(part) * w)
+{
+    return w->start == 0 && !w->onto;
 }
 
 /* A tile whose columns are fewer than its vectors, or have a stride in y, is computed beside y and copied. */
@@ -164,13 +171,13 @@ static void FN(tile_aside)(const FN(part) * w, size_t row, size_t rows, size_t c
     s->first = true;
     FN(tile_any)(rows, columns > WIDTH ? 2 : 1, s);
     for (size_t i = 0; i < rows; i++, y += y_row)
-        if (y_col == 1 && w->start == 0)
+        if (y_col == 1 && FN(begins)(w))
             memcpy(y, aside + i * PANEL, columns * sizeof(T));
         else
             for (size_t j = 0; j < columns; j++) {
                 T *at = y + (ptrdiff_t)j * y_col;
 
-                *at = w->start == 0 ? aside[i * PANEL + j] : *at + aside[i * PANEL + j];
+                *at = FN(begins)(w) ? aside[i * PANEL + j] : *at + aside[i * PANEL + j];
             }
 }
 
@@ -224,7 +231,7 @@ static void FN(panel)(const FN(part) * w, size_t tile, size_t tile_end, size_t c
              .k = w->k,
              .y = (T *)p->y + (ptrdiff_t)row * p->y_row + (ptrdiff_t)column,
              .y_row = p->y_row,
-             .first = w->start == 0};
+             .first = FN(begins)(w)};
 
         if (aside)
             FN(tile_aside)(w, row, rows, column, columns, &s);
@@ -314,13 +321,13 @@ static bool FN(is_thin)(const rp_matmul *p, size_t rows)
     return rows <= THIN_ROWS && (p->b_col == 1 || p->b_row == 1);
 }
 
-static void FN(block)(const rp_matmul *p, size_t row, size_t row_end, size_t column, size_t column_end)
+static void FN(block_of)(const rp_matmul *p, size_t row, size_t row_end, size_t column, size_t column_end, bool onto)
 {
     const size_t rows = row_end - row, tiles = (rows + TILE_ROWS - 1) / TILE_ROWS;
-    FN(part) w = {.p = p, .row = row, .tiles = tiles, .base = rows / tiles, .extra = rows % tiles};
+    FN(part) w = {.p = p, .row = row, .tiles = tiles, .base = rows / tiles, .extra = rows % tiles, .onto = onto};
     T *block;
 
-    if (FN(is_thin)(p, rows)) {
+    if (!onto && FN(is_thin)(p, rows)) {
         (p->b_col == 1 ? FN(thin) : FN(across))(p, row, row_end, column, column_end);
         return;
     }
@@ -337,6 +344,16 @@ static void FN(block)(const rp_matmul *p, size_t row, size_t row_end, size_t col
     w.room_a = A_BYTES / sizeof(T) - WIDTH;
     FN(packed)(&w, column, column_end);
     rp_scratch_return(block);
+}
+
+static void FN(block)(const rp_matmul *p, size_t row, size_t row_end, size_t column, size_t column_end)
+{
+    FN(block_of)(p, row, row_end, column, column_end, false);
+}
+
+static void FN(block_onto)(const rp_matmul *p, size_t row, size_t row_end, size_t column, size_t column_end)
+{
+    FN(block_of)(p, row, row_end, column, column_end, true);
 }
 
 #undef PANEL
