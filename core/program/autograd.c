@@ -77,11 +77,20 @@ static void pass(rp_sweep *s, size_t k, size_t made)
     }
 }
 
+/* What is appended next may be made where the gradient lies, if that is no other value's too. */
+static void spend(rp_sweep *s, rp_tensor g)
+{
+    if (s->drops && g.graph && g.value >= s->base && g.value - s->base < s->n_uses && s->uses[g.value - s->base] == 1)
+        s->graph->spent = g.value + 1;
+}
+
 void rp_sweep_contribute(rp_sweep *s, uint32_t value, rp_tensor g)
 {
     const rp_tensor before = s->grad[value];
 
+    spend(s, before);
     s->grad[value] = before.graph ? rp_add(before, g) : g;
+    s->graph->spent = 0;
     use(s, s->grad[value]);
     use_no_more(s, before);
 }
@@ -126,6 +135,12 @@ static bool mark(rp_sweep *s, const rp_tensor *wrt, size_t n)
     return true;
 }
 
+/* Whether the rule of the operation reads the gradient by one instruction, element by element. */
+static bool reads_once(const rp_op *op)
+{
+    return op->kernel == RP_K_relu || op->kernel == RP_K_gelu || op->kernel == RP_K_tanh || op->kernel == RP_K_sigmoid;
+}
+
 /* One instruction: its rule appends instructions, which may move the program's arrays, so everything is copied first.
  */
 static void visit(rp_sweep *s, size_t k)
@@ -156,7 +171,10 @@ static void visit(rp_sweep *s, size_t k)
     if (any) {
         if (s->mixed)
             rp_sweep_halve(instr.op, need, read, out);
+        if (reads_once(instr.op) && !s->asked[instr.out[0]])
+            spend(s, grad_out[0]);
         instr.op->vjp(&(rp_vjp_args){instr.attr, read, out, n, grad_out, need, grad_in});
+        s->graph->spent = 0;
         for (size_t i = 0; i < n; i++)
             if (need[i] && grad_in[i].graph)
                 rp_sweep_contribute(s, in[i].value, grad_in[i]);

@@ -100,6 +100,27 @@ static bool is_copied_already(const rp_graph *graph, const rp_instr *instr)
            p->maker[of] != RP_NO_INSTR && p->instr[p->maker[of]].op->alias != NULL;
 }
 
+/* Whether the output may be made in the memory of the first operand, a gradient that nobody reads behind it. */
+static bool may_overwrite(const rp_graph *graph, const rp_instr *instr)
+{
+    const uint32_t spent = graph->spent - 1;
+    const rp_value_memory *m = &graph->memory[spent];
+
+    return graph->spent && instr->n_out == 1 && instr->n_in == 2 && instr->in[0] == spent && instr->in[1] != spent &&
+           instr->op->flags & RP_OP_INPLACE && m->piece && m->owner == spent && m->users == 1 &&
+           !(m->mark & RP_VALUE_PINNED) && !graph->view[instr->out[0]].data &&
+           rp_type_equal(&graph->program->value[spent], &graph->program->value[instr->out[0]]);
+}
+
+/* Its memory is the output's from now on. */
+static void hand_over(rp_graph *graph, uint32_t spent, uint32_t out)
+{
+    graph->memory[out].piece = graph->memory[spent].piece;
+    graph->memory[spent].piece = NULL;
+    graph->memory[spent].users = 0;
+    graph->view[spent].data = NULL;
+}
+
 static rp_status execute_kernel(rp_graph *graph, const rp_instr *instr)
 {
     rp_view few[8], *in = instr->n_in <= 8 ? few : rp_malloc(instr->n_in * sizeof *in);
@@ -113,14 +134,16 @@ static rp_status execute_kernel(rp_graph *graph, const rp_instr *instr)
         graph->view[instr->out[0]] = graph->view[instr->in[0]];
         return RP_OK;
     }
+    for (size_t i = 0; i < instr->n_in; i++)
+        in[i] = graph->view[instr->in[i]];
+    if (may_overwrite(graph, instr))
+        hand_over(graph, instr->in[0], instr->out[0]);
     for (int i = 0; i < instr->n_out && status == RP_OK; i++) {
         status = rp_graph_allocate(graph, instr->out[i]);
         if (status == RP_OK)
             out[i] = graph->view[instr->out[i]];
     }
     if (status == RP_OK) {
-        for (size_t i = 0; i < instr->n_in; i++)
-            in[i] = graph->view[instr->in[i]];
         rp_bind_operands(instr->op, in, instr->n_in, &out[0]);
         status = rp_execute(graph->device, instr->op,
                             &(rp_kernel_args){in, instr->n_in, out, (size_t)instr->n_out, instr->attr},

@@ -100,6 +100,9 @@ static rp_tensor pad_three(rp_tensor x)
     CALL(pad_three, pad_three(x)) \
     CALL(pad_made, pad_inside(rp_sub(x, y), RP_PAD_REFLECT)) \
     CALL(pad_turned, pad_inside(rp_reshape(rp_transpose(x, NULL), 2, (const size_t[]){ROWS, COLS}), RP_PAD_EDGE)) \
+    CALL(shared_gradient, rp_mul(rp_add(rp_relu(x), z), p)) \
+    CALL(gradient_of_own, rp_mul(x, rp_add(rp_tanh(x), rp_gelu(x)))) \
+    CALL(summed_gradients, rp_add(rp_mul(rp_sigmoid(x), rp_relu(x)), rp_relu(rp_mul(x, p)))) \
     CALL(bag_sum, first_rows(rp_embedding_bag(x, index, RP_BAG_SUM))) \
     CALL(bag_mean, first_rows(rp_embedding_bag(x, index, RP_BAG_MEAN))) \
     CALL(bag_max, first_rows(rp_embedding_bag(x, index, RP_BAG_MAX)))
@@ -347,12 +350,60 @@ static void a_part_of_what_is_taken_back_is_made_again(void **state)
     rp_run_free(run);
 }
 
+/* ---- gradients ---- */
+
+/* All memory that the graph has had of the device at once. */
+static size_t bytes_had(const rp_graph *g)
+{
+    size_t bytes = bytes_held(g);
+
+    for (unsigned c = 0; c < g->cache->classes; c++)
+        for (const rp_cached *piece = g->cache->free[c]; piece; piece = piece->next)
+            bytes += piece->bytes;
+    return bytes;
+}
+
+/* The values of four layers and the product are five pieces of this size, and all gradients take one. */
+static void a_gradient_is_made_where_the_last_one_lies(void **state)
+{
+    rp_run *run = new_run();
+    rp_tensor x, y, grad;
+
+    (void)state;
+    assert_int_equal(rp_step_begin(run, NULL), RP_OK);
+    x = rp_data(run, "x");
+    y = rp_relu(rp_tanh(rp_sigmoid(rp_gelu(x))));
+    rp_gradients_or_zeros(rp_sum(rp_mul(y, rp_data(run, "p")), NULL, 0, false), &x, 1, &grad);
+    assert_int_equal(rp_graph_status(run->graph, NULL), RP_OK);
+    assert_int_equal(bytes_had(run->graph) / (COUNT * sizeof(float)), 6);
+    rp_run_free(run);
+}
+
+/* And where several are summed, in the memory of the sum so far: six values, the product's gradient, the sum and what
+ * is added next. */
+static void summed_gradients_take_one_piece_and_the_next(void **state)
+{
+    rp_run *run = new_run();
+    rp_tensor x, y, grad;
+
+    (void)state;
+    assert_int_equal(rp_step_begin(run, NULL), RP_OK);
+    x = rp_data(run, "x");
+    y = rp_add(rp_scale(x, 2), rp_add(rp_scale(x, 3), rp_scale(x, 5)));
+    rp_gradients_or_zeros(rp_sum(rp_mul(y, rp_data(run, "p")), NULL, 0, false), &x, 1, &grad);
+    assert_int_equal(rp_graph_status(run->graph, NULL), RP_OK);
+    assert_int_equal(bytes_had(run->graph) / (COUNT * sizeof(float)), 9);
+    rp_run_free(run);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_have_the_bits_of_their_instructions),
         cmocka_unit_test(a_bad_index_is_told_of_as_ever),
         cmocka_unit_test(a_pad_of_several_axes_is_made_where_it_lies),
+        cmocka_unit_test(a_gradient_is_made_where_the_last_one_lies),
+        cmocka_unit_test(summed_gradients_take_one_piece_and_the_next),
         cmocka_unit_test(a_part_of_what_is_taken_back_is_made_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
