@@ -188,10 +188,38 @@ static void the_reference_has_the_bits_of_the_contracts_text(void **state)
         }
 }
 
-static void compare(const conv_shape *p, rp_dtype dtype, int kind, bool rare)
+/* Orders of axes in memory: channels last, planes, planes whose rows lie apart, and no two pixels beside one another.
+ */
+static const int orders[][4] = {{0, 1, 2, 3}, {0, 3, 1, 2}, {1, 3, 0, 2}, {3, 2, 0, 1}};
+
+static void lay(rp_view *v, const int order[4])
+{
+    ptrdiff_t step = 1;
+
+    for (int d = 3; d >= 0; d--) {
+        v->stride[order[d]] = step;
+        step *= (ptrdiff_t)v->shape[order[d]];
+    }
+}
+
+/* The layout is three digits of four: x, y, weight. */
+static operands make_laid(const conv_shape *p, rp_dtype dtype, int kind, bool rare, int layout)
+{
+    operands o = make(p, dtype, kind, rare);
+
+    lay(&o.view[0], orders[layout % 4]);
+    lay(&o.view[2], orders[layout / 4 % 4]);
+    lay(&o.view[1], orders[layout / 16 == 0 ? 0 : 3]); /* 3: as PyTorch has it */
+    o.in[0] = o.view[kind == GRAD_INPUT ? 2 : 0];
+    o.in[1] = o.view[kind == GRAD_WEIGHT ? 2 : 1];
+    o.out = o.view[out_of(kind)];
+    return o;
+}
+
+static void compare_laid(const conv_shape *p, rp_dtype dtype, int kind, bool rare, int layout)
 {
     static const unsigned cuts[] = {1, 2, 3, 7};
-    operands o = make(p, dtype, kind, rare);
+    operands o = make_laid(p, dtype, kind, rare, layout);
     const size_t n = o.count[out_of(kind)], size = rp_dtype_size(dtype);
     unsigned char *want = malloc(n * size + 1), *found = malloc(n * size + 1);
     const rp_kernel_args args = {o.in, 2, &o.out, 1, o.attr};
@@ -218,13 +246,20 @@ static void compare(const conv_shape *p, rp_dtype dtype, int kind, bool rare)
 
                 rp_describe_element(a, sizeof a, want + at * size, dtype);
                 rp_describe_element(b, sizeof b, found + at * size, dtype);
-                fail_msg("%dx%d stride %d, kernel %d %s, level %s, %u parts, element %zu: expected %s, found %s", p->r,
-                         p->s, p->stride[0], kind, rp_dtype_name(dtype), levels[l], cuts[c], at, a, b);
+                fail_msg("%dx%d stride %d, %d channels of %d groups, layout %d, kernel %d %s, level %s, %u parts, "
+                         "element %zu: expected %s, found %s",
+                         p->r, p->s, p->stride[0], p->c, p->groups, layout, kind, rp_dtype_name(dtype), levels[l],
+                         cuts[c], at, a, b);
             }
         }
     free(want);
     free(found);
     drop(&o);
+}
+
+static void compare(const conv_shape *p, rp_dtype dtype, int kind, bool rare)
+{
+    compare_laid(p, dtype, kind, rare, 0);
 }
 
 static void every_level_and_cut_has_the_bits_of_the_reference(void **state)
@@ -234,6 +269,37 @@ static void every_level_and_cut_has_the_bits_of_the_reference(void **state)
         for (int kind = CONV; kind <= GRAD_WEIGHT; kind++)
             for (int form = 0; form < (SANITIZED ? 2 : 4); form++)
                 compare(&shapes[n], form % 2 == 0 ? RP_F32 : RP_F64, kind, form / 2 == 1);
+}
+
+/* Channels that do not mix, by name of what they are for. */
+static const conv_shape apart[] = {
+    {2, 9, 21, 150, 150, 3, 3, 150, {1, 1}, {1, 1, 1, 1}, {1, 1}},   /* blocks of channels, the last of a few vectors */
+    {1, 5, 20, 133, 133, 3, 3, 133, {2, 2}, {1, 1, 1, 1}, {1, 1}},   /* ... of less than one */
+    {1, 8, 27, 37, 37, 5, 5, 37, {1, 1}, {2, 2, 2, 2}, {1, 1}},      /* a vector that begins earlier */
+    {2, 9, 18, 48, 48, 7, 7, 48, {1, 1}, {3, 3, 3, 3}, {1, 1}},      /* every row at the edge and none */
+    {1, 8, 20, 20, 20, 7, 5, 20, {2, 1}, {3, 2, 3, 2}, {1, 1}},      /* other steps down than across */
+    {3, 7, 9, 5, 5, 3, 3, 5, {1, 1}, {1, 1, 1, 1}, {1, 1}},          /* fewer channels than a vector */
+    {1, 29, 30, 128, 128, 3, 3, 128, {1, 1}, {1, 1, 1, 1}, {1, 1}},  /* more rows than are packed at a time */
+    {1, 40, 40, 130, 130, 3, 3, 130, {2, 2}, {1, 0, 1, 1}, {1, 1}},  /* ... with steps */
+    {1, 12, 30, 33, 33, 3, 5, 33, {1, 1}, {2, 4, 2, 4}, {2, 2}},     /* taps that lie apart */
+    {1, 14, 13, 40, 40, 9, 9, 40, {1, 1}, {4, 4, 4, 4}, {1, 1}},     /* nine windows of taps */
+    {1, 20, 21, 19, 19, 17, 18, 19, {1, 1}, {1, 2, 1, 0}, {1, 1}},   /* more windows than at a time */
+    {1, 1, 400, 17, 17, 1, 170, 17, {1, 1}, {0, 169, 0, 0}, {1, 1}}, /* more parts of a row than are listed */
+    {1, 30, 4, 18, 18, 24, 24, 18, {1, 1}, {9, 20, 9, 20}, {1, 1}},  /* more taps than a chunk has terms */
+    {1, 5, 6, 70, 70, 3, 3, 70, {4, 5}, {1, 2, 3, 3}, {2, 1}},       /* inputs that no output reads */
+    {2, 2, 2, 34, 34, 7, 7, 34, {1, 1}, {3, 3, 3, 3}, {1, 1}},       /* taps that never exist */
+    {1, 2, 2, 20, 20, 1, 1, 20, {1, 1}, {2, 2, 2, 2}, {1, 1}},       /* outputs that read nothing */
+    {0, 4, 4, 20, 20, 3, 3, 20, {1, 1}, {1, 1, 1, 1}, {1, 1}}};
+
+static void channels_that_do_not_mix_have_the_bits_of_the_reference_however_they_lie(void **state)
+{
+    static const int layouts[] = {0, 16, 17, 4, 21, 26, 31};
+
+    (void)state;
+    for (size_t n = 0; n < sizeof apart / sizeof apart[0]; n++)
+        for (int kind = CONV; kind <= GRAD_WEIGHT; kind++)
+            for (size_t i = (n + (size_t)kind) % 2; i < sizeof layouts / sizeof layouts[0]; i += 2 + 2 * SANITIZED)
+                compare_laid(&apart[n], (i + n) % 3 == 2 ? RP_F64 : RP_F32, kind, (i + n) / 2 % 2 == 1, layouts[i]);
 }
 
 static void random_shapes_have_the_bits_of_the_reference(void **state)
@@ -271,6 +337,9 @@ static void bits_do_not_depend_on_scratch_memory(void **state)
     for (int i = 0; i < 5; i++)
         for (int kind = CONV; kind <= GRAD_WEIGHT; kind++)
             compare(&shapes[few[i]], i % 2 == 0 ? RP_F32 : RP_F64, kind, false);
+    for (size_t n = 0; n < sizeof apart / sizeof apart[0]; n++)
+        for (int kind = CONV; kind <= GRAD_WEIGHT; kind++)
+            compare_laid(&apart[n], n % 2 == 0 ? RP_F32 : RP_F64, kind, false, n % 3 == 0 ? 0 : 21);
     for (size_t i = 0; i < RP_SCRATCH_BLOCKS; i++)
         rp_scratch_return(blocks[i]);
 }
@@ -442,6 +511,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_reference_has_the_bits_of_the_contracts_text),
         cmocka_unit_test(every_level_and_cut_has_the_bits_of_the_reference),
+        cmocka_unit_test(channels_that_do_not_mix_have_the_bits_of_the_reference_however_they_lie),
         cmocka_unit_test(random_shapes_have_the_bits_of_the_reference),
         cmocka_unit_test(bits_do_not_depend_on_scratch_memory),
         cmocka_unit_test(a_pointwise_convolution_is_a_matrix_product),

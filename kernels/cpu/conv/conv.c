@@ -134,11 +134,9 @@ static void run_strips(plan *p, const strips *s, size_t begin, size_t end)
     }
 }
 
-/* Channels that do not mix, beside one another in all operands. */
 static bool mixes_nothing(const rp_conv *conv)
 {
-    return conv->c == 1 && conv->k == 1 && conv->x->stride[3] == 1 && conv->weight->stride[3] == 1 &&
-           conv->y->stride[3] == 1;
+    return conv->c == 1 && conv->k == 1 && conv->groups > 1;
 }
 
 /* Items of the forward pass, or of the input gradient (back). */
@@ -162,10 +160,9 @@ static void run_conv(const rp_conv *conv, bool back, size_t begin, size_t end)
 
     if (begin == end)
         return;
-    if (mixes_nothing(conv) && conv->h.taps * conv->w.taps <= RP_CONV_CHUNK) {
-        (to->dtype == RP_F32 ? channels_f32 : channels_f64)(&p, begin, end);
+    if (mixes_nothing(conv) && conv->h.taps * conv->w.taps <= RP_CONV_CHUNK &&
+        (to->dtype == RP_F32 ? channels_f32 : channels_f64)(&p, begin, end))
         return;
-    }
     for (size_t g = 0; g < conv->groups; g++) {
         if (s.n != 1 || !(to->dtype == RP_F32 ? narrow_pixels_f32 : narrow_pixels_f64)(&p, begin, end))
             run_strips(&p, &s, begin, end);
@@ -248,13 +245,25 @@ static void run_beside(const rp_conv *conv, tap_line *all, size_t begin, size_t 
     }
 }
 
-/* Channels that do not mix, the pixels of y at one step. */
-static bool is_by_channels(const rp_conv *conv)
+/* Channels that do not mix lie beside one another in all operands, the pixels of y at one step. */
+static bool are_beside(const rp_conv *conv)
 {
     const rp_view *y = conv->y;
 
-    return mixes_nothing(conv) && y->stride[1] == (ptrdiff_t)conv->w.out * y->stride[2] &&
+    return conv->x->stride[3] == 1 && conv->weight->stride[3] == 1 && y->stride[3] == 1 &&
+           y->stride[1] == (ptrdiff_t)conv->w.out * y->stride[2] &&
            y->stride[0] == (ptrdiff_t)conv->h.out * y->stride[1];
+}
+
+static bool is_by_channels(const rp_conv *conv)
+{
+    if (!mixes_nothing(conv))
+        return false;
+#ifdef VEC_BYTES
+    if (conv->weight->dtype == RP_F32 ? may_pack_f32(conv) : may_pack_f64(conv))
+        return true;
+#endif
+    return are_beside(conv);
 }
 
 /* Rows of the weight, or vectors of channels that do not mix. */
@@ -279,7 +288,8 @@ static void conv2d_grad_weight_run(const rp_kernel_args *args, size_t begin, siz
     tap_line all;
 
     if (is_by_channels(&conv))
-        (conv.weight->dtype == RP_F32 ? channels_weight_f32 : channels_weight_f64)(&conv, begin, end);
+        (conv.weight->dtype == RP_F32 ? channels_weight_f32 : channels_weight_f64)(&conv, are_beside(&conv), begin,
+                                                                                   end);
     else if (can_lie_beside(&conv, &all))
         run_beside(&conv, &all, begin, end);
     else

@@ -22,7 +22,7 @@ typedef struct FN(window) {
     const rp_conv *conv;
     size_t row, rows, column, columns, vecs;
     size_t runs;
-    same_taps run[MOST_RUNS];             /* of a row of y, the taps within this window */
+    const same_taps *run;                 /* of a row of y */
     T chain[9 * PANEL], total[9 * PANEL]; /* 3 x 3 times two vectors */
     bool touched[9], begun[9];            /* has a term in this chunk; has had a chunk */
 } FN(window);
@@ -136,24 +136,16 @@ static void FN(window_settle)(FN(window) * w)
     memset(w->touched, 0, sizeof w->touched);
 }
 
-static void FN(run_window)(FN(window) * w, size_t channel)
+/* The terms of one image; x and y are its own, from the first channel on. */
+static void FN(window_image)(FN(window) * w, size_t image, const T *x, const T *y)
 {
-    const rp_conv *conv = w->conv;
-    const rp_view *weight = conv->weight;
-    const size_t width = conv->w.out, lines = conv->images * conv->h.out;
+    const size_t width = w->conv->w.out, height = w->conv->h.out;
 
-    memset(w->chain, 0, sizeof w->chain);
-    memset(w->total, 0, sizeof w->total);
-    memset(w->touched, 0, sizeof w->touched);
-    memset(w->begun, 0, sizeof w->begun);
-    for (size_t line = 0; line < lines; line++) {
-        const size_t image = line / conv->h.out, row = line % conv->h.out;
-        const T *x = (const T *)conv->x->data + (ptrdiff_t)image * conv->x->stride[0] + (ptrdiff_t)channel;
-        const T *y = (const T *)conv->y->data + (ptrdiff_t)image * conv->y->stride[0] +
-                     (ptrdiff_t)row * conv->y->stride[1] + (ptrdiff_t)channel;
+    for (size_t row = 0; row < height; row++, y += w->conv->y->stride[1]) {
+        const size_t index = (image * height + row) * width;
 
         for (size_t at = 0, n; at < width; at += n) {
-            const size_t room = RP_CONV_CHUNK - (line * width + at) % RP_CONV_CHUNK;
+            const size_t room = RP_CONV_CHUNK - (index + at) % RP_CONV_CHUNK;
 
             n = width - at < room ? width - at : room;
             FN(window_line)(w, x, y, row, at, at + n);
@@ -161,34 +153,173 @@ static void FN(run_window)(FN(window) * w, size_t channel)
                 FN(window_settle)(w);
         }
     }
+}
+
+/* Lanes [skip, skip + n) of the totals become channels [channel, channel + n). */
+static void FN(window_end)(FN(window) * w, size_t channel, size_t skip, size_t n)
+{
+    const rp_view *weight = w->conv->weight;
+
     FN(window_settle)(w);
     for (size_t i = 0; i < w->rows * w->columns; i++) {
         const size_t r = i / w->columns, s = i % w->columns;
+        const T *total = w->total + (r * 3 + s) * PANEL + skip;
+        T *to = (T *)weight->data + (ptrdiff_t)(w->row + r) * weight->stride[0] +
+                (ptrdiff_t)(w->column + s) * weight->stride[1] + (ptrdiff_t)channel * weight->stride[3];
 
-        memcpy((T *)weight->data + (ptrdiff_t)(w->row + r) * weight->stride[0] +
-                   (ptrdiff_t)(w->column + s) * weight->stride[1] + (ptrdiff_t)channel,
-               w->total + (r * 3 + s) * PANEL, w->vecs * WIDTH * sizeof(T));
+        for (size_t j = 0; j < n; j++)
+            to[(ptrdiff_t)j * weight->stride[3]] = total[j];
     }
 }
 
-/* Whole vectors of channels [channel, end). */
-static void FN(run_windows)(const rp_conv *conv, size_t channel, size_t end)
-{
-    const side across = side_of(&conv->w, false);
-    FN(window) w;
+/* Where vectors of channels get their pixels: an image of x or of y, packed where its channels lie apart. */
+typedef struct FN(pixels) {
+    rp_view view; /* as the windows see it */
+    const rp_view *own;
+    T *packed; /* NULL: as it lies */
+} FN(pixels);
 
-    w.conv = conv;
-    w.runs = 0;
-    for (same_taps run = {0}; next_same(&across, &run);)
-        w.run[w.runs++] = run;
-    for (; channel < end; channel += w.vecs * WIDTH) {
-        w.vecs = WIDEST == 64 && channel + 2 * WIDTH <= end ? 2 : 1; /* as registers go */
-        for (w.row = 0; w.row < conv->h.taps; w.row += 3)
-            for (w.column = 0; w.column < conv->w.taps; w.column += 3) {
-                w.rows = conv->h.taps - w.row < 3 ? conv->h.taps - w.row : 3;
-                w.columns = conv->w.taps - w.column < 3 ? conv->w.taps - w.column : 3;
-                FN(run_window)(&w, channel);
+static const T *FN(image_of)(const FN(pixels) * p, size_t image, size_t channel, size_t channels, size_t lanes)
+{
+    const rp_view *v = p->own;
+    const T *from = (const T *)v->data + (ptrdiff_t)image * v->stride[0] + (ptrdiff_t)channel * v->stride[3];
+    const size_t width = v->shape[2];
+    const bool flat = v->stride[1] == (ptrdiff_t)width * v->stride[2];
+
+    if (p->packed == NULL)
+        return from;
+    if (channels < lanes)
+        memset(p->packed, 0, v->shape[1] * width * lanes * sizeof(T)); /* for lanes that nobody stores */
+    for (size_t row = 0; row < v->shape[1]; row += flat ? v->shape[1] : 1)
+        FN(turn)
+    (p->packed + row * width * lanes, (ptrdiff_t)lanes, from + (ptrdiff_t)row * v->stride[1], v->stride[3],
+     v->stride[2], channels, flat ? v->shape[1] * width : width);
+    return p->packed;
+}
+
+/* Room for a packed image, in elements. */
+static T *FN(pack_into)(FN(pixels) * p, T *room, size_t lanes)
+{
+    p->packed = room;
+    p->view.stride[1] = (ptrdiff_t)(p->view.shape[2] * lanes);
+    p->view.stride[2] = (ptrdiff_t)lanes;
+    return room + p->view.shape[1] * p->view.shape[2] * lanes;
+}
+
+/* Windows [begin, end) of `lanes` channels, of which `channels` exist; those of them behind the first `skip` are
+ * stored. */
+static void FN(run_windows)(FN(window) * w, const FN(window) * shared, size_t begin, size_t end, const FN(pixels) * x,
+                            const FN(pixels) * y, size_t channel, size_t channels, size_t skip)
+{
+    const rp_conv *conv = shared->conv;
+    const size_t across = (conv->w.taps + 2) / 3, lanes = shared->vecs * WIDTH;
+
+    for (size_t i = begin; i < end; i++, w++) {
+        memset(w, 0, sizeof *w);
+        w->conv = conv;
+        w->vecs = shared->vecs;
+        w->runs = shared->runs;
+        w->run = shared->run;
+        w->row = i / across * 3;
+        w->column = i % across * 3;
+        w->rows = conv->h.taps - w->row < 3 ? conv->h.taps - w->row : 3;
+        w->columns = conv->w.taps - w->column < 3 ? conv->w.taps - w->column : 3;
+    }
+    w -= end - begin;
+    for (size_t image = 0; image < conv->images; image++) {
+        const T *x_image = FN(image_of)(x, image, channel, channels, lanes);
+        const T *y_image = FN(image_of)(y, image, channel, channels, lanes);
+
+        for (size_t i = 0; i < end - begin; i++)
+            FN(window_image)(w + i, image, x_image, y_image);
+    }
+    for (size_t i = 0; i < end - begin; i++)
+        FN(window_end)(w + i, channel + skip, skip, channels - skip);
+}
+
+/* Channels [channel, end) by windows. False without room for it. */
+static bool FN(channels_by_windows)(const rp_conv *conv, size_t channel, size_t end)
+{
+    const size_t windows = ((conv->h.taps + 2) / 3) * ((conv->w.taps + 2) / 3), all = conv->groups;
+    const bool pack_x = conv->x->stride[3] != 1 || all < WIDTH, pack_y = conv->y->stride[3] != 1 || all < WIDTH;
+    const side across = side_of(&conv->w, false);
+    FN(pixels) x = {.view = *conv->x, .own = conv->x}, y = {.view = *conv->y, .own = conv->y};
+    rp_conv seen = *conv;
+    FN(window) one, *w = rp_scratch_borrow(), shared = {.conv = &seen};
+    const size_t most = w != NULL ? MOST_WINDOWS : 1;
+    same_taps run[MOST_RUNS];
+    T *const scratch = (T *)w;
+
+    if (w == NULL && (pack_x || pack_y))
+        return false;
+    seen.x = &x.view;
+    seen.y = &y.view;
+    shared.run = run;
+    for (same_taps next = {0}; next_same(&across, &next);)
+        run[shared.runs++] = next;
+    for (size_t n; channel < end; channel += n) {
+        /* as registers go; the last vector begins earlier where it would not be full */
+        shared.vecs = WIDEST == 64 && channel + 2 * WIDTH <= end ? 2 : 1;
+        const size_t lanes = shared.vecs * WIDTH, past = channel + lanes;
+        const size_t skip = past > all && all >= WIDTH ? past - all : 0;
+        T *room = scratch + MOST_WINDOWS * sizeof *w / sizeof(T);
+
+        n = past < end ? lanes : end - channel;
+        if (pack_x)
+            room = FN(pack_into)(&x, room, lanes);
+        if (pack_y)
+            room = FN(pack_into)(&y, room, lanes);
+        for (size_t i = 0; i < windows; i += most)
+            FN(run_windows)
+        (w != NULL ? w : &one, &shared, i, i + most < windows ? i + most : windows, &x, &y, channel - skip, n + skip,
+         skip);
+    }
+    rp_scratch_return(scratch);
+    return true;
+}
+
+/* Whether an image of x and one of y have room, and a row of y falls into few parts. */
+static bool FN(may_pack)(const rp_conv *conv)
+{
+    const size_t pixels = conv->h.in * conv->w.in + conv->h.out * conv->w.out;
+
+    return pixels <= (RP_SCRATCH_BYTES - MOST_WINDOWS * sizeof(FN(window))) / (PANEL * sizeof(T)) && few_runs(&conv->w);
+}
+
+/* One channel however it lies, without any memory. */
+static void FN(channel_alone)(const rp_conv *conv, size_t channel)
+{
+    const rp_view *x = conv->x, *y = conv->y, *weight = conv->weight;
+
+    for (size_t tap = 0; tap < conv->h.taps * conv->w.taps; tap++) {
+        const size_t r = tap / conv->w.taps, s = tap % conv->w.taps;
+        size_t top, bottom, left, right, number = 0;
+        T total = 0, chain = 0;
+        bool any = false, begun = false;
+
+        rp_conv_outputs(&conv->h, r, &top, &bottom);
+        rp_conv_outputs(&conv->w, s, &left, &right);
+        for (size_t i = 0; i < conv->images * (bottom - top) * (right - left); i++) {
+            const size_t column = left + i % (right - left), row = top + i / (right - left) % (bottom - top);
+            const size_t image = i / (right - left) / (bottom - top);
+            const size_t index = (image * conv->h.out + row) * conv->w.out + column;
+            const int64_t h = (int64_t)row * conv->h.stride + (int64_t)r * conv->h.dilation - conv->h.pad;
+            const int64_t v = (int64_t)column * conv->w.stride + (int64_t)s * conv->w.dilation - conv->w.pad;
+            const T *a = (const T *)x->data + (ptrdiff_t)image * x->stride[0] + h * x->stride[1] + v * x->stride[2];
+            const T *b = (const T *)y->data + (ptrdiff_t)image * y->stride[0] + (ptrdiff_t)row * y->stride[1] +
+                         (ptrdiff_t)column * y->stride[2];
+
+            if (any && index / RP_CONV_CHUNK != number) {
+                total = begun ? total + chain : chain;
+                begun = true;
+                chain = 0;
             }
+            any = true;
+            number = index / RP_CONV_CHUNK;
+            chain = FN(rp_fma)(a[(ptrdiff_t)channel * x->stride[3]], b[(ptrdiff_t)channel * y->stride[3]], chain);
+        }
+        ((T *)weight->data)[(ptrdiff_t)r * weight->stride[0] + (ptrdiff_t)s * weight->stride[1] +
+                            (ptrdiff_t)channel * weight->stride[3]] = begun ? total + chain : chain;
     }
 }
 #endif
@@ -256,17 +387,20 @@ static void FN(channels_one_by_one)(const rp_conv *conv, size_t channel, size_t 
 }
 
 /* Items [begin, end): vectors of channels, the last of which may not be full. */
-static void FN(channels_weight)(const rp_conv *conv, size_t begin, size_t end)
+static void FN(channels_weight)(const rp_conv *conv, bool beside, size_t begin, size_t end)
 {
-    size_t channel = begin * WIDTH;
-    const size_t last = end * WIDTH < conv->groups ? end * WIDTH : conv->groups;
+    const size_t channel = begin * WIDTH, last = end * WIDTH < conv->groups ? end * WIDTH : conv->groups;
 #ifdef VEC_BYTES
-    const size_t whole = last / WIDTH * WIDTH;
 
-    if (channel < whole && few_runs(&conv->w)) {
-        FN(run_windows)(conv, channel, whole);
-        channel = whole;
+    if (channel >= last || (few_runs(&conv->w) && FN(channels_by_windows)(conv, channel, last)))
+        return;
+    if (!beside) {
+        for (size_t i = channel; i < last; i++)
+            FN(channel_alone)(conv, i);
+        return;
     }
+#else
+    (void)beside;
 #endif
     if (channel < last)
         FN(channels_one_by_one)(conv, channel, last);

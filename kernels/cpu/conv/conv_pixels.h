@@ -87,6 +87,25 @@ static bool next_same(const side *s, same_taps *run)
     return true;
 }
 
+/* All of a side. */
+enum { MOST_LINES = 160 };
+typedef struct runs_of_taps {
+    size_t n;
+    same_taps run[MOST_LINES];
+} runs_of_taps;
+
+/* False where there are too many. */
+static bool list_runs(const side *s, runs_of_taps *list)
+{
+    list->n = 0;
+    for (same_taps run = {0}; next_same(s, &run);) {
+        if (list->n == MOST_LINES)
+            return false;
+        list->run[list->n++] = run;
+    }
+    return true;
+}
+
 /* The pixels of `to` from those of `from`, one group. Steps are in elements. */
 typedef struct plan {
     const rp_conv *conv;
@@ -95,6 +114,32 @@ typedef struct plan {
     ptrdiff_t a_step, b_step, b_col, y_col;
     side h, w;
 } plan;
+
+/* The rows [*first, *last) of `from` that may meet rows [low, high) of `to`. */
+static void rows_met(const plan *p, size_t low, size_t high, size_t *first, size_t *last)
+{
+    const rp_conv_axis *h = p->h.axis;
+    const int64_t reach = (int64_t)(h->taps - 1) * h->dilation, end = (int64_t)high - 1;
+
+    if (p->h.back) {
+        *first = within(((int64_t)low + h->pad - reach) / h->stride, h->out);
+        *last = within((end + h->pad) / h->stride + 1, h->out);
+    } else {
+        *first = within((int64_t)low * h->stride - h->pad, h->in);
+        *last = within(end * h->stride - h->pad + reach + 1, h->in);
+    }
+}
+
+/* Pixels of `from`, and of `to`, that are packed for `band` rows of `to`, at most. */
+static size_t packed_pixels(const plan *p, bool from, bool to, size_t band)
+{
+    const rp_conv_axis *h = p->h.axis;
+    const size_t reach = (h->taps - 1) * (size_t)h->dilation + 1, stride = (size_t)h->stride;
+    const size_t met = p->h.back ? (band - 1 + reach) / stride + 1 : (band - 1) * stride + reach;
+    const size_t rows = met < p->from.shape[1] ? met : p->from.shape[1];
+
+    return (from ? rows * p->from.shape[2] : 0) + (to ? band * p->to.shape[2] : 0);
+}
 
 /* Pixels with the same taps, and a summary of those taps that a chunk has. */
 typedef struct pixel_class {

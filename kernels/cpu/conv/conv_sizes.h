@@ -36,8 +36,11 @@ enum {
     IN_PLACE_PANELS = 2, /* up to so many, rows are not worth packing; where they lie apart in the first cache: */
     APART_PANELS = WIDEST == 64 ? 16 : 2,
     TURNED_PANELS = WIDEST == 64 ? 8 : 2, /* ... of a weight packed by turning */
-    BESIDE_PIXELS = 4,
-    SHARED_PIXELS = WIDEST == 32 ? 4 : 6, /* of channels that do not mix, at a time */
+    /* Of channels that do not mix: pixels and vectors of channels at a time, and what is packed of an image. */
+    SHARED_PIXELS = WIDEST == 32 ? 4 : 8,
+    BLOCK_VECTORS = 8,
+    MOST_WINDOWS = 32, /* of 3 x 3 taps, at a time */
+    CHANNEL_BYTES = 768 * 1024,
     NARROW = 4,
     NARROW_SLOTS = 16,
     NARROW_VECTORS = WIDEST == 64 ? 4 : 2 /* outputs, rows and vectors of few channels */
