@@ -181,10 +181,10 @@ static void FN(line_whole)(const FN(line) * l)
 {
     size_t pixel = 0;
 
-    if (l->pixels >= SHARED_PIXELS)
-        while (pixel < l->pixels && FN(line_overlap)(l, FN(no_later)(pixel, SHARED_PIXELS, l->pixels)))
-            pixel += SHARED_PIXELS;
-    for (; l->pixels >= 4 && pixel < l->pixels; pixel += 4)
+    for (; l->pixels >= SHARED_PIXELS && pixel + SHARED_PIXELS / 2 < l->pixels; pixel += SHARED_PIXELS)
+        if (!FN(line_overlap)(l, FN(no_later)(pixel, SHARED_PIXELS, l->pixels)))
+            break;
+    for (; l->pixels >= 4 && pixel + 2 < l->pixels; pixel += 4)
         FN(line_pixels)(l, FN(no_later)(pixel, 4, l->pixels), 4, 2);
     for (; l->pixels >= 2 && pixel < l->pixels; pixel += 2)
         FN(line_pixels)(l, FN(no_later)(pixel, 2, l->pixels), 2, 4);
@@ -217,6 +217,11 @@ static void FN(turn)(T *to, ptrdiff_t to_step, const T *from, ptrdiff_t from_ste
 {
     size_t done = 0;
 
+    if (from_step == 1) {
+        for (size_t j = 0; j < columns; j++)
+            memcpy(to + (ptrdiff_t)j * to_step, from + (ptrdiff_t)j * from_column, rows * sizeof(T));
+        return;
+    }
 #ifdef VEC_BYTES
     if (from_column == 1 && rows >= WIDTH)
         for (; done + WIDTH <= columns; done += WIDTH)
@@ -406,7 +411,8 @@ static rp_view FN(from_channel)(const rp_view *v, size_t channel)
 static bool FN(channels)(const plan *p, size_t begin, size_t end)
 {
     const size_t all = p->conv->groups, taps = p->conv->h.taps * p->conv->w.taps;
-    const size_t most = all < FN(BLOCK) ? all : FN(BLOCK), weights = taps * most * sizeof(T);
+    const size_t block = taps > MANY_TAPS ? FN(BLOCK) / 2 : FN(BLOCK); /* weights stay in the first cache */
+    const size_t most = all < block ? all : block, weights = taps * most * sizeof(T);
     const bool pack_from = p->from.stride[3] != 1 && all > 1, pack_to = p->to.stride[3] != 1 && all > 1;
     runs_of_taps rows, columns;
     FN(channel_block) b = {.p = p, .rows = &rows, .columns = &columns};

@@ -241,7 +241,8 @@ static void FN(run_windows)(FN(window) * w, const FN(window) * shared, size_t be
 static bool FN(channels_by_windows)(const rp_conv *conv, size_t channel, size_t end)
 {
     const size_t windows = ((conv->h.taps + 2) / 3) * ((conv->w.taps + 2) / 3), all = conv->groups;
-    const bool pack_x = conv->x->stride[3] != 1 || all < WIDTH, pack_y = conv->y->stride[3] != 1 || all < WIDTH;
+    const bool pack_x = all < WIDTH || conv->x->stride[3] != 1 || crowd_out(conv->x);
+    const bool pack_y = all < WIDTH || conv->y->stride[3] != 1;
     const side across = side_of(&conv->w, false);
     FN(pixels) x = {.view = *conv->x, .own = conv->x}, y = {.view = *conv->y, .own = conv->y};
     rp_conv seen = *conv;
@@ -251,7 +252,7 @@ static bool FN(channels_by_windows)(const rp_conv *conv, size_t channel, size_t 
     T *const scratch = (T *)w;
 
     if (w == NULL && (pack_x || pack_y))
-        return false;
+        return false; /* also where packing would only be faster */
     seen.x = &x.view;
     seen.y = &y.view;
     shared.run = run;

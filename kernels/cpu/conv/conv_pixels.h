@@ -287,6 +287,12 @@ typedef struct tap_line {
 } tap_line;
 
 #ifdef VEC_BYTES
+/* Whether neighbouring pixels share the few sets of the first cache, so that a window's push each other out. */
+static bool crowd_out(const rp_view *v)
+{
+    return v->stride[2] != 0 && v->stride[2] * (ptrdiff_t)rp_dtype_size(v->dtype) % 2048 == 0;
+}
+
 /* Whether a row of y falls into few enough parts that have the same taps. */
 static bool few_runs(const rp_conv_axis *axis)
 {

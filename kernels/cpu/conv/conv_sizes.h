@@ -39,6 +39,7 @@ enum {
     /* Of channels that do not mix: pixels and vectors of channels at a time, and what is packed of an image. */
     SHARED_PIXELS = WIDEST == 32 ? 4 : 8,
     BLOCK_VECTORS = 8,
+    MANY_TAPS = 40,
     MOST_WINDOWS = 32, /* of 3 x 3 taps, at a time */
     CHANNEL_BYTES = 768 * 1024,
     NARROW = 4,
