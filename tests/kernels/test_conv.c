@@ -271,7 +271,7 @@ static void every_level_and_cut_has_the_bits_of_the_reference(void **state)
                 compare(&shapes[n], form % 2 == 0 ? RP_F32 : RP_F64, kind, form / 2 == 1);
 }
 
-/* Channels that do not mix, by name of what they are for. */
+/* Channels that do not mix, or in small groups, by name of what they are for. */
 static const conv_shape apart[] = {
     {2, 9, 21, 150, 150, 3, 3, 150, {1, 1}, {1, 1, 1, 1}, {1, 1}},   /* blocks of channels, the last of a few vectors */
     {1, 5, 20, 133, 133, 3, 3, 133, {2, 2}, {1, 1, 1, 1}, {1, 1}},   /* ... of less than one */
@@ -289,9 +289,16 @@ static const conv_shape apart[] = {
     {1, 5, 6, 70, 70, 3, 3, 70, {4, 5}, {1, 2, 3, 3}, {2, 1}},       /* inputs that no output reads */
     {2, 2, 2, 34, 34, 7, 7, 34, {1, 1}, {3, 3, 3, 3}, {1, 1}},       /* taps that never exist */
     {1, 2, 2, 20, 20, 1, 1, 20, {1, 1}, {2, 2, 2, 2}, {1, 1}},       /* outputs that read nothing */
-    {0, 4, 4, 20, 20, 3, 3, 20, {1, 1}, {1, 1, 1, 1}, {1, 1}}};
+    {0, 4, 4, 20, 20, 3, 3, 20, {1, 1}, {1, 1, 1, 1}, {1, 1}},
+    {2, 9, 21, 40, 40, 3, 3, 5, {1, 1}, {1, 1, 1, 1}, {1, 1}},  /* groups of eight: several in a vector of outputs */
+    {1, 8, 13, 15, 20, 3, 3, 5, {2, 2}, {1, 1, 1, 1}, {1, 1}},  /* ... of three and four */
+    {1, 6, 17, 36, 18, 5, 3, 9, {1, 1}, {2, 4, 2, 4}, {1, 2}},  /* ... of four and two */
+    {1, 41, 40, 32, 32, 3, 3, 4, {1, 1}, {1, 1, 1, 1}, {1, 1}}, /* more rows than are packed at a time */
+    {1, 11, 10, 32, 32, 9, 9, 4, {1, 1}, {4, 4, 4, 4}, {1, 1}}, /* more terms than a chunk */
+    {1, 5, 6, 32, 32, 3, 3, 16, {4, 5}, {1, 2, 3, 3}, {2, 1}},  /* groups of two; inputs that no output reads */
+    {1, 2, 2, 24, 24, 1, 1, 6, {1, 1}, {2, 2, 2, 2}, {1, 1}}};  /* outputs that read nothing */
 
-static void channels_that_do_not_mix_have_the_bits_of_the_reference_however_they_lie(void **state)
+static void channels_that_mix_little_have_the_bits_of_the_reference_however_they_lie(void **state)
 {
     static const int layouts[] = {0, 16, 17, 4, 21, 26, 31};
 
@@ -511,7 +518,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_reference_has_the_bits_of_the_contracts_text),
         cmocka_unit_test(every_level_and_cut_has_the_bits_of_the_reference),
-        cmocka_unit_test(channels_that_do_not_mix_have_the_bits_of_the_reference_however_they_lie),
+        cmocka_unit_test(channels_that_mix_little_have_the_bits_of_the_reference_however_they_lie),
         cmocka_unit_test(random_shapes_have_the_bits_of_the_reference),
         cmocka_unit_test(bits_do_not_depend_on_scratch_memory),
         cmocka_unit_test(a_pointwise_convolution_is_a_matrix_product),

@@ -12,7 +12,9 @@
 #include "kernels/cpu/conv/conv_tile.inc.h"
 #include "kernels/cpu/conv/conv_pixels_type.inc.h"
 #include "kernels/cpu/conv/conv_narrow_type.inc.h"
+#include "kernels/cpu/conv/conv_lines_type.inc.h"
 #include "kernels/cpu/conv/conv_channels_type.inc.h"
+#include "kernels/cpu/conv/conv_groups_type.inc.h"
 #include "kernels/cpu/conv/conv_weight_type.inc.h"
 #include "kernels/cpu/conv/conv_channels_weight_type.inc.h"
 #include "kernels/cpu/conv/conv_taps_type.inc.h"
@@ -20,7 +22,9 @@
 #include "kernels/cpu/conv/conv_tile.inc.h"
 #include "kernels/cpu/conv/conv_pixels_type.inc.h"
 #include "kernels/cpu/conv/conv_narrow_type.inc.h"
+#include "kernels/cpu/conv/conv_lines_type.inc.h"
 #include "kernels/cpu/conv/conv_channels_type.inc.h"
+#include "kernels/cpu/conv/conv_groups_type.inc.h"
 #include "kernels/cpu/conv/conv_weight_type.inc.h"
 #include "kernels/cpu/conv/conv_channels_weight_type.inc.h"
 #include "kernels/cpu/conv/conv_taps_type.inc.h"
@@ -162,6 +166,8 @@ static void run_conv(const rp_conv *conv, bool back, size_t begin, size_t end)
         return;
     if (mixes_nothing(conv) && conv->h.taps * conv->w.taps <= RP_CONV_CHUNK &&
         (to->dtype == RP_F32 ? channels_f32 : channels_f64)(&p, begin, end))
+        return;
+    if (conv->groups > 1 && (to->dtype == RP_F32 ? few_of_groups_f32 : few_of_groups_f64)(&p, begin, end))
         return;
     for (size_t g = 0; g < conv->groups; g++) {
         if (s.n != 1 || !(to->dtype == RP_F32 ? narrow_pixels_f32 : narrow_pixels_f64)(&p, begin, end))
