@@ -323,24 +323,46 @@ static bool cast_to(elements *e, PyObject *object, rp_dtype wanted)
     return true;
 }
 
+static bool of_dlpack(elements *e, PyObject *object)
+{
+    e->kept = from_dlpack(object);
+    if (!e->kept)
+        return false;
+    e->type = ((tensor_object *)e->kept)->type;
+    e->bytes = ((tensor_object *)e->kept)->bytes;
+    return true;
+}
+
+/* Buffers have no bf16: an array of it that has one refuses it (jax's), and comes by DLPack where it has that. */
+static bool of_refused_buffer(elements *e, PyObject *object)
+{
+    PyObject *type, *value, *trace;
+
+    if (!PyObject_HasAttrString(object, "__dlpack__"))
+        return false;
+    PyErr_Fetch(&type, &value, &trace);
+    if (!of_dlpack(e, object)) {
+        PyErr_Restore(type, value, trace); /* what the buffer said */
+        return false;
+    }
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+    return true;
+}
+
 static bool read_any(elements *e, PyObject *object, const rp_dtype *wanted)
 {
     PyObject *array;
 
     if (PyObject_CheckBuffer(object)) {
         if (PyObject_GetBuffer(object, &e->view, PyBUF_FORMAT | PyBUF_STRIDES) != 0)
-            return false;
+            return of_refused_buffer(e, object);
         e->viewed = true;
         return from_view(e);
     }
-    if (PyObject_HasAttrString(object, "__dlpack__")) {
-        e->kept = from_dlpack(object);
-        if (!e->kept)
-            return false;
-        e->type = ((tensor_object *)e->kept)->type;
-        e->bytes = ((tensor_object *)e->kept)->bytes;
-        return true;
-    }
+    if (PyObject_HasAttrString(object, "__dlpack__"))
+        return of_dlpack(e, object);
     array = as_array(object, wanted);
     if (!array)
         return false;

@@ -130,6 +130,17 @@ class Values(unittest.TestCase):
         same(rp.Tensor([1, 2], dtype="f64"), np.array([1.0, 2.0]))
         same(rp.Tensor(X, dtype=np.float64), X.astype(np.float64))
 
+    def test_an_array_that_refuses_its_buffer_comes_by_dlpack(self):
+        class Refusing(np.ndarray):  # as jax's of bf16, of which buffers know nothing
+            def __dlpack__(self, **ignored):
+                return rp.Tensor([1.5, 2.5]).cast("bf16").__dlpack__()
+
+        refusing = np.zeros(2, "M8[s]").view(Refusing)
+        self.assertRaises(ValueError, memoryview, refusing)
+        self.assertEqual((rp.Tensor(refusing).dtype, rp.Tensor(refusing).cast("f32").tolist()), ("bf16", [1.5, 2.5]))
+        with self.assertRaisesRegex(ValueError, "buffer"):  # neither way: what the buffer said
+            rp.Tensor(np.zeros(2, "M8[s]"))
+
     def test_more_axes_than_a_tensor_has_are_refused(self):
         x = rp.Tensor(np.zeros((2, 3), "f4"))
         for key in ((None,) * 8 + (slice(None),) * 2, (None,) * 14 + (slice(None),) * 2, (None,) * 7 + (Ellipsis,)):
