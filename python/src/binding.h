@@ -122,6 +122,8 @@ size_t type_count(const rp_type *type);
 size_t type_bytes(const rp_type *type);
 bool types_equal(const rp_type *a, const rp_type *b);
 void type_text(const rp_type *type, char *out, size_t size); /* size >= 192 */
+/* memcpy, which lets other threads of Python go on where it takes long: what is copied is held by the caller. */
+void copy_bytes(void *to, const void *from, size_t size);
 
 /* What the operands of one call are in its home. */
 typedef struct operands {

@@ -250,6 +250,17 @@ bool number_read(PyObject *object, rp_dtype dtype, double *real)
 
 /* ---- arrays ---- */
 
+void copy_bytes(void *to, const void *from, size_t size)
+{
+    enum { LONG = 1 << 18 }; /* some ten microseconds, beside which to let the lock go costs nothing */
+    PyThreadState *thread = size >= LONG ? PyEval_SaveThread() : NULL;
+
+    if (size)
+        memcpy(to, from, size);
+    if (thread)
+        PyEval_RestoreThread(thread);
+}
+
 void elements_free(elements *e)
 {
     if (e->viewed)

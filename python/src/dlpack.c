@@ -80,8 +80,7 @@ static void gather(char *to, const dl_tensor *from, const rp_type *type)
     int64_t at[RP_MAX_RANK] = {0}, offset = 0;
 
     if (!from->strides) {
-        if (count)
-            memcpy(to, base, count * size);
+        copy_bytes(to, base, count * size);
         return;
     }
     for (size_t i = 0; i < count; i++) {
@@ -235,8 +234,7 @@ PyObject *tensor_dlpack(PyObject *self, PyObject *args, PyObject *kwargs)
             free(e);
             return PyErr_NoMemory();
         }
-        if (size)
-            memcpy(e->copy, ((tensor_object *)self)->bytes, size);
+        copy_bytes(e->copy, ((tensor_object *)self)->bytes, size);
     }
     e->tensor = Py_NewRef(self);
     if (versioned) {

@@ -482,7 +482,7 @@ static PyObject *construct(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         elements_free(&e);
         return PyErr_NoMemory();
     }
-    memcpy(bytes, e.bytes, type_bytes(&e.type));
+    copy_bytes(bytes, e.bytes, type_bytes(&e.type));
     object = tensor_of_value(&e.type, bytes);
     elements_free(&e);
     return object;

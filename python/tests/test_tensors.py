@@ -141,6 +141,49 @@ class Values(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "buffer"):  # neither way: what the buffer said
             rp.Tensor(np.zeros(2, "M8[s]"))
 
+    def test_other_threads_go_on_while_something_is_computed_or_copied(self):
+        a = np.zeros((400, 400), "f4")
+        large, t = np.zeros(8_000_000, "f4"), rp.Tensor(a)
+        run, b = rp.Run(threads=1), rp.Builder()
+        run.add_state("w", a)
+        w = b.state("w", a.shape)
+        b.update("w", w @ w)
+        step, deep = run.compile(b.finish()), rp.Builder()
+        x = deep.feed("x", (8,))
+        for _ in range(3000):
+            x = x * 1.5
+        deep.result("x", x)
+        program = deep.finish()
+        text = program.text
+        calls = {"product": lambda: (t @ t @ t @ t).numpy(), "copy": lambda: rp.Tensor(large),
+                 "gradient": lambda: rp.grad(lambda x: (x @ x @ x).sum())(t).numpy(), "step": lambda: [step() for _ in range(4)],
+                 "read": lambda: rp.Program.read(text), "compile": lambda: rp.Run(threads=1).compile(program)}
+        count, stop = [0], threading.Event()
+
+        def counting():
+            while not stop.is_set():
+                count[0] += 1
+                time.sleep(0)  # asks for the lock anew
+
+        interval = sys.getswitchinterval()
+        self.addCleanup(sys.setswitchinterval, interval)
+        thread = threading.Thread(target=counting, daemon=True)
+        thread.start()
+        try:
+            sys.setswitchinterval(1000)  # nobody is asked to let the lock go: who holds it gives it or keeps it
+            for name, call in calls.items():
+                for _ in range(50):  # the other may be without a processor
+                    before = count[0]
+                    call()
+                    if count[0] > before:
+                        break
+                else:
+                    self.fail(f"{name}: no other thread of Python ran meanwhile")
+        finally:
+            sys.setswitchinterval(interval)
+            stop.set()
+            thread.join()
+
     def test_more_axes_than_a_tensor_has_are_refused(self):
         x = rp.Tensor(np.zeros((2, 3), "f4"))
         for key in ((None,) * 8 + (slice(None),) * 2, (None,) * 14 + (slice(None),) * 2, (None,) * 7 + (Ellipsis,)):
