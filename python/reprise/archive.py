@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from . import _core
 from .program_text import Program
 from .report_html import rows_html, table_html
 from .tables import read_csv
@@ -37,12 +38,17 @@ DTYPES = {"F32": "<f4", "F64": "<f8", "I32": "<i4", "I64": "<i8", "BOOL": "?", "
           "F16": "<f2", "U16": "<u2", "I16": "<i2", "U32": "<u4", "U64": "<u8"}
 
 
-class ArchiveError(ValueError):
-    """A file that is no archive, or one whose bytes are not what its manifest says. ``member`` is where."""
+class ArchiveError(_core.Error, ValueError):
+    """A file that is no archive, or one whose bytes are not what its manifest says. ``member`` is where, ``code`` what: RP_EFORMAT,
+    RP_EHASH of other bytes, RP_EUNSUPPORTED of a newer format; ``exit_code`` what the command would exit with."""
 
-    def __init__(self, message: str, member: str | None = None) -> None:
+    def __init__(self, message: str, member: str | None = None, code: str = "RP_EFORMAT") -> None:
         super().__init__(message if member is None else f"{member}: {message}")
-        self.member = member
+        self.message, self.member, self.code = message, member, code
+        self.exit_code = 5 if code == "RP_EUNSUPPORTED" else 4
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.message, self.member, self.code)
 
 
 @dataclass(frozen=True)
@@ -132,7 +138,7 @@ class Archive(os.PathLike[str]):
         if member.sha256 is not None and name not in self._checked:
             digest = hashlib.sha256(found).hexdigest()
             if digest != member.sha256:
-                raise ArchiveError(f"SHA-256 differs: manifest {member.sha256}, file {digest}", name)
+                raise ArchiveError(f"SHA-256 differs: manifest {member.sha256}, file {digest}", name, "RP_EHASH")
             self._checked.add(name)
         return found
 
@@ -384,7 +390,7 @@ def listed(manifest: Mapping[str, Any], places: Mapping[str, Member]) -> dict[st
         if not isinstance(manifest.get(key), kind):
             raise ArchiveError(f"`{key}` is missing or of another type", "manifest.json")
     if manifest["format"] != 1:
-        raise ArchiveError(f"format {manifest['format']} is not supported: this version reads 1", "manifest.json")
+        raise ArchiveError(f"format {manifest['format']} is not supported: this version reads 1", "manifest.json", "RP_EUNSUPPORTED")
     found: dict[str, Member] = {"manifest.json": places["manifest.json"]}
     for m in manifest["members"]:
         if not isinstance(m, dict) or not isinstance(m.get("sha256"), str):

@@ -24,6 +24,7 @@ from typing import Any, ClassVar, TypeVar, Union
 
 import numpy as np
 
+from . import _core
 from .tables import TableLike, Written, is_table, write_csv
 
 PathLike = Union[str, "os.PathLike[str]"]
@@ -33,31 +34,25 @@ Value = Union[str, int, float]
 SCHEMA = 1
 
 
-class CommandError(RuntimeError):
+class CommandError(_core.Error, RuntimeError):
     """What the command refused or found to be wrong.
 
     code        its status, such as ``RP_EHASH``
     message     the line that it writes for people: what, where, expected, found
-    exit        the process's exit code: 2 usage, 3 bits differ, 4 an archive that does not verify, 5 not supported ...
-    difference  of an error of different bits: ``member``, ``step``, ``value``, ``expected``, ``found``; else None
+    exit        the process's exit code: 2 usage, 3 bits differ, 4 an archive that does not verify, 5 not supported ...; also ``exit_code``
+    difference  of an error of different bits: ``member``, ``step``, ``value``, ``expected``, ``found``, which the error has itself too;
+                else None
     command     the words that were called"""
 
     def __init__(self, code: str, message: str, exit: int, difference: Mapping[str, Any] | None = None,
                  command: Sequence[str] = ()) -> None:
         super().__init__(f"{message} [{code}]")
-        self.code, self.message, self.exit = code, message, exit
+        self.code, self.message, self.exit, self.exit_code = code, message, exit, exit
         self.difference = None if difference is None else dict(difference)
+        where = self.difference or {}
+        self.member, self.step, self.value = where.get("member"), where.get("step"), where.get("value")
+        self.expected, self.found = where.get("expected"), where.get("found")
         self.command = tuple(command)
-
-    @property
-    def member(self) -> str | None:
-        """The archive's member in which bits differ, where the error says one."""
-        return None if self.difference is None else self.difference.get("member")
-
-    @property
-    def step(self) -> int | None:
-        """The step in which bits differ, where the error says one."""
-        return None if self.difference is None else self.difference.get("step")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.code, self.message, self.exit, self.difference, self.command)

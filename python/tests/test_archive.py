@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import pickle
 import shutil
 import struct
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+import reprise
 from reprise import archive as module, command_calls as calls
 from reprise.archive import Archive, ArchiveError, header, safetensors
 from reprise.program_text import Program
@@ -155,6 +157,18 @@ class Archives(Folder):
         huge = bytearray(good)
         huge[124] = 0x80
         self.refused(bytes(huge), "no header")
+
+    def test_its_errors_are_the_librarys_and_say_where(self):
+        good, hello = made({"data/hello.txt": b"hello\n"}), "data/hello.txt"
+        for data, code, exit_code, member in ((b"", "RP_EFORMAT", 4, None), (good[:60] + b"x" + good[61:], "RP_EFORMAT", 4, None),
+                                              (good.replace(b"hello\n\0", b"hellx\n\0"), "RP_EHASH", 4, hello),
+                                              (made({}, format=2), "RP_EUNSUPPORTED", 5, "manifest.json")):
+            Path("b.reprise").write_bytes(data)
+            with self.assertRaises(reprise.Error) as caught:
+                Archive("b.reprise").read(hello)
+            for e in (caught.exception, pickle.loads(pickle.dumps(caught.exception))):
+                self.assertEqual((type(e), e.code, e.exit_code, e.member, e.step), (ArchiveError, code, exit_code, member, None))
+                self.assertEqual(str(e), str(caught.exception))
 
     def test_sets_of_tensors_that_lie_are_refused(self):
         one = {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}

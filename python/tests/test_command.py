@@ -98,9 +98,13 @@ class Functions(Folder):
             calls.verify("nothing.reprise", allow_unsigned=True)
         e = caught.exception
         self.assertEqual((e.code, e.exit, e.difference), ("RP_EIO", 1, None))
+        self.assertEqual((isinstance(e, reprise.Error), e.exit_code, e.operation, e.member, e.step), (True, 1, None, None, None))
         self.assertIn("nothing.reprise", e.message)
         again = pickle.loads(pickle.dumps(e))
         self.assertEqual((again.code, again.message, again.command), (e.code, e.message, e.command))
+        differs = CommandError("RP_EBITS", "differs", 3, {"member": "outputs/x", "step": 2, "value": "loss", "expected": "1", "found": "2"})
+        for e in (differs, pickle.loads(pickle.dumps(differs))):
+            self.assertEqual((e.member, e.step, e.value, e.expected, e.found), ("outputs/x", 2, "loss", "1", "2"))
         calls.run(recipe(), out="a.reprise")
         data = bytearray(Path("a.reprise").read_bytes())
         data[data.index(b"Bonn")] ^= 1
