@@ -63,9 +63,15 @@ def total(t: Any, axis: int) -> Any:
 
 @contextmanager
 def naming(x: Any) -> Iterator[None]:
-    """Of a table whose elements are not all numbers the error names the column, where scikit-learn's has the element alone."""
+    """Of a table whose elements are not all numbers the error names the column, where scikit-learn's has the element alone; of a sparse
+    matrix it says how the steps before, which often chose that themselves, are told not to."""
     try:
         yield
+    except TypeError as e:
+        if not str(e).startswith("Sparse data"):
+            raise
+        raise TypeError(f"{e} In a pipeline OneHotEncoder(sparse_output=False) and ColumnTransformer(.., sparse_threshold=0) give "
+                        "dense ones") from None
     except ValueError as e:
         if not str(e).startswith("could not convert") or not hasattr(x, "columns"):
             raise

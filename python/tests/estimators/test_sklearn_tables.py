@@ -80,8 +80,12 @@ class Tables(unittest.TestCase):
         fit = Ridge().fit(table[["age"]], rng.normal(size=90))
         with self.assertRaisesRegex(ValueError, "column 'age'"):
             fit.predict(table[["age"]].astype(object).replace(table.age[0], "old"))
-        with self.assertRaisesRegex(TypeError, "toarray"):
+        with self.assertRaisesRegex(TypeError, "toarray.*sparse_threshold=0"):
             Ridge().fit(scipy.sparse.csr_matrix(np.eye(4)), np.arange(4.0))
+        for pipe in (make_pipeline(OneHotEncoder(), LogisticRegression()),
+                     make_pipeline(ColumnTransformer([("c", OneHotEncoder(), ["town"])], sparse_threshold=1), LogisticRegression())):
+            with self.assertRaisesRegex(TypeError, "sparse_output=False"):
+                pipe.fit(table[["town"]], y)
 
     def test_rows_of_a_network_weigh_what_their_copies_do(self):
         x, y = load_iris(return_X_y=True)
