@@ -141,9 +141,25 @@ class Archives(Case):
 
     def test_a_program_that_gives_nothing_and_one_that_is_not_there(self):
         path = self.recipe(LOANS, self.table())
-        for number, words in ((0, "gives no result"), (99, "index out of range")):
+        for number, words in ((0, "gives no result"), (99, "no program 99: .* 0, 1"), (-1, "no program -1")):
             with self.assertRaisesRegex((door.Unsupported, IndexError), words):
                 door.save(path, os.path.join(self.folder, "m.onnx"), program=number)
+
+    def test_of_an_archive_of_training_alone_the_programs_are_told(self):
+        path = os.path.join(self.folder, "t.reprise")
+        with rp.record(path) as run:
+            run.add_state("w", [1.0, 2.0])
+            for results in ((), ("far", "mean")):
+                b = rp.Builder()
+                w = b.state("w", (2,))
+                b.update("w", w * 0.5)
+                for name in results:
+                    b.result(name, w.sum())
+                run.compile(b.finish())()
+        out = os.path.join(self.folder, "m.onnx")
+        with self.assertRaisesRegex(door.Unsupported, r"evaluation or prediction.*updates: 1 \(far, mean\)$"):
+            door.save(path, out)
+        self.assertEqual((list(door.save(path, out, program=1).outputs), float(answers(out, {})["far"])), (["far", "mean"], 0.75))
 
     def test_a_model_of_layers_and_the_command_line(self):
         def logits(m, x):

@@ -109,6 +109,8 @@ def chosen(results: dict[str, int], outputs: Sequence[str] | None) -> dict[str, 
 
 def of_archive(archive: Archive, number: int | None, outputs: Sequence[str] | None, inputs: Sequence[str]) -> Source:
     programs = [n for n in archive.members if n.startswith("run/programs/")]
+    if number is not None and not 0 <= number < len(programs):
+        raise IndexError(f"no program {number}: the archive has {', '.join(map(str, range(len(programs)))) or 'none'}")
     member = programs[number] if number is not None else pick(archive, programs)
     text = archive.read(member)
     program, types = parsed(text)
@@ -136,13 +138,17 @@ def of_archive(archive: Archive, number: int | None, outputs: Sequence[str] | No
 
 def pick(archive: Archive, programs: Sequence[str]) -> str:
     """The last program that changes no state and gives a result: an evaluation or a prediction."""
-    fits = []
-    for name in programs:
+    fits, steps = [], []
+    for number, name in enumerate(programs):
         p = Program.from_json(archive.json(name), name)
         if p.outputs and all(o.kind == "result" for o in p.outputs):
             fits.append(name)
+        elif results := [o.name for o in p.outputs if o.kind == "result"]:
+            steps.append(f"{number} ({', '.join(results)})")
     if not fits:
-        raise Unsupported("every program of the archive updates states; choose one by program=, its updates are left out")
+        raise Unsupported("every program of the archive updates states, as where only training was recorded: an evaluation or prediction "
+                          "that is made before the archive is written is there for an export. Or choose one by program= (--program), "
+                          f"without its updates: {'; '.join(steps) or 'none has a result'}")
     return fits[-1]
 
 
