@@ -201,7 +201,12 @@ class Archive(os.PathLike[str]):
     def programs(self) -> Sequence[Program]:
         """Each distinct program of the run, in order of first use."""
         names = [n for n in self.members if n.startswith("run/programs/")]
-        return [Program.from_json(self.json(n), n) for n in names]
+        try:
+            return [Program.from_json(self.json(n), n) for n in names]
+        except ArchiveError:
+            raise
+        except ValueError as e:
+            raise ArchiveError(str(e)) from None
 
     def verify(self, **options: Any) -> Any:
         """`reprise verify` of this file: keyword arguments are its options (trust, allow_unsigned, policy ...)."""
@@ -260,7 +265,9 @@ class Archive(os.PathLike[str]):
         `encoding` and `skip_lines`; one with another decimal sign, groups of digits or comments is refused."""
         how: dict[str, Any] = {}
         if name in ("data/raw.csv", "data/test.csv") and self.recipe is not None:
-            data = self.recipe["data"]
+            data = self.recipe.get("data")
+            if not isinstance(data, dict):
+                raise ArchiveError("`data` is no object", "run/recipe.json")
             for key, plain in (("decimal", "."), ("thousands", None), ("comment", None)):
                 if data.get(key, plain) != plain:
                     raise ArchiveError(f"the recipe has {key} {data[key]!r}, which is not read here: take the member's bytes by "
@@ -268,7 +275,7 @@ class Archive(os.PathLike[str]):
             how = {k: data[k] for k in CSV_KEYS if data.get(k) is not None}
         try:
             return read_csv(self.read(name), **how)
-        except (UnicodeDecodeError, ValueError) as e:
+        except (LookupError, TypeError, ValueError) as e:  # of encodings that are none, and values of other types
             raise ArchiveError(str(e), name) from None
 
     @property
@@ -508,5 +515,8 @@ def safetensor(body: memoryview, name: str, entry: Any, where: str) -> tuple[int
         raise ArchiveError(f"tensor {name}: shape {shape} of {dtype} is not the bytes {begin} to {end} of {len(body)}", where)
     if dtype == np.bool_ and (np.frombuffer(body[begin:end], np.uint8) > 1).any():
         raise ArchiveError(f"tensor {name}: a byte of BOOL that is neither 0 nor 1", where)
-    a: np.ndarray[Any, Any] = np.frombuffer(body[begin:end], dtype=dtype).reshape(shape)
+    try:
+        a: np.ndarray[Any, Any] = np.frombuffer(body[begin:end], dtype=dtype).reshape(shape)
+    except ValueError as e:  # nothing, times a length beyond NumPy's
+        raise ArchiveError(f"tensor {name}: shape {shape}: {e}", where) from None
     return begin, end, a

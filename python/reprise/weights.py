@@ -83,6 +83,8 @@ class WeightsFile(Mapping[str, "np.ndarray[Any, Any]"]):
         if any(not isinstance(s, str) for s in places.values()):
             raise ArchiveError("no index of safetensors: a shard's name is a text", index)
         shards = sorted(set(places.values()))
+        if any("\0" in s or not utf8(s) for s in shards):
+            raise ArchiveError("no index of safetensors: a shard's name is none of a file", index)
         if len(shards) > SHARDS_MOST or any(os.path.basename(s) != s or s in ("", ".", "..") for s in shards):
             raise ArchiveError(f"more than {SHARDS_MOST} shards, or one outside of its folder", index)
         have = {s: self._map(os.path.join(os.path.dirname(index), s)) for s in shards}
@@ -190,6 +192,15 @@ class Loaded:
     missing: tuple[str, ...]
     unused: tuple[str, ...]
     ignored: tuple[str, ...]
+
+
+def utf8(text: str) -> bool:
+    """JSON has halves of pairs, which no name of a file has."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def rules_of(map: str | Mapping[str, Any] | Iterable[Rule] | None) -> tuple[Rule, ...]:

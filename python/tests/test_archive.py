@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import pickle
+import random
 import shutil
 import struct
 import subprocess
@@ -157,6 +158,46 @@ class Archives(Folder):
         huge = bytearray(good)
         huge[124] = 0x80
         self.refused(bytes(huge), "no header")
+
+    def test_members_that_are_changed_are_read_or_refused_as_such(self):
+        """What a signature holds or nobody signed: the digests are right, and what lies there is anything."""
+        calls.run(recipe(), out="a.reprise")
+        with Archive("a.reprise") as a:
+            own = {n: a.read(n) for n in a if n != "manifest.json"}
+            run = a.json("manifest.json")["run"]
+        values = (0, -1, 2**62, 2**64, 1e300, None, True, "", "a\0", "\ud800", [], [0], [[1]], [2**62, 0], {}, {"a": 1})
+        names = sorted(n for n in own if n.endswith((".json", ".csv", ".safetensors", ".bin")))
+        refused = 0
+        for case in range(300):
+            draw = random.Random(case)
+            name = names[case % len(names)]
+            if name.endswith(".json") and case % 5:
+                place = whole = json.loads(own[name])
+                while True:
+                    key = draw.choice(sorted(place)) if isinstance(place, dict) else draw.randrange(len(place))
+                    if not isinstance(place[key], (dict, list)) or not place[key] or draw.random() < 0.3:
+                        break
+                    place = place[key]
+                place[key] = draw.choice(values)
+                changed = json.dumps(whole).encode()
+            else:
+                changed = bytearray(own[name])
+                for _ in range(3):
+                    changed[draw.randrange(len(changed))] = draw.randrange(256)
+            Path("b.reprise").write_bytes(made({**own, name: bytes(changed)}, kind="recipe", run=run))
+            with Archive("b.reprise") as b:
+                for use in (lambda: b.table(), lambda: [p.to_dot() for p in b.programs], lambda: [b.weights[n].sum() for n in b.weights],
+                            lambda: (b.recipe, b.metrics, b.losses, list(b.steps), b._repr_html_())):
+                    try:
+                        use()
+                    except (ArchiveError, KeyError):
+                        refused += 1
+                    except Exception as e:
+                        self.fail(f"case {case}, {name}: {e!r}")
+        self.assertGreater(refused, 30)
+        for shape in ([2**62, 0], [0, 2**62]):
+            with self.assertRaises(ArchiveError):
+                safetensors(memoryview(tensor_file({"x": {"dtype": "F32", "shape": shape, "data_offsets": [0, 0]}}, b"")), "x")
 
     def test_its_errors_are_the_librarys_and_say_where(self):
         good, hello = made({"data/hello.txt": b"hello\n"}), "data/hello.txt"

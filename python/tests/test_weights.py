@@ -228,7 +228,8 @@ class Names(unittest.TestCase):
                             ({"weight_map": {"a": "w.safetensors"}}, "not in the index"),
                             ({"weight_map": {"c": "w.safetensors"}}, "no tensor c"), ({"weights": 1}, "no index"), ([], "no index"),
                             ({"weight_map": {"a": "/etc/passwd"}}, "outside"), ({"weight_map": {"a": ""}}, "outside"),
-                            ({"weight_map": {"a": 5}}, "is a text"), ({"weight_map": {"a": ["w"]}}, "is a text")):
+                            ({"weight_map": {"a": 5}}, "is a text"), ({"weight_map": {"a": ["w"]}}, "is a text"),
+                            ({"weight_map": {"a": "w\0"}}, "none of a file"), ({"weight_map": {"a": "\ud800"}}, "none of a file")):
             with open(index, "w", encoding="utf-8") as f:
                 json.dump(text, f)
             with self.assertRaisesRegex(rp.ArchiveError, words):
