@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
 import numpy as np
@@ -110,6 +111,14 @@ class Archives(Folder):
         dot = step.to_dot()
         self.assertEqual(dot.count(" -> "), sum(len(i.inputs) for i in step) + len(step.outputs))
         self.assertIn("matmul", step._repr_html_())
+        os.mkdir("bin")
+        Path("bin/dot").write_text('#!/bin/sh\necho "<?xml?><svg $*>"; exec /bin/cat\n')  # stands for Graphviz's
+        with unittest.mock.patch.dict(os.environ, PATH=os.path.abspath("bin")):
+            self.assertIsNone(step._repr_svg_())  # one that may not be run is none
+            os.chmod("bin/dot", 0o755)
+            self.assertEqual(step._repr_svg_(), "<svg -Tsvg -Gnslimit=2>\n" + dot)
+            Path("bin/dot").write_text("#!/bin/sh\nexit 1\n")
+            self.assertIsNone(step._repr_svg_())
 
     def test_texts_of_an_archive_are_escaped(self):
         evil = '<script>alert("1")</script>'
