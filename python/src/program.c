@@ -323,8 +323,8 @@ static PyMethodDef methods[] = {
      "memory($self, memory=0, device=None)\n--\n\nBytes that steps take, known before anything is allocated; within "
      "`memory` bytes by computing values again."},
     {"split", split, METH_NOARGS,
-     "split($self, /)\n--\n\nTwo programs, or None: what this one makes of data and of states that it does not update, as "
-     "results, and the rest, which takes those as data."},
+     "split($self, /)\n--\n\nTwo programs, or None: what this one makes of data and of states that it does not update, "
+     "as results, and the rest, which takes those as data."},
     {"__reduce__", reduce, METH_NOARGS, NULL},
     {0},
 };

@@ -157,6 +157,7 @@ class Inference:
         """Takes the module's weights as they are now."""
         self._forget()
         self.built.clear()
+        self._guards = None  # its parts may be others now
         self._taken, self._known = [], []
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
