@@ -407,9 +407,9 @@ static void norm_of_many_rows_has_the_bits_of_the_reference(void **state)
     enum { WIDE = 70, SIDE = 65 }; /* 65 x 65 rows are more than a chunk */
 
     (void)state;
-    for (int form = 0; form < 4; form++) {
+    for (int form = 0; form < 8; form++) {
         const rp_dtype dtype = form % 2 == 0 ? RP_F32 : RP_F64;
-        const int side = form < 2 ? SIDE : 7;
+        const int side = form % 4 < 2 ? SIDE : 7;
         rp_view image[3], row[6];
         rp_attr attr[RP_MAX_ATTR] = {{.r = 1e-5}};
 
@@ -428,6 +428,11 @@ static void norm_of_many_rows_has_the_bits_of_the_reference(void **state)
                     ((float *)row[i].data)[j] = rp_uniform_f32(rp_random_u32(8, 0, (uint32_t)i, j));
                 else
                     ((double *)row[i].data)[j] = (double)rp_uniform_f32(rp_random_u32(8, 0, (uint32_t)i, j));
+        }
+        for (int i = 0; i < 2 && form >= 4; i++) { /* operands in planes: their channels lie apart */
+            image[i].stride[1] = side;
+            image[i].stride[2] = 1;
+            image[i].stride[3] = (ptrdiff_t)side * side;
         }
         compare_levels(RP_K_batch_norm,
                        &(rp_kernel_args){(rp_view[]){image[0], row[0], row[1], row[2], row[3]}, 5, &image[2], 1, attr});
