@@ -281,6 +281,7 @@ static const conv_shape apart[] = {
     {3, 7, 9, 5, 5, 3, 3, 5, {1, 1}, {1, 1, 1, 1}, {1, 1}},          /* fewer channels than a vector */
     {1, 29, 30, 128, 128, 3, 3, 128, {1, 1}, {1, 1, 1, 1}, {1, 1}},  /* more rows than are packed at a time */
     {1, 40, 40, 130, 130, 3, 3, 130, {2, 2}, {1, 0, 1, 1}, {1, 1}},  /* ... with steps */
+    {1, 84, 42, 128, 128, 3, 3, 128, {3, 3}, {1, 1, 1, 1}, {1, 1}},  /* ... between which rows meet none of some */
     {1, 12, 30, 33, 33, 3, 5, 33, {1, 1}, {2, 4, 2, 4}, {2, 2}},     /* taps that lie apart */
     {1, 14, 13, 40, 40, 9, 9, 40, {1, 1}, {4, 4, 4, 4}, {1, 1}},     /* nine windows of taps */
     {1, 20, 21, 19, 19, 17, 18, 19, {1, 1}, {1, 2, 1, 0}, {1, 1}},   /* more windows than at a time */

@@ -120,9 +120,10 @@ static void rows_met(const plan *p, size_t low, size_t high, size_t *first, size
 {
     const rp_conv_axis *h = p->h.axis;
     const int64_t reach = (int64_t)(h->taps - 1) * h->dilation, end = (int64_t)high - 1;
+    const int64_t least = (int64_t)low + h->pad - reach; /* what a row times the stride is, of one that reaches low */
 
     if (p->h.back) {
-        *first = within(((int64_t)low + h->pad - reach) / h->stride, h->out);
+        *first = within(least > 0 ? (least - 1) / h->stride + 1 : 0, h->out);
         *last = within((end + h->pad) / h->stride + 1, h->out);
     } else {
         *first = within((int64_t)low * h->stride - h->pad, h->in);
