@@ -352,6 +352,27 @@ static void bits_do_not_depend_on_scratch_memory(void **state)
         rp_scratch_return(blocks[i]);
 }
 
+/* Of all blocks one is left to borrow, and what lies behind it is another thread's. */
+static void images_larger_than_the_scratch_leave_what_lies_behind_it(void **state)
+{
+    static const conv_shape large = {1, 400, 400, 3, 3, 3, 3, 3, {1, 1}, {1, 1, 1, 1}, {1, 1}};
+    unsigned char *blocks[RP_SCRATCH_BLOCKS];
+
+    (void)state;
+    for (size_t i = 0; i < RP_SCRATCH_BLOCKS; i++)
+        assert_non_null(blocks[i] = rp_scratch_borrow());
+    assert_ptr_equal(blocks[0] + RP_SCRATCH_BYTES, blocks[1]);
+    memset(blocks[1], 0xA5, RP_SCRATCH_BYTES);
+    rp_scratch_return(blocks[0]);
+    for (int layout = 0; layout < 32; layout += 31)
+        for (int kind = CONV; kind <= GRAD_WEIGHT; kind++)
+            compare_laid(&large, RP_F32, kind, false, layout);
+    for (size_t i = 0; i < RP_SCRATCH_BYTES; i++)
+        assert_int_equal(blocks[1][i], 0xA5);
+    for (size_t i = 1; i < RP_SCRATCH_BLOCKS; i++)
+        rp_scratch_return(blocks[i]);
+}
+
 static void a_pointwise_convolution_is_a_matrix_product(void **state)
 {
     const conv_shape p = {2, 5, 7, 530, 21, 1, 1, 1, {1, 1}, {0, 0, 0, 0}, {1, 1}};
@@ -522,6 +543,7 @@ int main(void)
         cmocka_unit_test(channels_that_mix_little_have_the_bits_of_the_reference_however_they_lie),
         cmocka_unit_test(random_shapes_have_the_bits_of_the_reference),
         cmocka_unit_test(bits_do_not_depend_on_scratch_memory),
+        cmocka_unit_test(images_larger_than_the_scratch_leave_what_lies_behind_it),
         cmocka_unit_test(a_pointwise_convolution_is_a_matrix_product),
         cmocka_unit_test(taps_in_the_padding_do_not_exist),
         cmocka_unit_test(chunks_without_a_tap_are_left_out),

@@ -237,22 +237,39 @@ static void FN(run_windows)(FN(window) * w, const FN(window) * shared, size_t be
         FN(window_end)(w + i, channel + skip, skip, channels - skip);
 }
 
+/* Whether an image of x and one of y have room. */
+static bool FN(fit_packed)(const rp_conv *conv)
+{
+    const size_t pixels = conv->h.in * conv->w.in + conv->h.out * conv->w.out;
+
+    return pixels <= (RP_SCRATCH_BYTES - MOST_WINDOWS * sizeof(FN(window))) / (PANEL * sizeof(T));
+}
+
+/* ... and a row of y falls into few parts. */
+static bool FN(may_pack)(const rp_conv *conv)
+{
+    return FN(fit_packed)(conv) && few_runs(&conv->w);
+}
+
 /* Channels [channel, end) by windows. False without room for it. */
 static bool FN(channels_by_windows)(const rp_conv *conv, size_t channel, size_t end)
 {
     const size_t windows = ((conv->h.taps + 2) / 3) * ((conv->w.taps + 2) / 3), all = conv->groups;
-    const bool pack_x = all < WIDTH || conv->x->stride[3] != 1 || crowd_out(conv->x);
-    const bool pack_y = all < WIDTH || conv->y->stride[3] != 1;
+    const bool must_x = all < WIDTH || conv->x->stride[3] != 1, pack_y = all < WIDTH || conv->y->stride[3] != 1;
     const side across = side_of(&conv->w, false);
     FN(pixels) x = {.view = *conv->x, .own = conv->x}, y = {.view = *conv->y, .own = conv->y};
     rp_conv seen = *conv;
     FN(window) one, *w = rp_scratch_borrow(), shared = {.conv = &seen};
     const size_t most = w != NULL ? MOST_WINDOWS : 1;
+    const bool room_for_both = w != NULL && FN(fit_packed)(conv);
+    const bool pack_x = must_x || (room_for_both && crowd_out(conv->x)); /* which is only faster */
     same_taps run[MOST_RUNS];
     T *const scratch = (T *)w;
 
-    if (w == NULL && (pack_x || pack_y))
-        return false; /* also where packing would only be faster */
+    if (!room_for_both && (must_x || pack_y)) {
+        rp_scratch_return(w);
+        return false;
+    }
     seen.x = &x.view;
     seen.y = &y.view;
     shared.run = run;
@@ -277,14 +294,6 @@ static bool FN(channels_by_windows)(const rp_conv *conv, size_t channel, size_t 
     }
     rp_scratch_return(scratch);
     return true;
-}
-
-/* Whether an image of x and one of y have room, and a row of y falls into few parts. */
-static bool FN(may_pack)(const rp_conv *conv)
-{
-    const size_t pixels = conv->h.in * conv->w.in + conv->h.out * conv->w.out;
-
-    return pixels <= (RP_SCRATCH_BYTES - MOST_WINDOWS * sizeof(FN(window))) / (PANEL * sizeof(T)) && few_runs(&conv->w);
 }
 
 /* One channel however it lies, without any memory. */
