@@ -4,9 +4,11 @@
  * which they are read: an optimizer, a clip or a sum then walks memory in its order and not down its columns.
  *
  * The instructions keep their places: the operand's transpose becomes the other operand's, the product is made turned,
- * and the result's transpose becomes a reshape to the shape that it has already. */
+ * and the result's transpose becomes a reshape to the shape that it has already. A pinned device's library has bits,
+ * and a run's archive an algorithm, for a shape: there products stay as they are. */
 #include "base/memory.h"
 #include "core/run/rewrites/rewrites.h"
+#include "kernels/device.h"
 
 /* The last two axes exchanged, no other. */
 static bool exchanges(const rp_instr *instr)
@@ -95,7 +97,8 @@ rp_status rp_plan_turned(rp_plan *plan, rp_error *err)
     uint32_t *readers;
     rp_status status;
 
-    if (!rp_program_has(p, RP_PLAYS_PRODUCT) || !rp_program_has(p, RP_PLAYS_TRANSPOSE))
+    if (!rp_program_has(p, RP_PLAYS_PRODUCT) || !rp_program_has(p, RP_PLAYS_TRANSPOSE) ||
+        rp_device_pinned(plan->device))
         return RP_OK;
     status = rp_changes_begin(&changes, p, err);
     readers = rp_readers(p);

@@ -111,6 +111,42 @@ static void products_have_the_librarys_bits_whatever_their_layout(void **state)
     rp_run_free(run);
 }
 
+/* A product that is only read turned is made turned by other plans (core/run/rewrites/turned.c). */
+static void plans_multiply_the_shapes_of_the_program(void **state)
+{
+    const rp_type left = {.dtype = RP_F32, .rank = 2, .shape = {K, M}}, right = {RP_F32, 2, {K, N}};
+    rp_run *run = new_run("f32");
+    rp_program *program;
+    rp_compiled *compiled;
+    rp_tensor x, w;
+    rp_graph *g;
+
+    (void)state;
+    fill();
+    OK(rp_graph_symbolic(&g, &err));
+    x = rp_graph_declare(g, RP_INPUT_FEED, "x", &left);
+    w = rp_graph_declare(g, RP_INPUT_FEED, "w", &right);
+    rp_graph_result(g, "y", rp_neg(rp_transpose(rp_matmul(rp_transpose(x, NULL), w), NULL)));
+    OK(rp_graph_finish(g, &program, &err));
+    OK(rp_compile(&compiled, run, program, &err));
+    OK(rp_compiled_write(compiled, "x", turned, sizeof turned, &err));
+    OK(rp_compiled_write(compiled, "w", b, sizeof(float) * K * N, &err));
+    OK(rp_compiled_step(compiled, &err));
+    OK(rp_compiled_read(compiled, "y", y, sizeof(float) * M * N, &err));
+    assert_int_equal(rp_device_pinned(rp_run_device(run))->products, 1);
+    assert_int_equal(rp_device_pinned(rp_run_device(run))->product[0].m, M);
+    assert_int_equal(rp_device_pinned(rp_run_device(run))->product[0].n, N);
+    for (size_t i = 0; i < M; i++)
+        for (size_t j = 0; j < N; j++) {
+            const float expected = -sum_f32(&a[i * K], 1, &b[j], N);
+
+            assert_memory_equal(&y[j * M + i], &expected, sizeof expected);
+        }
+    rp_compiled_free(compiled);
+    rp_program_free(program);
+    rp_run_free(run);
+}
+
 static void only_the_named_kind_is_the_librarys(void **state)
 {
     static const char *const kinds[] = {"f32", "f64", "tf32", "bf16"};
@@ -384,6 +420,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_have_the_librarys_bits_whatever_their_layout),
+        cmocka_unit_test(plans_multiply_the_shapes_of_the_program),
         cmocka_unit_test(only_the_named_kind_is_the_librarys),
         cmocka_unit_test(a_run_of_the_api_is_pinned_and_replayed),
         cmocka_unit_test(a_portable_run_of_the_api_says_what_line_it_is_of),
