@@ -75,10 +75,12 @@ bool rp_plan_adds_onto(const rp_plan *body, size_t k)
         return false;
     while (o < MOST && o < body->program->n_outputs && body->program->output[o].value != sum->out[0])
         o++;
+    if (o == MOST || !(body->over >> o & 1))
+        return false; /* before all are counted: a body may have very many sums, and MOST of these */
     for (size_t q = 0; q < body->order.n; q++)
         for (size_t i = 0; i < rp_plan_at(body, q)->n_in; i++)
             readers += body->root[rp_plan_at(body, q)->in[i]] == body->root[product->out[0]];
     for (size_t q = 0; q < body->program->n_outputs; q++)
         readers += body->root[body->program->output[q].value] == body->root[product->out[0]];
-    return o < MOST && body->over >> o & 1 && readers == 1;
+    return readers == 1;
 }

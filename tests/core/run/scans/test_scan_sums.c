@@ -5,6 +5,9 @@
 
 #include "core/run/plan_private.h" /* behind: its names are as short as theirs */
 #include "kernels/onto.h"
+#include "tests/house/sanitized.h"
+
+#include <time.h>
 
 /* How a program differs from s <- s + a b over the rows a [M, K] and b [K, N] of each frame. */
 typedef struct variant {
@@ -179,10 +182,84 @@ static void sums_made_where_they_lie_show_in_no_bit(void **state)
     }
 }
 
+/* s <- s + a b, and n products more that are added to one another, for a frame's row. */
+static rp_program *many(size_t n)
+{
+    const rp_type index = {.dtype = RP_I64}, square = {RP_F32, 2, {2, 2}}, squares = {RP_F32, 3, {2, 2, 2}};
+    rp_tensor in[2], out[2], s, a, x;
+    rp_function *f;
+    rp_program *p;
+    rp_graph *g;
+
+    assert_int_equal(rp_graph_symbolic(&g, NULL), RP_OK);
+    (void)rp_function_parameter(g, &index);
+    s = rp_function_parameter(g, &square);
+    x = a = rp_function_parameter(g, &square);
+    for (size_t i = 0; i < n; i++)
+        x = rp_add(x, rp_matmul(x, a));
+    rp_function_return(g, rp_add(s, rp_matmul(a, a)));
+    rp_function_return(g, x);
+    assert_int_equal(rp_function_finish(g, &f, NULL), RP_OK);
+    assert_int_equal(rp_graph_symbolic(&g, NULL), RP_OK);
+    in[0] = rp_graph_declare(g, RP_INPUT_FEED, "s", &square);
+    in[1] = rp_graph_declare(g, RP_INPUT_FEED, "a", &squares);
+    rp_scan(
+        g,
+        &(rp_scan_options){.function = f, .carried = in, .n_carried = 1, .sliced = in + 1, .n_sliced = 1, .times = 2},
+        out);
+    rp_function_free(f);
+    rp_graph_result(g, "s", out[0]);
+    rp_graph_result(g, "x", out[1]);
+    assert_int_equal(rp_graph_finish(g, &p, NULL), RP_OK);
+    return p;
+}
+
+static double microseconds_a_product(rp_device *device, size_t n)
+{
+    rp_program *p = many(n);
+    store s = store_new(p);
+    double least = 1e9;
+
+    for (int i = 0; i < 3; i++) {
+        const clock_t start = clock();
+        bool over, onto;
+        rp_plan *plan;
+        double took;
+
+        plan_passes = RP_PASSES & ~(unsigned)RP_PASS_WRITE_OUT;
+        plan = plan_new(p, device, &s);
+        plan_passes = RP_PASSES;
+        took = (double)(clock() - start) / CLOCKS_PER_SEC / (double)n * 1e6;
+        least = took < least ? took : least;
+        look(plan, &over, &onto);
+        assert_true(over);
+        rp_plan_free(plan);
+    }
+    store_free(&s);
+    rp_program_free(p);
+    return least;
+}
+
+/* Sixteen times the body: what is quadratic would take sixteen times as long a product. */
+static void planning_bodies_of_many_sums_is_linear(void **state)
+{
+    double small, large;
+    rp_device *device;
+
+    (void)state;
+    assert_int_equal(rp_device_cpu_new(&device, NULL, 1, NULL), RP_OK);
+    small = microseconds_a_product(device, 500);
+    large = microseconds_a_product(device, 8000);
+    rp_device_free(device);
+    print_message("us a product: %.2f of 500, %.2f of 8,000\n", small, large);
+    assert_true(SANITIZED || large < 5 * small);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sums_made_where_they_lie_show_in_no_bit),
+        cmocka_unit_test(planning_bodies_of_many_sums_is_linear),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
