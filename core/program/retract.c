@@ -46,7 +46,7 @@ static void release_from(rp_graph *graph, size_t first)
         if (m->piece)
             rp_device_cache_give(graph->cache, m->piece);
     }
-    for (size_t v = 0; v < first; v++) /* what lay in a concat that has gone is made again where it is read */
+    for (size_t v = 0; v < graph->n_views; v++) /* what lay in a concat that has gone is made again where it is read */
         if (graph->memory[v].owner != RP_NO_OWNER && graph->memory[v].owner >= first) {
             graph->view[v].data = NULL;
             graph->memory[v].owner = RP_NO_OWNER;

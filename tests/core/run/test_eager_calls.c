@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -350,6 +351,85 @@ static void a_part_of_what_is_taken_back_is_made_again(void **state)
     rp_run_free(run);
 }
 
+/* ---- memory that runs out ---- */
+
+enum { BEHIND = 8192 };
+static size_t allowed = SIZE_MAX, blocks_written_behind;
+
+/* What lies behind a block looks like a value that lies in another. */
+static void *guarded(void *self, size_t bytes)
+{
+    unsigned char *block = allowed == 0 ? NULL : malloc(16 + bytes + BEHIND);
+
+    (void)self;
+    allowed -= allowed != SIZE_MAX && allowed != 0;
+    if (!block)
+        return NULL;
+    memcpy(block, &bytes, sizeof bytes);
+    memset(block + 16, 0x7F, bytes + BEHIND);
+    return block + 16;
+}
+
+static void let_go(void *self, void *block)
+{
+    unsigned char *at = (unsigned char *)block - 16;
+    size_t bytes;
+
+    (void)self;
+    if (!block)
+        return;
+    memcpy(&bytes, at, sizeof bytes);
+    for (size_t i = 0; i < BEHIND; i++)
+        if (at[16 + bytes + i] != 0x7F) {
+            blocks_written_behind++;
+            break;
+        }
+    free(at);
+}
+
+static void *grown(void *self, void *block, size_t bytes)
+{
+    unsigned char *larger = guarded(self, bytes);
+    size_t before = 0;
+
+    if (larger && block) {
+        memcpy(&before, (unsigned char *)block - 16, sizeof before);
+        memcpy(larger, block, before < bytes ? before : bytes);
+        let_go(self, block);
+    }
+    return larger;
+}
+
+/* A graph whose last input has no memory for its view takes back nothing behind what it has. */
+static void what_has_no_view_is_not_taken_back(void **state)
+{
+    static const rp_allocator with_guards = {guarded, grown, let_go, NULL};
+    size_t failures = 0;
+
+    (void)state;
+    rp_set_allocator(&with_guards);
+    for (size_t allocations = 0; allocations < 24; allocations++) {
+        rp_run *run = new_run();
+        float number = 1;
+
+        assert_int_equal(rp_step_begin(run, NULL), RP_OK);
+        allowed = allocations;
+        for (int i = 0; i < 300 && rp_graph_status(run->graph, NULL) == RP_OK; i++) {
+            char name[16];
+
+            (void)snprintf(name, sizeof name, "n%d", i);
+            (void)rp_graph_input(run->graph, RP_INPUT_DATA, name, &(rp_type){.dtype = RP_F32}, &number);
+        }
+        allowed = SIZE_MAX;
+        failures += rp_graph_status(run->graph, NULL) == RP_ENOMEM;
+        assert_int_equal(rp_graph_retract(run->graph, run->graph->program->n_instrs, NULL), RP_OK);
+        rp_run_free(run);
+    }
+    rp_set_allocator(NULL);
+    assert_true(failures > 4);
+    assert_int_equal(blocks_written_behind, 0);
+}
+
 /* ---- gradients ---- */
 
 /* All memory that the graph has had of the device at once. */
@@ -405,6 +485,7 @@ int main(void)
         cmocka_unit_test(a_gradient_is_made_where_the_last_one_lies),
         cmocka_unit_test(summed_gradients_take_one_piece_and_the_next),
         cmocka_unit_test(a_part_of_what_is_taken_back_is_made_again),
+        cmocka_unit_test(what_has_no_view_is_not_taken_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
