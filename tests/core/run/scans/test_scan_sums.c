@@ -14,6 +14,7 @@ typedef struct variant {
     const char *what;
     size_t m, k, n, times;
     rp_dtype dtype;
+    bool half;       /* a and b go through bf16 */
     bool turned;     /* a comes as its transpose */
     bool behind;     /* the sum is a b + s */
     bool read_twice; /* what s was is read too */
@@ -33,6 +34,8 @@ static const variant variants[] = {
     {.what = "a column", .m = 300, .k = 9, .n = 1, .times = 4, .over = true, .onto = true},
     {.what = "three columns", .m = 300, .k = 9, .n = 3, .times = 4, .over = true, .onto = true},
     {.what = "a whole chain", .m = 20, .k = 512, .n = 70, .times = 3, .over = true, .onto = true},
+    {.what = "bf16", .m = 37, .k = 19, .n = 70, .times = 4, .half = true, .over = true, .onto = true},
+    {.what = "a row of bf16", .m = 1, .k = 64, .n = 90, .times = 4, .half = true, .over = true, .onto = true},
     {.what = "two chains", .m = 20, .k = 513, .n = 70, .times = 3, .over = true},
     {.what = "one frame", .m = 20, .k = 4, .n = 70, .times = 1, .over = true, .onto = true},
     {.what = "behind", .m = 20, .k = 4, .n = 70, .times = 4, .behind = true},
@@ -63,6 +66,10 @@ static rp_function *body(const variant *v)
     b = rp_function_parameter(g, &right);
     if (v->turned)
         a = rp_transpose(a, NULL);
+    if (v->half) {
+        a = rp_cast(a, RP_BF16);
+        b = rp_cast(b, RP_BF16);
+    }
     x = v->none ? rp_broadcast_to(rp_slice(b, (size_t[]){0, 0}, (size_t[]){1, v->n}), 2, sum.shape) : rp_matmul(a, b);
     y = v->shifted ? rp_scale(x, 0.5) : x;
     y = v->behind ? rp_add(y, s) : rp_add(s, y);
