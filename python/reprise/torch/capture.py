@@ -14,7 +14,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .graph import DType, Graph, Input, Meta, Node, Output, Ref, Sub, map_refs, refs
+from .derivatives import one_tensor
+from .graph import GRADIENT, DType, Graph, Input, Meta, Node, Output, Ref, Sub, map_refs, refs
 from .lower import RULES, Unsupported
 from .substitutes import substituted
 from .traps import (framework, nothing_kept, own_file, refuse_changed, refuse_hooks, refuse_layouts, refuse_remembered,
@@ -48,7 +49,7 @@ def exported(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None 
     refuse_hooks(module)
     refuse_layouts(module)
     state = torch.random.get_rng_state()
-    with warnings.catch_warnings(), unchanged(module), torch.enable_grad(), any_names():
+    with warnings.catch_warnings(), unchanged(module), torch.enable_grad(), any_names(), one_tensor():
         warnings.simplefilter("ignore")
         try:
             with nothing_kept(module), trapped() as seen, substituted():
@@ -383,6 +384,8 @@ def read(program: Any, prefix: str = "", reserved: Sequence[str] = ("rng",), sta
     tensors = {**program.state_dict, **program.constants}
     by_storage: dict[Any, str] = {}
     known: dict[str, Any] = {}
+    first: dict[Any, str] = {}
+    also: dict[str, str] = {}
     places = [n for n in program.graph.nodes if n.op == "placeholder"]
     for n in places:
         spec = specs[n.name]
@@ -395,6 +398,7 @@ def read(program: Any, prefix: str = "", reserved: Sequence[str] = ("rng",), sta
         if kind not in ("PARAMETER", "BUFFER", "CONSTANT_TENSOR"):
             raise Unsupported(f"an input of the kind {kind}")
         t = tensors[spec.target]
+        also[n.name] = first.setdefault((t.dtype, storage_key(t, spec.target)), n.name)
         if kind == "PARAMETER" or spec.target in mutated or spec.target.removeprefix(prefix) in states:
             state = state_of(t, spec.target, prefix, by_storage, captured, reserved)
             m = Meta(dtype_of(t.dtype), tuple(t.shape))
@@ -417,10 +421,23 @@ def read(program: Any, prefix: str = "", reserved: Sequence[str] = ("rng",), sta
                     graph.outputs.append(Output("result", str(count), value))
     refuse_shared({**captured.tensors, **captured.constants}, {i.state for i in graph.inputs if i.trained or i.kind == "buffer"})
     stop_at_borders(graph)
+    if any(n.op == GRADIENT for n in graph.walk()):
+        by_one_name(graph, also)
     used = set(refs([[n.args, n.kwargs] for n in graph.nodes] + [o.value for o in graph.outputs]))
     graph.constants.update({k: array_of(v) for k, v in {**known, **folded}.items() if k in used})
     captured.graph = graph
     return captured
+
+
+def by_one_name(graph: Graph, names: Mapping[str, str]) -> None:
+    """A gradient by a tensor is by all that is computed from it, under whatever name: of a tied weight, or of a tensor from outside of
+    the module, which has another one at each place where it is read."""
+    def of(e: Any) -> Any:
+        return Ref(names.get(e.name, e.name), e.index) if isinstance(e, Ref) else e
+    for n in graph.nodes:
+        n.args, n.kwargs = map_refs(of, n.args), map_refs(of, n.kwargs)
+    for o in graph.outputs:
+        o.value = map_refs(of, o.value)
 
 
 def storage_key(t: Any, target: str) -> Any:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -150,6 +151,30 @@ def no_level() -> Iterator[int]:
 
 def unchanged(tree: Any, level: int | None = None) -> Any:
     return tree
+
+
+@contextlib.contextmanager
+def one_tensor() -> Iterator[None]:
+    """Of an operation that gives the very tensor which it was given (broadcast_tensors, type_as) PyTorch's tracer knows the tensor as that
+    operation's value from then on: a gradient by it would be of what is computed after that alone. Here it stays what it was, but
+    where the operation writes into it."""
+    tracing = framework("torch.fx.experimental.proxy_tensor")
+    was = tracing.set_proxy_slot
+
+    def set_proxy_slot(obj: Any, tracer: Any, proxy: Any) -> None:
+        if isinstance(obj, framework().Tensor) and obj in tracer.tensor_tracker:
+            node = proxy.proxy.node
+            while node.target is operator.getitem:
+                node = node.args[0]
+            schema = getattr(node.target, "_schema", None)
+            if schema is not None and not schema.is_mutable:
+                return
+        was(obj, tracer, proxy)
+    tracing.set_proxy_slot = set_proxy_slot
+    try:
+        yield
+    finally:
+        tracing.set_proxy_slot = was
 
 
 def functions() -> list[tuple[Any, str, Any]]:

@@ -179,6 +179,25 @@ class Gradients(Beside):
         for f in (clones, parts, written, fixed):
             self.same(Of(f), (torch.randn(4, 2),))
 
+    def test_it_is_by_all_that_is_computed_from_the_tensor(self):
+        class Tied(nn.Module):
+            def __init__(self, f):
+                super().__init__()
+                self.a, self.b, self.f = nn.Linear(4, 4), nn.Linear(4, 4), f
+                self.b.weight = self.a.weight
+
+            def forward(self, x):
+                return self.f(self, x.requires_grad_())
+        outside, x = nn.Linear(4, 4), torch.randn(4, 4)
+        normal = torch.distributions.Normal
+        for f in (lambda m, x: by(F.mse_loss(x, x.sin()), x), lambda m, x: by(F.mse_loss(x.sin(), x, reduction="sum"), x),
+                  lambda m, x: by(x.sin() * x.type_as(x), x), lambda m, x: by(x.sin() * torch.broadcast_tensors(x, x.exp())[0], x),
+                  lambda m, x: by(normal(x, x.exp()).log_prob(x.cos()), x), lambda m, x: by(m.b(m.a(x).sin()).sin(), m.a.weight),
+                  lambda m, x: by(m.b(m.a(x).sin()).sin(), m.b.weight), lambda m, x: by(outside(x).sin(), outside.weight)):
+            m = Tied(f)
+            expected = m(x.clone())
+            self.assertLess(float((rt.compile_inference(m, x.clone())(x.clone()) - expected).abs().max()), EXACT)
+
     def test_of_what_it_does_not_depend_on_there_is_none(self):
         def unused(network, x):
             x, z = x.requires_grad_(), torch.ones(2, requires_grad=True)
