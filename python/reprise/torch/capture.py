@@ -9,6 +9,7 @@ import hashlib
 import keyword
 import operator
 import re
+import threading
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ NO_GRAD = 'File "reprise.no_grad", line 0, in region'  # in a node's stack trace
 DRAWS = ("rand", "randn", "randint", "bernoulli", "dropout", "normal", "uniform", "multinomial", "randperm", "exponential")
 MOST_FOLDED = 1 << 26
 LONGEST = 64
+EXPORTS = threading.RLock()  # what takes the place of PyTorch's functions meanwhile is there for all threads
 
 
 @dataclass
@@ -48,9 +50,9 @@ def exported(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None 
     refuse_scripted(module)
     refuse_hooks(module)
     refuse_layouts(module)
-    state = torch.random.get_rng_state()
-    with warnings.catch_warnings(), unchanged(module), torch.enable_grad(), any_names(), one_tensor():
+    with EXPORTS, warnings.catch_warnings(), unchanged(module), torch.enable_grad(), any_names(), one_tensor():
         warnings.simplefilter("ignore")
+        state = torch.random.get_rng_state()
         try:
             with nothing_kept(module), trapped() as seen, substituted():
                 program = torch.export.export(module, tuple(args), dict(kwargs or {}), strict=False)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .capture import Captured, capture
+from .capture import EXPORTS, Captured, capture
 from .traps import framework, unchanged
 from .beside import warn_of_old
 from .check import as_array
@@ -91,8 +91,9 @@ class Inference:
         self._versions: list[int] = []
         self._held = Held([], [])
         self._short, self._blind, self._known_short = Short(), 0, set[Any]()
-        batch = self._batch(example)
-        self.built[self._key(batch)] = self._build(batch)
+        with EXPORTS:  # of another thread: while one is under way the module has its tensors elsewhere
+            batch = self._batch(example)
+            self.built[self._key(batch)] = self._build(batch)
 
     def _key(self, batch: Batch) -> Any:
         """What a program burns in: the batch's form, and the module's numbers as they are now."""
@@ -155,33 +156,38 @@ class Inference:
 
     def load(self) -> None:
         """Takes the module's weights as they are now."""
-        self._forget()
-        self.built.clear()
-        self._guards = None  # its parts may be others now
-        self._taken, self._known = [], []
+        self._short._hold()
+        try:
+            self._forget()
+            self.built.clear()
+            self._guards = None  # its parts may be others now
+            self._taken, self._known = [], []
+        finally:
+            self._short._release()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not kwargs:
-            self._short._hold()  # what another thread's answer was made by is not this one's form
-            try:
-                found, outputs = self._short(*args), self._short._last
-            finally:
-                self._short._release()
-            if found is not None:
-                return self._form(outputs, [framework().from_dlpack(found)])
-        return self._answer(args, kwargs)
+        self._short._hold()  # threads take turns: what is watched, built and taken is of one answer at a time
+        try:
+            found = self._short(*args) if not kwargs else None
+            if found is None:
+                return self._answer(args, kwargs)
+            outputs = self._short._last
+        finally:
+            self._short._release()
+        return self._form(outputs, [framework().from_dlpack(found)])
 
     def _form(self, outputs: dict[str, Any], tensors: Sequence[Any]) -> Any:
         walk = iter(tensors)
         return unflatten(outputs["form"], iter([next(walk) if f is None else f[0] for f in outputs["fixed"]]))
 
     def _answer(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if [t._version for t in self._taken] != self._versions or not self._held.stand():
-            self.load()
-        batch = self._batch(args if args else kwargs)
-        key = self._key(batch)
-        if key not in self.built:
-            self.built[key] = self._build(batch)
+        with EXPORTS:
+            if [t._version for t in self._taken] != self._versions or not self._held.stand():
+                self.load()
+            batch = self._batch(args if args else kwargs)
+            key = self._key(batch)
+            if key not in self.built:
+                self.built[key] = self._build(batch)
         step, places, outputs, count = self.built[key]
         try:
             found = step(**{n: as_array(batch.leaves[k]) for n, k in places})
@@ -189,7 +195,8 @@ class Inference:
             advise(e)
             raise
         if args and len(batch.leaves) == len(args):
-            self._teach(args, key)
+            with EXPORTS:
+                self._teach(args, key)
         return self._form(outputs, [framework().from_dlpack(found[f"out.{k}"]) for k in range(count)])
 
 
