@@ -280,6 +280,24 @@ class Forwards(unittest.TestCase):
         for _ in range(3):
             self.assertEqual(f(x).detach().numpy().tobytes(), np.array(whole).tobytes())
 
+    def test_answers_see_another_class_and_steps_of_fused_optimizers(self):
+        class Other(nn.Linear):
+            def forward(self, x):
+                return super().forward(x) * 3
+        torch.manual_seed(4)
+        m, x = nn.Sequential(nn.Linear(4, 3), nn.Tanh()).eval(), torch.randn(5, 4)
+        f = rt.compile_inference(m, x)
+        optimizers = [kind(m.parameters(), 0.1, fused=True) for kind in (torch.optim.SGD, torch.optim.AdamW)]
+        for k in range(3):
+            for _ in range(3):
+                torch.testing.assert_close(f(x), m(x).detach())
+            if k < 2:
+                m(x).sum().backward()
+                optimizers[k].step()
+            else:
+                m[0].__class__ = Other
+        torch.testing.assert_close(f(x), m(x).detach())
+
     def test_threads_compile_and_answer_at_once(self):
         torch.manual_seed(4)
         models = [nn.Linear(4, 3).eval(), nn.Sequential(nn.Linear(4, 3), nn.ReLU()).eval()]

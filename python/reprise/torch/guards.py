@@ -305,6 +305,7 @@ def structure_of(module: Any, loss: Any) -> list[Place]:
     whole = Parts([m._modules for m in modules if m._modules or isinstance(m, containers)])
     found: list[Place] = [(whole, "parts", whole.were)]
     for m in modules:
+        found.append((Attributes(m), "__class__", type(m)))
         found += [(m.__dict__, k, v) for k, v in m.__dict__.items() if callable(v) and not isinstance(v, (type, torch.Tensor))]
         found += [(m.__dict__, "forward", None)] if "forward" not in m.__dict__ else []
         for name, v in m.__dict__.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
@@ -22,7 +23,7 @@ from .._core import StepBase
 from ..settled import compiled
 from .refusals import advise
 from .lower import REMEDIES, RULES, Lowering, Unsupported, live
-from .guards import Guards, Held, burned_in, structure_of, tensors_of
+from .guards import Guards, Held, burned_in, same_memory, structure_of, tensors_of
 from .training import Batch, flatten, name_feeds, names_of, unflatten
 from . import rules
 
@@ -64,6 +65,22 @@ def captured_forward(module: Any, batch: Batch) -> tuple[Captured, dict[str, Any
     return found, outputs
 
 
+MADE: weakref.WeakSet[Inference] = weakref.WeakSet()  # all there are
+WRITES: dict[str, Any] = {}  # the handle of `fused_step`
+
+
+def fused_step(optimizer: Any, args: Any, kwargs: Any) -> None:
+    """After a step of any optimizer. PyTorch counts no writes of fused ones: those who have taken what one writes into are told."""
+    fused = [p for g in optimizer.param_groups if g.get("fused") for p in g["params"]]
+    written = {k for p in fused for k in same_memory(p)} if fused else set()
+    for f in list(MADE) if written else ():
+        if any(not written.isdisjoint(same_memory(t)) for t in list(f._taken)):
+            f._fused["steps"] += 1
+
+
+fused_step.of_reprise = True  # type: ignore[attr-defined]
+
+
 class Short(StepBase):
     """Calls of tensors alone, for a program that gives one: what stands is looked at, and the answer made, without Python. Gives
     None of all else; `_last` is then as it was."""
@@ -91,6 +108,10 @@ class Inference:
         self._versions: list[int] = []
         self._held = Held([], [])
         self._short, self._blind, self._known_short = Short(), 0, set[Any]()
+        self._fused, self._fused_seen = {"steps": 0}, 0
+        MADE.add(self)
+        if not WRITES:
+            WRITES["handle"] = framework("torch.optim.optimizer").register_optimizer_step_post_hook(fused_step)
         with EXPORTS:  # of another thread: while one is under way the module has its tensors elsewhere
             batch = self._batch(example)
             self.built[self._key(batch)] = self._build(batch)
@@ -135,7 +156,7 @@ class Inference:
         if not self._short._short_stands():
             self._forget()
             versions = zip(self._taken, repeat("_version"), self._versions)
-            watched = [*self._guards.places(), *self._held.places(), *versions]
+            watched = [*self._guards.places(), *self._held.places(), *versions, (self._fused, "steps", self._fused_seen)]
             if self._blind >= MOST_LOOKS or self._guards.changed() or \
                     not self._short._short_watch([(framework().Tensor, "is_neg")], watched):
                 self._blind += 1  # there is something that it cannot compare
@@ -162,6 +183,7 @@ class Inference:
             self.built.clear()
             self._guards = None  # its parts may be others now
             self._taken, self._known = [], []
+            self._fused_seen = self._fused["steps"]
         finally:
             self._short._release()
 
@@ -182,7 +204,7 @@ class Inference:
 
     def _answer(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         with EXPORTS:
-            if [t._version for t in self._taken] != self._versions or not self._held.stand():
+            if [t._version for t in self._taken] != self._versions or self._fused["steps"] != self._fused_seen or not self._held.stand():
                 self.load()
             batch = self._batch(args if args else kwargs)
             key = self._key(batch)

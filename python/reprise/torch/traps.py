@@ -68,12 +68,17 @@ class Hooks:
         self.owners = owners
 
     def get(self, name: str) -> Any:
-        return [tuple(getattr(owner, hooks, None) or ()) for owner, hooks in self.owners]
+        return [tuple(self.others(owner, hooks)) for owner, hooks in self.owners]
+
+    @staticmethod
+    def others(owner: Any, hooks: str) -> dict[Any, Any]:
+        """Without this package's own."""
+        return {k: f for k, f in (getattr(owner, hooks, None) or {}).items() if not getattr(f, "of_reprise", False)}
 
     def places(self) -> list[tuple[Any, Any, Any]]:
         """All of them, and each that there is."""
-        there = [getattr(owner, hooks, None) or {} for owner, hooks in self.owners]
-        return [(self, "hooks", self.get("")), *((d, k, v) for d in there for k, v in d.items())]
+        there = [(getattr(owner, hooks, None) or {}, self.others(owner, hooks)) for owner, hooks in self.owners]
+        return [(self, "hooks", self.get("")), *((d, k, v) for d, of in there for k, v in of.items())]
 
     @staticmethod
     def counted() -> tuple[Any, str, Any]:
