@@ -2,7 +2,7 @@
 """Convolutions whose channels do not mix, or mix in narrow groups, and networks made of them: training steps of `reprise.torch`
 beside PyTorch eager, in turn, one thread, seconds of the process.
 
-    python bench/peers/depthwise_torch.py [ROUNDS [layers|NETWORK..]]      # 9 rounds; layers, then torchvision's networks
+    python bench/doors/torch_depthwise.py [ROUNDS [layers|NETWORK..]]      # 9 rounds; layers, then torchvision's networks
 
 A layer's step is its forward pass and both gradients, of images in planes as PyTorch has them; `last`: of images with channels last on
 PyTorch's side (ours has them so inside). A network's step has AdamW, PyTorch's fused. Prints "NAME|own ms|peer ms|ratio", the ratio being the
