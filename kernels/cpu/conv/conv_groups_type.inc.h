@@ -4,7 +4,7 @@
  * in one chunk.
  *
  * Parameters, from kernels/type_f32.h or type_f64.h: T the type of the elements, FN(name) the name of its variant.
- * Before it: conv_channels_type.inc.h. Gives FN(few_of_groups). */
+ * Before it: conv_lines_type.inc.h and conv_channels_type.inc.h. Gives FN(few_of_groups). */
 #if !defined(T) || !defined(FN)
 #error "a template: include one of kernels/type_f32.h and kernels/type_f64.h before it"
 #endif
