@@ -39,24 +39,11 @@ static const rp_instr *made_by(const search *s, uint32_t value, rp_op_role role)
     return k != RP_NO_INSTR && s->p->instr[k].op->role == role ? &s->p->instr[k] : NULL;
 }
 
-/* The last two axes exchanged. */
-static bool turns(const rp_instr *instr)
-{
-    const rp_attr *p = &RP_AT(instr->attr, transpose, permutation);
-
-    if (p->n < 2 || p->list[p->n - 1] != p->n - 2 || p->list[p->n - 2] != p->n - 1)
-        return false;
-    for (int i = 0; i < p->n - 2; i++)
-        if (p->list[i] != i)
-            return false;
-    return true;
-}
-
 static bool is_turned(const search *s, uint32_t value, uint32_t of)
 {
     const rp_instr *instr = made_by(s, value, RP_PLAYS_TRANSPOSE);
 
-    return instr && instr->in[0] == of && turns(instr);
+    return instr && instr->in[0] == of && rp_plan_exchanges(instr);
 }
 
 static bool constant_of(const search *s, uint32_t value, double *c)
@@ -78,7 +65,7 @@ static void note(const rp_program *p, search *s, uint32_t k)
     if (instr->op->role == RP_PLAYS_PRODUCT) {
         s->left[instr->in[0]] = k;
         s->right[instr->in[1]] = k;
-    } else if (instr->op->role == RP_PLAYS_TRANSPOSE && turns(instr))
+    } else if (rp_plan_exchanges(instr))
         s->turned[instr->in[0]] = k;
     else if (instr->op->role == RP_PLAYS_MUL)
         s->scaled[instr->in[0]] = k;

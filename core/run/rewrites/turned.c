@@ -10,25 +10,13 @@
 #include "core/run/rewrites/rewrites.h"
 #include "kernels/device.h"
 
-/* The last two axes exchanged, no other. */
-static bool exchanges(const rp_instr *instr)
-{
-    const rp_attr *p = &RP_AT(instr->attr, transpose, permutation);
-
-    if (instr->op->role != RP_PLAYS_TRANSPOSE || p->n < 2)
-        return false;
-    for (int i = 0; i < p->n; i++)
-        if (p->list[i] != (i < p->n - 2 ? i : 2 * p->n - 3 - i))
-            return false;
-    return true;
-}
-
 /* The transpose that made a value which nothing but instruction `reader` reads; NULL: it is none. */
 static const rp_instr *turned_for(const rp_program *p, const uint32_t *readers, uint32_t value, uint32_t reader)
 {
     const uint32_t maker = p->maker[value];
 
-    return maker != RP_NO_INSTR && readers[value] == reader && exchanges(&p->instr[maker]) ? &p->instr[maker] : NULL;
+    return maker != RP_NO_INSTR && readers[value] == reader && rp_plan_exchanges(&p->instr[maker]) ? &p->instr[maker]
+                                                                                                   : NULL;
 }
 
 static void fill_exchange(rp_changed *c, uint32_t value, int rank)
@@ -74,7 +62,8 @@ static rp_status find(rp_changes *changes, const rp_program *p, const uint32_t *
 
     for (uint32_t k = 0; k < p->n_instrs && status == RP_OK; k++) {
         const rp_instr *turn = &p->instr[k];
-        const uint32_t maker = exchanges(turn) && readers[turn->in[0]] == k ? p->maker[turn->in[0]] : RP_NO_INSTR;
+        const uint32_t maker =
+            rp_plan_exchanges(turn) && readers[turn->in[0]] == k ? p->maker[turn->in[0]] : RP_NO_INSTR;
         const rp_instr *product = maker == RP_NO_INSTR ? NULL : &p->instr[maker];
 
         for (size_t at = 0; at < 2 && product && product->op->role == RP_PLAYS_PRODUCT; at++) {
