@@ -2,6 +2,7 @@
  * Optimizers for one instruction set: the reference's loops, which vectorise across elements. A gradient that does not
  * lie as the weights do, as that of a convolution's weights [k, c, r, s] is made [r, s, c, k], is turned tile by tile,
  * each of its lines read once: down its columns a line would be read for each of its elements. */
+#include "kernels/chain_plan.h"
 #include "kernels/cpu/spread.h"
 #include "kernels/ref/optimizer_maps.h"
 
@@ -18,12 +19,7 @@ typedef struct turned {
 
 static bool in_order(const rp_view *view)
 {
-    size_t next = 1;
-
-    for (int d = view->rank; d-- > 0; next *= view->shape[d])
-        if (view->shape[d] != 1 && view->stride[d] != (ptrdiff_t)next)
-            return false;
-    return true;
+    return rp_chain_whole(view, rp_view_count(view));
 }
 
 /* Whether everything else lies in order, and the gradient so that tiles of it can be turned. */
