@@ -472,6 +472,27 @@ class Traps(unittest.TestCase):
         finally:
             globals()["SCALE"] = torch_small.FACTOR = 1.0
 
+    def test_a_variable_that_only_has_an_attributes_name_is_nothing_to_a_forward(self):
+        # a script's own `w`, another thing at each step: no new program, whose making takes as long as hundreds of steps
+        class Named(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.w, self.settings = nn.Parameter(torch.ones(3)), {"SCALE": 1.0}
+
+            def forward(self, x):
+                return (self.w * x).sum() * self.settings["SCALE"] * sum(v for v in (self.settings.get("SCALE"),))
+        m = Named()
+        step = rt.compile(m, lambda y, k: y * k.sum(), (X, X), sgd(m))
+        try:
+            for k in range(3):
+                globals().update(w=[float(k)], k=k, settings=float(k), SCALE=float(k))
+                step(X, X)
+            self.assertEqual(step.programs, 1)
+        finally:
+            globals()["SCALE"] = 1.0
+            for name in ("w", "k", "settings"):
+                del globals()[name]
+
     def test_numbers_beside_what_is_none_are_followed(self):
         for held, change in (([torch.ones(1), 1.0], lambda m: m.held.__setitem__(1, 2.0)),
                              ({"f": torch.relu, "k": [nn.ReLU(), (torch.relu, 1.0)]},

@@ -83,12 +83,39 @@ class Parts:
 
 Place = tuple[Any, Any, Any]  # a dict, or what has its `get`; the name in it; the value that it has
 DEEP = 3  # so far into objects that functions read from elsewhere
+BY_NAME = frozenset(("globals", "vars", "eval", "exec", "modules", "import_module", "__import__", "__dict__", "__globals__"))
 
 
 def names_read(code: Any) -> list[str]:
     """The names that a function reads, also as texts (getattr), those of its generators and inner functions too."""
     texts = (c for c in code.co_consts if isinstance(c, str) and c.isidentifier())
     return [*code.co_names, *texts, *(n for c in code.co_consts if inspect.iscode(c) for n in names_read(c))]
+
+
+def globals_read(code: Any) -> list[str]:
+    """The names that a function, its generators and inner functions read of their module: not those of attributes, which a module may
+    have for something else. All of names_read where variables may be read by their names as texts, or by what is imported."""
+    read = names_read(code)
+    if not BY_NAME.isdisjoint(read):
+        return read
+    loaded, imports = names_loaded(code)
+    return read if imports else list(loaded)
+
+
+@functools.lru_cache(1024)
+def names_loaded(code: Any) -> tuple[tuple[str, ...], bool]:
+    """The names that code and what is in it has as variables, in order, and whether it imports."""
+    found: dict[str, None] = {}
+    imports = False
+    for i in dis.get_instructions(code):
+        imports = imports or i.opname.startswith("IMPORT_")
+        if i.opcode in dis.hasname and not any(kind in i.opname for kind in ("ATTR", "METHOD")):
+            found[i.argval] = None
+    for inner in filter(inspect.iscode, code.co_consts):
+        names, more = names_loaded(inner)
+        found.update(dict.fromkeys(names))
+        imports = imports or more
+    return tuple(found), imports
 
 
 def attributes(v: Any, names: Sequence[str], deep: int = DEEP) -> list[Place]:
@@ -159,7 +186,7 @@ def variables(function: Any) -> list[Place]:
         return []
     read = list(dict.fromkeys(names_read(code)))
     cells = [(Cell(c), n) for n, c in zip(code.co_freevars, function.__closure__ or ())]
-    names = [(function.__globals__, n) for n in read if n in function.__globals__]
+    names = [(function.__globals__, n) for n in globals_read(code) if n in function.__globals__]
     found = [(where, name, where.get(name)) for where, name in (*cells, *names)]
     found += [(Attributes(function), n, v) for n in ("__defaults__", "__kwdefaults__") if (v := getattr(function, n, None)) is not None]
     return found + [a for _, _, v in found for a in attributes(v, read)]
@@ -256,7 +283,7 @@ def beside(function: Any) -> list[Any]:
     if not inspect.isfunction(function) or str(function.__module__).partition(".")[0] in ("torch", "numpy", "reprise"):
         return []
     cells = [Cell(c).get("") for c in function.__closure__ or ()]
-    names = [function.__globals__.get(n) for n in dict.fromkeys(names_read(function.__code__))]
+    names = [function.__globals__.get(n) for n in dict.fromkeys(globals_read(function.__code__))]
     return [f for f in (*cells, *names) if inspect.isfunction(f) and f.__globals__ is function.__globals__]
 
 
