@@ -24,7 +24,8 @@ enum {
     RP_PASS_INSIDE = 1024,   /* operands of a concat are made where they go */
     RP_PASS_PANELS = 2048,   /* with RP_PASS_SCANS: a matrix that frames multiply a row by is laid out for that first */
     RP_PASS_TURNED = 4096,   /* a product that is only read turned is made turned */
-    RP_PASSES = 8191
+    RP_PASS_SUMS = 8192,     /* with RP_PASS_SCANS: sums of products that a scan only carries have scans of their own */
+    RP_PASSES = 16383
 };
 enum { RP_PLAN_WRITTEN_MAX = 32768 }; /* executed instructions of a program whose regions are written out */
 

@@ -125,6 +125,8 @@ static rp_status bind_region(rp_plan *plan, const rp_instr *instr, call *c, rp_v
     }
     c->region->frame = used;
     c->region->over = r->kind == RP_SCAN && c->region->body[0] ? c->region->body[0]->over : 0;
+    if (r->kind == RP_SCAN && r->times && !rp_plan_only_adds(c->region->body[0], r, c->region->rows))
+        c->region->rows[0] = c->region->rows[1] = 0;
     c->region->launches = launches_of(c->region);
     return status == RP_OK ? rp_plan_follow(plan, &c->region->scratch, at, err) : status;
 }

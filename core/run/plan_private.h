@@ -22,6 +22,9 @@ typedef struct region_call {
     bool begun;      /* a frame has run, and left its constants */
     size_t launches; /* of all frames; 0: the host has to look at or bring something meanwhile */
     uint64_t over;   /* as in rp_frames */
+    /* A scan whose frames do no more than add a product to what it carries makes all of them in one launch: the rows of
+     * which operand each of the product's two is made of. Elsewhere 0, 0: what is carried. */
+    size_t rows[2];
 } region_call;
 
 /* One launch with everything bound. */
@@ -206,6 +209,10 @@ rp_status rp_plan_fuse(rp_plan *plan, rp_error *err);
  * k adds a product that stands in front of it to such a value (core/run/places/over.c): its call makes both. */
 uint64_t rp_plan_over(const rp_plan *body);
 bool rp_plan_adds_onto(const rp_plan *body, size_t k);
+/* Whether frames of the scan do nothing else; rows: as in region_call. The body is bound. */
+bool rp_plan_only_adds(const rp_plan *body, const rp_region *r, size_t *rows);
+/* The products of all frames of such a scan, whose operands and value lie in order. Errors: the device's. */
+rp_status rp_plan_add_all(region_call *c, const rp_view *in, const rp_view *out, rp_error *err);
 /* Finds what is gathered for one reduction, and then products that are made for one sum. readers: NULL, or how often
  * values of each root are read, outputs too; who looks first counts, the caller frees. Errors: RP_ENOMEM. */
 rp_status rp_plan_gathered(rp_plan *plan, uint32_t **readers, rp_error *err);

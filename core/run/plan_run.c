@@ -97,6 +97,8 @@ static rp_status run_region(region_call *c, const call *with, rp_error *err)
     for (size_t i = 0; i < with->n_in && c->n_packed && status == RP_OK; i++)
         if (c->packed[i].data != with->in[i].data)
             status = rp_execute_copy(c->plan->device, &with->in[i], &c->packed[i], err);
+    if (status == RP_OK && c->rows[0])
+        return rp_plan_add_all(c, c->packed, with->out, err);
     return status == RP_OK ? rp_region_run(&frames, c->region, c->packed, with->n_in, with->out, c->scratch, err)
                            : status;
 }

@@ -14,6 +14,8 @@ typedef struct rp_matmul {
     bool a_half, b_half; /* bf16, which counts as the binary32 of the same value; else of the type of y */
     void *y;
     ptrdiff_t a_row, a_col, b_row, b_col, y_row, y_col;
+    size_t more;          /* so many further products, which are added to the same y one after the other, and whose */
+    ptrdiff_t a_on, b_on; /* operands lie so far behind those before them; only of products that are added to y */
 } rp_matmul;
 
 /* Items are rows of the output, batch after batch. */

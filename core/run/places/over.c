@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Sums that a scan carries, as the gradient of a recurrent network's matrix: a frame adds to what it got and gives that
  * back, so it is made where it lies, and does not go to and fro between two buffers. A matrix product that is added to
- * one is made by the sum's call, in registers (kernels/onto.h). */
+ * one is made by the sum's call, in registers (kernels/onto.h); where frames do nothing else, those of all in one
+ * launch, which goes through memory once and not once a frame. */
 #include "core/run/plan_private.h"
 #include "kernels/onto.h"
 
@@ -83,4 +84,74 @@ bool rp_plan_adds_onto(const rp_plan *body, size_t k)
     for (size_t q = 0; q < body->program->n_outputs; q++)
         readers += body->root[body->program->output[q].value] == body->root[product->out[0]];
     return readers == 1;
+}
+
+/* ---- all frames at once ---- */
+
+/* The parameter of the body whose elements a value's are. */
+static size_t parameter_of(const rp_plan *body, uint32_t value)
+{
+    const uint32_t root = body->root[value];
+
+    return root < body->program->n_inputs ? root : 0;
+}
+
+bool rp_plan_only_adds(const rp_plan *body, const rp_region *r, size_t *rows)
+{
+    const call *last = body && body->n_calls ? &body->call[body->n_calls - 1] : NULL;
+    const rp_instr *product;
+
+    if (!last || !last->onto || r->kind != RP_SCAN || r->carried != 1 || r->history || body->program->n_outputs != 1)
+        return false;
+    for (const call *c = body->call; c < last; c++)
+        if (c->op || c->chain || c->region || c->in[0].data || c->out[0].data) /* any but the product's own */
+            return false;
+    product = &body->program->instr[body->program->maker[rp_plan_at(body, body->order.n - 1)->in[1]]];
+    for (size_t i = 0; i < 2; i++) {
+        rows[i] = parameter_of(body, product->in[i]);
+        if (rows[i] < 2 || rows[i] >= 2 + r->sliced)
+            return false;
+    }
+    rows[0]--; /* behind the number of the frame */
+    rows[1]--;
+    return true;
+}
+
+/* A frame's view, and those of all frames in their order, so many elements apart. */
+static rp_view all_frames(const rp_view *one, size_t frames, ptrdiff_t apart)
+{
+    rp_view all = *one;
+
+    all.rank = 3;
+    all.shape[0] = frames;
+    all.stride[0] = apart;
+    for (int d = 0; d < 2; d++) {
+        all.shape[1 + d] = one->shape[d];
+        all.stride[1 + d] = one->stride[d];
+    }
+    return all;
+}
+
+rp_status rp_plan_add_all(region_call *c, const rp_view *in, const rp_view *out, rp_error *err)
+{
+    rp_plan *body = c->body[0];
+    const rp_region *r = c->region;
+    const call *onto = &body->call[body->n_calls - 1];
+    const uint64_t first = r->reverse ? r->times - 1 : 0;
+    rp_view all[2], y;
+    rp_status status = RP_OK;
+
+    for (size_t i = 0; i < 2; i++) {
+        const rp_view row = rp_view_index(&in[c->rows[i]], first);
+        const ptrdiff_t apart = (ptrdiff_t)rp_type_count(rp_function_param(r->function[0], 1 + c->rows[i]));
+
+        rp_plan_move(body, BASE_PARAMETERS + 1 + c->rows[i], row.data);
+        all[i] = all_frames(&onto->in[i], (size_t)r->times, r->reverse ? -apart : apart);
+    }
+    y = all_frames(&out[0], (size_t)r->times, 0);
+    if (in[0].data != out[0].data)
+        status = rp_execute_copy(body->device, &in[0], &out[0], err);
+    if (status != RP_OK || rp_device_launch_onto(body->device, &(rp_kernel_args){all, 2, &y, 1, onto->attr}))
+        return status;
+    return rp_fail(err, RP_EUNSUPPORTED, "products, planned to be added where they go, on a device that cannot");
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "kernels/onto.h"
 
 /* ---- equal scans ---- */
 
@@ -111,7 +112,8 @@ static rp_status write_scan(writer *w, scan *sc, uint32_t *in, size_t n_in, uint
         if (sc->panels[1 + i])
             status = rp_scans_lay_panels(w->to, &in[i], err);
     if (status == RP_OK)
-        status = rp_program_add_region(w->to, &r, in, n_in, out, err);
+        status = sc->sums ? rp_scans_put_sums(sc->sums, w->to, &r, in, n_in, out, err)
+                          : rp_program_add_region(w->to, &r, in, n_in, out, err);
     for (size_t i = 0; i < outs && status == RP_OK; i++)
         w->value[instr->out[i]] = out[i];
     for (size_t i = 0; i < sc->n_stored && status == RP_OK; i++)
@@ -302,6 +304,7 @@ static void scans_free(scans *s)
         rp_free(s->scan[i].start);
         rp_free(s->scan[i].panels);
         rp_function_release(s->scan[i].function);
+        rp_scan_sums_free(s->scan[i].sums);
     }
     rp_free(s->scan);
     rp_free(s->of);
@@ -332,6 +335,14 @@ static rp_status find_readers(scans *s, rp_error *err)
     return RP_OK;
 }
 
+/* Whether a scan of nothing but additions of products is one launch. */
+static bool adds_at_once(const rp_plan *plan)
+{
+    const unsigned passes = RP_PASS_SUMS | RP_PASS_FUSE | RP_PASS_INPLACE;
+
+    return (plan->passes & passes) == passes && plan->device && rp_device_has_onto(plan->device);
+}
+
 rp_status rp_plan_scans(rp_plan *plan, rp_error *err)
 {
     scans s = {.p = plan->program, .room = plan->top->stored};
@@ -350,6 +361,8 @@ rp_status rp_plan_scans(rp_plan *plan, rp_error *err)
         status = rp_scans_keep(&s, err);
     if (status == RP_OK && plan->passes & RP_PASS_PANELS && plan->device && rp_device_shares_memory(plan->device))
         status = rp_scans_panels(&s, err);
+    if (status == RP_OK && adds_at_once(plan))
+        status = rp_scans_sums(&s, err);
     if (status == RP_OK && s.changes)
         status = rewrite(plan, &s, err);
     plan->top->stores = plan->top->stores || s.room < plan->top->stored;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the files of the pass over scans share: core/run/scans/scans.c finds equal ones and writes the program that is
  * executed, core/run/scans/keep.c finds what a gradient need not compute again, core/run/scans/panels.c matrices that
- * frames read better in another order. */
+ * frames read better in another order, core/run/scans/sums.c sums that get scans of their own. */
 #ifndef CORE_RUN_SCANS_H
 #define CORE_RUN_SCANS_H
 
@@ -21,8 +21,9 @@ typedef struct scan {
     size_t n_stored;
     uint32_t partner; /* the other one of a pair that goes by segments; NO_SCAN */
     uint32_t *start;  /* of a forward that does: what it carried where segments begin, in the program that is written */
-    rp_function *function; /* what it executes instead of its own; NULL: its own */
-    bool *panels;          /* of each parameter of it: whether it is a matrix in panels; NULL: none is */
+    rp_function *function;     /* what it executes instead of its own; NULL: its own */
+    bool *panels;              /* of each parameter of it: whether it is a matrix in panels; NULL: none is */
+    struct rp_scan_sums *sums; /* that it leaves to scans of their own; NULL: none */
 } scan;
 
 typedef struct scans {
@@ -45,6 +46,13 @@ rp_status rp_scans_keep(scans *s, rp_error *err);
 /* Finds matrices that are to be laid out in panels, and gives their scans functions that take them so. Errors:
  * RP_ENOMEM. */
 rp_status rp_scans_panels(scans *s, rp_error *err);
+/* Finds sums that are to have scans of their own, and makes their functions. Errors: RP_ENOMEM. */
+rp_status rp_scans_sums(scans *s, rp_error *err);
+/* Appends a scan without its sums, and those, to a program in which its operands are in[..]. r: the scan with all; out:
+ * what its function's outputs are there. Errors: RP_ENOMEM; RP_EUNSUPPORTED, RP_ESHAPE: it has no such form. */
+rp_status rp_scans_put_sums(const struct rp_scan_sums *sums, rp_program *to, const rp_region *r, const uint32_t *in,
+                            size_t n_in, uint32_t *out, rp_error *err);
+void rp_scan_sums_free(struct rp_scan_sums *sums); /* NULL is fine */
 /* The matrix *value of a program becomes a view of its panels. Errors: RP_ENOMEM. */
 rp_status rp_scans_lay_panels(rp_program *to, uint32_t *value, rp_error *err);
 

@@ -43,28 +43,55 @@ static void matmul_run(const rp_kernel_args *args, size_t begin, size_t end)
 /* A vector of b that is read for one row takes as long as four that are there already. */
 enum { READING = 4 };
 
+static size_t cost_of(const rp_matmul_plan *plan)
+{
+    const size_t columns = 1 + plan->n / (plan->strips > 0 ? plan->strips : 1);
+
+    return 1 + rp_view_last(&plan->in[0]) * columns * rp_dtype_size(plan->out.dtype) / VEC_BYTES;
+}
+
 static size_t matmul_cost(const rp_kernel_args *args)
 {
     rp_matmul_plan plan;
-    size_t columns, cost;
 
     plan_of(&plan, args);
-    columns = 1 + plan.n / (plan.strips > 0 ? plan.strips : 1);
-    cost = 1 + rp_view_last(&plan.in[0]) * columns * rp_dtype_size(args->out[0].dtype) / VEC_BYTES;
-    return plan.m <= THIN_ROWS ? READING * cost : cost;
+    return plan.m <= THIN_ROWS ? READING * cost_of(&plan) : cost_of(&plan);
 }
 
 RP_DEFINE_KERNEL(matmul, matmul_items, matmul_run, matmul_cost);
+
+static void onto_plan_of(rp_matmul_plan *plan, const rp_kernel_args *args)
+{
+    const size_t size = rp_dtype_size(args->out[0].dtype);
+
+    rp_matmul_plan_make_onto(plan, args, 2 * VEC_BYTES / size, B_BYTES / 2 / (RP_MATMUL_CHUNK * size));
+}
+
+static size_t matmul_onto_items(const rp_kernel_args *args)
+{
+    rp_matmul_plan plan;
+
+    onto_plan_of(&plan, args);
+    return rp_matmul_plan_items(&plan);
+}
 
 static void matmul_onto_run(const rp_kernel_args *args, size_t begin, size_t end)
 {
     rp_matmul_plan plan;
 
-    plan_of(&plan, args);
+    onto_plan_of(&plan, args);
     rp_matmul_plan_run(&plan, begin, end, args->out[0].dtype == RP_F64 ? block_onto_f64 : block_onto_f32);
 }
 
-RP_DEFINE_KERNEL(matmul_onto, matmul_items, matmul_onto_run, matmul_cost); /* kernels/onto.h */
+static size_t matmul_onto_cost(const rp_kernel_args *args)
+{
+    rp_matmul_plan plan;
+
+    onto_plan_of(&plan, args);
+    return (1 + plan.more) * cost_of(&plan);
+}
+
+RP_DEFINE_KERNEL(matmul_onto, matmul_onto_items, matmul_onto_run, matmul_onto_cost); /* kernels/onto.h */
 
 #else
 

@@ -71,6 +71,7 @@ static void transpose(rp_view *view)
 
 static void swap(rp_matmul_plan *plan)
 {
+    ptrdiff_t a_on;
     rp_view a;
 
     copy_view(&a, &plan->in[0]);
@@ -79,17 +80,17 @@ static void swap(rp_matmul_plan *plan)
     transpose(&plan->in[0]);
     transpose(&plan->in[1]);
     transpose(&plan->out);
+    a_on = plan->a_on;
+    plan->a_on = plan->b_on;
+    plan->b_on = a_on;
 }
 
-void rp_matmul_plan_make(rp_matmul_plan *plan, const rp_kernel_args *args, size_t panel, size_t widest)
+static void make(rp_matmul_plan *plan, size_t panel, size_t widest)
 {
     const rp_view *y = &plan->out;
     size_t strip = panel;
     int r;
 
-    copy_view(&plan->in[0], &args->in[0]);
-    copy_view(&plan->in[1], &args->in[1]);
-    copy_view(&plan->out, &args->out[0]);
     plan->batches = 1;
     plan->panel = panel;
     while (merge_batch(plan))
@@ -105,6 +106,46 @@ void rp_matmul_plan_make(rp_matmul_plan *plan, const rp_kernel_args *args, size_
     while (strip * 2 <= widest && strip * 2 <= plan->m) /* blocks about as wide as high: the least packing a thread */
         strip *= 2;
     plan->strips = (plan->n + strip - 1) / strip;
+}
+
+static void copy_views(rp_matmul_plan *plan, const rp_kernel_args *args)
+{
+    copy_view(&plan->in[0], &args->in[0]);
+    copy_view(&plan->in[1], &args->in[1]);
+    copy_view(&plan->out, &args->out[0]);
+    plan->more = 0;
+    plan->a_on = plan->b_on = 0;
+}
+
+void rp_matmul_plan_make(rp_matmul_plan *plan, const rp_kernel_args *args, size_t panel, size_t widest)
+{
+    copy_views(plan, args);
+    make(plan, panel, widest);
+}
+
+/* Without the view's first axis; its stride. */
+static ptrdiff_t without_first(rp_view *view)
+{
+    const ptrdiff_t stride = view->stride[0];
+
+    for (int d = 1; d < view->rank; d++) {
+        view->shape[d - 1] = view->shape[d];
+        view->stride[d - 1] = view->stride[d];
+    }
+    view->rank--;
+    return stride;
+}
+
+void rp_matmul_plan_make_onto(rp_matmul_plan *plan, const rp_kernel_args *args, size_t panel, size_t widest)
+{
+    copy_views(plan, args);
+    if (plan->out.rank == 3) {
+        plan->more = plan->out.shape[0] - 1;
+        plan->a_on = without_first(&plan->in[0]);
+        plan->b_on = without_first(&plan->in[1]);
+        (void)without_first(&plan->out);
+    }
+    make(plan, panel, widest);
 }
 
 size_t rp_matmul_plan_items(const rp_matmul_plan *plan)
@@ -148,13 +189,21 @@ static void run_back(const rp_matmul_plan *plan, const rp_kernel_args *args, siz
     }
 }
 
+static void add_more(rp_matmul *product, const rp_matmul_plan *plan)
+{
+    product->more = plan->more;
+    product->a_on = plan->a_on;
+    product->b_on = plan->b_on;
+}
+
 void rp_matmul_plan_run(const rp_matmul_plan *plan, size_t begin, size_t end, rp_matmul_block *block)
 {
     const rp_kernel_args args = {.in = plan->in, .n_in = 2, .out = &plan->out, .n_out = 1};
 
     if (plan->batches == 1 && begin == 0 && end == rp_matmul_plan_items(plan) && begin < end) { /* without a division */
-        const rp_matmul product = rp_matmul_of(&args, 0);
+        rp_matmul product = rp_matmul_of(&args, 0);
 
+        add_more(&product, plan);
         block(&product, 0, plan->m, 0, plan->n);
         return;
     }
@@ -165,9 +214,10 @@ void rp_matmul_plan_run(const rp_matmul_plan *plan, size_t begin, size_t end, rp
     while (begin < end) {
         const size_t strip = begin / plan->m % plan->strips, row = begin % plan->m, left = end - begin;
         const size_t room = plan->m - row, rows = left < room ? left : room;
-        const rp_matmul product = rp_matmul_of(&args, begin / plan->m / plan->strips);
+        rp_matmul product = rp_matmul_of(&args, begin / plan->m / plan->strips);
         size_t strips = row == 0 && left >= plan->m ? left / plan->m : 1;
 
+        add_more(&product, plan);
         if (strips > plan->strips - strip)
             strips = plan->strips - strip;
         block(&product, row, row + rows, strip_start(plan, strip), strip_start(plan, strip + strips));

@@ -11,12 +11,16 @@ typedef struct rp_matmul_plan {
     rp_view in[2], out; /* batch axes that are rows of one larger product are merged into them; of y^T = b^T a^T where
                            that is what is computed */
     size_t batches, m, n, strips;
+    size_t more; /* products that are added to the same y, but for the first: as in rp_matmul */
+    ptrdiff_t a_on, b_on;
     size_t panel,
         panels; /* strips are whole panels: strip s is panels [panels * s / strips, panels * (s + 1) / strips) */
 } rp_matmul_plan;
 
 /* Columns come in panels; a strip has at most `widest` columns. */
 void rp_matmul_plan_make(rp_matmul_plan *plan, const rp_kernel_args *args, size_t panel, size_t widest);
+/* Of products that are added to what y has (kernels/onto.h). */
+void rp_matmul_plan_make_onto(rp_matmul_plan *plan, const rp_kernel_args *args, size_t panel, size_t widest);
 size_t rp_matmul_plan_items(const rp_matmul_plan *plan);
 
 /* Rows [row, row_end) and columns [column, column_end) of one product. */

@@ -140,7 +140,8 @@ static void FN(tile_any)(size_t rows, size_t vecs, const FN(strip) * s)
 typedef struct FN(part) {
     const rp_matmul *p;
     size_t row, tiles, base, extra;
-    size_t start, k; /* the chunk */
+    size_t start, k;      /* the chunk */
+    size_t frame, frames; /* so many products of p from this one on, one behind the other in what is packed */
     T *packed_b, *packed_a;
     size_t room_b, room_a; /* columns; elements */
     bool in_place;         /* rows of a are read where they lie */
@@ -197,7 +198,29 @@ static FN(supply) FN(supply_of)(const FN(part) * w, size_t columns)
     if (w->tiles == 1 || b_row == (ptrdiff_t)PANEL)
         return FN(IN_PLACE);
     /* a few tiles over a matrix that the first cache holds */
-    return w->tiles <= 4 && b_row > 0 && (size_t)b_row * w->k <= 16384 / sizeof(T) ? FN(IN_PLACE) : FN(FUSED);
+    return w->tiles <= 4 && b_row > 0 && (size_t)b_row * w->k * w->frames <= 16384 / sizeof(T) ? FN(IN_PLACE)
+                                                                                               : FN(FUSED);
+}
+
+/* A tile of each of the products. */
+static void FN(frames)(const FN(part) * w, size_t row, size_t rows, size_t column, size_t columns, bool b_lies,
+                       FN(strip) * s)
+{
+    const bool aside = columns % WIDTH != 0 || w->p->y_col != 1;
+    const ptrdiff_t a_on = w->in_place ? w->p->a_on : (ptrdiff_t)(rows * w->k);
+    const ptrdiff_t b_on = b_lies ? w->p->b_on : (ptrdiff_t)(PANEL * w->k);
+
+    for (size_t left = w->frames;;) {
+        if (aside)
+            FN(tile_aside)(w, row, rows, column, columns, s);
+        else
+            FN(tile_any)(rows, columns > WIDTH ? 2 : 1, s);
+        if (--left == 0)
+            break;
+        s->a += a_on;
+        s->b += b_on;
+        s->copy = s->copy ? s->copy + PANEL * w->k : NULL;
+    }
 }
 
 /* Tiles [tile, tile_end) of one panel. */
@@ -205,17 +228,22 @@ static void FN(panel)(const FN(part) * w, size_t tile, size_t tile_end, size_t c
 {
     const rp_matmul *p = w->p;
     const FN(supply) supply = FN(supply_of)(w, columns);
-    const ptrdiff_t from_b = (ptrdiff_t)w->start * p->b_row + (ptrdiff_t)column * p->b_col;
+    const ptrdiff_t from_b =
+        (ptrdiff_t)w->frame * p->b_on + (ptrdiff_t)w->start * p->b_row + (ptrdiff_t)column * p->b_col;
     const T *b = p->b_half ? NULL : (const T *)p->b + from_b, *packed_a = w->packed_a; /* bf16 is packed first */
     const bool aside = columns % WIDTH != 0 || p->y_col != 1;
     bool fuse = supply == FN(FUSED) && tile == 0 && !aside;
 
-    if (tile == 0 && !fuse && supply != FN(IN_PLACE))
-        FN(pack_from)(packed, PANEL, p->b, p->b_half, from_b, p->b_col, p->b_row, columns, w->k);
+    for (size_t f = 0; f < w->frames && tile == 0 && !fuse && supply != FN(IN_PLACE); f++)
+        FN(pack_from)
+    (packed + f * PANEL * w->k, PANEL, p->b, p->b_half, from_b + (ptrdiff_t)f * p->b_on, p->b_col, p->b_row, columns,
+     w->k);
     for (; tile < tile_end; tile++, fuse = false) {
         const size_t row = FN(tile_start)(w, tile), rows = FN(tile_start)(w, tile + 1) - row;
         const bool as_it_lies = fuse || supply == FN(IN_PLACE);
-        const T *a = p->a_half ? NULL : (const T *)p->a + (ptrdiff_t)row * p->a_row + (ptrdiff_t)w->start * p->a_col;
+        const T *a = p->a_half ? NULL
+                               : (const T *)p->a + (ptrdiff_t)w->frame * p->a_on + (ptrdiff_t)row * p->a_row +
+                                     (ptrdiff_t)w->start * p->a_col;
         const T *next_panel = packed + PANEL * RP_MATMUL_CHUNK + (tile_end - tile) % 2 * WIDTH * w->k;
         const T *ahead = w->in_place && column == w->column ? a + (ptrdiff_t)rows * p->a_row
                          : supply == FN(IN_PLACE)           ? a + (ptrdiff_t)p->m * p->a_row
@@ -233,11 +261,8 @@ static void FN(panel)(const FN(part) * w, size_t tile, size_t tile_end, size_t c
              .y_row = p->y_row,
              .first = FN(begins)(w)};
 
-        if (aside)
-            FN(tile_aside)(w, row, rows, column, columns, &s);
-        else
-            FN(tile_any)(rows, columns > WIDTH ? 2 : 1, &s);
-        packed_a += rows * w->k;
+        FN(frames)(w, row, rows, column, columns, as_it_lies, &s);
+        packed_a += w->frames * rows * w->k;
     }
 }
 
@@ -249,10 +274,11 @@ static void FN(pack_rows)(const FN(part) * w, size_t tile, size_t tile_end)
     for (; tile < tile_end; tile++) {
         const size_t row = FN(tile_start)(w, tile), rows = FN(tile_start)(w, tile + 1) - row;
 
-        FN(pack_from)
-        (to, rows, p->a, p->a_half, (ptrdiff_t)row * p->a_row + (ptrdiff_t)w->start * p->a_col, p->a_row, p->a_col,
-         rows, w->k);
-        to += rows * w->k;
+        for (size_t f = 0; f < w->frames; f++, to += rows * w->k)
+            FN(pack_from)
+        (to, rows, p->a, p->a_half,
+         (ptrdiff_t)(w->frame + f) * p->a_on + (ptrdiff_t)row * p->a_row + (ptrdiff_t)w->start * p->a_col, p->a_row,
+         p->a_col, rows, w->k);
     }
 }
 
@@ -273,7 +299,7 @@ static bool FN(reads_in_place)(const FN(part) * w, size_t columns)
  * one is packed, in the same place. */
 static void FN(chunk)(FN(part) * w, size_t column, size_t columns)
 {
-    const size_t room = w->room_a / (TILE_ROWS * (w->k > 0 ? w->k : 1));
+    const size_t room = w->room_a / (TILE_ROWS * (w->k > 0 ? w->frames * w->k : 1));
     const size_t next = w->tiles > room ? RP_MATMUL_CHUNK : 0;
 
     w->in_place = FN(reads_in_place)(w, columns);
@@ -290,15 +316,23 @@ static void FN(chunk)(FN(part) * w, size_t column, size_t columns)
 
 static void FN(packed)(FN(part) * w, size_t column, size_t column_end)
 {
+    /* products whose chains are short, as many as a chunk has room for */
+    const size_t k = w->p->k, fit = k > 0 && k < RP_MATMUL_CHUNK ? RP_MATMUL_CHUNK / k : 1;
+
     for (; column < column_end; column += w->room_b) {
         const size_t columns = column_end - column < w->room_b ? column_end - column : w->room_b;
 
-        w->start = 0;
-        do { /* once also for k = 0, which gives the empty chain +0 */
-            w->k = w->p->k - w->start < RP_MATMUL_CHUNK ? w->p->k - w->start : RP_MATMUL_CHUNK;
-            FN(chunk)(w, column, columns);
-            w->start += RP_MATMUL_CHUNK;
-        } while (w->start < w->p->k);
+        for (w->frame = 0; w->frame <= w->p->more; w->frame += w->frames) {
+            const size_t left = w->p->more + 1 - w->frame;
+
+            w->frames = left < fit ? left : fit;
+            w->start = 0;
+            do { /* once also for k = 0, which gives the empty chain +0 */
+                w->k = w->p->k - w->start < RP_MATMUL_CHUNK ? w->p->k - w->start : RP_MATMUL_CHUNK;
+                FN(chunk)(w, column, columns);
+                w->start += RP_MATMUL_CHUNK;
+            } while (w->start < w->p->k);
+        }
     }
 }
 
@@ -331,7 +365,7 @@ static void FN(block_of)(const rp_matmul *p, size_t row, size_t row_end, size_t 
         (p->b_col == 1 ? FN(thin) : FN(across))(p, row, row_end, column, column_end);
         return;
     }
-    if (rows > THIN_ROWS && (column_end - column) * p->k >= LARGE_B / sizeof(T))
+    if (rows > THIN_ROWS && (column_end - column) * p->k * (1 + p->more) >= LARGE_B / sizeof(T))
         rp_scratch_prefer_huge();
     block = rp_scratch_borrow();
     if (block == NULL) {

@@ -189,6 +189,193 @@ static void sums_made_where_they_lie_show_in_no_bit(void **state)
     }
 }
 
+/* ---- with a scan of their own ---- */
+
+/* h <- tanh(h + x w), and s <- s + a b of which a is a view of what the frame has of it, b is made of h and x. */
+typedef struct apart {
+    const char *what;
+    size_t rows, m, n, times; /* x [rows, m], w [m, n], h [rows, n] */
+    rp_dtype dtype;
+    bool reverse;
+    bool given;  /* b is a row that the scan gives anyhow */
+    bool twice;  /* a second sum, of b with itself */
+    bool half;   /* a goes through bf16: no view, so the scan gives it */
+    bool shared; /* a is x plus what all frames have: the same */
+    bool row;    /* b is a row of x itself: the scan gives nothing more */
+    bool before; /* a is what h was: of what is carried there are no rows */
+    bool reads;  /* h is made of s too */
+    bool onto;   /* what is expected */
+} apart;
+
+static const apart aparts[] = {
+    {.what = "gradient", .rows = 7, .m = 40, .n = 72, .times = 5, .given = true, .onto = true},
+    {.what = "not given", .rows = 7, .m = 40, .n = 72, .times = 5, .onto = true},
+    {.what = "outer", .rows = 1, .m = 33, .n = 130, .times = 9, .reverse = true, .onto = true},
+    {.what = "several chunks", .rows = 100, .m = 26, .n = 65, .times = 11, .reverse = true, .onto = true},
+    {.what = "a whole chunk", .rows = 512, .m = 13, .n = 34, .times = 3, .onto = true},
+    {.what = "many frames", .rows = 1, .m = 20, .n = 32, .times = 1100, .given = true, .onto = true},
+    {.what = "narrow", .rows = 3, .m = 300, .n = 2, .times = 6, .reverse = true, .onto = true},
+    {.what = "flat", .rows = 3, .m = 2, .n = 300, .times = 6, .onto = true},
+    {.what = "f64, outer", .rows = 1, .m = 33, .n = 70, .times = 7, .dtype = RP_F64, .onto = true},
+    {.what = "f64", .rows = 9, .m = 33, .n = 70, .times = 4, .dtype = RP_F64, .reverse = true, .onto = true},
+    {.what = "two", .rows = 5, .m = 40, .n = 35, .times = 5, .twice = true, .onto = true},
+    {.what = "bf16", .rows = 5, .m = 40, .n = 35, .times = 5, .half = true, .onto = true},
+    {.what = "shared", .rows = 5, .m = 40, .n = 35, .times = 5, .shared = true, .onto = true},
+    {.what = "of rows", .rows = 5, .m = 40, .n = 35, .times = 5, .row = true, .twice = true, .onto = true},
+    {.what = "before", .rows = 5, .m = 40, .n = 35, .times = 5, .before = true},
+    {.what = "reads", .rows = 5, .m = 40, .n = 35, .times = 5, .reads = true},
+    {.what = "one frame", .rows = 5, .m = 40, .n = 35, .times = 1},
+    {.what = "too many", .rows = 513, .m = 4, .n = 5, .times = 3},
+};
+
+enum { A_H, A_S, A_Q, A_X, A_W, A_C, A_INPUTS }; /* q: the second sum's; c: shared */
+
+static rp_type apart_type(const apart *v, int i, bool all)
+{
+    const size_t made = v->before ? v->n : v->m, other = v->row ? v->m : v->n;
+    const size_t rows[A_INPUTS] = {v->rows, made, other, v->rows, v->m, v->rows};
+    const size_t cols[A_INPUTS] = {v->n, other, other, v->m, v->n, v->m};
+    rp_type type = {.dtype = v->dtype ? v->dtype : RP_F32, .rank = 2, .shape = {rows[i], cols[i]}};
+
+    if (all && i == A_X)
+        type = (rp_type){.dtype = type.dtype, .rank = 3, .shape = {v->times, rows[i], cols[i]}};
+    return type;
+}
+
+static rp_function *apart_body(const apart *v)
+{
+    const rp_type index = {.dtype = RP_I64};
+    rp_tensor in[A_INPUTS], h, a, b, s, q;
+    rp_function *f;
+    rp_graph *g;
+
+    assert_int_equal(rp_graph_symbolic(&g, NULL), RP_OK);
+    (void)rp_function_parameter(g, &index);
+    for (int i = 0; i < A_INPUTS; i++) {
+        const rp_type type = apart_type(v, i, false);
+
+        in[i] = rp_function_parameter(g, &type);
+    }
+    h = rp_tanh(rp_add(in[A_H], rp_matmul(in[A_X], in[A_W])));
+    b = v->row ? in[A_X] : rp_sub(h, in[A_H]);
+    a = v->before ? in[A_H] : v->shared ? rp_add(in[A_X], in[A_C]) : in[A_X];
+    a = rp_transpose(a, NULL);
+    if (v->half) {
+        a = rp_cast(a, RP_BF16);
+        b = rp_cast(b, RP_BF16);
+    }
+    s = rp_add(in[A_S], rp_matmul(a, b));
+    q = v->twice ? rp_add(in[A_Q], rp_matmul(rp_transpose(b, NULL), b)) : rp_neg(in[A_Q]);
+    rp_function_return(g, v->reads ? rp_add(h, rp_sum(in[A_S], NULL, 0, false)) : h);
+    rp_function_return(g, s);
+    rp_function_return(g, q);
+    rp_function_return(g, v->given ? b : rp_sum(h, (int[]){1}, 1, false));
+    assert_int_equal(rp_function_finish(g, &f, NULL), RP_OK);
+    return f;
+}
+
+static rp_program *apart_program(const apart *v)
+{
+    static const char *const names[A_INPUTS] = {"h", "s", "q", "x", "w", "c"};
+    rp_function *f = apart_body(v);
+    rp_tensor in[A_INPUTS], out[4];
+    rp_graph *g;
+    rp_program *p;
+    rp_error err = {0};
+
+    assert_int_equal(rp_graph_symbolic(&g, NULL), RP_OK);
+    for (int i = 0; i < A_INPUTS; i++) {
+        const rp_type type = apart_type(v, i, true);
+
+        in[i] = rp_graph_declare(g, RP_INPUT_FEED, names[i], &type);
+    }
+    rp_scan(g,
+            &(rp_scan_options){.function = f,
+                               .carried = in,
+                               .n_carried = 3,
+                               .sliced = in + A_X,
+                               .n_sliced = 1,
+                               .shared = in + A_W,
+                               .n_shared = 2,
+                               .times = v->times,
+                               .reverse = v->reverse},
+            out);
+    rp_function_free(f);
+    for (int i = 0; i < 4; i++)
+        rp_graph_result(g, (const char *[]){"h", "s", "q", "y"}[i], out[i]);
+    rp_graph_result(g, "before", rp_neg(in[A_S])); /* the operand is what it was */
+    if (rp_graph_finish(g, &p, &err) != RP_OK)
+        fail_msg("%s: %s", v->what, err.text);
+    return p;
+}
+
+/* How many scans add all their products at once. */
+static size_t at_once(const rp_plan *plan)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < plan->n_calls; i++)
+        n += plan->call[i].region && plan->call[i].region->rows[0];
+    return n;
+}
+
+static void assert_apart(const apart *v, const rp_program *p, store *s, rp_device *device, record *expected)
+{
+    const size_t sums = v->onto && rp_device_has_onto(device) ? 1 + v->twice : 0;
+
+    for (size_t with = 0; with < 2; with++) {
+        rp_plan *plan;
+        char what[96];
+
+        plan_passes = with ? RP_PASSES : RP_PASSES & ~(unsigned)RP_PASS_SUMS;
+        plan = plan_new(p, device, s);
+        plan_passes = RP_PASSES;
+        (void)snprintf(what, sizeof what, "%s, %s, %u threads, %s", v->what, rp_device_level(device),
+                       rp_device_threads(device), with ? "apart" : "together");
+        if (at_once(plan) != (with ? sums : 0))
+            fail_msg("%s: %zu sums at once", what, at_once(plan));
+        for (int again = 0; again < 2; again++) {
+            record found = plan_step(p, plan, s);
+
+            if (!expected->bytes)
+                *expected = found;
+            else
+                assert_same(p, expected, &found, what);
+        }
+        rp_plan_free(plan);
+    }
+}
+
+static void sums_with_a_scan_of_their_own_show_in_no_bit(void **state)
+{
+    static const unsigned threads[] = {1, 2, 7};
+    const char *const *levels;
+    const size_t n_levels = rp_kernel_levels(&levels);
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(aparts); i++) {
+        rp_program *p = apart_program(&aparts[i]);
+        store s = store_new(p);
+        record expected = {0}, eager;
+
+        for (size_t l = 0; l < n_levels; l++)
+            for (size_t t = 0; t < COUNT(threads); t++) {
+                rp_device *device;
+
+                assert_int_equal(rp_device_cpu_new(&device, levels[l], threads[t], NULL), RP_OK);
+                assert_apart(&aparts[i], p, &s, device, &expected);
+                if (threads[t] == 1) {
+                    eager = eager_step(p, device, &s);
+                    assert_same(p, &expected, &eager, aparts[i].what);
+                }
+                rp_device_free(device);
+            }
+        record_free(&expected);
+        store_free(&s);
+        rp_program_free(p);
+    }
+}
+
 /* s <- s + a b, and n products more that are added to one another, for a frame's row. */
 static rp_program *many(size_t n)
 {
@@ -266,6 +453,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sums_made_where_they_lie_show_in_no_bit),
+        cmocka_unit_test(sums_with_a_scan_of_their_own_show_in_no_bit),
         cmocka_unit_test(planning_bodies_of_many_sums_is_linear),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
