@@ -2,8 +2,8 @@
  * A matrix that every frame of a scan multiplies one row by is read from a cache again and again, a strip of columns
  * at a time, and a strip of rows that lie far apart comes slower than one that lies in one piece: what a processor
  * fetches ahead of it is of other strips. So before the first frame the columns are laid out in panels, [k, n] as
- * [n / width, k, width], and frames multiply their row by a batch of those. Every element is the same chain: no bit
- * depends on this. */
+ * [n / width, k, width], and frames multiply their row by a batch of those; so are those of a matrix that is turned
+ * first, which would be read across its rows. Every element is the same chain: no bit depends on this. */
 #include "core/run/scans/scans.h"
 
 #include "base/memory.h"
@@ -42,6 +42,9 @@ static uint64_t width_of(const rp_type *b)
 
 /* ---- which ---- */
 
+/* How frames read a matrix: as it lies, or turned, as a gradient does. */
+enum { PLAIN = 1, TURNED };
+
 static bool multiplies_a_row_by(const rp_program *f, const rp_instr *instr, uint32_t value)
 {
     const rp_type *a = instr->op->role == RP_PLAYS_PRODUCT ? &f->value[instr->in[0]] : NULL;
@@ -50,14 +53,31 @@ static bool multiplies_a_row_by(const rp_program *f, const rp_instr *instr, uint
            a->dtype == f->value[value].dtype;
 }
 
-/* Whether frames do nothing with a parameter but multiply a row by it. */
+/* The only instruction that reads the value and turns it; NULL: there is another. */
+static const rp_instr *turns(const rp_program *f, uint32_t value)
+{
+    const rp_instr *found = NULL;
+
+    for (size_t k = 0; k < f->n_instrs; k++)
+        for (size_t i = 0; i < f->instr[k].n_in; i++) {
+            if (f->instr[k].in[i] != value)
+                continue;
+            if (found || f->instr[k].op->role != RP_PLAYS_TRANSPOSE)
+                return NULL;
+            found = &f->instr[k];
+        }
+    return found && RP_AT(found->attr, transpose, permutation).list[0] == 1 ? found : NULL;
+}
+
+/* Whether frames do nothing with a matrix but multiply a row by it. */
 static bool fits(const rp_program *f, uint32_t value)
 {
     const rp_type *b = &f->value[value];
     size_t products = 0;
 
     if ((b->dtype != RP_F32 && b->dtype != RP_F64) || b->rank != 2 || b->shape[1] % width_of(b) != 0 ||
-        b->shape[1] == width_of(b) || rp_type_bytes(b) < LEAST_BYTES || rp_type_bytes(b) > MOST_BYTES)
+        b->shape[1] == width_of(b) || rp_type_bytes(b) < LEAST_BYTES || rp_type_bytes(b) > MOST_BYTES ||
+        rp_program_returns(f, value))
         return false;
     for (size_t k = 0; k < f->n_instrs; k++)
         for (size_t i = 0; i < f->instr[k].n_in; i++) {
@@ -68,6 +88,14 @@ static bool fits(const rp_program *f, uint32_t value)
             products++;
         }
     return products > 0;
+}
+
+/* How a parameter is laid out; 0: as it is. */
+static unsigned char laid_out(const rp_program *f, uint32_t value)
+{
+    const rp_instr *turn = f->value[value].rank == 2 ? turns(f, value) : NULL;
+
+    return fits(f, value) ? PLAIN : turn && fits(f, turn->out[0]) ? TURNED : 0;
 }
 
 /* ---- the function ---- */
@@ -82,25 +110,33 @@ static void multiply(rp_program *to, const rp_type *out, const uint32_t *in, uin
     *made = shaped(to, product, 2, (uint64_t[]){1, out->shape[1]}, status, err);
 }
 
-static rp_status write_parameters(rp_program *to, const rp_program *f, const bool *panels, uint32_t *value,
+static rp_status write_parameters(rp_program *to, const rp_program *f, const unsigned char *panels, uint32_t *value,
                                   rp_error *err)
 {
     rp_status status = RP_OK;
 
     for (uint32_t v = 0; v < f->n_inputs && status == RP_OK; v++) {
         const rp_type *b = &f->value[v];
+        const uint64_t k = b->shape[panels[v] == TURNED], n = b->shape[panels[v] != TURNED];
         rp_type type = *b;
 
         if (panels[v])
-            type =
-                (rp_type){.dtype = b->dtype, .rank = 3, .shape = {b->shape[1] / width_of(b), b->shape[0], width_of(b)}};
+            type = (rp_type){.dtype = b->dtype, .rank = 3, .shape = {n / width_of(b), k, width_of(b)}};
         status = rp_program_add_parameter(to, &type, &value[v], err);
     }
     return status;
 }
 
+/* The parameter that a product's matrix is, or is turned from; else that of the frame's number, which is no matrix. */
+static uint32_t matrix_of(const rp_program *f, uint32_t v)
+{
+    if (v >= f->n_inputs && f->instr[f->maker[v]].op->role == RP_PLAYS_TRANSPOSE)
+        v = f->instr[f->maker[v]].in[0];
+    return v < f->n_inputs ? v : 0;
+}
+
 /* number: room for what errors call three times the instructions. */
-static rp_status write_body(rp_program *to, const rp_function *of, const bool *panels, uint32_t *value,
+static rp_status write_body(rp_program *to, const rp_function *of, const unsigned char *panels, uint32_t *value,
                             uint32_t *number, rp_error *err)
 {
     const rp_program *f = of->body;
@@ -110,7 +146,11 @@ static rp_status write_body(rp_program *to, const rp_function *of, const bool *p
         const rp_instr *instr = &f->instr[k];
         const size_t before = to->n_instrs;
 
-        if (instr->op->role == RP_PLAYS_PRODUCT && instr->in[1] < f->n_inputs && panels[instr->in[1]])
+        if (instr->n_in == 1 && instr->in[0] < f->n_inputs && panels[instr->in[0]] == TURNED) {
+            value[instr->out[0]] = value[instr->in[0]]; /* the panels are what is turned */
+            continue;
+        }
+        if (instr->op->role == RP_PLAYS_PRODUCT && panels[matrix_of(f, instr->in[1])])
             multiply(to, &f->value[instr->out[0]], (uint32_t[]){value[instr->in[0]], value[instr->in[1]]},
                      &value[instr->out[0]], &status, err);
         else
@@ -123,7 +163,7 @@ static rp_status write_body(rp_program *to, const rp_function *of, const bool *p
     return status;
 }
 
-static rp_status make_function(rp_function **out, const rp_function *of, const bool *panels, rp_error *err)
+static rp_status make_function(rp_function **out, const rp_function *of, const unsigned char *panels, rp_error *err)
 {
     rp_program *to = rp_program_new();
     uint32_t *value = rp_reallocarray(NULL, of->body->n_values, sizeof *value);
@@ -146,8 +186,10 @@ static rp_status make_function(rp_function **out, const rp_function *of, const b
 
 static rp_status look_at(scans *s, scan *sc, rp_error *err)
 {
-    const rp_region *r = s->p->instr[sc->instr].region;
+    const rp_instr *instr = &s->p->instr[sc->instr];
+    const rp_region *r = instr->region;
     const rp_function *f = sc->function ? sc->function : r->function[0];
+    const size_t shared = instr->n_in - r->carried - r->sliced;
     rp_function *made;
     rp_status status;
     bool any = false;
@@ -157,8 +199,8 @@ static rp_status look_at(scans *s, scan *sc, rp_error *err)
     sc->panels = rp_calloc(f->body->n_inputs, sizeof *sc->panels);
     if (!sc->panels)
         return rp_no_memory(err);
-    for (size_t v = 1 + r->carried + r->sliced; v < f->body->n_inputs; v++)
-        any = (sc->panels[v] = fits(f->body, (uint32_t)v)) || any;
+    for (size_t v = f->body->n_inputs - shared; v < f->body->n_inputs; v++)
+        any = (sc->panels[v] = laid_out(f->body, (uint32_t)v)) || any;
     status = any ? make_function(&made, f, sc->panels, err) : RP_OK;
     if (any && status == RP_OK) {
         rp_function_release(sc->function);
@@ -173,21 +215,26 @@ rp_status rp_scans_panels(scans *s, rp_error *err)
     rp_status status = RP_OK;
 
     for (size_t i = 0; i < s->n && status == RP_OK; i++)
-        if (s->scan[i].leader == i && s->scan[i].forward == NO_SCAN && s->scan[i].partner == NO_SCAN)
+        if (s->scan[i].leader == i && s->scan[i].partner == NO_SCAN)
             status = look_at(s, &s->scan[i], err);
     return status;
 }
 
-rp_status rp_scans_lay_panels(rp_program *to, uint32_t *value, rp_error *err)
+rp_status rp_scans_lay_panels(rp_program *to, unsigned char how, uint32_t *value, rp_error *err)
 {
+    static const int order[][3] = {[PLAIN] = {1, 0, 2}, [TURNED] = {0, 2, 1}};
     const rp_type b = to->value[*value];
+    const uint64_t width = width_of(&b);
     rp_attr attr[RP_MAX_ATTR] = {{0}};
     rp_status status = RP_OK;
 
-    *value = shaped(to, *value, 3, (uint64_t[]){b.shape[0], b.shape[1] / width_of(&b), width_of(&b)}, &status, err);
+    if (how == TURNED)
+        *value = shaped(to, *value, 3, (uint64_t[]){b.shape[0] / width, width, b.shape[1]}, &status, err);
+    else
+        *value = shaped(to, *value, 3, (uint64_t[]){b.shape[0], b.shape[1] / width, width}, &status, err);
     RP_AT(attr, transpose, permutation).n = 3;
     for (int i = 0; i < 3; i++)
-        RP_AT(attr, transpose, permutation).list[i] = (int[]){1, 0, 2}[i];
+        RP_AT(attr, transpose, permutation).list[i] = order[how][i];
     *value = op(to, RP_OP_transpose, attr, value, 1, &status, err);
     return status;
 }

@@ -110,7 +110,7 @@ static rp_status write_scan(writer *w, scan *sc, uint32_t *in, size_t n_in, uint
     r.sliced += n_in - instr->n_in;
     for (size_t i = 0; i < n_in && sc->panels && status == RP_OK; i++)
         if (sc->panels[1 + i])
-            status = rp_scans_lay_panels(w->to, &in[i], err);
+            status = rp_scans_lay_panels(w->to, sc->panels[1 + i], &in[i], err);
     if (status == RP_OK)
         status = sc->sums ? rp_scans_put_sums(sc->sums, w->to, &r, in, n_in, out, err)
                           : rp_program_add_region(w->to, &r, in, n_in, out, err);

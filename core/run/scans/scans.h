@@ -22,7 +22,7 @@ typedef struct scan {
     uint32_t partner; /* the other one of a pair that goes by segments; NO_SCAN */
     uint32_t *start;  /* of a forward that does: what it carried where segments begin, in the program that is written */
     rp_function *function;     /* what it executes instead of its own; NULL: its own */
-    bool *panels;              /* of each parameter of it: whether it is a matrix in panels; NULL: none is */
+    unsigned char *panels; /* of each parameter of it: how it is a matrix in panels, 0: it is none; NULL: none is */
     struct rp_scan_sums *sums; /* that it leaves to scans of their own; NULL: none */
 } scan;
 
@@ -53,8 +53,8 @@ rp_status rp_scans_sums(scans *s, rp_error *err);
 rp_status rp_scans_put_sums(const struct rp_scan_sums *sums, rp_program *to, const rp_region *r, const uint32_t *in,
                             size_t n_in, uint32_t *out, rp_error *err);
 void rp_scan_sums_free(struct rp_scan_sums *sums); /* NULL is fine */
-/* The matrix *value of a program becomes a view of its panels. Errors: RP_ENOMEM. */
-rp_status rp_scans_lay_panels(rp_program *to, uint32_t *value, rp_error *err);
+/* The matrix *value of a program becomes a view of its panels; how: as in `scan`. Errors: RP_ENOMEM. */
+rp_status rp_scans_lay_panels(rp_program *to, unsigned char how, uint32_t *value, rp_error *err);
 
 /* Appends an instruction to a program in which its operands are value[..], and notes what its values are there. */
 rp_status rp_plan_copy_instr(rp_program *to, const rp_instr *instr, uint32_t *value, rp_error *err);

@@ -14,6 +14,7 @@ typedef struct variant {
     size_t rows, wide, times; /* 0: 1, WIDE, TIMES */
     uint64_t every;           /* of rows that are carried only so many are kept for the gradient; 0: all */
     bool turned;              /* the matrix comes as a view of its transpose */
+    bool frames_turn;         /* frames have the transpose, and turn it themselves */
     bool twice;               /* both products of a frame are with it */
     bool also_read;           /* its sum is added */
     bool also_turned;         /* its transpose is multiplied by */
@@ -26,6 +27,14 @@ static const variant variants[] = {
     {.what = "plain", .laid = true},
     {.what = "f64", .dtype = RP_F64, .laid = true},
     {.what = "turned", .turned = true, .laid = true},
+    {.what = "turned in frames", .frames_turn = true, .laid = true},
+    {.what = "f64, turned in frames", .dtype = RP_F64, .frames_turn = true, .laid = true},
+    {.what = "turned in frames, twice", .frames_turn = true, .twice = true, .laid = true},
+    {.what = "turned in frames, learns", .frames_turn = true, .learns = true, .laid = true},
+    {.what = "turned in frames, read otherwise", .frames_turn = true, .also_read = true},
+    {.what = "turned back", .frames_turn = true, .also_turned = true},
+    {.what = "turned in frames, two rows", .frames_turn = true, .rows = 2},
+    {.what = "turned in frames, no whole panels", .frames_turn = true, .wide = 600},
     {.what = "twice", .twice = true, .laid = true},
     {.what = "wider", .wide = 1280, .laid = true},
     {.what = "two rows", .rows = 2},
@@ -54,7 +63,7 @@ static rp_function *cell(const variant *v)
 {
     const size_t rows = or_else(v->rows, 1), wide = or_else(v->wide, WIDE);
     const rp_type index = {.dtype = RP_I64}, row = matrix(v, rows, K), x_type = matrix(v, rows, wide);
-    const rp_type weight = matrix(v, K, wide);
+    const rp_type weight = v->frames_turn ? matrix(v, wide, K) : matrix(v, K, wide);
     rp_tensor h, x, u, z;
     rp_function *f;
     rp_graph *g;
@@ -64,6 +73,8 @@ static rp_function *cell(const variant *v)
     h = rp_function_parameter(g, &row);
     x = rp_function_parameter(g, &x_type);
     u = rp_function_parameter(g, &weight);
+    if (v->frames_turn)
+        u = rp_transpose(u, NULL);
     z = rp_matmul(h, u);
     if (!v->bare)
         z = rp_add(z, x);
@@ -85,7 +96,8 @@ static rp_function *cell(const variant *v)
 static rp_program *program(const variant *v)
 {
     const size_t rows = or_else(v->rows, 1), wide = or_else(v->wide, WIDE), times = or_else(v->times, TIMES);
-    const rp_type row = matrix(v, rows, K), weight = v->turned ? matrix(v, wide, K) : matrix(v, K, wide);
+    const rp_type row = matrix(v, rows, K);
+    const rp_type weight = v->turned || v->frames_turn ? matrix(v, wide, K) : matrix(v, K, wide);
     const rp_type x = {.dtype = row.dtype, .rank = 3, .shape = {times, rows, wide}};
     rp_function *f = cell(v);
     rp_tensor in[3], out[2], grad[3];
