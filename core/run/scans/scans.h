@@ -22,7 +22,7 @@ typedef struct scan {
     uint32_t partner; /* the other one of a pair that goes by segments; NO_SCAN */
     uint32_t *start;  /* of a forward that does: what it carried where segments begin, in the program that is written */
     rp_function *function;     /* what it executes instead of its own; NULL: its own */
-    unsigned char *panels; /* of each parameter of it: how it is a matrix in panels, 0: it is none; NULL: none is */
+    unsigned char *panels;     /* of each parameter of it: how it is a matrix in panels, 0: it is none; NULL: none is */
     struct rp_scan_sums *sums; /* that it leaves to scans of their own; NULL: none */
 } scan;
 

@@ -56,7 +56,7 @@ static bool stays(const struct rp_scan_sums *sums, size_t c)
 typedef struct look {
     const rp_function *f;
     uint32_t *reader; /* of each value of f's: the instruction that reads it; SEVERAL; NO_SCAN: none */
-    size_t *output;         /* of each value: which output it is; SIZE_MAX: none */
+    size_t *output;   /* of each value: which output it is; SIZE_MAX: none */
     uint64_t times;
     size_t carried, sliced;
     size_t room;

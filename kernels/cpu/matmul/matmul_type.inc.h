@@ -89,6 +89,64 @@ RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool unit, bool copy, const FN
     }
 }
 
+/* A whole panel of y += the products of a column and a row, one pair after the other, so many elements on: y stays in
+ * registers. */
+RP_INLINE void FN(tile_outer)(size_t rows, const FN(strip) * s, size_t pairs, ptrdiff_t a_on, ptrdiff_t b_on)
+{
+    const T *a = s->a, *b = s->b;
+    FN(vec) sum[TILE_ROWS][2];
+
+    RP_UNROLL
+    for (size_t i = 0; i < rows; i++) {
+        sum[i][0] = FN(vec_load)(s->y + (ptrdiff_t)i * s->y_row);
+        sum[i][1] = FN(vec_load)(s->y + (ptrdiff_t)i * s->y_row + WIDTH);
+    }
+    for (; pairs > 0; pairs--, a += a_on, b += b_on) {
+        const FN(vec) zero = FN(vec_all)(0), left = FN(vec_load)(b), right = FN(vec_load)(b + WIDTH);
+
+        RP_UNROLL
+        for (size_t i = 0; i < rows; i++) {
+            const FN(vec) x = FN(vec_all)(a[(ptrdiff_t)i * s->a_row]);
+
+            sum[i][0] = FN(vec_add)(sum[i][0], FN(vec_fma)(x, left, zero));
+            sum[i][1] = FN(vec_add)(sum[i][1], FN(vec_fma)(x, right, zero));
+        }
+    }
+    RP_UNROLL
+    for (size_t i = 0; i < rows; i++) {
+        FN(vec_store)(s->y + (ptrdiff_t)i * s->y_row, sum[i][0]);
+        FN(vec_store)(s->y + (ptrdiff_t)i * s->y_row + WIDTH, sum[i][1]);
+    }
+}
+
+#define ROWS_CASE(n) \
+    case n: \
+        FN(tile_outer)(n, s, pairs, a_on, b_on); \
+        break;
+
+static void FN(tiles_outer)(size_t rows, const FN(strip) * s, size_t pairs, ptrdiff_t a_on, ptrdiff_t b_on)
+{
+    switch (rows) {
+        ROWS_CASE(1)
+        ROWS_CASE(2)
+        ROWS_CASE(3)
+        ROWS_CASE(4)
+        ROWS_CASE(5)
+#if TILE_ROWS == 12
+        ROWS_CASE(6)
+        ROWS_CASE(7)
+        ROWS_CASE(8)
+        ROWS_CASE(9)
+        ROWS_CASE(10)
+        ROWS_CASE(11)
+#endif
+    default:
+        FN(tile_outer)(TILE_ROWS, s, pairs, a_on, b_on);
+        break;
+    }
+}
+#undef ROWS_CASE
+
 /* A function for every number of rows, so that none is wasted on padding. */
 #define ROWS_CASE(n) \
     case n: \
@@ -197,6 +255,8 @@ static FN(supply) FN(supply_of)(const FN(part) * w, size_t columns)
         return FN(APART);
     if (w->tiles == 1 || b_row == (ptrdiff_t)PANEL)
         return FN(IN_PLACE);
+    if (w->k == 1 && w->frames > 1)
+        return FN(APART); /* for tiles that keep y in registers */
     /* a few tiles over a matrix that the first cache holds */
     return w->tiles <= 4 && b_row > 0 && (size_t)b_row * w->k * w->frames <= 16384 / sizeof(T) ? FN(IN_PLACE)
                                                                                                : FN(FUSED);
@@ -210,6 +270,10 @@ static void FN(frames)(const FN(part) * w, size_t row, size_t rows, size_t colum
     const ptrdiff_t a_on = w->in_place ? w->p->a_on : (ptrdiff_t)(rows * w->k);
     const ptrdiff_t b_on = b_lies ? w->p->b_on : (ptrdiff_t)(PANEL * w->k);
 
+    if (w->k == 1 && !aside && columns == PANEL && !s->copy && !s->first) {
+        FN(tiles_outer)(rows, s, w->frames, a_on, b_on);
+        return;
+    }
     for (size_t left = w->frames;;) {
         if (aside)
             FN(tile_aside)(w, row, rows, column, columns, s);
