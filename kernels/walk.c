@@ -2,6 +2,8 @@
  * Strided walking and the small questions kernels ask of views. */
 #include "kernels/walk.h"
 
+#include <string.h>
+
 RP_KERNEL_FN RP_KERNEL_APART size_t rp_view_count(const rp_view *view)
 {
     size_t count = 1;
@@ -143,8 +145,7 @@ RP_KERNEL_FN RP_KERNEL_APART bool rp_walk_next(rp_walk *walk)
         return false;
     room = walk->shape[d] - walk->index[d];
     walk->run = room < walk->left ? room : walk->left;
-    for (size_t v = 0; v < walk->n_views; v++)
-        walk->at[v] = walk->next[v];
+    memcpy(walk->at, walk->next, sizeof walk->at); /* all, there or not: as many as there are would be a call */
     walk->left -= walk->run;
     if (walk->left == 0)
         return true; /* the pointers are not moved past the last element */

@@ -99,6 +99,19 @@ static void FN(transpose_half)(T *to, size_t to_step, const void *from, ptrdiff_
     FN(transpose_from)(to, to_step, from, true, from_row, rows, k);
 }
 
+/* memcpy, of which the few elements of a tile's column are no call. */
+static inline void FN(copy_few)(T *to, const T *from, size_t count)
+{
+    enum { FEW = 32 / sizeof(T) };
+
+    if (count < FEW || count > 2 * FEW) {
+        memcpy(to, from, count * sizeof(T));
+        return;
+    }
+    memcpy(to, from, FEW * sizeof(T));
+    memcpy(to + count - FEW, from + count - FEW, FEW * sizeof(T));
+}
+
 /* to[l * to_step + i] = from[i * across + l * along] for i < count; the values up to `width` serve outputs that nobody
  * stores. */
 static void FN(pack)(T *to, size_t to_step, size_t width, const T *from, ptrdiff_t across, ptrdiff_t along,
@@ -112,7 +125,7 @@ static void FN(pack)(T *to, size_t to_step, size_t width, const T *from, ptrdiff
         if (across == 1 && count == PANEL)
             memcpy(to, from, PANEL * sizeof(T)); /* of a constant size: a few vectors */
         else if (across == 1)
-            memcpy(to, from, count * sizeof(T));
+            FN(copy_few)(to, from, count);
         else
             for (size_t i = 0; i < count; i++)
                 to[i] = from[(ptrdiff_t)i * across];
