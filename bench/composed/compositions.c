@@ -59,6 +59,25 @@ static rp_tensor sum_of(rp_tensor a, rp_tensor b)
     return rp_add(a, b);
 }
 
+/* The real part, as each row says once what it makes; the other part comes with it. */
+static rp_tensor transformed(rp_tensor re, rp_tensor im, bool inverse)
+{
+    rp_fft(re, im, inverse, &re, &im);
+    return re;
+}
+
+/* Along both axes. */
+static rp_tensor transformed_twice(rp_tensor re, rp_tensor im)
+{
+    const int turned[2] = {1, 0};
+
+    rp_fft(re, im, false, &re, &im);
+    re = rp_transpose(re, turned);
+    im = rp_transpose(im, turned);
+    rp_fft(re, im, false, &re, &im);
+    return rp_transpose(re, turned);
+}
+
 static rp_tensor addmm(rp_tensor x, rp_tensor w)
 {
     rp_tensor part = rp_slice(x, (const size_t[]){0, 0}, (const size_t[]){SIDE / 2, SIDE / 2});

@@ -33,6 +33,7 @@ def peers():
     i, m = torch.randint(0, 1000, (SIDE, SIDE), dtype=torch.int32), n > 0
     labels, places = torch.randint(0, SIDE, (SIDE,)), torch.randint(0, SIDE, (SIDE, SIDE))
     bags, pairs = torch.randint(0, SIDE, (512, 16)), torch.randint(0, SIDE, (SIDE * SIDE, 2))
+    c = torch.complex(x, y)
     first, second = pairs[:, 0].contiguous(), pairs[:, 1].contiguous()
 
     def dequantize():
@@ -76,6 +77,9 @@ def peers():
         "pad reflect": lambda: f.pad(x[None], (2, 2, 2, 2), "reflect"),
         "pad edge": lambda: f.pad(x[None], (2, 2, 2, 2), "replicate"),
         "bincount": lambda: labels.bincount(minlength=SIDE),
+        "fft": lambda: torch.fft.fft(c), "ifft": lambda: torch.fft.ifft(c), "rfft": lambda: torch.fft.rfft(x),
+        "fft of 64": lambda: torch.fft.fft(c.view(-1, 64)), "fft of 2^20": lambda: torch.fft.fft(c.view(-1)),
+        "fft of a line": lambda: torch.fft.fft(c[:1]), "fft2": lambda: torch.fft.fft2(c),
         "embedding_bag": lambda: f.embedding_bag(bags, x, mode="sum"),
         "gather_nd": lambda: x[first, second], "addmm": lambda: torch.addmm(w[:512], x[:512, :512], x[:512, :512]),
         "randperm": lambda: torch.randperm(SIDE * SIDE), "select_scatter": select_scatter,

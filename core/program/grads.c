@@ -268,6 +268,24 @@ void vjp_min(const rp_vjp_args *a)
     vjp_max(a);
 }
 
+/* The stages the other way; a result that no gradient reaches has zeros. */
+void vjp_fft(const rp_vjp_args *a)
+{
+    rp_attr attr[RP_MAX_ATTR] = {{0}};
+    rp_tensor g[2] = {a->grad_out[0], a->grad_out[1]}, d[RP_MAX_OUT];
+    const rp_type *type = rp_tensor_type(X);
+
+    RP_AT(attr, fft, inverse) = RP_AT(a->attr, fft, inverse);
+    RP_AT(attr, fft, transposed).i = RP_AT(a->attr, fft, transposed).i == 0;
+    for (int i = 0; i < 2; i++)
+        if (!g[i].graph)
+            g[i] = rp_broadcast_to(grad_constant(X, 0), type->rank, type->shape);
+    rp_emit(X.graph, RP_OP_fft, attr, g, 2, d);
+    for (int i = 0; i < 2; i++)
+        if (a->need[i])
+            a->grad_in[i] = d[i];
+}
+
 /* Element i is in the sums from its own on: the running sum of g the other way. */
 void vjp_cumsum(const rp_vjp_args *a)
 {

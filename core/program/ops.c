@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "core/program/graph.h"
+#include "rp/composite.h"
 
 static rp_tensor apply(rp_op_id id, const rp_attr *attr, const rp_tensor *in, size_t n)
 {
@@ -389,6 +390,29 @@ rp_tensor rp_var(rp_tensor x, const int *axes, int n, int64_t correction, bool k
 rp_tensor rp_logsumexp(rp_tensor x, const int *axes, int n, bool keep)
 {
     return reduce(RP_OP_logsumexp, x, axes, n, keep);
+}
+
+void rp_fft(rp_tensor re, rp_tensor im, bool inverse, rp_tensor *out_re, rp_tensor *out_im)
+{
+    const rp_attr attr[RP_MAX_ATTR] = {{.i = inverse}};
+    rp_tensor out[RP_MAX_OUT] = {rp_no_tensor(), rp_no_tensor()};
+
+    if (out_re)
+        *out_re = rp_no_tensor();
+    if (out_im)
+        *out_im = rp_no_tensor();
+    if (!rp_graph_given(re.graph, "out_re", out_re, 1) || !rp_graph_given(re.graph, "out_im", out_im, 1) ||
+        !rp_tensor_ok(re))
+        return;
+    if (!im.graph) {
+        const rp_type *type = rp_tensor_type(re);
+
+        im = rp_fill(re.graph, type->dtype, 0, NULL, 0);
+        im = rp_broadcast_to(im, rp_tensor_type(re)->rank, rp_tensor_type(re)->shape);
+    }
+    rp_emit(re.graph, RP_OP_fft, attr, (rp_tensor[]){re, im}, 2, out);
+    *out_re = out[0];
+    *out_im = out[1];
 }
 
 rp_tensor rp_cumsum(rp_tensor x, int axis, bool reverse)

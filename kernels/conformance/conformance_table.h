@@ -322,6 +322,8 @@ static const struct {
     {RP_K_cross_entropy_grad, RP_F64, 0xC0ACD8C38B2A11F1u},
     {RP_K_matmul, RP_F32, 0xC5DFE901FD2B5299u},
     {RP_K_matmul, RP_F64, 0xE4C08304C05A4F21u},
+    {RP_K_fft, RP_F32, 0x31AEA084EE7E3D68u},
+    {RP_K_fft, RP_F64, 0x5283B8C1A7B39E36u},
     {RP_K_attention, RP_F32, 0xE4DCBFDAF0643E87u},
     {RP_K_attention, RP_F64, 0x4329F03FE1674EBCu},
     {RP_K_attention_grad, RP_F32, 0x52DB689685B511A3u},

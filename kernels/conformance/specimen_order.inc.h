@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Specimens of order and of places along an axis. */
+ * Specimens of Fourier transforms, of order and of places along an axis. */
 static void build_sort(rp_specimen *s, const rp_specimen_plan *plan)
 {
     RP_AT(s->attr, sort, descending).i = plan->option % 2;
@@ -20,6 +20,21 @@ static void build_topk(rp_specimen *s, const rp_specimen_plan *plan)
     add_in(s, plan, plan->dtype, 3, plan->shape);
     add_out(s, plan, plan->dtype, 3, shape);
     add_out(s, plan, RP_I64, 3, shape);
+}
+
+/* Lines of the longest power of two that is at most the plan's. */
+static void build_fft(rp_specimen *s, const rp_specimen_plan *plan)
+{
+    size_t shape[3] = {plan->shape[0], plan->shape[1], 1};
+
+    while (2 * shape[2] <= plan->shape[2])
+        shape[2] *= 2;
+    RP_AT(s->attr, fft, inverse).i = plan->option % 2;
+    RP_AT(s->attr, fft, transposed).i = plan->option / 2 % 2;
+    add_in(s, plan, plan->dtype, 3, shape);
+    add_in(s, plan, plan->dtype, 3, shape);
+    add_out(s, plan, plan->dtype, 3, shape);
+    add_out(s, plan, plan->dtype, 3, shape);
 }
 
 /* Lines that are in no order have an answer too: the one that halving finds. */

@@ -20,6 +20,7 @@ rp_gpu_launcher rp_gpu_launch_conv_direct; /* conv2d and its gradients, a thread
 rp_gpu_launcher rp_gpu_launch_winograd;
 rp_gpu_launcher rp_gpu_launch_pool;      /* max_pool, avg_pool and their gradients */
 rp_gpu_launcher rp_gpu_launch_attention; /* and attention_grad */
+rp_gpu_launcher rp_gpu_launch_fourier;
 rp_gpu_launcher rp_gpu_launch_scatter_add;
 rp_gpu_launcher rp_gpu_launch_sort, rp_gpu_launch_topk;
 

@@ -90,6 +90,7 @@ const rp_gpu_row rp_gpu_table[RP_K_COUNT] = {
     [RP_K_cross_entropy] = TUNED(rp_gpu_launch_rows),
     [RP_K_cross_entropy_grad] = TUNED(rp_gpu_launch_rows),
     [RP_K_matmul] = {{rp_gpu_launch_pinned, rp_gpu_launch_matmul, rp_gpu_launch_reference}},
+    [RP_K_fft] = TUNED(rp_gpu_launch_fourier),
     [RP_K_attention] = TUNED(rp_gpu_launch_attention),
     [RP_K_attention_grad] = TUNED(rp_gpu_launch_attention),
     [RP_K_cholesky] = REFERENCE,

@@ -163,6 +163,7 @@ def specimens():
         "take_along": [({"axis": 1}, [x, n(3, 2, 5, 4)])],
         "scatter_along": [({"axis": 1, "mode": m}, [x, np.argsort(f(2, 3, 4), 1)[:, :2], f(2, 2, 4)]) for m in range(5)],
         "sort": [({"descending": d}, [x]) for d in (True, False)], "topk": [({"k": 2, "largest": d}, [x]) for d in (True, False)],
+        "fft": [({"inverse": i, "transposed": t}, [f(2, 3, 8), f(2, 3, 8)]) for i in (False, True) for t in (False, True)],
         "searchsorted": [({"right": r}, [np.sort(n(9, 6)).astype(np.float32), n(9, 5).astype(np.float32)]) for r in (True, False)],
         **{op: [({"axes": a}, [x]) for a in ([0], [1, 2], [])] for op in ("sum", "mean", "max", "min", "prod", "logsumexp")},
         "var": [({"axes": [0, 2], "correction": c}, [x]) for c in (0, 1)],

@@ -581,6 +581,53 @@ static void lines_in_order_have_the_places_of_the_reference(void **state)
     tiles_ran("rp_gpu_sort_", kernels, sizeof kernels / sizeof *kernels);
 }
 
+/* Two lines, and their transforms beside the reference's. */
+static void transform(rp_dtype dtype, size_t n, bool inverse, bool transposed)
+{
+    const size_t size = rp_dtype_size(dtype), count = 2 * n, shape[2] = {2, n};
+    tensor x = make(dtype, 2, shape, true, 0, 1), y = make(dtype, 2, shape, false, 0, 2);
+    tensor u = make(dtype, 2, shape, false, 0, 0), v = make(dtype, 2, shape, false, 0, 0);
+    const rp_view here[2] = {x.view, y.view}, there[2] = {away(&x), away(&y)};
+    const rp_view out[2] = {u.view, v.view}, far[2] = {away(&u), away(&v)};
+    const rp_attr attr[RP_MAX_ATTR] = {{.i = inverse}, {.i = transposed}};
+    const rp_kernel_args args = {here, 2, out, 2, attr}, on_device = {there, 2, far, 2, attr};
+    unsigned char a[8], b[8], *values = malloc(count * size);
+    const rp_kernel_table *ref;
+
+    assert_non_null(values);
+    OK(rp_kernel_table_get(&ref, "ref", &err));
+    ref->kernel[RP_K_fft]->run(&args, 0, 2);
+    OK(rp_device_launch(device, RP_K_fft, &on_device, NULL, &err));
+    for (int k = 0; k < 2; k++) {
+        OK(rp_device_read(device, values, far[k].data, count * size, NULL, &err));
+        for (size_t i = 0; i < count; i++) {
+            rp_to_stored(a, (const char *)out[k].data + i * size, dtype, 1);
+            rp_to_stored(b, values + i * size, dtype, 1);
+            if (memcmp(a, b, size) != 0)
+                fail_msg("fft of 2 x %zu, data %d, inverse %d, transposed %d: element %zu of output %d differs", n,
+                         kind, inverse, transposed, i, k);
+        }
+    }
+    free(values);
+    drop(&x), drop(&y), drop(&u), drop(&v);
+    next_case();
+}
+
+static void fourier_transforms_have_the_bits_of_the_reference(void **state)
+{
+    static const char *const kernels[] = {"turns_f32", "places_f32", "near_f32", "far_f32",
+                                          "turns_f64", "places_f64", "near_f64", "far_f64"};
+
+    (void)state;
+    for (int option = 0; option < 4; option++) {
+        transform(RP_F32, 64, option % 2, option / 2);
+        transform(RP_F32, 1024, option % 2, option / 2);
+        transform(RP_F32, 4096, option % 2, option / 2);
+        transform(RP_F64, 2048, option % 2, option / 2);
+    }
+    tiles_ran("rp_gpu_fourier_", kernels, sizeof kernels / sizeof *kernels);
+}
+
 static int enter(void **state)
 {
     static rp_fpenv saved;
@@ -613,7 +660,8 @@ int main(void)
                                        TEST(sums_across_have_the_bits_of_the_reference),
                                        TEST(scattered_sums_have_the_order_of_the_reference),
                                        TEST(copies_have_all_bytes),
-                                       TEST(lines_in_order_have_the_places_of_the_reference)};
+                                       TEST(lines_in_order_have_the_places_of_the_reference),
+                                       TEST(fourier_transforms_have_the_bits_of_the_reference)};
 
     return cmocka_run_group_tests(tests, enter, NULL);
 }

@@ -163,6 +163,18 @@ def order(w: Writer, call: Call) -> list[Value]:
     return [w.value(call, names[0]), w.value(call, names[1], out=1)]
 
 
+@composed(fft="DFT of both parts side by side")
+def fft(w: Writer, call: Call) -> list[Value]:
+    x = w.node("Concat", *(w.node("Unsqueeze", w.last(v), w.ints([-1])) for v in call.ins), axis=-1)
+    inverse, transposed = bool(call.attributes["inverse"]), bool(call.attributes["transposed"])
+    n, dtype = call.ins[0].shape[-1], call.ins[0].dtype
+    y = w.node("DFT", w.node("Unsqueeze", x, w.ints([0])), "", w.scalar(-2, "i64"), inverse=int(inverse != transposed))
+    y = w.node("Squeeze", y, w.ints([0]))
+    if transposed:  # the sums the other way, which are over n where those are not
+        y = w.node("Mul", y, w.scalar(1 / n if inverse else n, dtype))
+    return [w.value(call, w.node("Gather", y, w.scalar(k, "i64"), axis=-1), out=k) for k in range(2)]
+
+
 @composed(searchsorted="ReduceSum of a comparison with each element")
 def searchsorted(w: Writer, call: Call) -> list[Value]:
     line, x = call.ins

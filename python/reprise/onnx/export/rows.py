@@ -16,7 +16,7 @@ Row = tuple[int, int]
 SAME = frozenset((*elementwise.UNARY, *elementwise.BINARY, *"""silu leaky_relu elu hardtanh ne log1p expm1 exp2 log2 log10 rsqrt
 cbrt trunc softplus hypot bce_logits relu_grad tanh_grad sigmoid_grad gelu_grad pow_int fmod remainder div_trunc div_floor
 shift_left shift_right where cast bitcast""".split()))
-ALONG_LAST = frozenset("softmax log_softmax softmax_grad log_softmax_grad layer_norm rms_norm sort topk one_hot".split())
+ALONG_LAST = frozenset("softmax log_softmax softmax_grad log_softmax_grad layer_norm rms_norm fft sort topk one_hot".split())
 ON_AXIS = frozenset("argmax argmin cumsum cumprod take_along resize".split())
 IMAGES = frozenset("conv2d conv2d_winograd conv2d_grad_input max_pool avg_pool group_norm batch_norm".split())
 REDUCTIONS = frozenset("sum mean max min prod logsumexp var".split())

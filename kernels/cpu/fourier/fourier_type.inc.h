@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Lines of fft for one type. Stages work on rows of whole vectors: a row is an element of as many transforms side by
+ * side, which are lines, or columns of one line.
+ * Parameters: T and FN(name) of kernels/type_*.h; VECTOR, NEAR, SIDE_LONGEST. */
+typedef T FN(vec) __attribute__((vector_size(VECTOR)));
+enum { FN(LANES) = VECTOR / sizeof(T), FN(SQUARE) = 16 / sizeof(T) };
+
+/* Rows of real and imaginary parts, so many elements apart. */
+typedef struct FN(rows) {
+    T *re, *im;
+    ptrdiff_t step;
+} FN(rows);
+
+typedef struct FN(pair) {
+    FN(vec) re, im;
+} FN(pair);
+
+RP_INLINE FN(pair) FN(get)(const FN(rows) * x, ptrdiff_t at)
+{
+    FN(pair) v;
+
+    memcpy(&v.re, x->re + at, sizeof v.re);
+    memcpy(&v.im, x->im + at, sizeof v.im);
+    return v;
+}
+
+RP_INLINE void FN(put)(const FN(rows) * y, ptrdiff_t at, FN(pair) v)
+{
+    memcpy(y->re + at, &v.re, sizeof v.re);
+    memcpy(y->im + at, &v.im, sizeof v.im);
+}
+
+RP_INLINE FN(pair) FN(plus)(FN(pair) a, FN(pair) b)
+{
+    return (FN(pair)){a.re + b.re, a.im + b.im};
+}
+
+RP_INLINE FN(pair) FN(minus)(FN(pair) a, FN(pair) b)
+{
+    return (FN(pair)){a.re - b.re, a.im - b.im};
+}
+
+/* By c + i d, or (back) by c - i d. */
+RP_INLINE FN(pair) FN(turned)(FN(pair) a, FN(pair) w, bool back)
+{
+    if (back)
+        return (FN(pair)){a.re * w.re + a.im * w.im, a.im * w.re - a.re * w.im};
+    return (FN(pair)){a.re * w.re - a.im * w.im, a.re * w.im + a.im * w.re};
+}
+
+/* One pass: stages from transforms of `radix` m rows, s of them between each other, to those of m, or (transposed) the
+ * other way. In rows, y[(p radix + h) s + q] is made of x[(h m + p) s + q], all h of it. */
+typedef struct FN(pass) {
+    FN(rows) y, x;
+    size_t m, s, width; /* width: elements of a row */
+    const T *c, *d;     /* of all levels */
+    size_t span, first; /* turn p of level m is m span + first + p span; one for each lane where span is not 1 */
+} FN(pass);
+
+typedef void FN(pass_fn)(const FN(pass) * pass);
+
+RP_INLINE FN(pair) FN(turn_at)(const FN(pass) * a, size_t level, size_t p, bool lanes)
+{
+    const size_t at = level * a->span + a->first + p * a->span;
+
+    if (lanes)
+        return FN(get)(&(FN(rows)){(T *)(uintptr_t)a->c, (T *)(uintptr_t)a->d, 0}, (ptrdiff_t)at);
+    return (FN(pair)){a->c[at] - (FN(vec)){0}, a->d[at] - (FN(vec)){0}};
+}
+
+/* Rows without gaps in both are one row for all q. */
+RP_INLINE FN(pass) FN(flat)(const FN(pass) * a)
+{
+    FN(pass) b = *a;
+
+    if (b.x.step == (ptrdiff_t)b.width && b.y.step == (ptrdiff_t)b.width) {
+        b.width *= b.s;
+        b.x.step = b.y.step = (ptrdiff_t)b.width;
+        b.s = 1;
+    }
+    return b;
+}
+
+RP_INLINE void FN(two)(const FN(pass) * given, bool lanes, bool back, bool transposed)
+{
+    const FN(pass) a = FN(flat)(given);
+    const ptrdiff_t x_row = (ptrdiff_t)a.s * a.x.step, y_row = (ptrdiff_t)a.s * a.y.step;
+    const ptrdiff_t far = (ptrdiff_t)a.m * x_row;
+
+    for (size_t p = 0; p < a.m; p++) {
+        const FN(pair) w = FN(turn_at)(&a, a.m, p, lanes);
+
+        for (size_t q = 0; q < a.s; q++) {
+            const ptrdiff_t x = (ptrdiff_t)p * x_row + (ptrdiff_t)q * a.x.step;
+            const ptrdiff_t y = (ptrdiff_t)p * 2 * y_row + (ptrdiff_t)q * a.y.step;
+
+            for (ptrdiff_t i = 0; i < (ptrdiff_t)a.width; i += FN(LANES)) {
+                const FN(pair) e = FN(get)(transposed ? &a.y : &a.x, i + (transposed ? y : x));
+                const FN(pair) f = FN(get)(transposed ? &a.y : &a.x, i + (transposed ? y + y_row : x + far));
+
+                if (transposed) {
+                    const FN(pair) t = FN(turned)(f, w, back);
+
+                    FN(put)(&a.x, i + x, FN(plus)(e, t));
+                    FN(put)(&a.x, i + x + far, FN(minus)(e, t));
+                } else {
+                    FN(put)(&a.y, i + y, FN(plus)(e, f));
+                    FN(put)(&a.y, i + y + y_row, FN(turned)(FN(minus)(e, f), w, back));
+                }
+            }
+        }
+    }
+}
+
+/* Two stages in registers. */
+RP_INLINE void FN(four)(const FN(pass) * given, bool lanes, bool back, bool transposed)
+{
+    const FN(pass) a = FN(flat)(given);
+    const ptrdiff_t x_row = (ptrdiff_t)a.s * a.x.step, y_row = (ptrdiff_t)a.s * a.y.step;
+    const ptrdiff_t far = (ptrdiff_t)a.m * x_row;
+
+    for (size_t p = 0; p < a.m; p++) {
+        const FN(pair) near = FN(turn_at)(&a, 2 * a.m, p, lanes), beyond = FN(turn_at)(&a, 2 * a.m, p + a.m, lanes);
+        const FN(pair) next = FN(turn_at)(&a, a.m, p, lanes);
+
+        for (size_t q = 0; q < a.s; q++) {
+            const ptrdiff_t x = (ptrdiff_t)p * x_row + (ptrdiff_t)q * a.x.step;
+            const ptrdiff_t y = (ptrdiff_t)p * 4 * y_row + (ptrdiff_t)q * a.y.step;
+
+            for (ptrdiff_t i = 0; i < (ptrdiff_t)a.width; i += FN(LANES)) {
+                const FN(rows) *from = transposed ? &a.y : &a.x, *to = transposed ? &a.x : &a.y;
+                const ptrdiff_t of = i + (transposed ? y : x), at = i + (transposed ? x : y);
+                const ptrdiff_t of_row = transposed ? y_row : far, row = transposed ? far : y_row;
+                const FN(pair) e = FN(get)(from, of), f = FN(get)(from, of + of_row);
+                const FN(pair) g = FN(get)(from, of + 2 * of_row), h = FN(get)(from, of + 3 * of_row);
+
+                if (transposed) {
+                    const FN(pair) t = FN(turned)(g, next, back), u = FN(turned)(h, next, back);
+                    const FN(pair) v = FN(turned)(FN(plus)(f, u), near, back);
+                    const FN(pair) w = FN(turned)(FN(minus)(f, u), beyond, back);
+                    const FN(pair) sum = FN(plus)(e, t), rest = FN(minus)(e, t);
+
+                    FN(put)(to, at, FN(plus)(sum, v));
+                    FN(put)(to, at + row, FN(plus)(rest, w));
+                    FN(put)(to, at + 2 * row, FN(minus)(sum, v));
+                    FN(put)(to, at + 3 * row, FN(minus)(rest, w));
+                } else {
+                    const FN(pair) t = FN(plus)(e, g), u = FN(plus)(f, h);
+                    const FN(pair) v = FN(turned)(FN(minus)(e, g), near, back);
+                    const FN(pair) w = FN(turned)(FN(minus)(f, h), beyond, back);
+
+                    FN(put)(to, at, FN(plus)(t, u));
+                    FN(put)(to, at + row, FN(plus)(v, w));
+                    FN(put)(to, at + 2 * row, FN(turned)(FN(minus)(t, u), next, back));
+                    FN(put)(to, at + 3 * row, FN(turned)(FN(minus)(v, w), next, back));
+                }
+            }
+        }
+    }
+}
+
+#define PASSES(lanes, back, transposed) \
+    static void FN(two_##lanes##_##back##_##transposed)(const FN(pass) * a) \
+    { \
+        FN(two)(a, lanes, back, transposed); \
+    } \
+    static void FN(four_##lanes##_##back##_##transposed)(const FN(pass) * a) \
+    { \
+        FN(four)(a, lanes, back, transposed); \
+    }
+PASSES(0, 0, 0)
+PASSES(0, 0, 1)
+PASSES(0, 1, 0)
+PASSES(0, 1, 1)
+PASSES(1, 0, 0)
+PASSES(1, 0, 1)
+PASSES(1, 1, 0)
+PASSES(1, 1, 1)
+#undef PASSES
+#define BOTH(lanes, back, transposed) \
+    { \
+        FN(two_##lanes##_##back##_##transposed), FN(four_##lanes##_##back##_##transposed) \
+    }
+
+/* What the lines of a call have in common. */
+typedef struct FN(work) {
+    size_t n;
+    bool inverse, transposed;
+    const T *c, *d;
+    FN(rows) a, b, whole; /* to and fro; and (transposed) for a line between its halves */
+} FN(work);
+
+/* All stages of `rows` rows, from one place to another, or (no place) to wherever they come to be; b may be the first.
+ */
+static FN(rows) FN(stages)(const FN(work) * w, const FN(rows) * to, FN(rows) from, size_t rows, size_t width,
+                           size_t span, size_t first)
+{
+    static FN(pass_fn) *const passes[2][2][2][2] = {
+        {{BOTH(0, 0, 0), BOTH(0, 0, 1)}, {BOTH(0, 1, 0), BOTH(0, 1, 1)}},
+        {{BOTH(1, 0, 0), BOTH(1, 0, 1)}, {BOTH(1, 1, 0), BOTH(1, 1, 1)}},
+    };
+    FN(pass_fn) *const *pass = passes[span > 1][w->inverse != w->transposed][w->transposed];
+    const bool odd = __builtin_ctzll(rows) % 2 != 0;
+    FN(pass) a = {.width = width, .c = w->c, .d = w->d, .span = span, .first = first};
+    bool in_a = false;
+
+    for (size_t done = 1; done < rows;) { /* transforms of so many rows are made, or so many are between each other */
+        const bool single = odd && (w->transposed ? done * 2 == rows : done == 1);
+        const size_t radix = single ? 2 : 4;
+        FN(rows) next = in_a ? w->b : w->a;
+
+        next.step = (ptrdiff_t)width;
+        if (to && done * radix == rows)
+            next = *to;
+        a.m = w->transposed ? done : rows / done / radix;
+        a.s = w->transposed ? rows / done / radix : done;
+        a.x = w->transposed ? next : from;
+        a.y = w->transposed ? from : next;
+        pass[!single](&a);
+        done *= radix;
+        from = next;
+        in_a = !in_a;
+    }
+    return from;
+}
+#undef BOTH
+
+/* Columns of `from` become rows of `to`. */
+static void FN(turn)(T *to, ptrdiff_t to_step, const T *from, ptrdiff_t from_step, size_t rows, size_t columns)
+{
+    if (rows % FN(SQUARE) == 0 && columns % FN(SQUARE) == 0)
+        for (ptrdiff_t c = 0; c < (ptrdiff_t)columns; c += FN(SQUARE))
+            for (ptrdiff_t r = 0; r < (ptrdiff_t)rows; r += FN(SQUARE))
+                FN(turn_square)(to + c * to_step + r, to_step, from + r * from_step + c, from_step);
+    else
+        for (ptrdiff_t c = 0; c < (ptrdiff_t)columns; c++)
+            for (ptrdiff_t r = 0; r < (ptrdiff_t)rows; r++)
+                to[c * to_step + r] = from[r * from_step + c];
+}
+
+static void FN(turn_both)(FN(rows) to, FN(rows) from, size_t rows, size_t columns)
+{
+    FN(turn)(to.re, to.step, from.re, from.step, rows, columns);
+    FN(turn)(to.im, to.step, from.im, from.step, rows, columns);
+}
+
+/* A share of each element at the inverse's end; +0 for -0 at the transposed one's. */
+static void FN(finish)(const FN(work) * w, T *x)
+{
+    const T share = (T)(1 / (double)w->n);
+
+    if (w->transposed)
+        RP_EACH(i, w->n) x[i] += 0;
+    else if (w->inverse)
+        RP_EACH(i, w->n) x[i] *= share;
+}
+
+static void FN(load)(T *to, const T *from, ptrdiff_t step, size_t n, T share)
+{
+    if (step == 1)
+        RP_EACH(i, n) to[i] = from[i] * share;
+    else
+        RP_EACH(i, n) to[i] = from[i * step] * share;
+}
+
+/* LANES columns of a matrix of which neighbours in a row are `step` apart. */
+static void FN(load_apart)(T *to, const T *from, ptrdiff_t step, size_t rows, size_t row)
+{
+    if (step == 1)
+        for (size_t i = 0; i < rows; i++)
+            memcpy(to + i * FN(LANES), from + i * row, FN(LANES) * sizeof(T));
+    else if (step == 0)
+        RP_EACH(i, rows * FN(LANES)) to[i] = *from;
+    else
+        for (size_t i = 0; i < rows; i++)
+            for (ptrdiff_t j = 0; j < FN(LANES); j++)
+                to[(ptrdiff_t)i * FN(LANES) + j] = from[((ptrdiff_t)(i * row) + j) * step];
+}
+
+/* A line as a matrix: its result has `high` rows and `wide` columns. Blocks of columns go through the caches near by.
+ */
+typedef struct FN(matrix) {
+    size_t wide, high, width; /* width: of a block of columns */
+    FN(rows) in, out, middle; /* in with the line's steps; middle: between the halves */
+} FN(matrix);
+
+/* The columns of x that become row r and those behind it of the middle. */
+static void FN(columns_to_rows)(const FN(work) * w, const FN(matrix) * a, const fourier_line *l, size_t r)
+{
+    const FN(rows) rows = {a->middle.re + r * a->wide, a->middle.im + r * a->wide, (ptrdiff_t)a->wide};
+    FN(rows) columns = {a->in.re + r, a->in.im + r, (ptrdiff_t)a->high}, made;
+
+    if (l->x_step != 1 || l->y_step != 1) {
+        columns = w->b;
+        columns.step = FN(LANES);
+        FN(load_apart)(columns.re, a->in.re + (ptrdiff_t)r * l->x_step, l->x_step, a->wide, a->high);
+        FN(load_apart)(columns.im, a->in.im + (ptrdiff_t)r * l->y_step, l->y_step, a->wide, a->high);
+    }
+    made = FN(stages)(w, NULL, columns, a->wide, FN(LANES), a->high, r);
+    FN(turn_both)(rows, made, a->wide, FN(LANES));
+}
+
+static void FN(rows_to_columns)(const FN(work) * w, const FN(matrix) * a, size_t r)
+{
+    const FN(rows) rows = {a->middle.re + r * a->wide, a->middle.im + r * a->wide, (ptrdiff_t)a->wide};
+    const FN(rows) columns = {a->out.re + r, a->out.im + r, (ptrdiff_t)a->high};
+    FN(rows) from = w->b;
+
+    from.step = FN(LANES);
+    FN(turn_both)(from, rows, FN(LANES), a->wide);
+    (void)FN(stages)(w, &columns, from, a->wide, FN(LANES), a->high, r);
+}
+
+static void FN(column_stages)(const FN(work) * w, const FN(matrix) * a, FN(rows) to, FN(rows) from)
+{
+    for (size_t q = 0; q < a->wide; q += a->width) {
+        const FN(rows) of = {from.re + q, from.im + q, (ptrdiff_t)a->wide};
+        const FN(rows) at = {to.re + q, to.im + q, (ptrdiff_t)a->wide};
+
+        (void)FN(stages)(w, &at, of, a->high, a->width, 1, 0);
+    }
+}
+
+static void FN(long_line)(const FN(work) * w, const fourier_line *l)
+{
+    const size_t bits = (size_t)__builtin_ctzll(w->n), half = (size_t)1 << bits / 2;
+    const size_t wide = bits % 4 == 2 && half > FN(LANES) ? half / 2 : half, high = w->n / wide,
+                 most = NEAR / (4 * sizeof(T)) / high;
+    FN(matrix) a = {.wide = wide, .high = high, .in = {(T *)(uintptr_t)l->x, (T *)(uintptr_t)l->y, 0}};
+
+    a.width = most >= wide ? wide : most > FN(LANES) ? most : FN(LANES);
+    a.out = (FN(rows)){l->u, l->v, 0};
+    a.middle = w->n * sizeof(T) <= FOURIER_KEPT ? w->whole : a.out; /* the results are only written where it can be */
+    if (!w->transposed) {
+        for (size_t r = 0; r < high; r += FN(LANES))
+            FN(columns_to_rows)(w, &a, l, r);
+        FN(column_stages)(w, &a, a.out, a.middle);
+    } else {
+        if (l->x_step != 1 || l->y_step != 1 || w->inverse) {
+            a.in = a.out;
+            FN(load)(a.in.re, l->x, l->x_step, w->n, w->inverse ? (T)(1 / (double)w->n) : 1);
+            FN(load)(a.in.im, l->y, l->y_step, w->n, w->inverse ? (T)(1 / (double)w->n) : 1);
+        }
+        FN(column_stages)(w, &a, a.middle, a.in);
+        for (size_t r = 0; r < high; r += FN(LANES))
+            FN(rows_to_columns)(w, &a, r);
+    }
+    FN(finish)(w, a.out.re);
+    FN(finish)(w, a.out.im);
+}
+
+/* Operand x of `count` lines, at most LANES, as columns. */
+static void FN(load_columns)(const FN(work) * w, T *to, const T *x, ptrdiff_t line, ptrdiff_t step, size_t count)
+{
+    if (step == 0 && line == 0)
+        RP_EACH(i, w->n * FN(LANES)) to[i] = *x;
+    else if (step == 1 && count == FN(LANES))
+        FN(turn)(to, FN(LANES), x, line, FN(LANES), w->n);
+    else if (line == 1 && count == FN(LANES))
+        for (size_t i = 0; i < w->n; i++)
+            memcpy(to + i * FN(LANES), x + (ptrdiff_t)i * step, FN(LANES) * sizeof(T));
+    else
+        for (size_t i = 0; i < w->n; i++)
+            for (size_t j = 0; j < FN(LANES); j++)
+                to[i * FN(LANES) + j] = j < count ? x[(ptrdiff_t)i * step + (ptrdiff_t)j * line] : 0;
+    if (w->inverse && w->transposed)
+        FN(load)(to, to, 1, w->n * FN(LANES), (T)(1 / (double)w->n));
+}
+
+/* The line that operands or results of a run begin at, i lines on. */
+#define LINE(walk, k, i) ((T *)(walk)->at[k] + (ptrdiff_t)(i) * (walk)->step[k])
+
+/* Lines side by side, from number i on. */
+static void FN(short_lines)(const FN(work) * w, const rp_walk *walk, const fourier_line *l, size_t i, size_t count)
+{
+    FN(rows) from = w->b, made;
+
+    from.step = FN(LANES);
+    FN(load_columns)(w, from.re, LINE(walk, 2, i), walk->step[2], l->x_step, count);
+    FN(load_columns)(w, from.im, LINE(walk, 3, i), walk->step[3], l->y_step, count);
+    made = FN(stages)(w, NULL, from, w->n, FN(LANES), 1, 0);
+    if (count == FN(LANES)) {
+        FN(turn)(LINE(walk, 0, i), walk->step[0], made.re, FN(LANES), w->n, FN(LANES));
+        FN(turn)(LINE(walk, 1, i), walk->step[1], made.im, FN(LANES), w->n, FN(LANES));
+    }
+    for (size_t j = 0; j < count; j++) {
+        T *u = LINE(walk, 0, i + j), *v = LINE(walk, 1, i + j);
+
+        for (size_t k = 0; k < w->n && count < FN(LANES); k++) {
+            u[k] = made.re[k * FN(LANES) + j];
+            v[k] = made.im[k * FN(LANES) + j];
+        }
+        FN(finish)(w, u);
+        FN(finish)(w, v);
+    }
+}
+
+static void FN(fourier_lines)(const rp_walk *walk, const rp_kernel_args *args, const rp_turns *turns, void *scratch)
+{
+    const fourier_line first = fourier_line_at(walk, 0, args);
+    const bool side = walk->run >= FN(LANES) && walk->step[2] == 1 && first.x_step != 1 && first.n <= SIDE_LONGEST;
+    const bool matrix = first.n >= (size_t)FN(LANES) * FN(LANES) && !side;
+    const size_t room = RP_SCRATCH_BYTES / 2 / 4 / sizeof(T) - APART / sizeof(T);
+    T *const memory = scratch;
+    const FN(work) w = {.n = first.n,
+                        .inverse = first.inverse,
+                        .transposed = first.transposed,
+                        .c = turns->c,
+                        .d = turns->d,
+                        .a = {memory, memory + room, 0},
+                        .b = {memory + 2 * room, memory + 3 * room, 0},
+                        .whole = {memory + 4 * room, memory + 6 * room, 0}};
+
+    if (matrix)
+        for (size_t i = 0; i < walk->run; i++) {
+            const fourier_line line = fourier_line_at(walk, i, args);
+
+            FN(long_line)(&w, &line);
+        }
+    else
+        for (size_t i = 0; i < walk->run; i += FN(LANES))
+            FN(short_lines)(&w, walk, &first, i, walk->run - i < FN(LANES) ? walk->run - i : FN(LANES));
+}
+#undef LINE
