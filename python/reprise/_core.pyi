@@ -13,7 +13,7 @@ Index = Any
 
 class Error(Exception):
     code: Optional[str]
-    exit_code: int
+    exit_code: Optional[int]
     operation: Optional[str]
     step: Optional[int]
     member: Optional[str]

@@ -81,22 +81,23 @@ PyObject *raise_error(const rp_error *err, rp_status status, const char *operati
     return NULL;
 }
 
-static PyObject *make_class(const char *name, PyObject *bases, const char *code)
+static PyObject *make_class(const char *name, PyObject *bases, rp_status status)
 {
     char full[64];
-    PyObject *made, *text = text_or_none(code);
+    PyObject *made;
 
     (void)snprintf(full, sizeof full, "reprise.%s", name);
-    made = text ? PyErr_NewException(full, bases, NULL) : NULL;
-    if (made && PyObject_SetAttrString(made, "code", text) != 0)
+    made = PyErr_NewException(full, bases, NULL);
+    if (made && !(set(made, "code", text_or_none(rp_status_name(status))) &&
+                  set(made, "exit_code", PyLong_FromLong(rp_exit_code(status)))))
         Py_CLEAR(made);
-    Py_XDECREF(text);
     return made;
 }
 
 bool error_setup(PyObject *module)
 {
-    static const char *const fields[] = {"operation", "step", "member", "value", "expected", "found"};
+    static const char *const fields[] = {"code",   "exit_code", "operation", "step",
+                                         "member", "value",     "expected",  "found"};
 
     error_base = PyErr_NewExceptionWithDoc(
         "reprise.Error",
@@ -112,7 +113,7 @@ bool error_setup(PyObject *module)
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         PyObject *bases = kinds[i].builtin ? PyTuple_Pack(2, error_base, *kinds[i].builtin) : Py_NewRef(error_base);
 
-        kinds[i].type = bases ? make_class(kinds[i].name, bases, rp_status_name(kinds[i].status)) : NULL;
+        kinds[i].type = bases ? make_class(kinds[i].name, bases, kinds[i].status) : NULL;
         Py_XDECREF(bases);
         if (!kinds[i].type || PyModule_AddObjectRef(module, kinds[i].name, kinds[i].type) != 0)
             return false;

@@ -280,6 +280,34 @@ class Forwards(unittest.TestCase):
         for _ in range(3):
             self.assertEqual(f(x).detach().numpy().tobytes(), np.array(whole).tobytes())
 
+    def test_copies_and_pickles_are_of_the_copied_module(self):
+        torch.manual_seed(4)
+        m, x = nn.Sequential(nn.Linear(4, 3), nn.Tanh()).eval(), torch.randn(5, 4)
+        f = rt.compile_inference(m, x)
+        one, two, three = copy.deepcopy(f), pickle.loads(pickle.dumps(f)), copy.copy(f)
+        both = copy.deepcopy({"net": m, "f": f})
+        self.assertIs(both["f"].module, both["net"])
+        before = f(x)
+        with torch.no_grad():
+            m[0].weight.zero_()
+        for g in (one, two, both["f"]):
+            self.assertTrue(torch.equal(g(x), before))
+        self.assertTrue(torch.equal(three(x), f(x)) and not torch.equal(f(x), before))
+        with self.assertRaisesRegex(TypeError, "example"):
+            rt.compile_inference(m, None)
+
+    def test_what_is_refused_is_an_error_of_the_library(self):
+        m, batch_ = mlp(), batch()
+        step = rt.compile(m, F.cross_entropy, batch_, sgd(m))
+        for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+            with self.assertRaisesRegex(reprise.Error, "copy_to") as caught:
+                copied(step)
+            self.assertEqual((caught.exception.code, caught.exception.exit_code), ("RP_EUNSUPPORTED", 5))
+        self.assertTrue(issubclass(rt.Unsupported, (reprise.UnsupportedError, NotImplementedError)))
+        self.assertTrue(issubclass(rt.GradientMismatch, reprise.Error) and issubclass(rt.GradientMismatch, ArithmeticError))
+        error = pickle.loads(pickle.dumps(rt.GradientMismatch("w", 1.0, 0.5, 2.0, 4.0)))
+        self.assertEqual((error.parameter, error.found, error.code), ("w", 4.0, None))
+
     def test_answers_see_another_class_and_steps_of_fused_optimizers(self):
         class Other(nn.Linear):
             def forward(self, x):

@@ -248,11 +248,37 @@ class Optimizers(unittest.TestCase):
         class Floor(Two):
             def forward(self, a, b):
                 return (self.v * a).sum() + (self.w.floor() * b).sum()
-        m = Floor()
-        with self.assertRaisesRegex(rt.Unsupported, "gradient of w: PyTorch has a gradient of 0 there, the program none"):
-            rt.compile(m, example=(X, X), optimizer=torch.optim.SGD(m.parameters(), 0.1, weight_decay=0.1))
+        for every in (1, 2):  # it decays, and what has none stays
+            m, n = Floor(), Floor()
+            optimizers = [torch.optim.AdamW(k.parameters(), 0.1, weight_decay=0.1) for k in (m, n)]
+            step = rt.compile(m, example=(X, X), optimizer=optimizers[0], accumulate=every, clip_norm=1.0)
+            for batch in (X, torch.stack([X, X + 1])):
+                for _ in range(every):
+                    step(batch, batch)
+                    (n(batch, batch) / every).backward()
+                torch.nn.utils.clip_grad_norm_(n.parameters(), 1.0)
+                optimizers[1].step(), optimizers[1].zero_grad()
+            step.copy_to(m)
+            for p, q in zip(m.parameters(), n.parameters()):
+                torch.testing.assert_close(p, q)
+            self.assertLess(float(m.w[0].detach()), 2.0)
         m.w.requires_grad_(False)
         rt.compile(m, example=(X, X), optimizer=sgd(m))
+
+    def test_a_gradient_that_is_0_of_these_parameters_alone_is_not_taken_for_0(self):
+        class Factor(Two):
+            def forward(self, a, b):
+                return (self.v * a).sum() + (self.w.tanh() * self.u * b).sum()
+        m = Factor()
+        m.u = nn.Parameter(torch.zeros(3))  # as of an adapter that begins as nothing
+        rt.compile(m, example=(X, X), optimizer=sgd(m))
+        rule = rt.lower.RULES["aten.tanh.default"]
+        rt.lower.RULES["aten.tanh.default"] = lambda g, node, x: g.op("stop_gradient", rule(g, node, x).tensor)  # a door that forgets
+        try:
+            with self.assertRaisesRegex(rt.Unsupported, "gradient of w: .* another one of other parameters"):
+                rt.compile(m, example=(X, X), optimizer=sgd(m))
+        finally:
+            rt.lower.RULES["aten.tanh.default"] = rule
 
     def test_other_parameters_moments_and_momenta_are_refused(self):
         def added(m, o):

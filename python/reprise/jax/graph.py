@@ -14,6 +14,8 @@ from typing import Any, Union
 
 import numpy as np
 
+from .._core import UnsupportedError
+
 FORMAT = "reprise.jaxpr.1"
 MOST_EQUATIONS, DEEPEST = 1 << 20, 64
 # Element types by their names in programs.
@@ -36,7 +38,7 @@ class Literal:
 Operand = Union[int, Literal]
 
 
-class Unsupported(NotImplementedError):
+class Unsupported(UnsupportedError):
     """What cannot be translated: the primitive, the line of the model that it comes from, and what to do."""
 
     def __init__(self, what: str, primitive: str = "", at: str = "") -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core import StepBase
+from .._core import Error, StepBase
 from ..recording import record as recording
 from .capture import capture
 from .graph import NAMES, Graph, Unsupported
@@ -23,7 +23,7 @@ TOLERANCE = {"f64": 1e-9, "f32": 2e-3, "bf16": 0.1, "f16": 0.05}
 _recordings: list[record] = []
 
 
-class GradientsDiffer(ArithmeticError):
+class GradientsDiffer(Error, ArithmeticError):
     """The first step's gradients, or its loss, are not jax's within the tolerance. check: as of Step.check."""
 
     def __init__(self, check: dict[str, Any], tolerance: float) -> None:
@@ -31,7 +31,10 @@ class GradientsDiffer(ArithmeticError):
                 if not check["share"] <= tolerance else f"the loss is {check['loss']!r}, jax has {check['loss_jax']!r}")
         super().__init__(f"{what}, the tolerance is {tolerance:g}. If the loss is ill conditioned, compare in binary64 "
                          "(jax.config.update('jax_enable_x64', True)) or give a tolerance; else please report it")
-        self.check = check
+        self.check, self._tolerance = check, tolerance
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.check, self._tolerance)
 
 
 @dataclass

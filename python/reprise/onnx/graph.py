@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from .._core import UnsupportedError
+
 Array = Any
 CARRIERS = {"f32": "f32", "f64": "f64", "i32": "i32", "i64": "i64", "bool": "bool", "i8": "i32", "u8": "i32", "i16": "i32",
             "u16": "i32", "u32": "i64", "u64": "i64", "f16": "f32", "bf16": "f32", "i4": "i32", "u4": "i32", "i2": "i32",
@@ -44,7 +46,7 @@ MOST_APPENDED = 1 << 18
 MOST_HELD = 1 << 30  # bytes of constants that operators make of few: of shapes, ranges and masks, beside what the file has
 
 
-class Unsupported(NotImplementedError):
+class Unsupported(UnsupportedError):
     """What cannot be imported, by the name of the operator, element type or form. ``operator`` is the node's."""
 
     def __init__(self, what: str, operator: str = "") -> None:

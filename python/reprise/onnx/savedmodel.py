@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from .._core import Error
 from .graph import HANDLERS, TENSORFLOW, Unsupported
 
 OPSET = 18  # the newest that the converter is tested with
@@ -25,7 +26,7 @@ ADVICE = ("a SavedModel needs TensorFlow and its converter to ONNX: pip install 
           f"its own, whose Python converter= (--converter, or the variable {VARIABLE}) names")
 
 
-class ValuesDiffer(ArithmeticError):
+class ValuesDiffer(Error, ArithmeticError):
     """The converted model's values are not TensorFlow's within the tolerance."""
 
 

@@ -6,11 +6,12 @@ from __future__ import annotations
 import contextlib
 import importlib
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from .._core import Error
 from .capture import DRAWS
 from .traps import copied, framework
 from .lower import Unsupported
@@ -19,8 +20,11 @@ from .training import Batch, build, captured_step, loss_of, unflatten
 FLOOR = 1e-4  # of the largest gradient: below it an element counts as noise of that size
 
 
-class GradientMismatch(ArithmeticError):
+class GradientMismatch(Error, ArithmeticError):
     """A first gradient, or the loss, is not PyTorch's. `parameter`, `expected`, `found`, `difference`."""
+
+    expected: Any
+    found: Any
 
     def __init__(self, parameter: str, difference: float, bound: float, expected: Any, found: Any) -> None:
         what = "the loss" if parameter == "loss" else f"the gradient of {parameter}"
@@ -28,6 +32,10 @@ class GradientMismatch(ArithmeticError):
                          f"PyTorch has {expected:.9g}, the program {found:.9g}. What the forward computes has a gradient of its own that "
                          "the exported graph does not show; report() lists the operations")
         self.parameter, self.difference, self.expected, self.found = parameter, difference, expected, found
+        self._made = parameter, difference, bound, expected, found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self._made
 
 
 def attention_kept(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -129,17 +137,15 @@ def draws(graph: Any) -> list[str]:
                    any(n.op.split(".")[1].startswith(d) for d in DRAWS)})
 
 
-def compared(module: Any, loss: Callable[..., Any] | None, batch: Batch, captured: Any) -> tuple[str, float, float, float]:
-    """The largest relative difference: of which parameter, and both values."""
+def compared(module: Any, loss: Callable[..., Any] | None, batch: Batch, captured: Any) -> tuple[str, float, float, float, list[str]]:
+    """The largest relative difference: of which parameter, and both values; and the states that have a gradient of 0 in PyTorch, and
+    in the program none."""
     value, expected = eager(module, loss, batch)
     found_value, found, _ = ours(module, loss, batch, captured)
     worst = ("loss", relative(value, found_value, abs(value)), value, found_value)
     largest = max([float(np.abs(g).max()) for g in expected.values() if g.size] or [0.0])
     by_state = {s: t.data_ptr() for s, t in captured.tensors.items()}
-    for state, t in captured.tensors.items():
-        theirs, mine = by_state[state] in expected, state in found
-        if t.numel() and t.requires_grad and theirs != mine:
-            raise presence(state, theirs)
+    zeros = zero_states(expected, captured, found)
     for state, pointer in by_state.items():
         if pointer not in expected:
             continue
@@ -154,14 +160,47 @@ def compared(module: Any, loss: Callable[..., Any] | None, batch: Batch, capture
         difference = relative(e.flat[at], f.flat[at], scale)
         if not difference <= worst[1]:
             worst = (state, difference, float(e.flat[at]), float(f.flat[at]))
-    return worst
+    return *worst, zeros
 
 
-def presence(state: str, theirs: bool) -> Exception:
+def zero_states(expected: Mapping[int, Any], captured: Any, mine: Collection[str]) -> list[str]:
     """A gradient of 0 is another one than none: an optimizer decays what has the former, and goes on with its moments."""
-    why = ("PyTorch has a gradient of 0 there, the program none" if theirs else "PyTorch has none there, the program one")
+    zeros = []
+    for state, t in captured.tensors.items():
+        if t.numel() and t.requires_grad and (t.data_ptr() in expected) != (state in mine):
+            if state in mine:
+                raise absent(state, "PyTorch has none there, the program one")
+            zeros.append(state)
+    return [s for s in zeros if not np.any(expected[captured.tensors[s].data_ptr()])]
+
+
+def absent(state: str, why: str) -> Exception:
     return Unsupported(f"the gradient of {state}: {why}, and optimizers leave out what has none",
                        remedy="Freeze the parameter (requires_grad_(False)), or use it where it has a gradient")
+
+
+def zeros_of(module: Any, loss: Callable[..., Any] | None, batch: Batch, captured: Any, zeros: Sequence[str]) -> list[str]:
+    """Of the states those whose gradient PyTorch has, and has as 0 whatever the parameters are. That it is 0 of these alone, as of what
+    is multiplied by what begins as 0, would be a gradient that the program lost."""
+    torch = framework()
+    other, other_loss = (copied(x) if isinstance(x, torch.nn.Module) else x for x in (module, loss))
+    places = {p.data_ptr(): q for a, b in ((module, other), (loss, other_loss)) if isinstance(a, torch.nn.Module)
+              for p, q in zip(a.parameters(), b.parameters())}
+    own = {s: places[captured.tensors[s].data_ptr()] for s in zeros if captured.tensors[s].data_ptr() in places}
+    found = eager(other, other_loss, batch)[1]
+    has = [s for s, q in own.items() if q.data_ptr() in found]
+    draw = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for q in {id(q): q for q in places.values() if q.is_floating_point()}.values():
+            q.add_(0.25 * torch.randn(q.shape, generator=draw).to(q))
+    try:
+        moved = eager(other, other_loss, batch)[1]
+    except (RuntimeError, ValueError) as e:
+        raise absent(zeros[0], f"PyTorch has a gradient of 0 there, the program none, and of other parameters PyTorch raises {e}") from e
+    for s in zeros:
+        if s not in own or any(np.any(g.get(own[s].data_ptr(), 0)) for g in (found, moved)):
+            raise absent(s, "PyTorch has a gradient of 0 there, which is another one of other parameters, and the program none")
+    return has
 
 
 def relative(a: float, b: float, scale: float) -> float:
@@ -179,18 +218,25 @@ def in_double(x: Any) -> Any:
     return x.double() if isinstance(x, torch.Tensor) and x.is_floating_point() else x
 
 
-def check(module: Any, loss: Callable[..., Any] | None, batch: Batch, captured: Any, bound: float) -> dict[str, Any]:
-    """What was compared and how far it was apart: {"difference", "of", "in"}; raises GradientMismatch."""
+def check(module: Any, loss: Callable[..., Any] | None, batch: Batch, captured: Any,
+          bound: float) -> tuple[dict[str, Any], list[str]]:
+    """What was compared and how far it was apart: {"difference", "of", "in"}; and the states that have a gradient of 0 (zeros_of). Raises
+    GradientMismatch."""
     drawn = draws(captured.graph)
     if drawn:
-        return {"difference": None, "why": f"not compared: {', '.join(drawn)} draw other numbers than PyTorch's"}
+        return {"difference": None, "why": f"not compared: {', '.join(drawn)} draw other numbers than PyTorch's"}, []
+    found, zeros = differences(module, loss, batch, captured, bound)
+    return found, zeros_of(module, loss, batch, captured, zeros) if zeros else []
+
+
+def differences(module: Any, loss: Callable[..., Any] | None, batch: Batch, captured: Any, bound: float) -> tuple[dict[str, Any], list[str]]:
     worst = compared(module, loss, batch, captured)
     if worst[1] <= bound:
         return {"difference": worst[1], "of": worst[0], "in": "f32" if all(str(t.dtype) != "torch.float64" for t in
-                                                                              captured.tensors.values()) else "f64"}
+                                                                              captured.tensors.values()) else "f64"}, worst[4]
     wide, wide_loss = in_double(module), in_double(loss)
     b = Batch([in_double(x) for x in batch.leaves], batch.paths, batch.form, ())
     again = compared(wide, wide_loss, b, captured_step(wide, wide_loss, b))
     if again[1] <= bound * 1e-3:
-        return {"difference": again[1], "of": again[0], "in": "f64", "f32": worst[1]}
+        return {"difference": again[1], "of": again[0], "in": "f64", "f32": worst[1]}, worst[4]
     raise GradientMismatch(again[0], again[1], bound * 1e-3, again[2], again[3])

@@ -96,7 +96,7 @@ class Inference:
     """`y = f(x)`: a module's forward by a program, with the weights that the module has: what was written into it or replaced since
     is taken anew, but for writes that PyTorch does not count (`w.data`), which `load` takes. Made by compile_inference. What the
     module gives comes back in its form, as tensors of torch. A forward that changes buffers (batch norm in training) is refused:
-    module.eval() first."""
+    module.eval() first. A copy, or what comes of a pickle, is of the module's copy, and builds its program when it is first called."""
 
     def __init__(self, module: Any, example: Any, options: dict[str, Any]) -> None:
         self.module, self.options, self.names = module, options, names_of(module, None)
@@ -112,9 +112,13 @@ class Inference:
         MADE.add(self)
         if not WRITES:
             WRITES["handle"] = framework("torch.optim.optimizer").register_optimizer_step_post_hook(fused_step)
-        with EXPORTS:  # of another thread: while one is under way the module has its tensors elsewhere
-            batch = self._batch(example)
-            self.built[self._key(batch)] = self._build(batch)
+        if example is not None:
+            with EXPORTS:  # of another thread: while one is under way the module has its tensors elsewhere
+                batch = self._batch(example)
+                self.built[self._key(batch)] = self._build(batch)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Inference, (self.module, None, self.options)
 
     def _key(self, batch: Batch) -> Any:
         """What a program burns in: the batch's form, and the module's numbers as they are now."""
@@ -130,6 +134,7 @@ class Inference:
         if any(o.kind == "buffer" for o in captured.graph.outputs):
             raise Unsupported("the forward changes buffers", remedy="module.eval() first, or compile a training step")
         g = Lowering(captured.graph)
+        g.later = 0
         found = g.run()
         for k in range(len(found)):
             g.builder.result(f"out.{k}", found[f"result {k}"].tensor)
@@ -225,6 +230,8 @@ class Inference:
 def compile_inference(module: Any, example: Any, **options: Any) -> Inference:
     """A function of the module's inputs. example: its inputs, a tensor, tuple or dict; options: threads, level, device, memory.
     Raises Unsupported, with operation, source line and remedy."""
+    if example is None:
+        raise TypeError("compile_inference(module, example): the example is a tensor, tuple or dict of the module's inputs")
     warn_of_old(module, "compile_inference()")
     return Inference(module, example, options)
 
@@ -348,10 +355,10 @@ def report(module: Any, example: Any, loss: Any = None) -> Report:
         graph = (captured_step(module, loss, batch) if loss is not None else captured_forward(module, batch)[0]).graph
     except Unsupported as e:
         return Report({}, {}, str(e))
-    return report_of(graph)
+    return report_of(graph, later=loss is not None)
 
 
-def report_of(graph: Graph) -> Report:
+def report_of(graph: Graph, later: bool = True) -> Report:
     taken: dict[str, int] = {}
     refused: dict[str, list[str]] = {}
     for n in [*live(graph), *(n for g in graph.graphs for n in g.walk())]:
@@ -362,7 +369,9 @@ def report_of(graph: Graph) -> Report:
             refused.setdefault(n.op, []).append(why)
     if not refused:
         try:
-            Lowering(graph).run()
+            g = Lowering(graph)
+            g.later = int(later)
+            g.run()
         except Unsupported as e:
             refused[e.operation] = [str(e)]
             taken[e.operation] = taken.get(e.operation, 1) - 1

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .._core import UnsupportedError
 from .graph import FLOATS, GRADIENT, NUMPY, DType, Graph, Input, Meta, Node, Ref, Sub, map_refs, places, refs
 
 Array = Any
@@ -19,8 +20,10 @@ Tensor = Any
 MOST_APPENDED = 1 << 18
 
 
-class Unsupported(NotImplementedError):
+class Unsupported(UnsupportedError):
     """What cannot become a program: operation, source line of the model and a remedy."""
+
+    operation: str
 
     def __init__(self, what: str, node: Node | None = None, remedy: str = "") -> None:
         where = f"{node.where}: " if node is not None and node.where else ""
@@ -112,6 +115,7 @@ class Lowering:
         self.known_data: Mapping[str, Any] | None = None  # the data of a run that has begun: all other constants are fed
         self.fed: dict[str, Array] = {}
         self.feeds: list[str] = []
+        self.later = 1  # how many gradients are taken of all that the graph computes: a step's own
         self.node: Node | None = None
         self.env: dict[str, Any] = {}
         self.lines: dict[int, str] = {}  # the line of the model by the number of the instruction

@@ -17,7 +17,7 @@ import numpy as np
 from .._core import StepBase
 from .traps import framework
 from .beside import Beside, look_after, took
-from .check import as_array, check
+from .check import as_array, check, zeros_of
 from .clipping import Clip, guard
 from .lower import Unsupported
 from .optim import Optimizer, own_moments
@@ -78,6 +78,7 @@ class Step(StepBase):
         self._seen: list[tuple[str, Any]] = []
         self._tensors: list[Any] = []
         self._versions: list[int] = []
+        self._zeros: list[str] = []  # the states whose gradient PyTorch has as 0, and no program has
         self._states: set[str] = set()  # all names of the states that the run has
         self._keys: list[Any] | None = list(example) if isinstance(example, dict) else None
         self._moved()
@@ -86,6 +87,9 @@ class Step(StepBase):
         first = self._build(batch, None, True)
         self._states = {name for names in first.captured.names.values() for name in names}
         self.origin = self._origin(first, batch, check_gradients, bound)
+        if self._zeros:  # the program is another one with them
+            self.built.clear()
+            first = self._build(batch, None, True)
         self._values: dict[str, Any] = {s: as_array(t).copy() for s, t in first.captured.tensors.items()}
         for state, names in first.moments.items():
             self._values.update({name: self.optimizer.moment(m, state) for m, name in names.items()})
@@ -103,6 +107,11 @@ class Step(StepBase):
         self.beside = Beside(self)
         for root in self._roots():
             look_after(root)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise Unsupported("a compiled step has a run, a module and an optimizer that are its own, and is not copied or pickled",
+                          remedy="step.copy_to(module), then copy or save module and optimizer (their state_dict() has all moments), and "
+                                 "compile those again")
 
     # ---- a step ----
 
@@ -300,7 +309,8 @@ class Step(StepBase):
                               "OneCycleLR with cycle_momentum=False")
         other = self.built.get((*key[:2], not last))  # of the same batch as another one of a step
         captured = other.captured if other is not None else captured_step(self.module, self.loss, batch, self._states)
-        built = build(captured, self.optimizer, known, clip=self.clip, last=last)
+        zeros = zeros_of(self.module, self.loss, batch, captured, self._zeros) if self._zeros else []
+        built = build(captured, self.optimizer, known, clip=self.clip, last=last, zeros=zeros)
         self._watch(built.captured.constants.items())
         self._hold_on()
         self.built[key] = built
@@ -326,7 +336,7 @@ class Step(StepBase):
                               remedy="Compile with an example that uses all parameters")
         lost = [n for n in built.data if n not in self._run_data]
         if lost:  # built before this run had begun with other data
-            built = self.built[key] = build(built.captured, self.optimizer, self._run_data, clip=self.clip, last=key[2])
+            built = self.built[key] = build(built.captured, self.optimizer, self._run_data, clip=self.clip, last=key[2], zeros=built.trained)
         compiled = self._run.compile(built.program)
         for name, array in built.fed.items():
             compiled.write(name, array)
@@ -373,8 +383,9 @@ class Step(StepBase):
 
     def _origin(self, first: Built, batch: Batch, check_gradients: bool, bound: float) -> dict[str, Any]:
         torch = framework()
-        found = check(self.module, self.loss, batch, first.captured, bound) if check_gradients else \
-            {"difference": None, "why": "not compared: check=False"}
+        found: dict[str, Any] = {"difference": None, "why": "not compared: check=False"}
+        if check_gradients:
+            found, self._zeros = check(self.module, self.loss, batch, first.captured, bound)
         return {"framework": "torch", "version": str(torch.__version__), "exporter": "torch.export, run_decompositions({})",
                 "graph": first.captured.graph.digest(), "optimizer": self.optimizer.kind, "gradients": found}
 

@@ -219,6 +219,12 @@ def gradients(g: Lowering, loss: Any, wanted: Sequence[str]) -> dict[str, Any]:
     return {}
 
 
+def zero_gradient(g: Lowering, captured: Captured, state: str) -> Any:
+    if state not in g.states:  # nothing that the loss needs reads it
+        g.input(next(i for i in captured.graph.inputs if i.state == state), True)
+    return g.fill(0, g.states[state].dtype, g.states[state].shape)
+
+
 def accumulated(g: Lowering, optimizer: Optimizer, found: Mapping[str, Any], names: dict[str, str], last: bool) -> dict[str, Any]:
     """The sums of gradients over a step's batches, in states, which the last batch begins anew."""
     sums = {}
@@ -238,9 +244,10 @@ def refuse_sparse(graph: Graph) -> None:
 
 
 def build(captured: Captured, optimizer: Optimizer | None, known: Mapping[str, Any] | None = None, plain: bool = False,
-          clip: Clip = Clip(), last: bool = True) -> Built:
+          clip: Clip = Clip(), last: bool = True, zeros: Collection[str] = ()) -> Built:
     """The program of a step: with `plain` without dropout, and with gradients as results in the place of updates. `known`: the
-    data that the run has, where it has begun; what is missing is fed. `last`: of the last batch of a step, which alone updates."""
+    data that the run has, where it has begun; what is missing is fed. `last`: of the last batch of a step, which alone updates. `zeros`: states of which PyTorch has a gradient of
+    0, as of what is rounded, and the program none: an optimizer decays them, and leaves out what has none."""
     refuse_sparse(captured.graph)
     g = Lowering(without_dropout(captured.graph) if plain else captured.graph)
     g.known_data = known
@@ -251,6 +258,7 @@ def build(captured: Captured, optimizer: Optimizer | None, known: Mapping[str, A
         wanted = [s for s in wanted if optimizer.parameter(captured.tensors[s]) is not None]
     every = optimizer.every if optimizer is not None else 1
     found = gradients(g, loss if every == 1 else g.op("div", loss, g.fill(every, loss.dtype)), wanted)
+    found = {s: found[s] if s in found else zero_gradient(g, captured, s) for s in wanted if s in found or s in zeros}
     if not found:
         raise Unsupported("the loss depends on no parameter of the optimizer" if optimizer else "the loss depends on no parameter")
     g.builder.result("loss", loss)

@@ -159,13 +159,13 @@ def gradient(g: Lowering, node: Node, y: list[Value], seeds: list[Value], x: lis
 
 
 def refuse_beyond(g: Lowering, node: Node) -> None:
-    """What has no derivative of as many orders as the gradients that come after it need: the step's own is one more."""
+    """What has no derivative of as many orders as the gradients that come after it need: a step's own is one more."""
     orders = {node.name: 0}
     bodies = [n for sub in g.graph.graphs for n in sub.walk() if n.op in LIMITS]  # which of them come before is not looked at
     for n in [*reversed(list(g.graph.walk())), *bodies]:
         if n.name in orders or n in bodies:
-            order = orders.get(n.name, 1) + (n.op == GRADIENT)
-            if order > LIMITS.get(n.op, order):
+            order = (max(orders.values()) if n in bodies else orders[n.name]) + (n.op == GRADIENT)
+            if order + g.later > LIMITS.get(n.op, order + g.later) + 1:
                 kind = "derivative of a derivative" if LIMITS[n.op] == 0 else "third derivative"
                 raise Unsupported(f"its {kind} is asked for by a gradient in the forward or the loss, which its rule has not", n,
                                   "Compute what is differentiated twice by other operations, or keep it outside of what is compiled")
