@@ -2,6 +2,7 @@
 """torch.linalg's systems, factors and determinants beside PyTorch in binary64, values and gradients; PyTorch's own sample inputs; what is
 refused by name; and what PyTorch raises of, which is an error of the step."""
 import importlib.util
+import math
 import os
 import sys
 import tempfile
@@ -43,6 +44,11 @@ class Only(nn.Module):
 
     def forward(self, *x):
         return self.f(*x)
+
+
+def flat(*functions):
+    """The values of all in one row."""
+    return lambda *t: torch.cat([f(*t).reshape(-1) for f in functions])
 
 
 class Systems(unittest.TestCase):
@@ -123,6 +129,90 @@ class Systems(unittest.TestCase):
         found = np.array(rt.compile_inference(Only(lambda a, b: L.lstsq(a, b)[0]), (near, b))(near, b))
         np.testing.assert_allclose(found, L.lstsq(near, b, driver="gels").solution.numpy(), rtol=1e-8)
 
+    def test_qr(self):
+        for a in (self.a, self.m, torch.randn(6, 3), torch.randn(3, 6), torch.randn(2, 1, 3), torch.randn(5, 1), torch.triu(self.a)):
+            self.same(flat(lambda a: L.qr(a)[0], lambda a: L.qr(a)[1],
+                           lambda a: L.qr(a, mode="complete")[1] if a.shape[-1] >= a.shape[-2] else a), a)
+        tall = torch.randn(5, 2)
+        for f in (lambda a: L.qr(a, mode="complete")[0], lambda a: L.qr(a, mode="r")[1]):  # no gradient in PyTorch
+            torch.testing.assert_close(torch.from_numpy(np.array(rt.compile_inference(Only(f), tall)(tall))), f(tall))
+            with self.assertRaisesRegex(rt.Unsupported, "linalg_qr.*no gradient"):
+                rt.compile(net := Net(f, tall), None, (torch.ones(()),), torch.optim.SGD(net.parameters(), 1.0))
+        for scale in (1e-200, 1e200):
+            self.assertLess(float((rt.compile_inference(Only(L.qr), tall)(tall * scale)[1] / scale - L.qr(tall)[1]).abs().max()), EXACT)
+        for a in (torch.randn(5, 3), torch.randn(2, 4, 4)):
+            self.same(L.householder_product, a, torch.rand(*a.shape[:-2], a.shape[-1]))
+            self.same(lambda a, t: L.householder_product(a, t), a, torch.rand(*a.shape[:-2], 2))
+
+    def test_lu(self):
+        for a in (self.a, self.m, self.zeros, torch.randn(1, 1)):
+            b = torch.randn(*a.shape[:-1], 2)
+            self.same(flat(*(lambda a, k=k: L.lu(a)[k] for k in range(3)), *(lambda a, k=k: L.lu_factor(a)[k] for k in range(2)),
+                           lambda a: L.lu_factor_ex(a)[0]), a)
+            self.same(flat(*(lambda a, b, k=k: L.lu_solve(*L.lu_factor(a), b if k & 1 else b.mT, left=bool(k & 1), adjoint=bool(k & 2))
+                             for k in range(4)), lambda a, b: torch.lu_solve(b, *L.lu_factor(a))), a, b)
+        self.assertEqual(int(rt.compile_inference(Only(lambda a: L.lu_factor_ex(a)[2]), self.a)(torch.zeros(4, 4))), 1)
+        with self.assertRaisesRegex(reprise.DataError, "index 2 at position 0"):
+            rt.compile_inference(Only(lambda a: L.lu_factor(a)[0]), self.a)(torch.zeros(4, 4))
+
+    def test_eigenvalues(self):
+        """Vectors up to their signs."""
+        for n in (1, 2, 3, 4, 5, 8, 17):
+            s = torch.randn(n, n)
+            s = s + s.mT
+            self.same(flat(L.eigvalsh, lambda a: L.eigh(a)[1].square(),
+                           lambda a: (lambda w, v: v @ torch.diag(torch.exp(0.1 * w)) @ v.mT)(*L.eigh(a))), s)
+        self.same(flat(lambda a: L.eigh(a)[1].abs(), lambda a: L.eigh(a)[0]), self.many)
+        self.same(flat(lambda a: L.eigvalsh(a, UPLO="U"), lambda a: L.eigh(a, UPLO="L")[1].abs()), self.a)
+        for a in (torch.zeros(3, 3), torch.eye(4), torch.diag(torch.tensor([3.0, 1, 2])), torch.diag(torch.tensor([1e-200, 1, 1e200])),
+                  torch.ones(6, 6), torch.full((5, 5), 1e-310), torch.tensor([[0.0, 1], [1, 0]])):
+            w, v = rt.compile_inference(Only(L.eigh), a)(a)
+            torch.testing.assert_close(w, L.eigvalsh(a), rtol=EXACT, atol=EXACT * float(a.abs().max()))
+            torch.testing.assert_close(v.mT @ v, torch.eye(len(a)), rtol=0, atol=EXACT)
+            torch.testing.assert_close(v @ torch.diag(w) @ v.mT, a, rtol=EXACT, atol=EXACT * float(a.abs().max()))
+        with self.assertRaisesRegex(reprise.DataError, "index 2 at position 0"):
+            rt.compile_inference(Only(L.eigvalsh), self.s)(self.s * math.nan)
+
+    def test_singular_values(self):
+        low = lambda u, s, v: (u[..., :2] * s[..., None, :2]) @ v[..., :2, :]
+        for a in (self.a, self.m, torch.randn(6, 3), torch.randn(3, 6), torch.randn(2, 5, 2), torch.randn(9, 7), torch.randn(2, 2)):
+            self.same(flat(L.svdvals, lambda a: L.svd(a, full_matrices=False)[0].abs(), lambda a: L.svd(a, full_matrices=False)[2].abs(),
+                      lambda a: low(*L.svd(a)), L.pinv, lambda a: L.matrix_norm(a, "nuc"), lambda a: L.matrix_norm(a, 2),
+                      lambda a: L.matrix_norm(a, -2), lambda a: L.cond(a) * 1e-3, lambda a: L.pinv(a, rtol=0.3), lambda a: L.pinv(a, atol=0.5)), a)
+        for a in (torch.randn(5, 1), torch.randn(1, 4), torch.randn(1, 1)):
+            self.same(flat(L.svdvals, L.pinv), a)
+        self.same(lambda a: L.pinv(a, hermitian=True), self.s)
+        lost = torch.randn(5, 3) @ torch.randn(3, 4)
+        self.same(L.pinv, lost)
+        self.assertEqual(int(rt.compile_inference(Only(L.matrix_rank), lost)(lost)), 3)
+        for a in (lost, torch.zeros(4, 3), torch.eye(3) * 2, torch.ones(3, 5), 1e-200 * self.a, 1e200 * self.a, torch.diag(torch.tensor([1.0, 1e-9, 0]))):
+            for full in (False, True):
+                f = lambda a: L.svd(a, full_matrices=full)
+                u, s, v = rt.compile_inference(Only(f), a)(a)
+                atol = EXACT * float(a.abs().max())
+                torch.testing.assert_close(s, L.svdvals(a), rtol=EXACT, atol=1e-15 * float(a.abs().max()) * 8)
+                torch.testing.assert_close(u.mT @ u, torch.eye(u.shape[-1]), rtol=0, atol=EXACT)
+                torch.testing.assert_close(v @ v.mT, torch.eye(v.shape[-2]), rtol=0, atol=EXACT)
+                torch.testing.assert_close((u[:, :len(s)] * s) @ v[:len(s)], a, rtol=EXACT, atol=atol)
+
+    def test_signs_of_vectors_that_a_loss_depends_on_are_not_taken_in_silence(self):
+        refused = 0
+        for k in range(6):
+            net = Net(lambda a: L.eigh(a)[1], self.s + k * torch.randn(4, 4))
+            try:
+                rt.compile(net, None, (torch.randn(4, 4),), torch.optim.SGD(net.parameters(), 1.0))
+            except rt.GradientMismatch:
+                refused += 1
+        self.assertGreater(refused, 0)
+
+    def test_orthogonal_weights(self):
+        for shape in ((4, 4), (6, 3), (3, 6)):
+            for how in (None, "householder", "cayley"):
+                m = torch.nn.utils.parametrizations.orthogonal(nn.Linear(*shape), orthogonal_map=how)
+                x, y = torch.randn(5, shape[0]), torch.randn(5, shape[1])
+                step = rt.compile(m, nn.functional.mse_loss, (x, y), torch.optim.SGD(m.parameters(), 0.1), bound=1e-9)
+                self.assertLess(step.origin["gradients"]["difference"], EXACT)
+
     def test_a_loss_of_rank_that_no_element_of_the_triangle_shows_is_an_error(self):
         steps = torch.arange(80.0)
         kahan = torch.diag(0.8 ** steps) @ (torch.eye(80) - 0.6 * torch.ones(80, 80).triu(1))  # its last singular value is 1e-22
@@ -181,9 +271,10 @@ class Systems(unittest.TestCase):
 
     def test_refused(self):
         batch = torch.eye(2).repeat(300, 1, 1)
-        for f, a, why in ((L.inv, batch, "linalg_inv.*of 300 matrices, at most 256"), (lambda a: L.qr(a)[1], self.a, "linalg_qr.*solve, inv, det"),
-                          (L.pinv, self.a, "linalg_pinv.*lstsq"), (L.eigvalsh, self.s, "linalg_eigh.*compute it before"),
-                          (lambda a: L.svdvals(a), self.a, "linalg_svd.*compute it before"), (lambda a: L.lu_factor(a)[0], self.a, "_linalg_check_errors|lu_factor"),
+        for f, a, why in ((L.inv, batch, "linalg_inv.*of 300 matrices, at most 256"),
+                          (L.ldl_factor, self.s, "_linalg_check_errors"), (L.eigvals, self.a, "elements of torch.complex"),
+                          (lambda a: L.lu(a)[1], torch.randn(4, 2), "linalg_lu.* 4 rows and 2 columns"),
+                          (lambda a: L.lu(a, pivot=False)[1], self.a, "pivot=False"), (L.svdvals, torch.randn(1025, 1026), "1025 columns"),
                           (lambda a: L.lstsq(a.mT, a[0, :2]).solution, torch.randn(4, 2)[:, :2], "lstsq of 2 equations for 4 unknowns"),
                           (lambda a: L.lstsq(a, a).residuals * 2, self.a, "lstsq whose residuals are used"),
                           (lambda a: L.lstsq(a, a).rank.sum(), self.a, "lstsq whose rank is used"),
@@ -198,7 +289,8 @@ class Systems(unittest.TestCase):
     def test_pytorchs_own_samples(self):
         from torch.testing._internal.common_methods_invocations import op_db
         wanted = {"linalg.solve", "linalg.inv", "linalg.det", "linalg.slogdet", "logdet", "linalg.cholesky", "cholesky_solve",
-                  "linalg.solve_triangular", "linalg.lstsq", "linalg.matrix_power"}
+                  "linalg.solve_triangular", "linalg.lstsq", "linalg.matrix_power", "linalg.qr", "linalg.eigvalsh", "linalg.svdvals",
+                  "linalg.pinv", "linalg.lu_solve", "linalg.householder_product"}
         count = 0
         for o in (o for o in op_db if o.name in wanted and o.variant_test_name in ("", "grad_oriented")):
             wide = o.name == "linalg.lstsq"
@@ -208,7 +300,7 @@ class Systems(unittest.TestCase):
 
                 def call(a, *rest):
                     found = (L.lstsq if wide else o.op)(a, *rest, **s.kwargs)
-                    return found[0] if wide or o.name == "linalg.slogdet" else found
+                    return found[0] if wide or o.name in ("linalg.slogdet", "linalg.qr") else found
                 tensors = (s.input, *s.args)
                 if not all(isinstance(t, torch.Tensor) for t in tensors):
                     continue

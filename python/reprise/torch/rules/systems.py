@@ -17,12 +17,9 @@ from ...solvers import Region, each, eliminated, factor_moves, factored, moved, 
 
 Tensor = Any
 EPSILON = {"f32": 2.0 ** -23, "f64": 2.0 ** -52}
-REMEDIES.update({f"aten.{p}linalg_{n}.{o}": "Of torch.linalg solve, inv, det, slogdet, cholesky, solve_triangular, lstsq and "
-                 "matrix_power are taken; compute it before the step" + of for names, of in (
-                     (("qr", "lu", "lu_factor", "lu_factor_ex", "lu_solve", "ldl_factor", "ldl_factor_ex", "ldl_solve"), ""),
-                     (("eigh", "eigvalsh", "svd", "svdvals", "eig", "eigvals", "pinv", "cond", "matrix_rank"),
-                      ", or take linalg.lstsq for pinv(a) @ b"))
-                 for n in names for o in ("default", "atol_rtol_tensor") for p in ("", "_")})
+REMEDIES.update({f"aten.{p}linalg_{n}.default": "Of torch.linalg systems, inverses, determinants, cholesky, qr, lu, eigh and svd are taken; "
+                 "compute it before the step" for n in ("ldl_factor", "ldl_factor_ex", "ldl_solve", "eig", "eigvals")
+                 for p in ("", "_")})
 
 
 def real(g: Lowering, x: Value) -> str:
@@ -67,7 +64,7 @@ class Factors:
         self.g, self.shape, k = g, tuple(x.shape), x.shape[-1]
         self.b = math.prod(x.shape[:-2])
         made, order, pivots = eliminated(g, x)
-        self.lu, self.order = g.reshape(made, self.shape), g.reshape(order, [*self.shape[:-2], k, 1])
+        self.pivots, self.lu, self.order = pivots, g.reshape(made, self.shape), g.reshape(order, [*self.shape[:-2], k, 1])
         on = g.op("eq", *places(g, k))
         alone = g.op("where", on, self.lu, g.fill(0.0, x.dtype))
         self.diagonal = g.reshape(g.op("sum", alone, axes=[len(self.shape) - 1]), self.shape[:-1])
