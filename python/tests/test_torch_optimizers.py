@@ -3,9 +3,11 @@
 that are clipped, and steps of several batches."""
 import copy
 import importlib.util
+import inspect
 import io
 import math
 import os
+import re
 import sys
 import tempfile
 import unittest
@@ -57,6 +59,132 @@ if hasattr(O, "Muon"):
     OPTIMIZERS["Muon"] = lambda p: O.Muon([q for q in p if q.dim() == 2], 0.02)
     OPTIMIZERS["Muon as AdamW"] = lambda p: O.Muon([q for q in p if q.dim() == 2], 0.02, nesterov=False,
                                                    adjust_lr_fn="match_rms_adamw")
+
+
+def document():
+    """The table of docs/python-torch.md: of a class its options taken, without effect, and what stands in the column of refusals."""
+    source = os.environ.get("REPRISE_SOURCE", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+    with open(os.path.join(source, "docs", "python-torch.md"), encoding="utf-8") as f:
+        rows = re.findall(r"^\| `(\w+)` \|([^|]*)\|([^|]*)\|([^|]*)\|$", f.read().split("## Optimizers and schedules")[1].split("\n## ")[0], re.M)
+    return {name: [re.findall(r"`(\w+)`", cell) for cell in cells[:2]] + [cells[2].strip()] for name, *cells in rows}
+
+
+# Of each option another value than its default.
+OTHER = {"lr": 0.02, "momentum": 0.8, "weight_decay": 0.1, "betas": (0.8, 0.95), "eps": 1e-4, "alpha": 0.9, "lr_decay": 0.1,
+         "initial_accumulator_value": 0.2, "momentum_decay": 0.01, "rho": 0.8, "lambd": 0.01, "t0": 2.0, "etas": (0.4, 1.3),
+         "step_sizes": (1e-5, 10.0), "beta2_decay": -0.7, "d": 1.3, "ns_coefficients": (3.0, -4.0, 2.0), "ns_steps": 4,
+         "adjust_lr_fn": "match_rms_adamw", "dampening": 0.2}
+
+
+class Table(unittest.TestCase):
+    def of(self, name, **options):
+        if name == "Adafactor" and "eps" in options:
+            options["eps"] = (1e-5, 0.01)
+        return lambda p: getattr(O, name)([q for q in p if q.dim() == 2] if name == "Muon" else p, **options)
+
+    def test_each_class_and_option_has_a_place_in_the_table(self):
+        table, found = document(), {n: c for n, c in vars(O).items() if isinstance(c, type) and n != "Optimizer"}
+        self.assertLessEqual(set(found), set(table))
+        for name, c in found.items():
+            taken, ignored, refused = table[name]
+            options = [n for n in inspect.signature(c).parameters if n != "params"]
+            if taken:
+                said = [*taken, *ignored, *re.findall(r"`(\w+)`", refused)]
+                self.assertEqual((name, sorted(said)), (name, sorted(set(said))))
+                self.assertLessEqual(set(options), set(said), name)
+
+    def test_what_is_taken_is_pytorchs_and_what_is_refused_is_refused(self):
+        torch.set_default_dtype(torch.float64)
+        self.addCleanup(torch.set_default_dtype, torch.float32)
+        for name, (taken, ignored, refused) in document().items():
+            if not hasattr(O, name):
+                continue
+            m = model()
+            if not taken:
+                with self.assertRaisesRegex(rt.Unsupported, name):
+                    rt.compile(m, F.cross_entropy, given(0), self.of(name)(m.parameters()))
+                continue
+            own = inspect.signature(getattr(O, name)).parameters
+            each = {n: OTHER.get(n, True) for n in taken if n in own}
+            sets = [{n: v for n, v in each.items() if n != "nesterov"}]
+            if "nesterov" in each:
+                sets.append({n: v for n, v in each.items() if n != "dampening"})
+            for options in sets:
+                m, n = model(), model()
+                step, o = rt.compile(m, F.cross_entropy, given(0), self.of(name, **options)(m.parameters())), self.of(name, **options)(n.parameters())
+                for k in range(3):
+                    step(*given(k))
+                eager(n, o, range(3))
+                self.assertLess(worst(step, n), 1e-3 if name == "Muon" else 1e-12, (name, options))
+            for ignore in (i for i in ignored if i in own):
+                rt.compile(m := model(), F.cross_entropy, given(0), self.of(name, **{ignore: True})(m.parameters()), check=False)
+            for refuse in (r for r in re.findall(r"`(\w+)`", refused) if r in own):
+                with self.assertRaisesRegex(rt.Unsupported, f"{name} with {refuse}"):
+                    rt.compile(m := model(), F.cross_entropy, given(0), self.of(name, **{refuse: True})(m.parameters()), check=False)
+
+    def test_each_schedule_is_pytorchs(self):
+        torch.set_default_dtype(torch.float64)
+        self.addCleanup(torch.set_default_dtype, torch.float32)
+        s = O.lr_scheduler
+        schedules = {
+            "LambdaLR": lambda o: s.LambdaLR(o, lambda k: 0.9 ** k), "MultiplicativeLR": lambda o: s.MultiplicativeLR(o, lambda k: 0.9),
+            "StepLR": lambda o: s.StepLR(o, 2), "MultiStepLR": lambda o: s.MultiStepLR(o, [1, 3]), "ConstantLR": lambda o: s.ConstantLR(o, 0.5, 2),
+            "LinearLR": lambda o: s.LinearLR(o, 0.1, total_iters=3), "ExponentialLR": lambda o: s.ExponentialLR(o, 0.9),
+            "PolynomialLR": lambda o: s.PolynomialLR(o, 4), "CosineAnnealingLR": lambda o: s.CosineAnnealingLR(o, 4),
+            "CosineAnnealingWarmRestarts": lambda o: s.CosineAnnealingWarmRestarts(o, 2), "CyclicLR": lambda o: s.CyclicLR(o, 0.01, 0.1, step_size_up=3),
+            "SequentialLR": lambda o: s.SequentialLR(o, [s.ConstantLR(o, 0.1, 2), s.ExponentialLR(o, 0.9)], [2]),
+            "ChainedScheduler": lambda o: s.ChainedScheduler([s.ConstantLR(o, 0.1, 2), s.ExponentialLR(o, 0.9)]),
+            "OneCycleLR": lambda o: s.OneCycleLR(o, 0.1, total_steps=80), "SWALR": lambda o: O.swa_utils.SWALR(o, 0.05, 3)}
+        known = {n for n, c in vars(s).items() if isinstance(c, type) and issubclass(c, s.LRScheduler) and n[0] != "_"} - {"LRScheduler"}
+        self.assertLessEqual(known, {*schedules, "ReduceLROnPlateau"})
+        for name, schedule in schedules.items():
+            for kind in (self.of("AdamW", lr=0.05), self.of("SGD", lr=0.05, momentum=0.9)):
+                m, n = model(), model()
+                o, p = kind(m.parameters()), kind(n.parameters())
+                a, b = schedule(o), schedule(p)
+                step = rt.compile(m, F.cross_entropy, given(0), o, check=False)
+                for k in range(70 if name == "OneCycleLR" else 5):
+                    step(*given(k))
+                    a.step()
+                eager(n, p, range(70 if name == "OneCycleLR" else 5), b)
+                self.assertLess(worst(step, n), 1e-12, name)
+                self.assertEqual(step.programs, 1, name)
+
+    def test_a_momentum_that_moves_is_pytorchs(self):
+        """By hand, and of each optimizer that has one; by CyclicLR with a gradient that is clipped, and in a checkpoint."""
+        torch.set_default_dtype(torch.float64)
+        self.addCleanup(torch.set_default_dtype, torch.float32)
+
+        def move(o, k):
+            for g in o.param_groups:
+                g.update({"betas": (0.5 + 0.1 * (k % 4), g["betas"][1])} if "betas" in g else {"momentum": 0.5 + 0.1 * (k % 4)})
+        for name, options in (("SGD", {"momentum": 0.9}), ("SGD", {"momentum": 0.9, "nesterov": True, "weight_decay": 0.1}), ("Adam", {}),
+                              ("SGD", {"momentum": 0.9, "dampening": 0.5, "maximize": True}), ("AdamW", {"amsgrad": True}), ("AdamW", {}),
+                              ("RMSprop", {"momentum": 0.5}), ("RMSprop", {"momentum": 0.5, "centered": True}), ("NAdam", {}), ("RAdam", {}), ("Adamax", {})):
+            m, n = model(), model()
+            o, p = (self.of(name, lr=0.02, **options)(k.parameters()) for k in (m, n))
+            step = rt.compile(m, F.cross_entropy, given(0), o, check=False)
+            for k in range(6):
+                step(*given(k))
+                eager(n, p, [k])
+                move(o, k), move(p, k)
+            self.assertLess(worst(step, n), 1e-12, (name, options))
+            self.assertEqual(step.programs, 2)
+        with self.assertRaisesRegex(rt.Unsupported, "another second beta"):
+            o.param_groups[0]["betas"] = (0.5, 0.5)
+            step(*given(0))
+
+    def test_records_with_a_momentum_that_moves_replay(self):
+        m = model()
+        o = O.AdamW(m.parameters(), 0.01)
+        schedule = O.lr_scheduler.OneCycleLR(o, 0.1, total_steps=20)
+        step = rt.compile(m, F.cross_entropy, given(0), o)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "x.reprise")
+            with rt.record(path, seed=1):
+                for k in range(4):
+                    step(*given(k)), schedule.step()
+            self.assertTrue(reprise.replay(path))
 
 
 class Scaled(nn.Module):

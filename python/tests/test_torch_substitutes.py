@@ -220,6 +220,15 @@ class Operations(Beside):
         self.same(Net(3, lambda v: v + v.new_full((6, 1), 2.5)), F.mse_loss, (torch.randn(6, 4), torch.randn(6, 3)))
 
 
+class Of(nn.Module):
+    def __init__(self, f):
+        super().__init__()
+        self.f = f
+
+    def forward(self, *x):
+        return self.f(*x)
+
+
 class Refused(Beside):
     def test_what_is_sparse(self):
         for m, i, y in ((nn.Embedding(7, 3, sparse=True), torch.tensor([1, 2]), torch.randn(2, 3)),
@@ -232,8 +241,22 @@ class Refused(Beside):
         m.table = torch.eye(3).to_sparse()
         with self.assertRaisesRegex(rt.Unsupported, r"table is a tensor of layout torch.sparse_coo.*to_dense\(\)"):
             rt.compile(m, F.mse_loss, (torch.randn(6, 4), torch.randn(6, 3)), sgd(m))
-        with self.assertRaisesRegex(TypeError, r"input is a tensor of layout torch.sparse_coo: give it as input.to_dense\(\)"):
+        with self.assertRaisesRegex(rt.Unsupported, r"input is a tensor of layout torch.sparse_coo. Give it as input.to_dense\(\)"):
             rt.compile(m := nn.Linear(3, 3), F.mse_loss, (torch.eye(3).to_sparse(), torch.randn(3, 3)), sgd(m))
+        step = rt.compile(m, F.mse_loss, (torch.eye(3), torch.randn(3, 3)), sgd(m))
+        with self.assertRaisesRegex(rt.Unsupported, r"layout torch.sparse_csr"):
+            step(torch.eye(3).to_sparse_csr(), torch.randn(3, 3))
+        for f in (lambda x: torch.sparse.mm(torch.eye(3).to_sparse(), x), lambda x: x.to_sparse().to_dense(),
+                  lambda x: torch.sparse_coo_tensor(torch.tensor([[0, 1], [1, 2]]), torch.ones(2), (3, 3)) @ x):
+            with self.assertRaisesRegex(rt.Unsupported, r"test_torch_substitutes.py:\d+: .*sparse_coo.*index_add"):
+                rt.compile_inference(Of(f), torch.eye(3))
+
+    def test_tensors_of_other_forms(self):
+        nested = torch.nested.nested_tensor([torch.randn(2, 3), torch.randn(1, 3)])
+        for x, why in ((nested, "input is a nested tensor.*to_padded_tensor"), (torch.randn(3, dtype=torch.complex64), "input has complex.*view_as_real"),
+                       (torch.quantize_per_tensor(torch.randn(3, 3).float(), 0.1, 0, torch.qint8), "input is a quantized tensor")):
+            with self.assertRaisesRegex(rt.Unsupported, why):
+                rt.compile_inference(nn.Linear(3, 2), x)
 
 
 # ---- packed sequences ----

@@ -223,8 +223,10 @@ class Reader:
 
     def meta(self, v: Any, node: Node) -> Any:
         if isinstance(v, self.torch.Tensor):
-            if v.is_complex() or v.is_sparse or v.is_quantized:
-                raise Unsupported(f"elements of {v.dtype}, {v.layout}", node)
+            if v.is_complex() or v.layout is not self.torch.strided or v.is_quantized:
+                raise Unsupported(f"elements of {v.dtype}, {v.layout}", node, "Write it in operations of the real and the imaginary part"
+                                  if v.is_complex() else "Programs have dense tensors: to_dense(), or what adds by index (index_add, "
+                                  "scatter_add) for a sparse matrix's product")
             try:
                 shape = tuple(int(n) for n in v.shape)
             except RuntimeError:  # of a symbol, whose number no one knows before the step runs

@@ -163,7 +163,7 @@ def compared(module: Any, loss: Callable[..., Any] | None, batch: Batch, capture
     return *worst, zeros
 
 
-def zero_states(expected: Mapping[int, Any], captured: Any, mine: Collection[str]) -> list[str]:
+def zero_states(expected: Mapping[Any, Any], captured: Any, mine: Collection[str]) -> list[str]:
     """A gradient of 0 is another one than none: an optimizer decays what has the former, and goes on with its moments."""
     zeros = []
     for state, t in captured.tensors.items():
@@ -183,8 +183,9 @@ def zeros_of(module: Any, loss: Callable[..., Any] | None, batch: Batch, capture
     """Of the states those whose gradient PyTorch has, and has as 0 whatever the parameters are. That it is 0 of these alone, as of what
     is multiplied by what begins as 0, would be a gradient that the program lost."""
     torch = framework()
-    other, other_loss = (copied(x) if isinstance(x, torch.nn.Module) else x for x in (module, loss))
-    places = {p.data_ptr(): q for a, b in ((module, other), (loss, other_loss)) if isinstance(a, torch.nn.Module)
+    roots: list[Any] = [module, loss]
+    other, other_loss = (copied(x) if isinstance(x, torch.nn.Module) else x for x in roots)
+    places = {p.data_ptr(): q for a, b in zip(roots, (other, other_loss)) if isinstance(a, torch.nn.Module)
               for p, q in zip(a.parameters(), b.parameters())}
     own = {s: places[captured.tensors[s].data_ptr()] for s in zeros if captured.tensors[s].data_ptr() in places}
     found = eager(other, other_loss, batch)[1]

@@ -26,6 +26,7 @@ REFUSED = {"LBFGS": "it evaluates the loss several times a step, as often as a l
                     "with PyTorch and compile_inference",
            "SparseAdam": "gradients of programs are dense; take Adam, and Embedding(sparse=False)"}
 
+MOVES = ("momentum", "betas")
 PARAMETERS = itemgetter("params")
 GIVEN: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()  # by optimizer its hook on state_dict
 
@@ -51,6 +52,8 @@ class Optimizer:
     current: frozenset[str] = frozenset()  # the states of the last step, for which `behind` holds
     behind: list[int] = field(default_factory=list)
     filled: int = 0  # how many parameters had moments in PyTorch's optimizer
+    moving: set[int] = field(default_factory=set)  # groups whose momentum a schedule moves: it is fed, and not burned in
+    began: list[Any] = field(default_factory=list)  # of each group momentum and betas when it was first seen
     hooks: Hooks = field(init=False)
 
     def __post_init__(self) -> None:
@@ -113,9 +116,25 @@ class Optimizer:
             raise Unsupported("a momentum that becomes 0, or is 0 no longer: PyTorch keeps the moment as it was meanwhile",
                               remedy="Begin with another momentum than 0 and stay above it")
         self.momenta = momenta
+        now = [(first_moment(g), rest_of(g)) for g in groups]
+        self.began += now[len(self.began):]
+        self.moving |= {k for k, (g, (b, rest), (was, other)) in enumerate(zip(groups, now, self.began)) if rest == other and b is not None and
+                        (b != was or "base_momentum" in g)}
         self.places = {storage_key(p, ""): (g, p) for g, group in enumerate(groups) for p in group["params"]}
         self.names = [tuple(f"optim.{n}.{k}" for n in ("lr", "c1", "c2", "t")) for k in range(len(groups))]
         self.current = frozenset()
+
+    def moved_momenta(self) -> list[tuple[str, float]]:
+        """What is fed of groups whose momentum moves."""
+        found: list[tuple[str, float]] = []
+        for k in sorted(self.moving):
+            group = self.torch.param_groups[k]
+            now = first_moment(group)
+            if rest_of(group) != self.began[k][1] or not now and self.momenta[k]:
+                raise Unsupported(f"{self.kind} whose momentum moves, with another second beta or a momentum of 0",
+                                  remedy="Keep the second one, and the momentum above 0")
+            found.append((f"optim.b1.{k}", float(now)))
+        return found
 
     def members(self) -> list[tuple[int, ...]]:
         """Which parameters the groups have, by identity. Raises Unsupported where the moments are no longer what the run goes on from."""
@@ -176,8 +195,9 @@ class Optimizer:
 
     def guards(self) -> list[tuple[Any, str, Any]]:
         """Where the constants are, and hooks."""
-        return self.hooks.places() + [(group, key, copy.deepcopy(group.get(key))) for group in self.torch.param_groups
-                for key in (*self.of.constants, *MUST, "decoupled_weight_decay") if key in group]
+        return self.hooks.places() + [(group, key, copy.deepcopy(group.get(key))) for k, group in enumerate(self.torch.param_groups)
+                for key in (*self.of.constants, *MUST, "decoupled_weight_decay") if key in group and not
+                (key in MOVES and k in self.moving)]
 
     def parameter(self, tensor: Any) -> tuple[int, Any] | None:
         """Group and the optimizer's own object of a parameter."""
@@ -232,12 +252,14 @@ class Optimizer:
             elif self.kind == "Adagrad":
                 lr /= 1 + (t - 1) * group["lr_decay"]
             found += [(lr_name, lr), (t_name, float(t))]
-        return found
+        return found + self.moved_momenta() if self.moving else found
 
     def rates(self) -> list[tuple[Any, int, float, float, float]] | None:
         """What `feeds` computes with, for the door: of each group itself, the steps that it is behind, the betas, and the decay of
         its rate or -1. None where something of it is no plain number."""
         found: list[tuple[Any, int, float, float, float]] = []
+        if self.moving:
+            return None
         for group, behind in zip(self.torch.param_groups, self.behind):
             numbers = [*(group["betas"] if self.adam else (0.0, 0.0)), group["lr_decay"] if self.kind == "Adagrad" else -1.0]
             if not all(type(v) in (int, float) for v in numbers) or not all(0 <= b < 1 for b in numbers[:2]) or \
@@ -263,11 +285,22 @@ class Optimizer:
             gradient = g.op("neg", gradient)
         names = {m: f"optim.{m}.{state}" for m in self.of.kept(group, len(p.shape))}
         moments = {m: g.builder.state(n, shape_of(self.of, m, tuple(p.shape)), p.dtype) for m, n in names.items()}
-        found = self.of.update(Update(g, group, k, Term(g, p), Term(g, gradient), {m: Term(g, t) for m, t in moments.items()}))
+        found = self.of.update(Update(g, group, k, Term(g, p), Term(g, gradient), {m: Term(g, t) for m, t in moments.items()},
+                                      k in self.moving))
         for m, name in (("p", state), *names.items()):
             g.builder.update(name, found[m].tensor)
         self.moments[state] = names
         return names
+
+
+def first_moment(group: Mapping[str, Any]) -> Any:
+    """What schedules move: the momentum, or the first beta. None where there is none, or no plain number."""
+    found = group["betas"][0] if "betas" in group else group.get("momentum")
+    return found if type(found) in (int, float) else None
+
+
+def rest_of(group: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(map(repr, group["betas"][1:])) if "betas" in group else ()
 
 
 def own_moments(step: Any) -> None:

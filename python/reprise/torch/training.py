@@ -76,8 +76,8 @@ class Batch:
                 if not hasattr(leaf, "__array__"):
                     raise TypeError(f"{paths[k]} is a {type(leaf).__name__}: a batch has tensors and numbers")
                 leaves[k] = framework().as_tensor(leaf)
-            elif isinstance(leaf, tensor) and leaf.layout is not framework().strided:
-                raise TypeError(f"{paths[k]} is a tensor of layout {leaf.layout}: give it as {paths[k]}.to_dense()")
+            elif isinstance(leaf, tensor):
+                refuse_form(leaf, paths[k])
         key: tuple[Any, ...] = tuple((x.shape, x.dtype) if isinstance(x, tensor) else identity(x) for x in leaves)
         if form is None or form[0] is not tuple or any(f is not None for f in form[2]):
             key = (key, frozen(form))  # two batches with leaves alike may have them under other names
@@ -233,6 +233,18 @@ def accumulated(g: Lowering, optimizer: Optimizer, found: Mapping[str, Any], nam
         sums[state] = g.op("add", g.builder.state(names[state], gradient.shape, gradient.dtype), gradient)
         g.builder.update(names[state], g.fill(0, gradient.dtype, gradient.shape) if last else sums[state])
     return sums
+
+
+def refuse_form(t: Any, name: str) -> None:
+    """Programs have dense tensors of real numbers."""
+    if t.is_nested:
+        raise Unsupported(f"{name} is a nested tensor", remedy=f"Give it as {name}.to_padded_tensor(0.0), with its lengths")
+    if t.layout is not framework().strided:
+        raise Unsupported(f"{name} is a tensor of layout {t.layout}", remedy=f"Give it as {name}.to_dense()")
+    if t.is_quantized:
+        raise Unsupported(f"{name} is a quantized tensor", remedy=f"Give it as {name}.dequantize()")
+    if t.is_complex():
+        raise Unsupported(f"{name} has complex elements", remedy=f"Give it as torch.view_as_real({name})")
 
 
 def refuse_sparse(graph: Graph) -> None:

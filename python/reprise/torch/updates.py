@@ -92,7 +92,8 @@ def choose(condition: Term, yes: Any, no: Any, dtype: str) -> Term:
 
 @dataclass
 class Update:
-    """What an update has: its group, the parameter, its gradient and moments. `t`: which step of the parameter this is, from 1."""
+    """What an update has: its group, the parameter, its gradient and moments. `t`: which step of the parameter this is, from 1; `moving`:
+    a schedule moves the momentum, which is fed then."""
 
     g: Lowering
     group: Group
@@ -100,6 +101,7 @@ class Update:
     p: Term
     gradient: Term
     moments: dict[str, Term]
+    moving: bool = False
 
     def fed(self, name: str, dtype: str = "f64") -> Term:
         try:
@@ -117,9 +119,14 @@ class Update:
         return self.fed("t")
 
     @property
-    def betas(self) -> tuple[float, float]:
+    def betas(self) -> tuple[Any, float]:
+        """The first is a number, or one of the step."""
         b1, b2 = self.group["betas"]
-        return float(b1), float(b2)
+        return self.shared("b1", lambda: self.fed("b1")) if self.moving else float(b1), float(b2)
+
+    @property
+    def momentum(self) -> Any:
+        return self.shared("b1", lambda: self.fed("b1")) if self.moving else self.own("momentum")
 
     def own(self, name: str) -> float:
         return float(self.group[name])
@@ -164,13 +171,14 @@ def averages(u: Update, gradient: Term) -> tuple[Term, Term]:
 
 
 def amsgrad(u: Update, decoupled: bool) -> Found:
+    """In single operations, with the largest of the second moments or without."""
     p, gradient = u.decay(decoupled)
     m, v = averages(u, gradient)
-    most = u.moments["x"].most(v)
+    most = u.moments["x"].most(v) if "x" in u.moments else v
     b1, b2 = u.betas
     size = u.shared("size", lambda: u.lr / (1 - b1 ** u.t))
     root = u.shared("root", lambda: (1 - b2 ** u.t).op("sqrt"))
-    return {"p": p - m / (most.op("sqrt") / root + u.own("eps")) * size, "m": m, "v": v, "x": most}
+    return {"p": p - m / (most.op("sqrt") / root + u.own("eps")) * size, "m": m, "v": v, **({"x": most} if "x" in u.moments else {})}
 
 
 def nadam(u: Update) -> Found:
@@ -198,7 +206,8 @@ def radam(u: Update) -> Found:
     def size() -> Term:
         squared: Term = (rho - 4) * (rho - 2) * top / (rho * ((top - 4) * (top - 2)))
         rectified = choose(far, squared, 1.0, "f64").op("sqrt") * (1 - b2 ** u.t).op("sqrt")
-        return u.lr / (1 - b1 ** u.t) * choose(far, rectified, 1.0, "f64")
+        whole: Term = u.lr / (1 - b1 ** u.t)
+        return whole * choose(far, rectified, 1.0, "f64")
     return {"p": p - m / u.choose(far, v.op("sqrt") + u.own("eps"), 1.0) * u.shared("size", size), "m": m, "v": v}
 
 
@@ -241,21 +250,22 @@ def rprop(u: Update) -> Found:
 
 
 def damped(u: Update) -> Found:
-    """SGD with a dampening: the first moment is the gradient as it is."""
+    """SGD in single operations, with a dampening or a momentum that moves: the first moment is the gradient as it is."""
     p, gradient = u.decay(False)
-    momentum, damp = u.own("momentum"), u.own("dampening")
-    m = u.choose(u.first(), gradient, u.moments["m"] * momentum + gradient * (1 - damp))
+    momentum, damp = u.momentum, u.own("dampening")
+    m = u.moments["m"] * momentum + gradient * (1 - damp)
+    m = u.choose(u.first(), gradient, m) if damp else m  # without one it begins as 0
     return {"p": p - (gradient + m * momentum if u.group["nesterov"] else m) * u.lr, "m": m}
 
 
 def centered(u: Update) -> Found:
     p, gradient = u.decay(False)
-    alpha, momentum = u.own("alpha"), u.own("momentum")
+    alpha, momentum = u.own("alpha"), u.momentum
     v = u.moments["v"] * alpha + gradient * gradient * (1 - alpha)
-    mean = u.moments["g"].toward(gradient, 1 - alpha)
-    change = gradient / ((v - mean * mean).op("sqrt") + u.own("eps"))
+    mean = u.moments["g"].toward(gradient, 1 - alpha) if "g" in u.moments else None
+    change = gradient / ((v - mean * mean if mean is not None else v).op("sqrt") + u.own("eps"))
     m = u.moments["m"] * momentum + change if momentum else u.moments["m"]
-    return {"p": p - (m if momentum else change) * u.lr, "v": v, "g": mean, "m": m}
+    return {"p": p - (m if momentum else change) * u.lr, "v": v, **({"g": mean} if mean is not None else {}), "m": m}
 
 
 def adafactor(u: Update) -> Found:
@@ -291,7 +301,7 @@ def dot(s: Term, t: Term) -> Term:
 
 def muon(u: Update) -> Found:
     """Orthogonalized by Newton's and Schulz' iteration, whose values PyTorch holds as bfloat16."""
-    momentum, decay = u.own("momentum"), u.own("weight_decay")
+    momentum, decay = u.momentum, u.own("weight_decay")
     m = u.moments["m"].toward(u.gradient, 1 - momentum)
     update = u.gradient.toward(m, momentum) if u.group["nesterov"] else m
     rows, columns = u.p.tensor.shape
@@ -324,22 +334,22 @@ def whole(u: Update, name: str, moments: tuple[str, ...], numbers: tuple[str, ..
 
 
 def sgd(u: Update) -> Found:
-    if u.group.get("dampening") and u.group["momentum"]:
+    if u.group["momentum"] and (u.group.get("dampening") or u.moving):
         return damped(u)
-    return whole(u, "sgd", ("m",), momentum=u.own("momentum"), nesterov=bool(u.group["nesterov"]))
+    return whole(u, "sgd", ("m",), momentum=u.momentum, nesterov=bool(u.group["nesterov"]))
 
 
 def adam(u: Update, decoupled: bool) -> Found:
-    if u.group.get("amsgrad"):
+    if u.group.get("amsgrad") or u.moving:
         return amsgrad(u, decoupled)
     b1, b2 = u.betas
     return whole(u, "adamw" if decoupled else "adam", ("m", "v"), ("lr", "c1", "c2"), beta1=b1, beta2=b2, eps=u.own("eps"))
 
 
 def rmsprop(u: Update) -> Found:
-    if u.group.get("centered"):
+    if u.group.get("centered") or u.moving:
         return centered(u)
-    return whole(u, "rmsprop", ("v", "m"), alpha=u.own("alpha"), eps=u.own("eps"), momentum=u.own("momentum"))
+    return whole(u, "rmsprop", ("v", "m"), alpha=u.own("alpha"), eps=u.own("eps"), momentum=u.momentum)
 
 
 def adagrad(u: Update) -> Found:
