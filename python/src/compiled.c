@@ -214,7 +214,7 @@ static rp_status write_and_step(compiled_object *c, home *h, given *feeds, size_
     return status;
 }
 
-bool compiled_once(PyObject *self, const fed *feeds, size_t n, const fed *result, void *bytes)
+bool compiled_once(PyObject *self, const fed *feeds, size_t n, const fed *results, void *const *bytes, size_t count)
 {
     rp_compiled *compiled = ((compiled_object *)self)->compiled;
     home *h = home_of(self);
@@ -229,8 +229,8 @@ bool compiled_once(PyObject *self, const fed *feeds, size_t n, const fed *result
     number = rp_run_steps(h->run);
     if (status == RP_OK)
         status = rp_compiled_step(compiled, &err);
-    if (status == RP_OK)
-        status = rp_compiled_read(compiled, result->name, bytes, result->size, &err);
+    for (size_t i = 0; i < count && status == RP_OK; i++)
+        status = rp_compiled_read(compiled, results[i].name, bytes[i], results[i].size, &err);
     home_leave(h, &visit);
     if (status != RP_OK)
         raise_step(&err, status, number);

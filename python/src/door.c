@@ -168,13 +168,12 @@ static PyObject *clear(PyObject *self, PyObject *ignored)
 static PyObject *add(PyObject *self, PyObject *args)
 {
     door_object *d = (door_object *)self;
-    PyObject *leaves, *feeds, *rates, *compiled, *built;
+    PyObject *leaves, *feeds, *rates, *compiled, *result, *built;
     const rp_program *p;
-    const char *result;
     entry *e;
     int updates = 1, number = 0;
 
-    if (!PyArg_ParseTuple(args, "O!O!O!OsO|pp:_short_add", &PyTuple_Type, &leaves, &PyTuple_Type, &feeds, &PyList_Type,
+    if (!PyArg_ParseTuple(args, "O!O!O!OOO|pp:_short_add", &PyTuple_Type, &leaves, &PyTuple_Type, &feeds, &PyList_Type,
                           &rates, &compiled, &result, &built, &updates, &number) ||
         !(p = compiled_program(compiled)) || !may_change(d))
         return NULL;
@@ -255,20 +254,47 @@ static PyObject *as_number(const rp_type *type, void *bytes)
     return PyFloat_FromDouble(value);
 }
 
+/* The results as they are given; takes the bytes of each, of which none stays in `bytes`. */
+static PyObject *as_results(const entry *e, void **bytes)
+{
+    PyObject *found = e->several ? PyTuple_New((Py_ssize_t)e->n_results) : NULL;
+
+    for (size_t i = 0; i < e->n_results; i++) {
+        void *own = bytes[i];
+        PyObject *one = NULL;
+
+        bytes[i] = NULL;
+        if (!e->several)
+            return e->number ? as_number(e->result_type, own) : tensor_of_value(e->result_type, own);
+        if (found)
+            one = tensor_of_value(&e->result_type[i], own);
+        else
+            free(own);
+        if (found && (!one || PyTuple_SetItem(found, (Py_ssize_t)i, one) != 0))
+            Py_CLEAR(found);
+    }
+    return found;
+}
+
 /* With what was found certain. `last` is the program's before it runs: who catches an error wants to know of which. */
 static PyObject *make_step(door_object *d, const entry *e, const fed *feeds, const progress *at)
 {
-    void *bytes = malloc(e->result.size);
+    void *bytes[RESULTS_MAX] = {NULL};
+    PyObject *found = NULL;
+    bool room = true;
 
-    if (!bytes)
-        return PyErr_NoMemory();
-    if (d->last != e->built)
+    for (size_t i = 0; i < e->n_results; i++)
+        room &= (bytes[i] = malloc(e->result[i].size + !e->result[i].size)) != NULL;
+    if (!room)
+        PyErr_NoMemory();
+    else if (d->last != e->built)
         replace(&d->last, Py_NewRef(e->built));
-    if (!compiled_once(e->compiled, feeds, e->n_fed + e->n_rates, &e->result, bytes) || !count_step(d, at)) {
-        free(bytes);
-        return NULL;
-    }
-    return e->number ? as_number(&e->result_type, bytes) : tensor_of_value(&e->result_type, bytes);
+    if (room && compiled_once(e->compiled, feeds, e->n_fed + e->n_rates, e->result, bytes, e->n_results) &&
+        count_step(d, at))
+        found = as_results(e, bytes);
+    for (size_t i = 0; i < e->n_results; i++)
+        free(bytes[i]);
+    return found;
 }
 
 static PyObject *pass_looked(door_object *d, const look *l)

@@ -7,7 +7,7 @@
 #include "exchange.h"
 #include "run_object.h"
 
-enum { LEAVES_MAX = 64, RATES_MAX = 64, KINDS_MAX = 4 };
+enum { LEAVES_MAX = 64, RATES_MAX = 64, KINDS_MAX = 4, RESULTS_MAX = 32 };
 
 /* A type of leaves: a table of calls shows them, or, where there is none, the protocol of buffers. `apart` is what is
  * false of those that are no more than what lies in memory: an attribute's name, or, of a table's, a method. */
@@ -41,8 +41,10 @@ typedef struct entry {
     rate rate[RATES_MAX];
     fed feeds[LEAVES_MAX + RATES_MAX]; /* those of leaves, then the rates */
     size_t n_fed;                      /* of leaves */
-    fed result;
-    rp_type result_type;
+    fed result[RESULTS_MAX];
+    rp_type result_type[RESULTS_MAX];
+    size_t n_results;
+    bool several; /* results are given as a tuple */
     bool number;  /* the result is given as a number of Python */
     bool updates; /* of the last batch of an optimizer's step, else of one before it */
     PyObject *compiled, *built;
@@ -74,10 +76,10 @@ typedef struct batches {
 /* Of a list of (dict, behind, beta1, beta2, decay), which the caller keeps. False with an exception. */
 bool groups_read(batches *b, PyObject *list);
 const dl_exchange *exchange_of(PyObject *kind); /* NULL without an exception: the type has none */
-/* Of a batch's leaves, the names of their feeds or None, and (feed, group, kind) of each rate. NULL: this batch, or
- * this program, is not for the short way; or with an exception. */
+/* Of a batch's leaves, the names of their feeds or None, (feed, group, kind) of each rate, and the name of the result,
+ * or a tuple of names. NULL: this batch, or this program, is not for the short way; or with an exception. */
 entry *entry_new(const batches *b, const rp_program *p, PyObject *leaves, PyObject *feeds, PyObject *rates,
-                 const char *result, bool number);
+                 PyObject *results, bool number);
 /* Where the leaves lie, until look_away, which is called in any case. False without an exception: one is of another
  * kind. */
 bool look_at_all(const batches *b, PyObject *leaves, look *l);

@@ -176,18 +176,33 @@ static bool take_rates(const batches *b, entry *e, const rp_program *p, PyObject
     return true;
 }
 
-static bool take_result(entry *e, const rp_program *p, const char *name, bool number)
+static bool take_result(entry *e, const rp_program *p, PyObject *name)
 {
+    const char *text = name ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
     rp_output_info info;
 
-    e->number = number;
-    for (size_t i = 0; rp_program_output(p, i, &info); i++)
-        if (info.kind == RP_OUTPUT_RESULT && strcmp(info.name, name) == 0) {
-            e->result = (fed){.name = info.name, .size = type_bytes(&info.type)};
-            e->result_type = info.type;
-            return !number || (type_count(&info.type) == 1 && (info.type.dtype == RP_F32 || info.type.dtype == RP_F64));
+    for (size_t i = 0; text && e->n_results < RESULTS_MAX && rp_program_output(p, i, &info); i++)
+        if (info.kind == RP_OUTPUT_RESULT && strcmp(info.name, text) == 0) {
+            e->result[e->n_results] = (fed){.name = info.name, .size = type_bytes(&info.type)};
+            e->result_type[e->n_results++] = info.type;
+            return true;
         }
     return false;
+}
+
+static bool take_results(entry *e, const rp_program *p, PyObject *results, bool number)
+{
+    const rp_type *first = e->result_type;
+
+    e->number = number;
+    e->several = PyTuple_Check(results);
+    if (!e->several)
+        return take_result(e, p, results) &&
+               (!number || (type_count(first) == 1 && (first->dtype == RP_F32 || first->dtype == RP_F64)));
+    for (Py_ssize_t i = 0; i < PyTuple_Size(results); i++)
+        if (!take_result(e, p, PyTuple_GetItem(results, i)))
+            return false;
+    return !number;
 }
 
 /* All feeds of the program come with each call: none keeps what another way wrote. */
@@ -202,13 +217,13 @@ static bool complete(const entry *e, const rp_program *p)
 }
 
 entry *entry_new(const batches *b, const rp_program *p, PyObject *leaves, PyObject *feeds, PyObject *rates,
-                 const char *result, bool number)
+                 PyObject *results, bool number)
 {
     entry *e = calloc(1, sizeof *e);
 
     if (!e)
         return (entry *)PyErr_NoMemory();
-    if (take_leaves(b, e, p, leaves, feeds) && take_rates(b, e, p, rates) && take_result(e, p, result, number) &&
+    if (take_leaves(b, e, p, leaves, feeds) && take_rates(b, e, p, rates) && take_results(e, p, results, number) &&
         complete(e, p))
         return e;
     free(e);

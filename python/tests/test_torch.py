@@ -296,6 +296,48 @@ class Forwards(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, "example"):
             rt.compile_inference(m, None)
 
+    def test_answers_of_several_results_take_the_short_way_too(self):
+        class Several(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer, self.lstm, self.k = nn.Linear(4, 3), nn.LSTM(3, 5), 2.0
+
+            def forward(self, x):
+                y = self.layer(x) * self.k
+                out, (h, c) = self.lstm(y)
+                return {"y": y, "states": [h, (c, 7)], "most": y.argmax(-1), "none": x[:0], "out": out.sum()}
+        torch.manual_seed(4)
+        m = Several().eval()
+        f = rt.compile_inference(m, torch.randn(6, 4))
+        long = rt.compile_inference(m, torch.randn(6, 4))
+        long._teach = lambda *a: None
+        answers = []
+        f._answer, answer = lambda *a: answers.append(a) or answer(*a), f._answer
+
+        def same(x):
+            found, expected = f(x), long(x)
+            self.assertEqual([*found], [*expected])
+            flat = lambda r: [r["y"], r["states"][0], r["states"][1][0], r["most"], r["none"], r["out"]]
+            for a, b, e in zip(flat(found), flat(expected), flat(m(x))):
+                self.assertEqual((a.dtype, a.shape, a.numpy().tobytes()), (b.dtype, b.shape, b.numpy().tobytes()))
+                torch.testing.assert_close(a, e.detach(), rtol=1e-5, atol=1e-6)
+            self.assertEqual(found["states"][1][1], 7)
+        for k in range(12):
+            same(torch.randn(2 + 4 * (k % 2), 4))
+            if k == 5:
+                self.assertTrue(answers)
+                answers.clear()
+        self.assertEqual(answers, [])
+        kept = f(torch.ones(6, 4))["y"].clone()
+        first = f(torch.ones(6, 4))["y"]
+        f(torch.zeros(6, 4))
+        self.assertTrue(torch.equal(first, kept))  # each answer's memory is its own
+        m.k = 3.0
+        same(torch.randn(6, 4))
+        with torch.no_grad():
+            m.layer.weight.add_(1)
+        same(torch.randn(6, 4))
+
     def test_what_is_refused_is_an_error_of_the_library(self):
         m, batch_ = mlp(), batch()
         step = rt.compile(m, F.cross_entropy, batch_, sgd(m))

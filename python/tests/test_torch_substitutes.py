@@ -220,6 +220,38 @@ class Operations(Beside):
         self.same(Net(3, lambda v: v + v.new_full((6, 1), 2.5)), F.mse_loss, (torch.randn(6, 4), torch.randn(6, 3)))
 
 
+class Others(Beside):
+    """What PyTorch has in other operations, and statistics."""
+
+    def test_values_and_gradients(self):
+        rows = lambda f, shape=(4, 4): self.same(Net(shape[1], lambda y: f(y).sum()), lambda y, t: y * t, (torch.randn(shape[0], 4), torch.tensor(1.5)))
+        weigh = torch.randn(64)
+        for f in (torch.sinc, lambda y: torch.special.entr(y.sigmoid()), lambda y: torch.heaviside(y.detach(), torch.tensor(0.5)) * y,
+                  lambda y: torch.block_diag(y, y[:1]), lambda y: torch.rot90(y), lambda y: torch.isin((y * 2).round(), torch.arange(3.0)) * y,
+                  lambda y: torch.special.multigammaln(y.exp() + 3, 3), lambda y: torch.ldexp(y, torch.tensor(2)), lambda y: torch.renorm(y, 2, 0, 0.7),
+                  lambda y: y.median(), lambda y: y.relu().median(), lambda y: y.median(1)[0], lambda y: y.median(0, keepdim=True).values,
+                  lambda y: torch.cov(y), lambda y: torch.cov(y, correction=0), lambda y: torch.corrcoef(y), lambda y: y.T.cov(), lambda y: y[0].cov()):
+            rows(lambda y: (f(y).reshape(-1) * weigh[:f(y).numel()]))
+        for x in (torch.tensor([3.0, 1, 2, 2]), torch.tensor([1.0, math.nan, 2]), torch.tensor([[1.0, 5], [math.nan, 2], [3, 3]]), torch.tensor([4, 1, 3])):
+            for f in (lambda x: x.median(), lambda x: x.median(0).values, lambda x: x.median(-1).values):
+                torch.testing.assert_close(rt.compile_inference(Of(f), x)(x), f(x), equal_nan=True)
+        x = torch.tensor([0.3, 1.0, 4.5, 30.0])
+        torch.testing.assert_close(rt.compile_inference(Of(lambda x: torch.polygamma(0, x)), x)(x), torch.digamma(x), rtol=1e-11, atol=1e-12)
+        z = x + 1000  # the sum of 1 / (x + k)^2 with Euler's and Maclaurin's rest; PyTorch's own is 1e-9 from it
+        exact = (1 / (x.unsqueeze(1) + torch.arange(1000.0)).square()).sum(1) + 1 / z + 1 / (2 * z * z) + 1 / (6 * z ** 3)
+        torch.testing.assert_close(rt.compile_inference(Of(lambda x: torch.polygamma(1, x)), x)(x), exact, rtol=1e-12, atol=1e-12)
+        with self.assertRaisesRegex(rt.Unsupported, "polygamma.*order 2"):
+            rt.compile_inference(Of(lambda x: torch.polygamma(2, x)), x)
+        with self.assertRaisesRegex(rt.Unsupported, "torch.cov with weights"):
+            rt.compile_inference(Of(lambda x: torch.cov(x, fweights=torch.tensor([1, 2]))), torch.randn(3, 2))
+
+    def test_distributions_of_matrices(self):
+        d = torch.distributions
+        for f in (lambda y: d.MultivariateNormal(torch.zeros(4), torch.eye(4)).log_prob(y), lambda y: d.MultivariateNormal(y, 2 * torch.eye(4)).log_prob(y * 2),
+                  lambda y: d.MultivariateNormal(y, precision_matrix=y.T @ y + torch.eye(4)).log_prob(y.cos()), lambda y: d.MultivariateNormal(y, y.T @ y + torch.eye(4)).entropy()):
+            self.same(Net(4, f), lambda y, t: (y * t).mean(), (torch.randn(6, 4), torch.tensor(1.5)))
+
+
 class Of(nn.Module):
     def __init__(self, f):
         super().__init__()

@@ -98,6 +98,12 @@ def any_names() -> Iterator[None]:
             fx._format_target = was
 
 
+# Of these PyTorch has a form in other operations, whose gradients are PyTorch's.
+PLAIN = frozenset(("aten.sinc.default", "aten.special_entr.default", "aten.heaviside.default", "aten.block_diag.default", "aten.rot90.default",
+                   "aten.isin.Tensor_Tensor", "aten.isin.Tensor_Scalar", "aten.isin.Scalar_Tensor", "aten.mvlgamma.default",
+                   "aten.special_multigammaln.default", "aten.ldexp.Tensor", "aten.renorm.default"))
+
+
 def decomposed(program: Any) -> Any:
     """The program in which operations that have no rule, and that PyTorch itself makes of others, are those others: its gradients are
     theirs too."""
@@ -106,6 +112,10 @@ def decomposed(program: Any) -> Any:
         found = {n.target for n in program.graph.nodes if n.op == "call_function" and str(n.target) not in RULES
                  and isinstance(n.target, torch._ops.OpOverload) and made_of_others(n.target)}
         known = torch.export.default_decompositions() if found else {}
+        plain = {n.target for n in program.graph.nodes if n.op == "call_function" and str(n.target) in PLAIN and str(n.target) not in RULES}
+        if plain:
+            given = framework("torch._decomp").decomposition_table
+            known, found = {**known, **{op: given[op] for op in plain if op in given}}, found | plain
         table = {op: known[op] for op in found if op in known}
         if not table:
             break

@@ -29,6 +29,7 @@ from . import rules
 
 __all__ = ["Inference", "ModelProgram", "Report", "compile_inference", "program", "report", "rules"]
 MOST_STREAMS = 4096
+MOST_RESULTS = 32  # of an answer that goes the short way
 MOST_LOOKS = 16  # in vain, one after the other: then the short way is taught no more
 
 
@@ -82,7 +83,7 @@ fused_step.of_reprise = True  # type: ignore[attr-defined]
 
 
 class Short(StepBase):
-    """Calls of tensors alone, for a program that gives one: what stands is looked at, and the answer made, without Python. Gives
+    """Calls of tensors alone, for a program that gives tensors: what stands is looked at, and the answer made, without Python. Gives
     None of all else; `_last` is then as it was."""
 
     def _long(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -156,7 +157,7 @@ class Inference:
     def _teach(self, args: tuple[Any, ...], key: Any) -> None:
         """Shows the short way what this answer was, so that the next like it is its own."""
         step, places, outputs, count = self.built[key]
-        if count != 1 or self._guards is None:
+        if not 0 < count <= MOST_RESULTS or self._guards is None:
             return
         if not self._short._short_stands():
             self._forget()
@@ -173,7 +174,8 @@ class Inference:
         feeds: list[str | None] = [None] * len(args)
         for name, k in places:
             feeds[k] = name
-        self._short._short_add(args, tuple(feeds), [], step, "out.0", outputs)
+        names = tuple(f"out.{k}" for k in range(count))
+        self._short._short_add(args, tuple(feeds), [], step, names[0] if count == 1 else names, outputs)
         self._known_short.add(key)
 
     def _forget(self) -> None:
@@ -201,7 +203,8 @@ class Inference:
             outputs = self._short._last
         finally:
             self._short._release()
-        return self._form(outputs, [framework().from_dlpack(found)])
+        from_dlpack = framework().from_dlpack
+        return self._form(outputs, [from_dlpack(t) for t in found] if type(found) is tuple else [from_dlpack(found)])
 
     def _form(self, outputs: dict[str, Any], tensors: Sequence[Any]) -> Any:
         walk = iter(tensors)

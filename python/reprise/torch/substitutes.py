@@ -121,15 +121,44 @@ def multilabel_margin_loss(input: Any, target: Any, reduction: int = 1) -> Any:
     return found.mean() if reduction == 1 else found.sum() if reduction == 2 else found if input.dim() == 2 else found.reshape(())
 
 
+def symmetric(self: Any, value: Any) -> Any:
+    """torch.distributions asks of a matrix first whether it is symmetric, by an `if`: here all is asked at once."""
+    return framework().isclose(value, value.mT, atol=1e-6).all(-2).all(-1)
+
+
+def positive_definite(self: Any, value: Any) -> Any:
+    return symmetric(self, value) & framework().linalg.cholesky_ex(value).info.eq(0)
+
+
+def covariance(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
+    """torch.cov looks at what it divides by. Rows are variables."""
+    if fweights is not None or aweights is not None:
+        raise refused("torch.cov", "with weights of the observations", "Write it as a product of matrices")
+    x = input.reshape(1, -1) if input.dim() < 2 else input
+    x = x - x.mean(1, keepdim=True)
+    return (x @ x.mT / max(x.shape[1] - correction, 0)).squeeze()
+
+
+def correlations(input: Any) -> Any:
+    found = covariance(input)
+    if found.dim() == 0:
+        return found / found
+    long = found.diagonal().sqrt()
+    return (found / long.unsqueeze(1) / long.unsqueeze(0)).clamp(-1, 1)
+
+
 @contextlib.contextmanager
 def substituted() -> Iterator[None]:
     """While a model is exported."""
     torch = framework()
     norm = framework("torch.nn.modules.batchnorm")._BatchNorm
+    constraints = framework("torch.distributions.constraints")
     places: list[tuple[Any, str, Any]] = [
         (torch.nn.functional, "gaussian_nll_loss", gaussian_nll_loss), (torch, "ctc_loss", ctc_loss),
         (framework("torch.nn.modules.transformer"), "_detect_is_causal_mask", detect_is_causal_mask),
         (torch._C._nn, "multilabel_margin_loss", multilabel_margin_loss), (torch.linalg, "lstsq", lstsq),
+        (constraints._Symmetric, "check", symmetric), (constraints._PositiveDefinite, "check", positive_definite),
+        (torch, "cov", covariance), (torch.Tensor, "cov", covariance), (torch, "corrcoef", correlations), (torch.Tensor, "corrcoef", correlations),
         (norm, "forward", averaging(norm.forward)), *packing(), *functions()]
     kept = [(owner, name, vars(owner).get(name)) for owner, name, _ in places]
     for owner, name, other in places:

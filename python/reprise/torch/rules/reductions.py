@@ -9,6 +9,7 @@ from .arithmetic import computable, dtype_of
 from .forms import axes_of, axis_of, cut, elementwise, move, number, op
 from ..graph import Node
 from ..lower import Lowering, Value, lowers
+from ...solvers import moved
 
 Tensor = Any
 
@@ -284,6 +285,39 @@ def kthvalue(g: Lowering, node: Node, x: Any, k: int, dim: int = -1, keepdim: bo
     y, index = g.op("sort", move(g, x.tensor, axis, x.rank - 1), descending=False)
     found = [cut(g, t, x.rank - 1, k - 1, 1) for t in (y, g.cast(index, "i64"))]
     return [squeezed(g, move(g, t, x.rank - 1, axis), [axis], keepdim) for t in found]
+
+
+@lowers("aten.median.default")
+def median(g: Lowering, node: Node, x: Any) -> Tensor:
+    """The lower one of the two in the middle; all that are equal to it share its gradient. NaN where there is one."""
+    flat = g.reshape(x.tensor, [x.size])
+    rest = g.op("stop_gradient", flat)
+    y = g.op("sort", rest, descending=False)[0]
+    k = (x.size - 1) // 2
+    found, last = (g.reshape(g.slice(y, 0, i, i + 1), []) for i in (k, x.size - 1))
+    if not x.real:
+        return found
+    found = g.op("where", g.op("ne", last, last), last, found)
+    one, zero = g.fill(1, x.dtype), g.fill(0, x.dtype)
+    same = g.op("where", g.op("eq", rest, found), one, zero)
+    share = g.op("div", same, g.op("maximum", g.reduce("sum", same, [], True), one))
+    change = g.reduce("sum", g.op("mul", share, moved(g, flat, rest)), [], False)
+    return g.op("sub", found, g.op("neg", change))
+
+
+@lowers("aten.median.dim")
+def median_of(g: Lowering, node: Node, x: Any, dim: int, keepdim: bool = False) -> list[Tensor]:
+    """The lower one of the two in the middle, and where it is: of equal ones the first in order; NaN where there is one."""
+    if x.rank == 0:
+        return [x, g.fill(0, "i64")]
+    axis, n = axis_of(dim, x.rank), x.shape[dim]
+    y, index = g.op("sort", move(g, x.tensor, axis, x.rank - 1), descending=False)
+    index = g.cast(index, "i64")
+    (value, last), (at, end) = ([cut(g, t, x.rank - 1, i, 1) for i in ((n - 1) // 2, n - 1)] for t in (y, index))
+    if x.real:
+        none = g.op("ne", last, last)
+        value, at = g.op("where", none, last, value), g.op("where", none, end, at)
+    return [squeezed(g, move(g, t, x.rank - 1, axis), [axis], keepdim) for t in (value, at)]
 
 
 @lowers("aten.searchsorted.Tensor", "aten.bucketize.Tensor")

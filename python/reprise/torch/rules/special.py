@@ -11,7 +11,7 @@ from ..graph import Node
 from ..lower import LIMITS, Lowering, lowers
 
 LIMITS.update({"aten.lgamma.default": 1, "aten.special_gammaln.default": 1})
-LIMITS.update({f"aten.{n}.default": 0 for n in ("digamma", "special_digamma", "special_psi")})
+LIMITS.update({f"aten.{n}.default": 0 for n in ("digamma", "special_digamma", "special_psi", "polygamma", "special_polygamma")})
 
 
 @lowers("aten.lgamma.default", "aten.special_gammaln.default")
@@ -32,3 +32,15 @@ def psi(g: Lowering, node: Node, x: Any) -> Any:
     zero = g.fill(0.0, real(g, x))
     value = g.op("where", g.op("eq", rest, zero), g.op("neg", g.op("div", g.fill(1.0, x.dtype), rest)), digamma(g, rest))
     return joined(g, value, g.op("mul", trigamma(g, rest), moved(g, x.tensor, rest)))
+
+
+@lowers("aten.polygamma.default", "aten.special_polygamma.default")
+def polygamma(g: Lowering, node: Node, n: int, x: Any) -> Any:
+    if n == 0:
+        return psi(g, node, x)
+    if n != 1:
+        raise g.refuse(f"the derivative of order {n} of digamma", "Orders 0 and 1 are taken")
+    if g.later or g.twice:
+        raise g.refuse("the derivative of order 1 of digamma where a gradient goes through it", "Detach it, or keep it outside of what is compiled")
+    real(g, x)
+    return trigamma(g, still(g, x.tensor))
