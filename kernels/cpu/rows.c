@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Softmax, cross-entropy, layer norm and RMS norm for one instruction set, where rows are contiguous; other rows go to
- * the reference. */
+ * Softmax, cross-entropy, layer norm and RMS norm for one instruction set, where rows are contiguous. Rows that are not
+ * are brought together first, and long ones of them go to the reference. */
 #include "kernels/cpu/functions/inline_math.h"
 
 #include "determinism/bits.h"
@@ -40,15 +40,80 @@ static size_t label_of(const rp_row *row, int v)
 #include "kernels/cpu/rows_type.inc.h"
 #include "kernels/cpu/norm_type.inc.h"
 
-/* Whether the views with a row (bit clear in single) have it contiguous. */
-static bool contiguous_rows(const rp_kernel_args *args, unsigned single)
+/* Of the views with a row (bit clear in single), those whose rows are not contiguous. */
+static unsigned rows_apart(const rp_kernel_args *args, size_t n_in, unsigned single)
 {
-    for (size_t v = 0; v <= args->n_in; v++) {
+    unsigned apart = 0;
+
+    for (size_t v = 0; v <= n_in; v++) {
         const rp_view *view = v == 0 ? &args->out[0] : &args->in[v - 1];
 
         if ((single >> v & 1) == 0 && rp_view_last_stride(view) != 1)
-            return false;
+            apart |= 1u << v;
     }
+    return apart;
+}
+
+/* Elements that lie apart, of a row's axis that another follows, come in neighbours into `near`, and go from there. */
+enum { NEAR_VIEWS = 4, NEAR_BYTES = 16 << 10 };
+
+typedef struct near_rows {
+    rp_kernel_args args, near; /* of the views as they are, first, and as `work` sees them */
+    rp_view out;
+    rp_row_work *work;
+    size_t n_in;
+    unsigned apart;
+} near_rows;
+
+#define MOVE_ROW(T) \
+    static void move_row_##T(void *to, ptrdiff_t to_step, const void *from, ptrdiff_t from_step, size_t n) \
+    { \
+        T *y = to; \
+        const T *x = from; \
+\
+        RP_EACH(i, n) y[i * to_step] = x[i * from_step]; \
+    }
+MOVE_ROW(uint32_t)
+MOVE_ROW(uint64_t)
+
+static void work_near(const rp_row *row)
+{
+    const near_rows *of = (const near_rows *)(const void *)row->args;
+    _Alignas(STREAM_LINE) char memory[NEAR_VIEWS][NEAR_BYTES];
+    const bool narrow = of->out.dtype == RP_F32;
+    rp_row near = *row;
+
+    near.args = &of->near;
+    for (size_t v = 0; v <= of->n_in; v++) {
+        if ((of->apart >> v & 1) == 0)
+            continue;
+        near.at[v] = memory[v];
+        near.step[v] = 1;
+        if (v > 0)
+            (narrow ? move_row_uint32_t : move_row_uint64_t)(memory[v], 1, row->at[v], row->step[v], row->n);
+    }
+    of->work(&near);
+    if (of->apart & 1)
+        (narrow ? move_row_uint32_t : move_row_uint64_t)(row->at[0], row->step[0], memory[0], 1, row->n);
+}
+
+/* Rows [begin, end) by `fast`, which needs them contiguous. False where they are too long to be brought together. */
+static bool run_fast(const rp_kernel_args *args, size_t n_in, unsigned single, size_t length_of, size_t begin,
+                     size_t end, rp_row_work *fast)
+{
+    near_rows of = {*args, *args, args->out[0], fast, n_in, rows_apart(args, n_in, single)};
+
+    if (of.apart == 0) {
+        rp_rows_run(args, n_in, single, length_of, begin, end, fast);
+        return true;
+    }
+    if (n_in >= NEAR_VIEWS || rp_view_last(&args->in[length_of]) > NEAR_BYTES / rp_dtype_size(of.out.dtype))
+        return false;
+    if (of.apart & 1) { /* what is brought together is not streamed past the caches */
+        of.out.rank = 0;
+        of.near.out = &of.out;
+    }
+    rp_rows_run(&of.args, n_in, single, length_of, begin, end, work_near);
     return true;
 }
 
@@ -72,8 +137,8 @@ static void run_rows(const rp_kernel_args *args, size_t begin, size_t end, unsig
 
     for (size_t v = 0; v < args->n_in; v++)
         in[v] = v < first_vector ? args->in[v] : spread(&args->in[v], &args->in[0]);
-    if (contiguous_rows(&rows, single))
-        rp_rows_run(&rows, args->n_in, single, length_of, begin, end, fast), stream_end();
+    if (run_fast(&rows, args->n_in, single, length_of, begin, end, fast))
+        stream_end();
     else
         ref->run(args, begin, end);
 }
@@ -104,12 +169,11 @@ static void cross_entropy_run(const rp_kernel_args *args, size_t begin, size_t e
     rp_view in[3] = {args->in[0], args->in[1], args->out[both]};
     const rp_kernel_args all = {in, both ? 3 : 2, args->out, 1, args->attr};
 
-    if (!contiguous_rows(&all, single))
+    if (!run_fast(&all, all.n_in, single, 0, begin, end,
+                  both     ? (narrow ? cross_entropy_both_fast_f32 : cross_entropy_both_fast_f64)
+                  : narrow ? cross_entropy_fast_f32
+                           : cross_entropy_fast_f64))
         rp_kernel_cross_entropy_ref.run(args, begin, end);
-    else if (both)
-        rp_rows_run(&all, 3, single, 0, begin, end, narrow ? cross_entropy_both_fast_f32 : cross_entropy_both_fast_f64);
-    else
-        rp_rows_run(&all, 2, single, 0, begin, end, narrow ? cross_entropy_fast_f32 : cross_entropy_fast_f64);
 }
 RP_DEFINE_KERNEL(cross_entropy, rp_items_elements, cross_entropy_run, rp_cost_row);
 
