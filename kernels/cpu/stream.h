@@ -204,6 +204,47 @@ static inline void spread_items(rp_walk *walk, const rp_kernel_args *args, size_
     }
 }
 
+/* Whether the elements lie one after the other; the stride of an axis of length 1 says nothing. */
+static inline bool in_order(const rp_view *view)
+{
+    ptrdiff_t step = 1;
+
+    for (int d = view->rank - 1; d >= 0; d--) {
+        if (view->shape[d] != 1 && view->stride[d] != step)
+            return false;
+        step *= (ptrdiff_t)view->shape[d];
+    }
+    return true;
+}
+
+/* A few elements that lie in order in every view are one run, and looking for that as a walk does takes longer than
+ * they do. False, with nothing done, where they are more or lie otherwise. */
+static inline bool map_few(const rp_kernel_args *args, size_t n_in, size_t begin, size_t end, rp_map *map, void *owed)
+{
+    rp_walk walk;
+
+    if (end - begin > STREAM_FEW || begin == end || !in_order(&args->out[0]))
+        return false;
+    for (size_t v = 0; v < n_in; v++)
+        if (!in_order(&args->in[v]))
+            return false;
+    walk.run = end - begin;
+    walk.left = 0;
+    walk.first = begin;
+    walk.attr = args->attr;
+    walk.owed = owed;
+    walk.n_views = n_in + 1;
+    walk.rank = 1;
+    for (size_t v = 0; v <= n_in; v++) {
+        const rp_view *view = v == 0 ? &args->out[0] : &args->in[v - 1];
+
+        walk.at[v] = (char *)view->data + begin * rp_dtype_size(view->dtype);
+        walk.step[v] = 1;
+    }
+    map(&walk);
+    return true;
+}
+
 /* owed: what maps may put off to the end (the walk's own), NULL for nothing. What is streamed out has to be whole. */
 static inline void map_items_owing(const rp_kernel_args *args, size_t n_in, size_t begin, size_t end, rp_map *map,
                                    int cost, void *owed)
@@ -211,6 +252,8 @@ static inline void map_items_owing(const rp_kernel_args *args, size_t n_in, size
     size_t size[RP_WALK_VIEWS] = {rp_dtype_size(args->out[0].dtype)};
     rp_walk walk;
 
+    if (args->n_out == 1 && map_few(args, n_in, begin, end, map, owed))
+        return;
     rp_walk_args(&walk, args, n_in, begin, end);
     walk.owed = stream_pays_for(&args->out[0], begin, end) ? NULL : owed;
     if (walk.left && spread_pays(&walk, args, n_in)) {
