@@ -138,31 +138,28 @@ MOVE_RUN(uint32_t)
 MOVE_RUN(uint64_t)
 
 /* Runs that lie apart, in what may be more than the caches near by hold: a processor's own fetching ahead stops where a
- * run ends, so those that come next are asked for, if they lie as far apart as these two. */
+ * run ends, so those that come next are asked for. */
 enum { APART_LEAST = 1 << 18 /* bytes moved */, APART_RUN = 4096 /* bytes at most */, APART_AHEAD = 4 /* runs */ };
 
-static inline void ask_ahead(const rp_walk *walk, size_t bytes)
+static inline bool lies_apart(const rp_walk *walk, size_t size)
 {
-    const uintptr_t at = (uintptr_t)walk->at[1], next = (uintptr_t)walk->next[1];
+    const int last = walk->rank - 1;
+    const size_t bytes = walk->shape[last] * size;
 
-    for (size_t i = 0; next - at != bytes && i < bytes; i += STREAM_LINE)
-        __builtin_prefetch((const void *)(at + APART_AHEAD * (next - at) + i));
+    return last > 0 && bytes >= STREAM_SHORT_LEAST && bytes <= APART_RUN &&
+           walk->bytes[1][last - 1] != (ptrdiff_t)bytes;
 }
 
 /* Element by element; the runs are what the walk gives. */
-static void copy_elements(const rp_view *out, const rp_view *in, size_t begin, size_t end, bool stream)
+static void copy_walk(const rp_view *const views[2], size_t begin, size_t end, bool stream)
 {
-    const size_t size = rp_dtype_size(out->dtype);
-    const rp_view *views[2] = {out, in};
-    const bool large = (end - begin) * size >= APART_LEAST;
+    const size_t size = rp_dtype_size(views[0]->dtype);
     rp_walk walk;
 
     rp_walk_begin(&walk, views, 2, begin, end);
     while (rp_walk_next(&walk)) {
         const ptrdiff_t sy = walk.step[0], sx = walk.step[1];
 
-        if (large && sx == 1 && walk.run * size >= STREAM_SHORT_LEAST && walk.run * size <= APART_RUN)
-            ask_ahead(&walk, walk.run * size);
         if (sy == 1 && sx == 1)
             move_bytes(walk.at[0], walk.at[1], walk.run * size, stream);
         else if (size == 4)
@@ -174,6 +171,69 @@ static void copy_elements(const rp_view *out, const rp_view *in, size_t begin, s
         else
             move_uint8_t(walk.at[0], sy, walk.at[1], sx, walk.run);
     }
+}
+
+/* The views without the last axis of a walk over them. */
+static void drop_last(rp_view row[2], const rp_walk *of, const rp_view *const views[2])
+{
+    const ptrdiff_t size = (ptrdiff_t)rp_dtype_size(views[0]->dtype);
+
+    for (int v = 0; v < 2; v++) {
+        row[v].data = views[v]->data;
+        row[v].dtype = views[v]->dtype;
+        row[v].rank = of->rank - 1;
+        for (int d = 0; d < row[v].rank; d++) {
+            row[v].shape[d] = of->shape[d];
+            row[v].stride[d] = of->bytes[v][d] / size;
+        }
+    }
+}
+
+/* Whole runs [first, past) of a walk whose last axis lies in order: step by step, as a walk from each to the next takes
+ * longer than the few lines that they are. */
+static void copy_runs(const rp_walk *of, const rp_view *const views[2], size_t first, size_t past, bool ask,
+                      bool stream)
+{
+    const size_t size = rp_dtype_size(views[0]->dtype), bytes = of->shape[of->rank - 1] * size;
+    rp_view row[2];
+    const rp_view *rows[2] = {&row[0], &row[1]};
+    rp_walk walk;
+
+    drop_last(row, of, views);
+    rp_walk_begin(&walk, rows, 2, first, past);
+    while (rp_walk_next(&walk)) {
+        const ptrdiff_t to_step = walk.step[0] * (ptrdiff_t)size, from_step = walk.step[1] * (ptrdiff_t)size;
+        const char *from = walk.at[1];
+        char *to = walk.at[0];
+
+        for (size_t i = 0; i < walk.run; i++, to += to_step, from += from_step) {
+            const uintptr_t ahead = (uintptr_t)from + (uintptr_t)(APART_AHEAD * from_step);
+
+            for (size_t k = 0; ask && k < bytes; k += STREAM_LINE)
+                __builtin_prefetch((const void *)(ahead + k));
+            move_bytes(to, from, bytes, stream);
+        }
+    }
+}
+
+static void copy_elements(const rp_view *out, const rp_view *in, size_t begin, size_t end, bool stream)
+{
+    const size_t size = rp_dtype_size(out->dtype);
+    const rp_view *views[2] = {out, in};
+    rp_walk walk;
+
+    rp_walk_begin(&walk, views, 2, begin, end);
+    if (begin < end && walk.rank > 1 && walk.step[0] == 1 && walk.step[1] == 1) {
+        const size_t run = walk.shape[walk.rank - 1], first = (begin + run - 1) / run, past = end / run;
+
+        if (first < past) {
+            copy_walk(views, begin, first * run, stream);
+            copy_runs(&walk, views, first, past, (end - begin) * size >= APART_LEAST && lies_apart(&walk, size),
+                      stream);
+            begin = past * run;
+        }
+    }
+    copy_walk(views, begin, end, stream);
 }
 
 /* Whole rows [begin, end) of out's planes, a plane being its last two (merged) axes, where the input's rows lie along
