@@ -131,12 +131,12 @@ static rp_status allocate(rp_plan *plan, rp_error *err)
 static rp_status run_passes(rp_plan *plan, void *const *input_memory, rp_error *err)
 {
     uint32_t *readers = NULL;
-    rp_status status = RP_OK;
+    rp_status status = rp_plan_views(plan, err);
 
-    rp_plan_views(plan);
-    if (plan->passes & RP_PASS_COMMON && !plan->settled) /* what is made again is equal to what was */
+    if (status == RP_OK && plan->passes & RP_PASS_COMMON &&
+        !plan->settled) /* what is made again is equal to what was */
         status = rp_plan_common(plan, err);
-    if (plan->start)
+    if (status == RP_OK && plan->start)
         rp_plan_join_copies(plan);
     if (status == RP_OK)
         status = rp_plan_dead(plan, err);

@@ -49,7 +49,7 @@ static void bind_views(rp_plan *plan)
         } else if (plan->block[plan->root[value]].place == PLACE_SCRATCH) {
             plan->view[value].data = NULL;
         } else {
-            (void)instr->op->alias(instr->attr, &plan->view[instr->in[0]], &p->value[value], &out);
+            (void)rp_plan_alias(instr, &plan->view[instr->in[0]], &p->value[value], &out);
             plan->view[value] = out;
         }
     }

@@ -43,9 +43,17 @@ static uint64_t hash_of(const rp_plan *plan, const rp_index *index, const rp_ins
     return h;
 }
 
+/* Whether a value's elements are its own, and no view's. */
+static bool is_made(const rp_plan *plan, uint32_t value)
+{
+    return plan->root[value] == value;
+}
+
 static bool is_equal(const rp_plan *plan, const rp_instr *a, const rp_instr *b)
 {
     if (a->op != b->op || a->n_in != b->n_in || a->n_out != b->n_out)
+        return false;
+    if (a->op->alias && is_made(plan, a->out[0]) != is_made(plan, b->out[0])) /* for other readers (plan_views.c) */
         return false;
     for (int i = 0; i < RP_MAX_ATTR && a->op->attr[i].kind != RP_ATTR_NONE; i++)
         if (!rp_plan_same_attr(a->op->attr[i].kind, &a->attr[i], &b->attr[i]))

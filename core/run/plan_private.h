@@ -191,8 +191,10 @@ rp_status rp_plan_pads(rp_plan *plan, rp_error *err);
 rp_status rp_plan_turned(rp_plan *plan, rp_error *err);
 /* Attention written in products and softmax becomes the operation. Errors: RP_ENOMEM. */
 rp_status rp_plan_attention(rp_plan *plan, rp_error *err);
-/* Which values are views, on whose memory, with which strides. */
-void rp_plan_views(rp_plan *plan);
+/* Which values are views, on whose memory, with which strides. Errors: RP_ENOMEM. */
+rp_status rp_plan_views(rp_plan *plan, rp_error *err);
+/* The view that a value which was found to be one is. */
+bool rp_plan_alias(const rp_instr *instr, const rp_view *in, const rp_type *type, rp_view *out);
 /* Finds equal instructions. Errors: RP_ENOMEM. */
 rp_status rp_plan_common(rp_plan *plan, rp_error *err);
 /* Copies (a concat of one operand) are their operands: for a plan whose outputs may lie where its feeds do. */
