@@ -5,6 +5,7 @@
 #include "determinism/math.h"
 #include "determinism/sum.h"
 #include "kernels/cpu/matmul/matmul_scratch.h"
+#include "kernels/cpu/vec.h"
 #include "kernels/level.h"
 #include "kernels/walk.h"
 

@@ -2,6 +2,7 @@
  * The steps of ref/batch_norm_type.inc.h for a block of neighbouring channels at a time. */
 
 #include "kernels/cpu/channels/channel_sums.inc.h"
+#include "kernels/cpu/channels/normalised.inc.h"
 
 /* The block's channels [c, c + n): what their elements meet. */
 typedef struct FN(channels) {
@@ -24,20 +25,11 @@ static T FN(inverse_deviation)(T var, const rp_attr *eps)
     return (T)1 / SQRT(var + (T)eps->r);
 }
 
-/* y = ((x - mean) r) gamma + beta */
-RP_INLINE void FN(normalise_rows)(const FN(channels) * k, T *y, ptrdiff_t y_step, const T *x, ptrdiff_t x_step,
-                                  size_t all, size_t n)
-{
-    for (size_t i = 0; i < all; i++, y += y_step, x += x_step)
-        RP_EACH(j, n) y[j] = ((x[j] - k->mean[j]) * k->r[j]) * k->gamma[j] + k->beta[j];
-}
-
 static void FN(normalise)(const FN(channels) * k, T *y, ptrdiff_t y_step, const T *x, ptrdiff_t x_step, size_t all)
 {
-    if (k->n == FN(NARROW))
-        FN(normalise_rows)(k, y, y_step, x, x_step, all, FN(NARROW));
-    else
-        FN(normalise_rows)(k, y, y_step, x, x_step, all, k->n);
+    const FN(scaling) scaling = {k->mean, k->r, k->gamma, k->beta, y_step, x_step, k->n};
+
+    FN(normalised)(&scaling, y, x, all);
 }
 
 /* The scale and shift of channels from c on. */

@@ -6,6 +6,7 @@
 #include "determinism/math.h"
 #include "determinism/sum.h"
 #include "kernels/cpu/row_views.h"
+#include "kernels/cpu/vec.h"
 #include "kernels/level.h"
 #include "kernels/walk.h"
 

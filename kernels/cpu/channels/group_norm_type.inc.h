@@ -2,6 +2,7 @@
  * The steps of ref/conv/group_norm_type.inc.h for some groups of a sample at once, in blocks of neighbouring channels.
  */
 #include "kernels/cpu/channels/channel_sums.inc.h"
+#include "kernels/cpu/channels/normalised.inc.h"
 
 /* What the elements of a sample's channels meet. */
 typedef struct FN(sample) {
@@ -71,8 +72,9 @@ static void FN(sample_sums)(T *sum, T *second, const FN(channel_rows) * rows, FN
 /* y = ((x - mean) r) gamma + beta */
 static void FN(apply)(const FN(sample) * s, T *y, const T *x, const row_views *r)
 {
-    for (size_t i = 0; i < r[0].n; i++, y += r[0].step, x += r[1].step)
-        RP_EACH(j, s->n) y[j] = ((x[j] - s->mean[j]) * s->r[j]) * s->gamma[j] + s->beta[j];
+    const FN(scaling) scaling = {s->mean, s->r, s->gamma, s->beta, r[0].step, r[1].step, s->n};
+
+    FN(normalised)(&scaling, y, x, r[0].n);
 }
 
 /* in: x, gamma, beta; out: y, mean, var. Groups [first, first + groups) of a sample. */
