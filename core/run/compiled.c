@@ -110,8 +110,11 @@ static rp_status compile(rp_compiled **out, rp_run *run, rp_program *program, bo
     static atomic_uint_fast64_t serial;
     rp_compiled *c = rp_calloc(1, sizeof *c);
     void **memory = rp_calloc(program->n_inputs, sizeof *memory);
-    rp_plan_options options = {
-        .arena = &run->arena, .passes = RP_PASSES, .stored = may_store(run, program), .start = start};
+    rp_plan_options options = {.arena = &run->arena,
+                               .passes = RP_PASSES,
+                               .stored = may_store(run, program),
+                               .start = start,
+                               .writes = &run->writes};
     rp_status status = RP_OK;
 
     *out = NULL;

@@ -84,6 +84,7 @@ rp_status rp_run_settle(rp_run *run, size_t state, rp_error *err)
 {
     rp_status status = RP_OK;
 
+    run->writes++;
     rp_profile_recording_begins(run->profile);
     for (size_t i = 0; i < run->n_observers && status == RP_OK; i++)
         if (run->settle[i])

@@ -268,6 +268,8 @@ rp_status rp_plan_lay_out(rp_plan **out, const rp_program *program, rp_device *d
     plan->stored = written ? written->stored : options->stored;
     plan->every = options->every;
     plan->start = options->start;
+    if (options->memory == 0 && device && rp_device_shares_memory(device))
+        plan->writes = options->writes;
     return lay_out(plan, input_memory, err);
 }
 

@@ -44,6 +44,9 @@ typedef struct rp_plan_options {
                    whoever writes a feed writes the state */
     size_t memory; /* bytes that feeds, results and the arena may take: values are computed again until they do, and
                       where they cannot the plan is refused. 0: no such limit */
+    const uint64_t *writes; /* that states have seen: moved on before one is written to, whoever writes. What regions
+                               have copied of states that the program leaves alone is good until then, and is kept
+                               where memory has no limit; outlives the plan; NULL: it is copied in each run */
 } rp_plan_options;
 enum { RP_PLAN_STORED_MAX = 1 << 30 }; /* that is stored unless options say otherwise */
 rp_status rp_plan_new_with(rp_plan **out, const rp_program *program, rp_device *device, void *const *input_memory,

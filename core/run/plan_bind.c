@@ -103,7 +103,7 @@ static rp_status bind_region(rp_plan *plan, const rp_instr *instr, call *c, rp_v
     c->region = rp_calloc(1, sizeof *c->region);
     if (!c->region)
         return rp_no_memory(err);
-    *c->region = (region_call){.plan = plan, .region = r, .packed = take_views(next, c->n_in)};
+    *c->region = (region_call){.plan = plan, .region = r, .writes = UINT64_MAX, .packed = take_views(next, c->n_in)};
     c->region->body = rp_reallocarray(NULL, r->n_functions, sizeof *c->region->body);
     if (!c->region->body)
         return rp_no_memory(err);
@@ -113,13 +113,19 @@ static rp_status bind_region(rp_plan *plan, const rp_instr *instr, call *c, rp_v
     for (size_t i = 0; i < c->n_in && status == RP_OK; i++) {
         rp_view *packed = &c->region->packed[i];
         const bool copied = !rp_view_contiguous(&c->in[i]);
+        const rp_type *type = &plan->program->value[instr->in[i]];
 
         *packed = c->in[i];
+        c->region->n_packed += copied;
+        if (rp_plan_keeps(plan, instr, i)) {
+            *packed = rp_view_of(type, plan->own + plan->kept);
+            (void)rp_free_pieces_add(&plan->kept, rp_type_bytes(type));
+            c->region->kept |= (uint64_t)1 << i;
+            continue;
+        }
         if (copied) {
-            *packed = rp_view_of(&plan->program->value[instr->in[i]], (char *)c->region->scratch + used);
-            used += (rp_type_bytes(&plan->program->value[instr->in[i]]) + RP_FREE_PIECES_ALIGN - 1) /
-                    RP_FREE_PIECES_ALIGN * RP_FREE_PIECES_ALIGN;
-            c->region->n_packed++;
+            *packed = rp_view_of(type, (char *)c->region->scratch + used);
+            used += (rp_type_bytes(type) + RP_FREE_PIECES_ALIGN - 1) / RP_FREE_PIECES_ALIGN * RP_FREE_PIECES_ALIGN;
         }
         status = rp_plan_follow(plan, &packed->data, copied ? at : plan->root[instr->in[i]], err);
     }

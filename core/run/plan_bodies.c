@@ -49,13 +49,32 @@ static size_t rounded(size_t bytes)
     return (bytes + RP_FREE_PIECES_ALIGN - 1) / RP_FREE_PIECES_ALIGN * RP_FREE_PIECES_ALIGN;
 }
 
+static bool is_updated(const rp_program *p, uint32_t state)
+{
+    for (size_t o = 0; o < p->n_outputs; o++) {
+        const rp_input *of = rp_program_state_of(p, &p->output[o]);
+
+        if (of && of->value == state)
+            return true;
+    }
+    return false;
+}
+
+bool rp_plan_keeps(const rp_plan *plan, const rp_instr *instr, size_t i)
+{
+    const uint32_t root = plan->root[instr->in[i]];
+
+    return plan->writes && i < 64 && !rp_view_contiguous(&plan->view[instr->in[i]]) &&
+           plan->kind[root] == RP_INPUT_STATE && !is_updated(plan->program, root);
+}
+
 size_t rp_plan_region_bytes(const rp_plan *plan, const rp_instr *instr)
 {
     const rp_region *r = instr->region;
     size_t bytes = rp_region_scratch(r), frame = 0;
 
     for (size_t i = 0; i < instr->n_in; i++)
-        if (!rp_view_contiguous(&plan->view[instr->in[i]]))
+        if (!rp_view_contiguous(&plan->view[instr->in[i]]) && !rp_plan_keeps(plan, instr, i))
             bytes += rounded(rp_type_bytes(&plan->program->value[instr->in[i]]));
     for (size_t i = 0; i < r->n_functions; i++) {
         const rp_plan *body = rp_plan_body(plan, r->function[i]);

@@ -162,7 +162,23 @@ static bool place_arena(rp_plan *plan, bool apart, size_t *offset)
     return memory;
 }
 
-/* Feeds, and results that no state's memory holds. */
+/* Copies of states that regions keep, one after the other as regions are bound. */
+static bool place_kept(rp_plan *plan)
+{
+    bool room = true;
+
+    plan->kept = plan->own_bytes;
+    for (size_t k = 0; k < plan->order.n; k++) {
+        const rp_instr *instr = &plan->program->instr[plan->order.instr[k]];
+
+        for (size_t i = 0; instr->region && i < instr->n_in && room; i++)
+            if (rp_plan_keeps(plan, instr, i))
+                room = rp_free_pieces_add(&plan->own_bytes, rp_type_bytes(&plan->program->value[instr->in[i]]));
+    }
+    return room;
+}
+
+/* Feeds, results that no state's memory holds, and copies of states. */
 static rp_status place_own(rp_plan *plan, rp_error *err)
 {
     for (size_t v = 0; v < plan->program->n_values; v++) {
@@ -181,7 +197,7 @@ static rp_status place_own(rp_plan *plan, rp_error *err)
         if (b->place == PLACE_OWN && b->joined)
             b->offset = plan->block[b->with].offset + b->shift;
     }
-    return RP_OK;
+    return place_kept(plan) ? RP_OK : rp_fail(err, RP_ENOMEM, "copies of states take more memory than there is");
 }
 
 /* All in the arena; whether something lies inside a concat. False: memory ran out. */

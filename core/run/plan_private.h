@@ -19,6 +19,8 @@ typedef struct region_call {
     void *scratch;   /* rp_region_scratch */
     size_t frame;    /* bytes from there to what the bodies need */
     size_t n_packed; /* operands that are copied */
+    uint64_t kept;   /* those of them whose copies outlive a run */
+    uint64_t writes; /* when they were made */
     bool begun;      /* a frame has run, and left its constants */
     size_t launches; /* of all frames; 0: the host has to look at or bring something meanwhile */
     uint64_t over;   /* as in rp_frames */
@@ -132,7 +134,9 @@ struct rp_plan {
     size_t numbered;             /* what its first instruction has as its place among all */
     rp_arena *arena, alone;      /* alone: when none was given; of `top` */
     size_t arena_bytes, own_bytes;
-    bool admitted; /* own_bytes count as untouched in the arena until it has had more runs than `runs` */
+    const uint64_t *writes; /* as in rp_plan_options; NULL: no copies are kept */
+    size_t kept;            /* where the next region's kept copies begin in what is the plan's own */
+    bool admitted;          /* own_bytes count as untouched in the arena until it has had more runs than `runs` */
     uint64_t runs;
     char *own;
 
@@ -266,8 +270,10 @@ rp_plan *rp_plan_body(const rp_plan *plan, const rp_function *function);
 rp_status rp_plan_bodies_add(rp_plan *top, rp_plan *body, rp_error *err);
 /* A loop of no iterations executes nothing. */
 bool rp_plan_is_executed(const rp_region *region);
-/* Memory that a region needs while it runs: its own, copies of operands, the largest body's. */
+/* Memory that a region needs while it runs: its own, copies of operands that are not kept, the largest body's. */
 size_t rp_plan_region_bytes(const rp_plan *plan, const rp_instr *instr);
+/* Whether operand i of a region is a state's, out of order, and its copy outlives a run. */
+bool rp_plan_keeps(const rp_plan *plan, const rp_instr *instr, size_t i);
 
 /* Notes that *at is the memory of a value of this root. Errors: RP_ENOMEM. */
 rp_status rp_plan_follow(rp_plan *plan, void **at, uint32_t root, rp_error *err);

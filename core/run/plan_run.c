@@ -87,6 +87,11 @@ static rp_status wait_for(void *self, rp_error *err)
     return wait_for_all(c->plan->top, &at, err);
 }
 
+static bool is_kept(const region_call *c, size_t i)
+{
+    return i < 64 && c->kept >> i & 1;
+}
+
 static rp_status run_region(region_call *c, const call *with, rp_error *err)
 {
     const size_t at = with->instr - c->plan->numbered, number = c->plan->number ? c->plan->number[at] : at;
@@ -95,8 +100,10 @@ static rp_status run_region(region_call *c, const call *with, rp_error *err)
 
     c->begun = false;
     for (size_t i = 0; i < with->n_in && c->n_packed && status == RP_OK; i++)
-        if (c->packed[i].data != with->in[i].data)
+        if (c->packed[i].data != with->in[i].data && !(is_kept(c, i) && c->writes == *c->plan->writes))
             status = rp_execute_copy(c->plan->device, &with->in[i], &c->packed[i], err);
+    if (c->kept && status == RP_OK)
+        c->writes = *c->plan->writes;
     if (status == RP_OK && c->rows[0])
         return rp_plan_add_all(c, c->packed, with->out, err);
     return status == RP_OK ? rp_region_run(&frames, c->region, c->packed, with->n_in, with->out, c->scratch, err)

@@ -16,6 +16,7 @@ struct rp_run {
     rp_slots states, data, feeds; /* feeds: of the eager step in progress */
     rp_arena arena;               /* of the compiled steps */
     size_t own;                   /* bytes that compiled programs have beside it */
+    uint64_t writes;              /* to its states, counted before each */
     uint64_t max_memory, memory;  /* as in rp_run_options */
     rp_graph *graph;
     rp_eager *eager; /* its regions */

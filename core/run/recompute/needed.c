@@ -35,8 +35,10 @@ static uint64_t work_again(const rp_plan *plan)
 
 static rp_status look(const rp_program *program, rp_device *device, rp_memory_needed *out, size_t left, rp_error *err)
 {
-    static char stands_in[64]; /* for the memory of states and data: only whether there is some is asked */
-    const rp_plan_options options = {.passes = RP_PASSES, .stored = RP_PLAN_STORED_MAX, .memory = left};
+    static char stands_in[64];    /* for the memory of states and data: only whether there is some is asked */
+    static const uint64_t writes; /* none: nothing is run */
+    const rp_plan_options options = {
+        .passes = RP_PASSES, .stored = RP_PLAN_STORED_MAX, .memory = left, .writes = &writes};
     void **memory = rp_calloc(program->n_inputs, sizeof *memory);
     rp_plan *plan = NULL;
     rp_status status = memory ? RP_OK : rp_no_memory(err);
