@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse  # type: ignore
 from sklearn.base import BaseEstimator  # type: ignore
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data  # type: ignore
 
@@ -20,6 +21,8 @@ Array = Any
 Job = Callable[[dict[str, Any]], dict[str, Any]]
 PICKLE = 1  # of the attributes that a pickle holds: counted up when they change their meaning
 SINGULAR = 1e-11  # a pivot less than this share of its column is one that the others explain
+MOST = 1 << 31  # bytes of a sparse matrix written out, for a fit
+PART = 1 << 26  # and of rows of one at a time, for predictions
 
 
 def reprise() -> Any:
@@ -63,15 +66,9 @@ def total(t: Any, axis: int) -> Any:
 
 @contextmanager
 def naming(x: Any) -> Iterator[None]:
-    """Of a table whose elements are not all numbers the error names the column, where scikit-learn's has the element alone; of a sparse
-    matrix it says how the steps before, which often chose that themselves, are told not to."""
+    """Of a table whose elements are not all numbers the error names the column, where scikit-learn's has the element alone."""
     try:
         yield
-    except TypeError as e:
-        if not str(e).startswith("Sparse data"):
-            raise
-        raise TypeError(f"{e} In a pipeline OneHotEncoder(sparse_output=False) and ColumnTransformer(.., sparse_threshold=0) give "
-                        "dense ones") from None
     except ValueError as e:
         if not str(e).startswith("could not convert") or not hasattr(x, "columns"):
             raise
@@ -84,6 +81,18 @@ def naming(x: Any) -> Iterator[None]:
         raise
 
 
+def dense(x: Any, most: int = MOST) -> Array:
+    """A matrix with its zeros. Errors: ValueError where a sparse one would take more than `most` bytes."""
+    if not issparse(x):
+        return np.ascontiguousarray(x)
+    size = 8 * x.shape[0] * x.shape[1]
+    if size > most:
+        raise ValueError(f"a sparse matrix of {x.shape[0]} rows and {x.shape[1]} columns is written out with its zeros, which would take "
+                         f"{size / 2**30:.1f} GiB of at most {most / 2**30:.1f}: choose columns before (SelectKBest, TruncatedSVD, max_features), or "
+                         "fit on fewer rows")
+    return np.ascontiguousarray(x.toarray())
+
+
 class Recorded(BaseEstimator):  # type: ignore[misc]
     """What all estimators have: the parameters `archive` and `key` of a recorded fit, and pickles of a known version.
 
@@ -92,6 +101,11 @@ class Recorded(BaseEstimator):  # type: ignore[misc]
 
     archive: Any
     key: Any
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     @contextmanager
     def recorded(self) -> Iterator[Any]:
@@ -138,20 +152,25 @@ class Recorded(BaseEstimator):  # type: ignore[misc]
 
     def checked(self, x: Any, y: Any, weight: Any, **how: Any) -> tuple[Array, Array, Array]:
         with naming(x):
-            x, y = validate_data(self, x, y, dtype=np.float64, order="C", **how)
+            x, y = validate_data(self, x, y, dtype=np.float64, order="C", accept_sparse="csr", **how)
         w = _check_sample_weight(weight, x, dtype=np.float64, ensure_non_negative=True)
-        return np.ascontiguousarray(x), y, np.ascontiguousarray(w)[:, None]
+        return dense(x), y, np.ascontiguousarray(w)[:, None]
 
-    def rows(self, x: Any) -> Array:
+    def by_rows(self, x: Any, f: Callable[[Array], Array]) -> Array:
+        """What f makes of the rows; of a sparse matrix of some of them at a time, which changes none of its bits."""
         check_is_fitted(self)
         with naming(x):
-            return np.ascontiguousarray(validate_data(self, x, dtype=np.float64, order="C", reset=False))
+            x = validate_data(self, x, dtype=np.float64, order="C", accept_sparse="csr", reset=False)
+        if not issparse(x):
+            return f(np.ascontiguousarray(x))
+        step = max(1, PART // (8 * max(x.shape[1], 1)))
+        return np.concatenate([f(dense(x[at:at + step])) for at in range(0, x.shape[0], step)])
 
     def scores(self, x: Any, coef: Array, intercept: Array) -> Array:
         """x coef' + intercept: of a row the same bits whatever rows are beside it."""
-        r = reprise()
-        t = r.Tensor(self.rows(x)) @ r.Tensor(np.ascontiguousarray(coef.T)) + r.Tensor(np.asarray(intercept))
-        return np.array(t.numpy())
+        t = reprise().Tensor
+        turned, added = t(np.ascontiguousarray(coef.T)), t(np.asarray(intercept))
+        return self.by_rows(x, lambda rows: np.array((t(rows) @ turned + added).numpy()))
 
 
 def eye(a: Any) -> Any:

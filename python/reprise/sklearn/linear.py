@@ -2,6 +2,7 @@
 """Linear models with their exact solutions: LinearRegression, Ridge, LogisticRegression."""
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
@@ -12,7 +13,8 @@ from sklearn.utils.class_weight import compute_class_weight  # type: ignore
 from sklearn.utils.multiclass import check_classification_targets  # type: ignore
 from sklearn.utils.validation import check_is_fitted  # type: ignore
 
-from .base import Array, Recorded, append, computed, eye, reprise, solve, total
+from .base import SINGULAR, Array, Recorded, append, computed, eye, reprise, solve, total
+from .least import left_out, with_own
 
 CERTAIN = 29.9  # a score beyond it is a probability below 1e-13
 
@@ -53,7 +55,15 @@ class Ridge(RegressorMixin, Recorded):  # type: ignore[misc]
             gram = turned @ x
             if alpha:
                 gram = gram + append("where", eye(gram), append("fill", value=alpha, shape=[], dtype="f64"), gram * 0.0)
-            coef = solve(gram, turned @ y)
+            coef, out = solve(gram, turned @ y), left_out(gram, SINGULAR)
+            if len(out):
+                a, b, root = x * w.sqrt(), y * w.sqrt(), math.sqrt(alpha)
+                if alpha:  # rows that ask for coefficients of 0
+                    one = append("fill", value=root, shape=[x.shape[1]] * 2, dtype="f64")
+                    none = append("fill", value=0.0, shape=[x.shape[1], y.shape[1]], dtype="f64")
+                    a, b = append("concat", a, append("where", eye(one), one, one * 0.0), axis=0), append("concat", b, none, axis=0)
+                own = with_own(a, b, gram, out)
+                coef = coef if own is None else own
             intercept = y0 - x0 @ coef if centred else y0 * 0.0
             return {"coef": coef.T, "intercept": intercept}
 

@@ -274,7 +274,8 @@ class Network(Recorded):
     def outputs(self, x: Any) -> Array:
         check_is_fitted(self, "coefs_")
         t = reprise().Tensor
-        return np.array(self.forward(t(self.rows(x)), [t(w) for w in self.coefs_], [t(b) for b in self.intercepts_]).numpy())
+        weights, biases = [t(w) for w in self.coefs_], [t(b) for b in self.intercepts_]
+        return self.by_rows(x, lambda rows: np.array(self.forward(t(rows), weights, biases).numpy()))
 
 
 @dataclass

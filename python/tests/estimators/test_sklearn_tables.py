@@ -9,6 +9,8 @@ import sys
 import tempfile
 import unittest
 import warnings
+from fractions import Fraction
+from unittest import mock
 
 import numpy as np
 
@@ -19,20 +21,39 @@ if importlib.util.find_spec("sklearn") is None:
 
 import scipy.sparse
 import sklearn.linear_model
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_breast_cancer, load_iris, load_linnerud, load_wine
 from sklearn.ensemble import AdaBoostClassifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 
 from reprise import command_calls as calls
-from reprise.sklearn import LogisticRegression, MLPClassifier, MLPRegressor, Ridge, networks
+from reprise.sklearn import GLM, LinearRegression, LogisticRegression, MLPClassifier, MLPRegressor, Ridge, base, networks
 
 
 def both(ours, theirs):
     return [make_pipeline(StandardScaler(), m) for m in (ours, theirs)]
+
+
+def exactly(x, y, alpha):
+    """What least squares with an intercept and the penalty predict of their own rows, in fractions."""
+    rows, targets = [[Fraction(v) for v in r] for r in x.tolist()], [Fraction(v) for v in y.tolist()]
+    n, p = x.shape
+    means = [sum(r[j] for r in rows) / n for j in range(p)]
+    middle = sum(targets) / n
+    away = [[r[j] - means[j] for j in range(p)] for r in rows]
+    system = [[sum(r[i] * r[j] for r in away) + (Fraction(alpha) if i == j else 0) for j in range(p)] +
+              [sum(r[i] * (t - middle) for r, t in zip(away, targets))] for i in range(p)]
+    for i in range(p):
+        system[i] = [v / system[i][i] for v in system[i]]
+        for k in range(p):
+            if k != i:
+                system[k] = [v - system[k][i] * u for v, u in zip(system[k], system[i])]
+    return np.array([float(middle + sum(a * row[-1] for a, row in zip(r, system))) for r in away])
 
 
 class Tables(unittest.TestCase):
@@ -80,12 +101,43 @@ class Tables(unittest.TestCase):
         fit = Ridge().fit(table[["age"]], rng.normal(size=90))
         with self.assertRaisesRegex(ValueError, "column 'age'"):
             fit.predict(table[["age"]].astype(object).replace(table.age[0], "old"))
-        with self.assertRaisesRegex(TypeError, "toarray.*sparse_threshold=0"):
-            Ridge().fit(scipy.sparse.csr_matrix(np.eye(4)), np.arange(4.0))
-        for pipe in (make_pipeline(OneHotEncoder(), LogisticRegression()),
-                     make_pipeline(ColumnTransformer([("c", OneHotEncoder(), ["town"])], sparse_threshold=1), LogisticRegression())):
-            with self.assertRaisesRegex(TypeError, "sparse_output=False"):
-                pipe.fit(table[["town"]], y)
+
+    def test_sparse_rows_have_the_bits_of_dense_ones(self):
+        rng = np.random.default_rng(3)
+        x = scipy.sparse.random(60, 9, 0.3, "csr", np.float64, rng)
+        y, names = x @ rng.normal(size=9) + rng.normal(size=60), rng.integers(0, 3, 60)
+        how = {"hidden_layer_sizes": (5,), "max_iter": 3, "random_state": 1, "batch_size": 16}
+        for model, target in ((Ridge(), y), (LinearRegression(), y), (LogisticRegression(), names), (GLM("poisson", alpha=0.1), names),
+                              (MLPClassifier(**how), names), (MLPRegressor(**how), y)):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                wanted = clone(model).fit(x.toarray(), target)
+                for kind in (scipy.sparse.csr_matrix, scipy.sparse.csc_array, scipy.sparse.coo_array):
+                    found = clone(model).fit(kind(x), target)
+                    with mock.patch.object(base, "PART", 8 * 9 * 7):  # of which a prediction takes seven rows at a time
+                        self.assertEqual(found.predict(kind(x)).tobytes(), wanted.predict(x.toarray()).tobytes(), type(model).__name__)
+        pipe = make_pipeline(OneHotEncoder(), LogisticRegression()).fit(names[:, None], names)
+        self.assertEqual(pipe.score(names[:, None], names), 1.0)
+        with self.assertRaisesRegex(ValueError, "1000000 rows and 1000000 columns.*7450.6 GiB of at most 2.0.*SelectKBest"):
+            Ridge().fit(scipy.sparse.csr_matrix((10**6, 10**6)), np.zeros(10**6))
+
+    def test_powers_of_a_column_keep_what_is_their_own(self):
+        """Beside the exact least squares in fractions, where the normal equations in binary64 leave powers out."""
+        x = np.random.default_rng(4).uniform(0, 1, (30, 1))
+        y = np.cos(5 * x[:, 0])
+        powers = PolynomialFeatures(13, include_bias=False).fit_transform(x)
+        for model, alpha in ((LinearRegression(), 0.0), (Ridge(1e-14), 1e-14)):
+            exact = exactly(powers, y, alpha)
+            with tempfile.TemporaryDirectory() as folder:
+                model.set_params(archive=f"{folder}/fit.reprise").fit(powers, y)
+                self.assertTrue(calls.replay(f"{folder}/fit.reprise", threads=2).identical)
+            self.assertFalse((model.coef_ == 0).any())
+            np.testing.assert_allclose(model.predict(powers), exact, atol=1e-7)
+        rng = np.random.default_rng(5)
+        a = rng.normal(size=(40, 3))  # what the others explain to rounding is still left out, in whatever place it is
+        for columns in ([a[:, 0], a[:, 1], a[:, 0] - a[:, 1]], [a[:, 0], a[:, 0] * 1e-3, a[:, 1]], [a[:, 0], a[:, 0] * 0 + 3, a[:, 1]]):
+            fit = LinearRegression().fit(np.column_stack(columns), a[:, 2])
+            self.assertEqual((fit.coef_ == 0).sum(), 1)
 
     def test_rows_of_a_network_weigh_what_their_copies_do(self):
         x, y = load_iris(return_X_y=True)
