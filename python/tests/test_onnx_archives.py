@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Archives as ONNX models: recipes on tables, images and texts, models of layers and of the families, the command line."""
+"""Archives as ONNX models: recipes on tables, images and texts, models of layers and of the families, the zoo, the command
+line."""
 import contextlib
 import importlib.util
 import io
 import os
 import shutil
+import subprocess
 import sys
 import unittest
 
@@ -25,6 +27,14 @@ from test_onnx_export import Case, answers, ours
 
 COMMAND = os.environ.get("REPRISE_COMMAND") or shutil.which("reprise")
 
+
+ZOO = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(COMMAND or "/"))), "examples", "zoo_")
+ZOO_SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "zoo")
+TYPES = {"i32": np.int32, "i64": np.int64, "f32": np.float32}
+# Of each model's programs those that give a result, with what in them draws numbers.
+PROGRAMS = {"anomaly": {1: "", 2: "", 3: ""}, "bert": {1: "uniform", 2: "uniform"}, "diffusion": {1: "normal", 2: ""}, "dlrm": {1: ""},
+            "factorisation": {1: ""}, "gpt": {1: "dropout", 2: "dropout", 3: ""}, "lstm": {1: "dropout", 2: "dropout"},
+            "mlp": {1: "dropout"}, "resnet": {1: "", 2: ""}, "unet": {1: ""}, "vae": {1: "normal"}, "vit": {1: "attention"}}
 
 LOANS = """reprise: 1
 seed: 1
@@ -138,6 +148,48 @@ class Archives(Case):
                 self.near(again, wanted)
                 if not report.fixed:
                     self.near(answers(report.path, {"in0": x[:1]})["output"], wanted[:1])
+
+    @unittest.skipUnless(os.path.isfile(ZOO + "resnet"), "the zoo is not built")
+    def test_every_archive_of_the_zoo(self):
+        """What has ONNX's operations goes out with the values of its own program; what draws numbers is refused by their name."""
+        for name, programs in PROGRAMS.items():
+            if not os.path.isfile(ZOO + name):  # a build with sanitizers has some of them
+                continue
+            path = os.path.join(self.folder, "z.reprise")
+            subprocess.run([ZOO + name, path], check=True, capture_output=True)
+            for number, draws in programs.items():
+                with self.subTest(name, program=number):
+                    if draws:
+                        with self.assertRaisesRegex(door.Unsupported, f"^{draws}: .*draws numbers"):
+                            door.save(path, os.path.join(self.folder, "m.onnx"), program=number, force=True)
+                    else:
+                        self.shown(path, number)
+            os.remove(path)
+        self.assertEqual(sorted(PROGRAMS), sorted(f[:-2] for f in os.listdir(ZOO_SOURCES) if f.endswith(".c")))
+
+    def shown(self, path, number):
+        out = os.path.join(self.folder, "m.onnx")
+        report, archive = door.save(path, out, program=number, force=True), rp.open(path)
+        onnx.checker.check_model(out, full_check=True)
+        self.assertEqual(report.metadata["reprise.archive"], archive.id)
+        kept = {p.key: p.value for p in onnx.load(out).metadata_props}
+        self.assertEqual(kept["reprise.archive"], archive.id)
+        program = rp.Program.read(archive.read(report.metadata["reprise.member"]))
+        rng, values, feeds, given = np.random.default_rng(5), dict(archive.weights), {}, {}
+        count = next((shape[0] for _, name, shape, *_ in program.inputs if name == "rows"), 0)
+        for kind, name, shape, dtype, _ in program.inputs:
+            if kind != "state":
+                a = np.asarray(rng.integers(0, 2, shape) if dtype[0] == "i" else rng.uniform(0.1, 0.5, shape), TYPES[dtype])
+                (feeds if kind == "feed" else values)[name] = a
+                given[name] = a
+        if count:
+            feeds["rows"] = np.arange(count) * 2
+            given.update({n: values[n][feeds["rows"]] for n in report.inputs if n in values})
+        wanted, found = ours(program, values, feeds), answers(out, {n: given[n] for n in report.inputs})
+        self.assertEqual(sorted(found), sorted(report.outputs))
+        for name in report.outputs:
+            self.assertTrue(np.isfinite(wanted[name]).all(), name)
+            self.near(found[name], wanted[name], name)
 
     def test_a_program_that_gives_nothing_and_one_that_is_not_there(self):
         path = self.recipe(LOANS, self.table())
