@@ -216,6 +216,27 @@ class Steps(unittest.TestCase):
         with self.assertRaisesRegex(OverflowError, "int32 does not hold"):
             rj.function(lambda x: x + 1, np.array([2 ** 31]))
 
+    def test_optimizers_that_look_at_the_loss(self):
+        if optax is None:
+            self.skipTest("optax is not installed")
+        rng = np.random.default_rng(2)
+        first, xs = rng.standard_normal(4).astype(np.float32), rng.standard_normal((6, 8, 4)).astype(np.float32)
+
+        def loss(p, x):
+            return (jnp.tanh(x @ p) ** 2).mean()
+        plateau = optax.contrib.reduce_on_plateau(factor=0.25, patience=1, rtol=0.9)
+        for optimizer in (optax.polyak_sgd(), optax.chain(optax.clip(0.1), optax.polyak_sgd(0.3)), optax.chain(optax.sgd(0.1), plateau)):
+            step = rj.compile(loss, first, (xs[0],), optimizer)
+            own, state = jnp.asarray(first), optimizer.init(jnp.asarray(first))
+            for x in xs:
+                value, slope = jax.value_and_grad(loss)(own, x)
+                moves, state = optimizer.update(slope, state, own, value=value)
+                own = optax.apply_updates(own, moves)
+                np.testing.assert_allclose(step(x), value, rtol=1e-6)
+            np.testing.assert_allclose(step.params(), own, rtol=1e-5, atol=1e-7)
+        with self.assertRaisesRegex(rj.Unsupported, "searches along a line.*value_fn"):
+            rj.compile(loss, first, (xs[0],), optax.lbfgs())
+
     def test_a_state_in_another_form(self):
         state = {"a": jnp.float32(1), "b": jnp.float32(2)}
         with self.assertRaisesRegex(TypeError, "state.0"):

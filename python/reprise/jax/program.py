@@ -30,8 +30,8 @@ def lower(graph: Graph, builder: Any, inputs: Sequence[Any], active: Sequence[bo
 @dataclass
 class Parts:
     """What a step is made of. loss: a graph of (params, state, batch) that gives the loss, the new state and the values that
-    `auxiliary` names; update: a graph of (params, gradients, opt) that gives the new params and opt. Each list is of names
-    with types."""
+    `auxiliary` names; update: a graph of (params, gradients, opt) that gives the new params and opt, or of (params, gradients,
+    opt, loss). Each list is of names with types."""
 
     loss: Graph
     params: Named
@@ -60,19 +60,20 @@ def training(parts: Parts, *, gradients: bool = False, iterations: int = MOST_IT
     else:
         assign(builder, parts.state, made[1:1 + len(state)], "the loss")
         if parts.update is not None:
-            data |= updated(builder, parts, parts.update, params, grads, iterations, bound)
+            data |= updated(builder, parts, parts.update, params, grads, made[0], iterations, bound)
         for name, tensor in zip(parts.auxiliary, made[1 + len(state):]):
             builder.result(name, tensor)
     builder.result("loss", loss)
     return builder.finish(), data
 
 
-def updated(builder: Any, parts: Parts, update: Graph, params: Sequence[Any], grads: Sequence[Any],
+def updated(builder: Any, parts: Parts, update: Graph, params: Sequence[Any], grads: Sequence[Any], loss: Any,
             iterations: int, bound: Container[str] | None) -> dict[str, Any]:
     """The optimizer's instructions. Gradients have the parameters' types, as jax has them."""
     opt = [builder.state(n, s, d) for n, (d, s) in parts.opt]
     narrow = [g if g.dtype == d else builder.append("cast", {"dtype": d}, [g]) for g, (_, (d, _)) in zip(grads, parts.params)]
-    made, data = lower(update, builder, [*params, *narrow, *opt], iterations=iterations, bound=bound)
+    given = [*params, *narrow, *opt, loss][:len(update.inputs)]
+    made, data = lower(update, builder, given, iterations=iterations, bound=bound)
     assign(builder, [*parts.params, *parts.opt], made, "the optimizer")
     return data
 

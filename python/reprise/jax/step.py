@@ -120,7 +120,7 @@ class Step(StepBase):
 
     def _flat(self, batch: Tree, form: dict[str, Any]) -> Callable[..., list[Any]]:
         """The loss as a function of flat arrays: parameters, states, batch. It gives the loss, the new states and the
-        auxiliary values, whose form is left in `form`."""
+        auxiliary values, whose form is left in `form`, beside the loss's type."""
         p, s = len(self._params.leaves), len(self._state.leaves)
 
         def flat(*leaves: Any) -> list[Any]:
@@ -134,7 +134,7 @@ class Step(StepBase):
             if left.names != self._state.names:
                 raise TypeError(f"the loss returns a state of {left.names}, and gets one of {self._state.names}")
             more = tree("aux", aux)
-            form["names"], form["build"] = more.names, more.build
+            form["names"], form["build"], form["dtype"] = more.names, more.build, value.dtype
             return [value, *left.leaves, *more.leaves]
         return flat
 
@@ -156,7 +156,7 @@ class Step(StepBase):
     def _build(self, batch: Tree) -> Compiled:
         form: dict[str, Any] = {}
         graph = capture(self._flat(batch, form), *self._params.leaves, *self._state.leaves, *batch.leaves)
-        parts = Parts(graph, self._params.named, self._state.named, batch.named, self._update(), self._opt.named, form["names"])
+        parts = Parts(graph, self._params.named, self._state.named, batch.named, self._update(form["dtype"]), self._opt.named, form["names"])
         has = self._has(self._run) if self._bound else None
         program, data = training(parts, iterations=self._iterations, bound=has)
         late = {n: a for n, a in data.items() if has is not None and n not in has}
@@ -166,29 +166,36 @@ class Step(StepBase):
             return form["build"]([jax().numpy.asarray(taken(found[n])) for n in form["names"]])
         return Compiled(program, parts, data, auxiliary, late)
 
-    def _update(self) -> Graph | None:
-        """The optimizer's own code, captured as the loss is."""
+    def _update(self, dtype: Any) -> Graph | None:
+        """The optimizer's own code, captured as the loss is. One that looks at the loss, of type `dtype`, has it as its last input."""
         if self._optimizer is None:
             return None
         p, optimizer = len(self._params.leaves), self._optimizer
 
         def flat(*leaves: Any) -> list[Any]:
             own, slopes = self._trained(list(leaves[:p])), self._trained(list(leaves[p:2 * p]))
-            state = self._opt.build(list(leaves[2 * p:]))
+            state = self._opt.build(list(leaves[2 * p:2 * p + len(self._opt.leaves)]))
             if hasattr(optimizer, "apply"):  # which gives the parameters, not what is added to them
                 moved, new = optimizer.apply(slopes, state, own)
             else:
-                try:
-                    moves, new = optimizer.update(slopes, state, own)
-                except TypeError as e:
-                    raise Unsupported(f"an optimizer whose update needs more than gradients, state and params, as one that looks at the loss "
-                                      f"does; take one that does not: {e}") from e
+                looks = {"value": leaves[-1], "grad": slopes} if len(leaves) > 2 * p + len(self._opt.leaves) else {}
+                moves, new = optimizer.update(slopes, state, own, **looks)
                 moved = jax().tree_util.tree_map(lambda a, u: jax().numpy.asarray(a + u, a.dtype), own, moves)
             left = tree("opt", new)
             if left.names != self._opt.names:
                 raise Unsupported("an optimizer whose state changes its form")
             return [*jax().tree_util.tree_leaves(moved), *left.leaves]
-        return capture(flat, *self._params.leaves, *self._params.leaves, *self._opt.leaves)
+        given = [*self._params.leaves, *self._params.leaves, *self._opt.leaves]
+        try:
+            return capture(flat, *given)
+        except TypeError as e:
+            if hasattr(optimizer, "apply") or "argument" not in str(e):
+                raise
+        try:
+            return capture(flat, *given, jax().numpy.zeros((), dtype))
+        except TypeError as e:
+            raise Unsupported("an optimizer whose update needs more than gradients, state, params and the loss, as one that searches along a "
+                              f"line does; take one that does not: {e}") from e
 
     def _compare(self, batch: Tree, tolerance: float | None) -> None:
         """The gradients at the first batch beside jax.grad's."""
