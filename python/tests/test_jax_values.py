@@ -181,6 +181,28 @@ class Steps(unittest.TestCase):
         finally:
             module.Step._flat = original
 
+    def test_a_loss_that_rounding_decides_about_is_told_of_and_hides_no_other_gradient(self):
+        @jax.custom_jvp
+        def seven(x):
+            return jnp.sin(x)
+        seven.defjvp(lambda p, t: (seven(p[0]), 7 * jnp.cos(p[0]) * t[0]))
+
+        def loss(p):
+            chaotic = lax.fori_loop(0, 24, lambda i, x: jnp.sin(3.1 * x), p["x"])
+            return 1e-6 * chaotic.sum() + seven(p["w"]).sum()
+        p = {"x": np.linspace(0.2, 0.9, 9).astype(np.float32), "w": np.ones(3, np.float32)}
+        with self.assertWarnsRegex(UserWarning, r"ill conditioned.*params.x.*jax's own moves by"):
+            step = rj.compile(loss, p, ())
+        self.assertGreater(step.check["moved"], 2e-3)
+        from reprise.jax.lowering import HANDLERS
+        right = HANDLERS["custom_derivative"]
+        HANDLERS["custom_derivative"] = lambda n: n.g.run(n.params["function"], n.inputs)  # the fault
+        try:
+            with self.assertRaises(rj.GradientsDiffer):
+                rj.compile(loss, p, ())
+        finally:
+            HANDLERS["custom_derivative"] = right
+
     def test_ways_back_that_add_something(self):
         def made(back):
             @jax.custom_vjp
