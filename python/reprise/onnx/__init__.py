@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from . import (arithmetic, external, forms, grids, images, layers, ml, pools, quantised, ragged, samples, selection, shapes,
+from . import (arithmetic, channels, external, forms, grids, images, layers, ml, pools, quantised, ragged, samples, selection, shapes,
                spectra, trees)
 from ..settled import compiled
 from .graph import (HANDLERS, CARRIERS, MOST_KNOWN, NUMPY, ONNX, Graph, NeedsConstant, Node, Unsupported, Value, carried,
@@ -357,7 +357,8 @@ class Importer:
         if kind == "Constant" and "value" in n.attributes and n.attributes["value"] is None:
             raise Unsupported("a constant of another type than tensors have", kind)
         try:
-            found = ragged.applied(n, HANDLERS[named]) if uneven else HANDLERS[named](n)
+            by = ragged if uneven else channels if channels.suits(n) else None
+            found = by.applied(n, HANDLERS[named]) if by else HANDLERS[named](n)
         except Unsupported as e:
             expanded = None if isinstance(e, NeedsConstant) or uneven else self.definition(node, inputs)
             if expanded is None:

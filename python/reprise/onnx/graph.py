@@ -82,6 +82,7 @@ class Value:
     some: tuple[int, Any] | None = None  # of this axis so many elements are there, a tensor i64 []; the rest is room (ragged.py)
     lengths: Array = None  # of the numbers of a shape: an array of integers and Lengths, where that is known
     weight: tuple[str, Array] | None = None  # a state's name in the model and first value; its tensor comes with its use
+    image: bool = False  # [n, c, h, w] that comes of a convolution, whose elements lie channels last: so it is moved, too
 
     @property
     def trained(self) -> bool:
@@ -142,6 +143,7 @@ class Graph:
         self.constants: dict[Any, Any] = {}  # data that are there, by what they hold
         self.places: list[tuple[Any, Any, Value]] = []  # of the last masks: tensor, count, and where they are true
         self.operator, self.taken, self.appended = "", set[str](), 0
+        self.turned: dict[int, tuple[Any, Any, list[int]]] = {}  # by its identity a transposed tensor, what it came of, and how
         self.held, self.most_held = 0, MOST_HELD
 
     def hold(self, size: int) -> None:
@@ -238,7 +240,8 @@ class Graph:
 
     def made(self, tensor: Any, dtype: str, *operands: Value) -> Value:
         """A value that was moved, not computed."""
-        return Value(dtype, tuple(tensor.shape), tensor, of=frozenset().union(*(v.of for v in operands)))
+        image = len(tensor.shape) == 4 and any(v.image for v in operands)
+        return Value(dtype, tuple(tensor.shape), tensor, of=frozenset().union(*(v.of for v in operands)), image=image)
 
     def result(self, tensor: Any, dtype: str, *operands: Value) -> Value:
         """A value that was computed in the carrier, brought back into its type."""
@@ -290,8 +293,16 @@ class Graph:
         return t if tuple(t.shape) == tuple(shape) else self.op("reshape", t, shape=list(shape))
 
     def transpose(self, t: Any, permutation: Sequence[int]) -> Any:
-        return t if list(permutation) == list(range(len(permutation))) else \
-            self.op("transpose", t, permutation=list(permutation))
+        """With its axes in another order; one that was just turned so is the one that it came of."""
+        wanted = list(permutation)
+        if wanted == list(range(len(wanted))):
+            return t
+        own, source, was = self.turned.get(id(t), (None, None, []))
+        if own is t and [was[i] for i in wanted] == list(range(len(wanted))):
+            return source
+        made = self.op("transpose", t, permutation=wanted)
+        self.turned[id(made)] = made, t, wanted
+        return made
 
     def broadcast(self, t: Any, shape: Sequence[int]) -> Any:
         return t if tuple(t.shape) == tuple(shape) else self.op("broadcast_to", t, shape=list(shape))

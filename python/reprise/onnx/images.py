@@ -25,9 +25,15 @@ def resize(n: Node) -> Value:
         raise n.refuse(f"mode {mode}, or elements of {v.dtype}")
     form = Form(n, v, mode)
     t = n.tensor(0)
-    for axis in range(v.rank):
-        if form.size[axis] != v.shape[axis] or form.scale[axis] != 1 or form.where == "tf_crop_and_resize":
-            t = form.axis(g, t, axis)
+    moved = [axis for axis in range(v.rank) if form.size[axis] != v.shape[axis] or form.scale[axis] != 1 or
+             form.where == "tf_crop_and_resize"]
+    if v.image and not form.crop and set(moved) <= {2, 3}:  # its places are moved with all their channels
+        t = g.transpose(t, [0, 2, 3, 1])
+        for axis in moved:
+            t = form.axis(g, t, axis, axis - 1)
+        return g.result(g.transpose(t, [0, 3, 1, 2]), v.dtype, v)
+    for axis in moved:
+        t = form.axis(g, t, axis, axis)
     return g.result(t, v.dtype, v)
 
 
@@ -63,21 +69,22 @@ class Form:
         self.outside = not n.get("exclude_outside", 0)
         self.a = float(n.get("cubic_coeff_a", -0.75))
 
-    def axis(self, g: Graph, t: Any, axis: int) -> Any:
+    def axis(self, g: Graph, t: Any, axis: int, at: int) -> Any:
+        """An axis, which is axis `at` of t."""
         length, size = self.length[axis], self.size[axis]
         exact = Fraction(self.scale[axis]) == Fraction(size, length) or self.scale[axis] == size / length
         plain = self.where in PLACES and self.outside and not self.antialias and exact and self.a == -0.75
         if self.mode != "nearest" and plain:
-            return g.op("resize", t, axis=axis, size=size, mode=MODES[self.mode], coordinates=PLACES[self.where], rounding=0)
+            return g.op("resize", t, axis=at, size=size, mode=MODES[self.mode], coordinates=PLACES[self.where], rounding=0)
         g.room(size, 1 if self.mode == "nearest" else length)
         places = [self.place(axis, i) for i in range(size)]
         if self.mode == "nearest":
             index = np.array([min(max(self.nearest(p, self.scale[axis]), 0), length - 1) for p in places], np.int64)
-            t = g.op("gather", t, g.tensor(g.constant(index)), axis=axis)
+            t = g.op("gather", t, g.tensor(g.constant(index)), axis=at)
             inside = np.array([0 <= p <= length - 1 for p in places])
             return self.extrapolated(g, t, axis, inside) if self.crop else t
         w = np.array([self.weights(p, axis) for p in places], np.float64)
-        order = [i for i in range(len(t.shape)) if i != axis] + [axis]
+        order = [i for i in range(len(t.shape)) if i != at] + [at]
         turned = g.transpose(t, order)
         flat = g.reshape(turned, [math.prod(turned.shape[:-1]), length])
         data = g.cast(g.tensor(g.constant(np.ascontiguousarray(w.T).astype(np.float32 if t.dtype == "f32" else np.float64))),

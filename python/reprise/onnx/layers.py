@@ -3,6 +3,7 @@
 first, so images are turned around before and after."""
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -36,6 +37,10 @@ def as_image(g: Graph, t: Any) -> Any:
 def from_image(g: Graph, t: Any, rank: int) -> Any:
     t = channels_first(g, t)
     return g.reshape(t, [t.shape[0], t.shape[1], t.shape[3]]) if rank == 3 else t
+
+
+def an_image(v: Value) -> Value:
+    return dataclasses.replace(v, image=v.rank == 4)
 
 
 class Window:
@@ -141,7 +146,7 @@ def conv(n: Node) -> Value:
         return g.result(y, v.dtype, *[x for x in n.inputs if x is not None])
     y = convolve(g, n.tensor(0), n.tensor(1), window, int(n.get("group", 1)))
     y = g.op("add", y, n.tensor(2)) if n.has(2) else y
-    return g.result(from_image(g, y, v.rank), v.dtype, *[x for x in n.inputs if x is not None])
+    return an_image(g.result(from_image(g, y, v.rank), v.dtype, *[x for x in n.inputs if x is not None]))
 
 
 @handles("ConvInteger")
@@ -180,7 +185,7 @@ def conv_transpose(n: Node) -> Value:
     for axis, (b, a) in enumerate(zip(window.two(window.before, 0), window.two(window.after, 0)), 1):
         y = cut(g, y, axis, b, y.shape[axis] - b - a)
     y = g.op("add", y, n.tensor(2)) if n.has(2) else y
-    return g.result(from_image(g, y, v.rank), v.dtype, *[x for x in n.inputs if x is not None])
+    return an_image(g.result(from_image(g, y, v.rank), v.dtype, *[x for x in n.inputs if x is not None]))
 
 
 @handles("MaxPool")

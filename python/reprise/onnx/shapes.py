@@ -66,6 +66,9 @@ def transpose(n: Node) -> Value:
 def concat(n: Node) -> Value:
     count = len(n.inputs)
     axis = n.axis(1, n.value(0).rank)
+    if count > 1 and axis == 1 and all(n.value(i).image for i in range(count)):
+        last = [n.g.transpose(n.tensor(i), [0, 2, 3, 1]) for i in range(count)]
+        return moved(n, n.g.transpose(n.g.op("concat", *last, axis=3), [0, 3, 1, 2]), *range(count))
     t = n.tensor(0) if count == 1 else n.g.op("concat", *map(n.tensor, range(count)), axis=axis)
     return moved(n, t, *range(count))
 
