@@ -439,8 +439,16 @@ def matmul_integer(n: Node) -> Value:
 
 
 def centred(n: Node, i: int, zero: int, axis: int) -> Any:
-    """An operand less its zero point, which is one number or one for each along an axis."""
-    g, t = n.g, n.g.cast(n.tensor(i), "f64")
+    """An operand less its zero point, which is one number or one for each along an axis. Of weights that is known: they are kept so, as
+    an answer would else take longer to cast them than to multiply."""
+    g, v = n.g, n.value(i)
+    if v.known is not None and not v.trained and (not n.has(zero) or n.value(zero).known is not None and not n.value(zero).trained):
+        known = np.asarray(v.known).astype(np.float64)
+        if n.has(zero):
+            z = np.asarray(n.value(zero).known).astype(np.float64)
+            known = known - (z.reshape([-1 if k == known.ndim + axis else 1 for k in range(known.ndim)]) if z.ndim == 1 < known.ndim else z)
+        return g.tensor(g.constant(np.ascontiguousarray(known)))
+    t = g.cast(n.tensor(i), "f64")
     if not n.has(zero):
         return t
     z = g.cast(n.tensor(zero), "f64")

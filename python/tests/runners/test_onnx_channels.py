@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Convolutional ONNX models keep their images channels last between convolutions: no step turns one around, the values are those
-of the standard's order and of onnxruntime."""
+of the standard's order and of onnxruntime. Weights of bytes are kept as they are multiplied."""
 import importlib.util
 import json
 import os
@@ -85,6 +85,17 @@ class Channels(unittest.TestCase):
         # the result, what gates the channels, and the mean of places, in whose order the axes play no part
         self.assertEqual(turned(found.program), [("conv2d", "concat"), ("conv2d", "mul"), ("where", "mean")])
         self.assertEqual(len(turned(plain.program)), 7)
+
+    def test_weights_of_bytes_are_kept_less_their_zero_points(self):
+        proto = parser.parse_model("""<ir_version: 8, opset_import: ["": 15]>
+            net (uint8[2,5] x, uint8 zero) => (int32[2,3] y)
+            <int8[5,3] w = {-128, 127, 3, 4, -5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}, int8[3] each = {-128, 0, 7}>
+            { y = MatMulInteger (x, w, zero, each) }""")
+        x, zero = np.random.default_rng(2).integers(0, 256, (2, 5)).astype(np.uint8), np.uint8(200)
+        found = importer.load(proto)
+        self.assertEqual([kind for kind, *_ in json.loads(found.program.text)["instructions"]].count("sub"), 1)  # of x alone
+        wanted = ReferenceEvaluator(proto).run(None, {"x": x, "zero": zero})[0]
+        np.testing.assert_array_equal(found.compile(threads=1)(x=x, zero=zero)["y"], wanted)
 
 
 if __name__ == "__main__":
