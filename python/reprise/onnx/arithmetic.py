@@ -19,6 +19,7 @@ BINARY = {"Add": "add", "Sub": "sub", "Mul": "mul", "Max": "maximum", "Min": "mi
           "BitwiseOr": "bitwise_or", "BitwiseXor": "bitwise_xor"}
 COMPARE = {"Equal": "eq", "Less": "lt", "Greater": "gt", "LessOrEqual": "le", "GreaterOrEqual": "ge"}
 LOGIC = {"And": "logical_and", "Or": "logical_or", "Xor": "logical_xor"}
+BYTES, MOST_BYTES = (1 << 24) // 255 ** 2, (1 << 31) // 255 ** 2  # products of bytes whose sums are exact in binary32, and fit i32
 
 
 def constants(n: Node) -> Any:
@@ -432,13 +433,30 @@ def matmul(n: Node) -> Value:
 
 @handles("MatMulInteger")
 def matmul_integer(n: Node) -> Value:
-    """In binary64, where sums of 2^37 products of bytes are exact."""
-    g = n.g
-    a, b = (centred(n, i, i + 2, -2 if i == 0 else -1) for i in (0, 1))
-    return g.made(g.cast(product(g, a, b), "i32"), "i32", *[v for v in n.inputs if v is not None])
+    """In binary32, where sums of BYTES products of bytes are exact, and their sums in i32; of vectors, and where those might wrap, in
+    binary64."""
+    g, k = n.g, n.value(0).shape[-1] if n.value(0).rank else 0
+    narrow = min(n.value(0).rank, n.value(1).rank) > 1 and 0 < k < MOST_BYTES
+    a, b = (centred(n, i, i + 2, -2 if i == 0 else -1, "f32" if narrow else "f64") for i in (0, 1))
+    size = -(-k // -(-k // BYTES)) if narrow else k
+    if narrow and size < k:
+        ends = [(at, min(at + size, k)) for at in range(0, k, size)]
+        parts = [g.cast(product(g, part(g, a, -1, *e), part(g, b, -2, *e)), "i32") for e in ends]
+        total = parts[0]
+        for other in parts[1:]:
+            total = g.op("add", total, other)
+    else:
+        total = g.cast(product(g, a, b), "i32")
+    return g.made(total, "i32", *[v for v in n.inputs if v is not None])
 
 
-def centred(n: Node, i: int, zero: int, axis: int) -> Any:
+def part(g: Graph, t: Any, axis: int, begin: int, end: int) -> Any:
+    low, high = [0] * len(t.shape), list(t.shape)
+    low[axis], high[axis] = begin, end
+    return g.op("slice", t, begin=low, end=high)
+
+
+def centred(n: Node, i: int, zero: int, axis: int, kind: str = "f64") -> Any:
     """An operand less its zero point, which is one number or one for each along an axis. Of weights that is known: they are kept so, as
     an answer would else take longer to cast them than to multiply."""
     g, v = n.g, n.value(i)
@@ -447,11 +465,11 @@ def centred(n: Node, i: int, zero: int, axis: int) -> Any:
         if n.has(zero):
             z = np.asarray(n.value(zero).known).astype(np.float64)
             known = known - (z.reshape([-1 if k == known.ndim + axis else 1 for k in range(known.ndim)]) if z.ndim == 1 < known.ndim else z)
-        return g.tensor(g.constant(np.ascontiguousarray(known)))
-    t = g.cast(n.tensor(i), "f64")
+        return g.tensor(g.constant(np.ascontiguousarray(known, NUMPY[kind])))
+    t = g.cast(n.tensor(i), kind)
     if not n.has(zero):
         return t
-    z = g.cast(n.tensor(zero), "f64")
+    z = g.cast(n.tensor(zero), kind)
     if len(z.shape) == 1 and len(t.shape) > 1:
         z = g.reshape(z, [z.shape[0] if k == len(t.shape) + axis else 1 for k in range(len(t.shape))])
     return g.op("sub", t, z)

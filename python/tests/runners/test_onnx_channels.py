@@ -96,6 +96,14 @@ class Channels(unittest.TestCase):
         self.assertEqual([kind for kind, *_ in json.loads(found.program.text)["instructions"]].count("sub"), 1)  # of x alone
         wanted = ReferenceEvaluator(proto).run(None, {"x": x, "zero": zero})[0]
         np.testing.assert_array_equal(found.compile(threads=1)(x=x, zero=zero)["y"], wanted)
+    def test_long_sums_of_bytes_are_exact(self):
+        for k in (257, 258, 259, 1024, 33000):
+            proto = parser.parse_model(f"""<ir_version: 8, opset_import: ["": 15]>
+                net (uint8[3,{k}] x, uint8[{k},2] w) => (int32[3,2] y) {{ y = MatMulInteger (x, w) }}""")
+            x, w = np.full((3, k), 255, np.uint8), np.full((k, 2), 255, np.uint8)
+            x[1], w[::3, 1] = np.arange(k) % 251, 254
+            found = importer.load(proto).compile(threads=1)(x=x, w=w)["y"]
+            np.testing.assert_array_equal(found, x.astype(np.int64) @ w.astype(np.int64), err_msg=str(k))
 
 
 if __name__ == "__main__":
