@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Pooling and its gradients for one instruction set (CONTRACT 4.5): vectors lie across channels, so each channel's
- * window is still taken in order. Images whose channels are not neighbours go to the reference. */
+ * window is still taken in order. A gradient whose channels are not neighbours, as a flattened image's, is turned on
+ * the way; other images with such channels go to the reference. */
 #include <string.h>
 
 #include "kernels/cpu/functions/inline_math.h"
 #include "kernels/level.h"
 #include "kernels/ref/conv/conv.h"
 
-enum { MOST_COLUMNS = 512, CHANNELS = 64 }; /* columns whose taps are looked up once; channels at a time */
+/* Columns whose taps are looked up once; channels at a time; pixels of a gradient that are turned at a time. */
+enum { MOST_COLUMNS = 512, CHANNELS = 64, TURNED_COLUMNS = 16 };
 
 typedef struct pool {
     rp_conv_axis h, w;
@@ -35,9 +37,10 @@ static rp_taps column_taps(const pool *p, size_t ow)
 #include "kernels/type_f64.h"
 #include "kernels/cpu/pool_type.inc.h"
 
-static bool channels_are_neighbours(const rp_kernel_args *args)
+/* Of all images from input `first` on. */
+static bool channels_are_neighbours(const rp_kernel_args *args, size_t first)
 {
-    for (size_t i = 0; i < args->n_in; i++)
+    for (size_t i = first; i < args->n_in; i++)
         if (args->in[i].stride[3] != 1)
             return false;
     return args->out[0].stride[3] == 1;
@@ -78,7 +81,8 @@ static void run_planes(const rp_kernel_args *args, size_t begin, size_t end, poo
     }
 }
 
-#define POOL(name, walk) \
+/* turns: input 0 is a gradient that may lie otherwise. */
+#define POOL(name, walk, turns) \
     extern const rp_kernel rp_kernel_##name##_ref; \
     static size_t name##_items(const rp_kernel_args *args) \
     { \
@@ -90,14 +94,14 @@ static void run_planes(const rp_kernel_args *args, size_t begin, size_t end, poo
     } \
     static void name##_run(const rp_kernel_args *args, size_t begin, size_t end) \
     { \
-        if (channels_are_neighbours(args)) \
+        if (channels_are_neighbours(args, turns)) \
             walk(args, begin, end, args->out[0].dtype == RP_F32 ? name##_f32 : name##_f64); \
         else \
             rp_kernel_##name##_ref.run(args, begin, end); \
     } \
     RP_DEFINE_KERNEL(name, name##_items, name##_run, name##_cost)
 
-POOL(max_pool, run_pixels);
-POOL(max_pool_grad, run_planes);
-POOL(avg_pool, run_pixels);
-POOL(avg_pool_grad, run_planes);
+POOL(max_pool, run_pixels, 0);
+POOL(max_pool_grad, run_planes, 1);
+POOL(avg_pool, run_pixels, 0);
+POOL(avg_pool_grad, run_planes, 1);

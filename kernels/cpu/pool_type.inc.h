@@ -95,9 +95,22 @@ RP_INLINE void FN(add_mean)(const pool *p, const rp_taps *r, const rp_taps *s, s
         }
 }
 
+/* The gradients of outputs [ow, ow + n) of a row, whose channels are no neighbours, are made so. */
+static void FN(turn_gradients)(const pool *p, size_t image, size_t oh, size_t ow, size_t n, size_t c, size_t count,
+                               T *to)
+{
+    const T *from = FN(pixel)(p->y, image, (ptrdiff_t)oh, (ptrdiff_t)ow, 0) + (ptrdiff_t)c * p->y->stride[3];
+
+    for (size_t k = 0; k < count; k++, from += p->y->stride[3])
+        for (size_t i = 0; i < n; i++)
+            to[i * CHANNELS + k] = from[(ptrdiff_t)i * p->y->stride[2]];
+}
+
 /* Channels [c, c_end), at most CHANNELS, of one image: dx from +0, outputs in ascending order. */
 RP_INLINE void FN(plane)(const pool *p, const rp_view *x, size_t n, size_t c, size_t count)
 {
+    T turned[TURNED_COLUMNS * CHANNELS];
+
     for (size_t h = 0; h < p->h.in; h++)
         for (size_t w = 0; w < p->w.in; w++)
             memset(FN(pixel)(p->x, n, (ptrdiff_t)h, (ptrdiff_t)w, c), 0, count * sizeof(T));
@@ -106,8 +119,14 @@ RP_INLINE void FN(plane)(const pool *p, const rp_view *x, size_t n, size_t c, si
 
         for (size_t ow = 0; ow < p->w.out; ow++) {
             const rp_taps s = column_taps(p, ow);
-            const T *g = FN(pixel)(p->y, n, (ptrdiff_t)oh, (ptrdiff_t)ow, c);
+            const size_t at = ow % TURNED_COLUMNS, left = p->w.out - ow;
+            const T *g = turned + at * CHANNELS;
 
+            if (p->y->stride[3] == 1)
+                g = FN(pixel)(p->y, n, (ptrdiff_t)oh, (ptrdiff_t)ow, c);
+            else if (at == 0)
+                FN(turn_gradients)
+            (p, n, oh, ow, left < TURNED_COLUMNS ? left : TURNED_COLUMNS, c, count, turned);
             if (x != NULL)
                 FN(add_to_winners)(p, x, &r, &s, n, c, count, g);
             else

@@ -402,6 +402,34 @@ static void pooling_many_channels_has_the_bits_of_the_reference(void **state)
         }
 }
 
+/* As the gradient of a flattened image lies: 37 outputs to a row are more than are turned at a time. */
+static void gradients_in_planes_have_the_bits_of_the_reference(void **state)
+{
+    static const rp_kernel_id ids[] = {RP_K_max_pool_grad, RP_K_avg_pool_grad};
+    static const window wide[] = {{4, 75, {2, 2}, {2, 2}, {0, 0, 0, 0}, {1, 1}},
+                                  {3, 37, {3, 3}, {1, 1}, {1, 1, 1, 1}, {1, 1}}};
+
+    (void)state;
+    for (int form = 0; form < 16; form++) {
+        const window *p = &wide[form / 8];
+        const int h = outputs(p, 0), w = outputs(p, 1), channels = form / 4 % 2 == 0 ? 70 : 6;
+        const rp_dtype dtype = form % 2 == 0 ? RP_F32 : RP_F64;
+        rp_view dx = filled(dtype, IMAGES, p->h, p->w, channels, 1), x = filled(dtype, IMAGES, p->h, p->w, channels, 2);
+        rp_view g = filled(dtype, IMAGES, h, w, channels, 3);
+        rp_attr attr[RP_MAX_ATTR];
+
+        g.stride[1] = w;
+        g.stride[2] = 1;
+        g.stride[3] = (ptrdiff_t)h * w;
+        set_attr(attr, p);
+        compare_levels(ids[form / 2 % 2],
+                       &(rp_kernel_args){(rp_view[]){g, x}, form / 2 % 2 == 0 ? 2 : 1, &dx, 1, attr});
+        free(dx.data);
+        free(x.data);
+        free(g.data);
+    }
+}
+
 static void norm_of_many_rows_has_the_bits_of_the_reference(void **state)
 {
     enum { WIDE = 70, SIDE = 65 }; /* 65 x 65 rows are more than a chunk */
@@ -465,6 +493,7 @@ int main(void)
         cmocka_unit_test(the_contracts_batch_norm_example_holds),
         cmocka_unit_test(gradients_agree_with_finite_differences),
         cmocka_unit_test(pooling_many_channels_has_the_bits_of_the_reference),
+        cmocka_unit_test(gradients_in_planes_have_the_bits_of_the_reference),
         cmocka_unit_test(norm_of_many_rows_has_the_bits_of_the_reference),
     };
 
