@@ -310,6 +310,21 @@ static void channels_that_mix_little_have_the_bits_of_the_reference_however_they
                 compare_laid(&apart[n], (i + n) % 3 == 2 ? RP_F64 : RP_F32, kind, (i + n) / 2 % 2 == 1, layouts[i]);
 }
 
+/* More terms than all columns' would fit packed. */
+static const conv_shape many_terms = {1, 3, 3, 520, 150, 3, 3, 1, {1, 1}, {1, 1, 1, 1}, {1, 1}};
+
+static void weights_whose_taps_are_neighbours_have_the_bits_of_the_reference(void **state)
+{
+    (void)state;
+    for (int n = 0; n < SHAPES; n++)
+        for (int kind = CONV; kind <= GRAD_WEIGHT; kind++)
+            compare_laid(&shapes[n], (n + kind) % 3 == 2 ? RP_F64 : RP_F32, kind, n % 4 == 3,
+                         16 + (n % 5 == 4 ? 5 : 0));
+    for (int kind = CONV; kind <= GRAD_INPUT; kind++)
+        for (int dtype = 0; dtype < (SANITIZED ? 1 : 2); dtype++)
+            compare_laid(&many_terms, dtype == 0 ? RP_F32 : RP_F64, kind, false, 16);
+}
+
 static void random_shapes_have_the_bits_of_the_reference(void **state)
 {
     (void)state;
@@ -329,7 +344,7 @@ static void random_shapes_have_the_bits_of_the_reference(void **state)
                               {1 + PICK(15, 3), 1 + PICK(16, 3)}};
 #undef PICK
 
-        compare(&p, seed % 4 == 3 ? RP_F64 : RP_F32, (int)(seed % 3), seed % 5 == 4);
+        compare_laid(&p, seed % 4 == 3 ? RP_F64 : RP_F32, (int)(seed % 3), seed % 5 == 4, seed % 7 == 0 ? 16 : 0);
     }
 }
 
@@ -541,6 +556,7 @@ int main(void)
         cmocka_unit_test(the_reference_has_the_bits_of_the_contracts_text),
         cmocka_unit_test(every_level_and_cut_has_the_bits_of_the_reference),
         cmocka_unit_test(channels_that_mix_little_have_the_bits_of_the_reference_however_they_lie),
+        cmocka_unit_test(weights_whose_taps_are_neighbours_have_the_bits_of_the_reference),
         cmocka_unit_test(random_shapes_have_the_bits_of_the_reference),
         cmocka_unit_test(bits_do_not_depend_on_scratch_memory),
         cmocka_unit_test(images_larger_than_the_scratch_leave_what_lies_behind_it),

@@ -22,6 +22,7 @@ typedef struct FN(work) {
     size_t room_a, room_b; /* rows, columns */
     chunk chunk;
     bool packed; /* the weight's part of the chunk is */
+    bool spread; /* all of the weight's columns are: packed_b has all terms of a panel, not a chunk's */
     tap_list list, other;
     layout terms;
     segment split[RP_CONV_CHUNK]; /* its only run, in parts */
@@ -53,6 +54,17 @@ static void FN(pack_rows)(const FN(work) * w, size_t row, size_t end)
     }
 }
 
+static size_t FN(terms_of)(const plan *p)
+{
+    return p->conv->h.taps * p->conv->w.taps * p->depth;
+}
+
+/* Where the chunk's terms of the panel at column j lie, packed. */
+static T *FN(panel_at)(const FN(work) * w, size_t j)
+{
+    return w->packed_b + (w->spread ? j * FN(terms_of)(w->p) + w->chunk.start * PANEL : j * RP_CONV_CHUNK);
+}
+
 /* One panel of the chunk: every tap, whether or not some pixels lack it. */
 static void FN(pack_weight)(const FN(work) * w, size_t column, size_t columns, T *packed)
 {
@@ -70,6 +82,94 @@ static void FN(pack_weight)(const FN(work) * w, size_t column, size_t columns, T
         packed += (end - begin) * PANEL;
     }
 }
+
+#ifdef VEC_BYTES
+/* A weight [k, c, r, s]: neither terms nor columns are neighbours but taps are, so that packing a chunk would read each
+ * line again for every tap. All terms of a few columns are then packed at once, each line read once. */
+static bool FN(taps_lie_innermost)(const plan *p)
+{
+    const rp_view *v = &p->weight;
+    const size_t taps = p->conv->h.taps * p->conv->w.taps, terms = FN(terms_of)(p);
+
+    return p->conv->groups == 1 && taps > 1 && terms > 0 && terms <= B_BYTES / PANEL_BYTES && v->stride[1] == 1 &&
+           v->stride[0] == (ptrdiff_t)p->conv->w.taps && v->stride[2] == (ptrdiff_t)taps &&
+           v->stride[3] == (ptrdiff_t)(taps * p->conv->c);
+}
+
+/* Elements [first, first + n) of the columns of half a panel, whose terms lie side by side: element i is tap i mod taps
+ * of term i div taps. */
+static void FN(spread_columns)(const plan *p, const T *from, size_t first, size_t n, size_t columns, T *to)
+{
+    const size_t taps = p->conv->h.taps * p->conv->w.taps;
+    T square[WIDTH * WIDTH];
+
+    if (n == WIDTH && columns == WIDTH)
+        FN(turn_square)(square, WIDTH, from + first, p->b_col);
+    else
+        for (size_t i = 0; i < n; i++)
+            for (size_t j = 0; j < WIDTH; j++)
+                square[i * WIDTH + j] = j < columns ? from[(ptrdiff_t)j * p->b_col + (ptrdiff_t)(first + i)] : 0;
+    for (size_t i = 0, tap = first % taps, term = first / taps; i < n; i++, tap = tap + 1 < taps ? tap + 1 : 0) {
+        FN(vec_store)(to + (tap * p->depth + term) * PANEL, FN(vec_load)(square + i * WIDTH));
+        term += tap + 1 == taps;
+    }
+}
+
+/* Taps [first, first + n) of one term, whose columns lie `taps` apart. whole: what lies behind them may be read. */
+static void FN(spread_term)(const plan *p, const T *from, size_t first, size_t n, size_t columns, bool whole, T *to)
+{
+    const ptrdiff_t tap = (ptrdiff_t)(p->depth * PANEL);
+    T square[WIDTH * WIDTH];
+
+    if (whole && columns == WIDTH && n > 1)
+        FN(turn_square)(square, WIDTH, from + first, p->b_col);
+    else
+        for (size_t i = 0; i < n; i++)
+            for (size_t j = 0; j < WIDTH; j++)
+                square[i * WIDTH + j] = j < columns ? from[(ptrdiff_t)j * p->b_col + (ptrdiff_t)(first + i)] : 0;
+    for (size_t i = 0; i < n; i++)
+        FN(vec_store)(to + (ptrdiff_t)(first + i) * tap, FN(vec_load)(square + i * WIDTH));
+}
+
+/* All terms of the columns, as they lie in memory, half a panel after the other. */
+static void FN(pack_spread)(const FN(work) * w)
+{
+    const plan *p = w->p;
+    const size_t taps = p->conv->h.taps * p->conv->w.taps, terms = FN(terms_of)(p);
+    const size_t all = taps * p->conv->c * p->conv->k, padded = (w->columns + PANEL - 1) / PANEL * PANEL;
+    const bool beside = p->b_step == (ptrdiff_t)taps;
+    const size_t outer = beside ? 1 : p->depth, length = beside ? terms : taps;
+
+    for (size_t term = 0; term < outer; term++)
+        for (size_t j = 0; j < padded; j += WIDTH) {
+            const size_t left = j < w->columns ? w->columns - j : 0, columns = left < WIDTH ? left : WIDTH;
+            const ptrdiff_t at = (ptrdiff_t)term * p->b_step + (ptrdiff_t)(w->column + j) * p->b_col;
+            const T *from = (const T *)p->weight.data + at;
+            T *to = w->packed_b + j / PANEL * PANEL * terms + j % PANEL + term * PANEL;
+
+            for (size_t first = 0; first < length; first += WIDTH) {
+                const size_t n = length - first < WIDTH ? length - first : WIDTH;
+
+                if (beside)
+                    FN(spread_columns)(p, from, first, n, columns, to);
+                else
+                    FN(spread_term)
+                (p, from, first, n, columns, (size_t)at + first + (WIDTH - 1) * taps + WIDTH <= all, to);
+            }
+        }
+}
+#else
+static bool FN(taps_lie_innermost)(const plan *p)
+{
+    (void)p;
+    return false;
+}
+
+static void FN(pack_spread)(const FN(work) * w)
+{
+    (void)w;
+}
+#endif
 
 /* The chunk's terms of the weight where they lie at one step and this block has them all; else NULL. */
 static const T *FN(weight_in_place)(const FN(work) * w)
@@ -148,7 +248,7 @@ static void FN(flush)(FN(work) * w)
     for (size_t j = 0; j < w->columns && tiles > 0; j += PANEL) {
         const size_t columns = w->columns - j < PANEL ? w->columns - j : PANEL;
         const bool fuse = weight != NULL && columns == PANEL;
-        T *panel = w->packed_b + j * RP_CONV_CHUNK;
+        T *panel = FN(panel_at)(w, j);
 
         if (!w->packed && !fuse)
             FN(pack_weight)(w, w->column + j, columns, panel);
@@ -279,7 +379,7 @@ static void FN(run_chunk)(FN(work) * w)
         if (c->tap / width == (c->tap_end - 1) / width)
             columns = side_with(&columns, c->tap % width, (c->tap_end - 1) % width + 1);
     }
-    w->packed = false;
+    w->packed = w->spread;
     while (more) {
         size_t n = 0;
 
@@ -309,7 +409,7 @@ static void FN(run_chunk)(FN(work) * w)
  * from chunk to chunk. */
 static void FN(run_blocks)(FN(work) * w, size_t begin, size_t end, size_t column, size_t column_end)
 {
-    const size_t terms = w->p->conv->h.taps * w->p->conv->w.taps * w->p->depth;
+    const size_t terms = FN(terms_of)(w->p);
 
     for (; column < column_end; column += w->columns) {
         const size_t left = column_end - column;
@@ -317,6 +417,8 @@ static void FN(run_blocks)(FN(work) * w, size_t begin, size_t end, size_t column
 
         w->column = column;
         w->columns = left < w->room_b ? left : w->room_b;
+        if (w->spread)
+            FN(pack_spread)(w);
         most = terms <= RP_CONV_CHUNK ? end - begin : 2 * MOST_ROWS + ((size_t)1 << 20) / (sizeof(T) * w->columns);
         for (w->begin = begin; w->begin < end; w->begin = w->end) {
             w->end = end - w->begin < most ? end : w->begin + most;
@@ -342,6 +444,9 @@ static void FN(run_pixels)(const plan *p, size_t begin, size_t end, size_t colum
     w.packed_a = memory != NULL ? memory + B_BYTES / sizeof(T) : a;
     w.room_b = memory != NULL ? room_for_columns(sizeof(T)) : PANEL;
     w.room_a = memory != NULL ? room_for_rows(sizeof(T)) : 2 * CONV_ROWS;
+    w.spread = memory != NULL && FN(taps_lie_innermost)(p);
+    if (w.spread)
+        w.room_b = B_BYTES / (FN(terms_of)(p) * PANEL_BYTES) * PANEL;
     FN(run_blocks)(&w, begin, end, column, column_end);
     rp_scratch_return(memory);
 }
