@@ -325,6 +325,24 @@ static void weights_whose_taps_are_neighbours_have_the_bits_of_the_reference(voi
             compare_laid(&many_terms, dtype == 0 ? RP_F32 : RP_F64, kind, false, 16);
 }
 
+/* Few channels, and columns that fill no panel: rows of more pixels than are packed at a time among them. */
+static const conv_shape few[] = {{2, 12, 30, 1, 40, 5, 5, 1, {1, 1}, {2, 2, 2, 2}, {1, 1}},
+                                 {3, 9, 28, 1, 6, 5, 5, 1, {1, 1}, {2, 2, 2, 2}, {1, 1}},
+                                 {2, 3, 150, 1, 17, 3, 3, 1, {1, 1}, {0, 0, 0, 0}, {1, 1}},
+                                 {2, 3, 300, 1, 64, 1, 8, 1, {1, 2}, {0, 3, 0, 4}, {1, 1}},
+                                 {2, 14, 14, 5, 16, 5, 5, 1, {1, 1}, {0, 0, 0, 0}, {1, 1}}};
+
+static void few_channels_have_the_bits_of_the_reference_in_planes_too(void **state)
+{
+    static const int layouts[] = {0, 1, 17};
+
+    (void)state;
+    for (size_t n = 0; n < sizeof few / sizeof few[0]; n++)
+        for (int kind = CONV; kind <= GRAD_WEIGHT; kind++)
+            for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++)
+                compare_laid(&few[n], (n + i) % 3 == 2 ? RP_F64 : RP_F32, kind, i == 1, layouts[i]);
+}
+
 static void random_shapes_have_the_bits_of_the_reference(void **state)
 {
     (void)state;
@@ -350,7 +368,7 @@ static void random_shapes_have_the_bits_of_the_reference(void **state)
 
 static void bits_do_not_depend_on_scratch_memory(void **state)
 {
-    static const int few[] = {2, 4, 10, 16, 21};
+    static const int some[] = {2, 4, 10, 16, 21};
     void *blocks[RP_SCRATCH_BLOCKS];
 
     (void)state;
@@ -359,7 +377,7 @@ static void bits_do_not_depend_on_scratch_memory(void **state)
     assert_null(rp_scratch_borrow());
     for (int i = 0; i < 5; i++)
         for (int kind = CONV; kind <= GRAD_WEIGHT; kind++)
-            compare(&shapes[few[i]], i % 2 == 0 ? RP_F32 : RP_F64, kind, false);
+            compare(&shapes[some[i]], i % 2 == 0 ? RP_F32 : RP_F64, kind, false);
     for (size_t n = 0; n < sizeof apart / sizeof apart[0]; n++)
         for (int kind = CONV; kind <= GRAD_WEIGHT; kind++)
             compare_laid(&apart[n], n % 2 == 0 ? RP_F32 : RP_F64, kind, false, n % 3 == 0 ? 0 : 21);
@@ -557,6 +575,7 @@ int main(void)
         cmocka_unit_test(every_level_and_cut_has_the_bits_of_the_reference),
         cmocka_unit_test(channels_that_mix_little_have_the_bits_of_the_reference_however_they_lie),
         cmocka_unit_test(weights_whose_taps_are_neighbours_have_the_bits_of_the_reference),
+        cmocka_unit_test(few_channels_have_the_bits_of_the_reference_in_planes_too),
         cmocka_unit_test(random_shapes_have_the_bits_of_the_reference),
         cmocka_unit_test(bits_do_not_depend_on_scratch_memory),
         cmocka_unit_test(images_larger_than_the_scratch_leave_what_lies_behind_it),

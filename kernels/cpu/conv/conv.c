@@ -164,6 +164,8 @@ static void run_conv(const rp_conv *conv, bool back, size_t begin, size_t end)
 
     if (begin == end)
         return;
+    if (p.depth == 1 && conv->groups == 1)
+        p.a_step = 1; /* of a single term no step is taken, and taps that lie so join */
     if (mixes_nothing(conv) && conv->h.taps * conv->w.taps <= RP_CONV_CHUNK &&
         (to->dtype == RP_F32 ? channels_f32 : channels_f64)(&p, begin, end))
         return;
@@ -219,12 +221,11 @@ PIXEL_KERNEL(conv2d_grad_input, rp_conv_grad_input, true);
 static bool can_lie_beside(const rp_conv *conv, tap_line *b)
 {
     const rp_view *x = conv->x, *w = conv->weight, *y = conv->y;
-    const size_t panel = PANEL_BYTES / rp_dtype_size(w->dtype);
     const side across = side_of(&conv->w, false);
 
-    if (conv->groups != 1 || conv->c >= CONV_ROWS || conv->w.taps * conv->c > MOST_BESIDE || conv->k % panel != 0 ||
-        x->stride[3] != 1 || conv->w.dilation * x->stride[2] != (int64_t)conv->c || w->stride[3] != 1 ||
-        y->stride[3] != 1)
+    if (conv->groups != 1 || conv->c >= CONV_ROWS || conv->w.taps * conv->c > MOST_BESIDE ||
+        (x->stride[3] != 1 && conv->c > 1) || conv->w.dilation * x->stride[2] != (int64_t)conv->c ||
+        w->stride[3] != 1 || y->stride[3] != 1)
         return false;
     *b = (tap_line){
         .c = conv->c, .x_step = x->stride[2], .x_move = conv->w.stride * x->stride[2], .y_step = y->stride[2]};

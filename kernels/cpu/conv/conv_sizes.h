@@ -40,7 +40,8 @@ enum {
     SHARED_PIXELS = WIDEST == 32 ? 4 : 8,
     BLOCK_VECTORS = 8,
     MANY_TAPS = 40,
-    MOST_WINDOWS = 32, /* of 3 x 3 taps, at a time */
+    PACKED_PIXELS = 64, /* of a gradient with fewer columns than a panel, beside one another */
+    MOST_WINDOWS = 32,  /* of 3 x 3 taps, at a time */
     CHANNEL_BYTES = 768 * 1024,
     NARROW = 4,
     NARROW_SLOTS = 16,

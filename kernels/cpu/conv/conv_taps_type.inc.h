@@ -17,18 +17,19 @@
 
 typedef struct FN(tap_row) {
     const tap_line *beside;
-    const T *x, *y; /* from this tap row's first channel and panel on */
-    size_t rows, chunk;
+    const T *x, *y;              /* from this tap row's first channel and panel on */
+    size_t rows, chunk, columns; /* of a panel that is not full, pixels are packed */
+    T packed[PACKED_PIXELS * PANEL];
     T chain[MOST_BESIDE][PANEL], *at[MOST_BESIDE], *out[MOST_BESIDE];
     bool touched[MOST_BESIDE], begun[MOST_BESIDE]; /* has a term in this chunk; has had a chunk */
 } FN(tap_row);
 
 /* +0 where nothing was yet. */
-static void FN(wake)(T *const *at, bool *awake, size_t n)
+static void FN(wake)(T *const *at, bool *awake, size_t n, size_t columns)
 {
     for (size_t i = 0; i < n; i++) {
         if (!awake[i])
-            memset(at[i], 0, PANEL * sizeof(T)); /* all bits 0 is +0 */
+            memset(at[i], 0, columns * sizeof(T)); /* all bits 0 is +0 */
         awake[i] = true;
     }
 }
@@ -39,7 +40,7 @@ static void FN(settle)(FN(tap_row) * p)
     for (size_t i = 0; i < p->rows; i++) {
         if (!p->touched[i])
             continue;
-        for (size_t j = 0; j < PANEL; j++)
+        for (size_t j = 0; j < p->columns; j++)
             p->out[i][j] = p->begun[i] ? p->out[i][j] + p->chain[i][j] : p->chain[i][j];
         p->begun[i] = true;
         p->touched[i] = false;
@@ -47,7 +48,7 @@ static void FN(settle)(FN(tap_row) * p)
 }
 
 /* The rows in tiles as equal as they can be. */
-static void FN(resume_rows)(size_t rows, const FN(strip) * s)
+static void FN(resume_rows)(size_t rows, size_t columns, const FN(strip) * s)
 {
     const size_t tiles = (rows + CONV_ROWS - 1) / CONV_ROWS;
 
@@ -57,8 +58,18 @@ static void FN(resume_rows)(size_t rows, const FN(strip) * s)
 
         part.a += row;
         part.y += row;
-        FN(tile_resume)(rows * (tile + 1) / tiles - row, &part);
+        FN(tile_resume)(rows * (tile + 1) / tiles - row, columns > WIDTH ? 2 : 1, &part);
     }
+}
+
+/* The columns of n pixels of y; what is beside them was cleared: outputs nobody stores. */
+static void FN(pack_columns)(FN(tap_row) * p, const T *y, ptrdiff_t step, size_t n)
+{
+    T *to = p->packed;
+
+    for (size_t i = 0; i < n; i++, y += step, to += PANEL)
+        for (size_t j = 0; j < p->columns; j++)
+            to[j] = y[j];
 }
 
 /* The pixels of one run in one row of y, which starts at term `index`; x and y are that row's. */
@@ -67,24 +78,30 @@ static void FN(run_terms)(FN(tap_row) * p, const same_taps *run, size_t index, c
     const tap_line *b = p->beside;
     const size_t low = run->taps.first * b->c, high = low + run->taps.count * b->c;
     const size_t from = low > b->begin ? low : b->begin, to = high < b->end ? high : b->end;
+    const bool packs = p->columns < PANEL;
 
     for (size_t done = 0; from < to && done < run->count;) {
         const size_t at = index + run->start + done, room = RP_CONV_CHUNK - at % RP_CONV_CHUNK;
-        const segment terms = {.n = run->count - done < room ? run->count - done : room};
+        const size_t most = packs && room > PACKED_PIXELS ? PACKED_PIXELS : room;
+        const segment terms = {.n = run->count - done < most ? run->count - done : most};
+        const T *pixels = y + (ptrdiff_t)(run->start + done) * b->y_step;
         const T *a = x + (run->taps.at * b->x_step + (ptrdiff_t)done * b->x_move) + (ptrdiff_t)(from - low);
 
         if (at / RP_CONV_CHUNK != p->chunk)
             FN(settle)(p);
         p->chunk = at / RP_CONV_CHUNK;
-        FN(wake)(p->at + (from - b->begin), p->touched + (from - b->begin), to - from);
+        FN(wake)(p->at + (from - b->begin), p->touched + (from - b->begin), to - from, PANEL);
+        if (packs)
+            FN(pack_columns)(p, pixels, b->y_step, terms.n);
         FN(resume_rows)
-        (to - from, &(FN(strip)){.a = a,
-                                 .a_col = b->x_move,
-                                 .b = y + (ptrdiff_t)(run->start + done) * b->y_step,
-                                 .b_step = b->y_step,
-                                 .run = &terms,
-                                 .runs = 1,
-                                 .y = p->at + (from - b->begin)});
+        (to - from, p->columns,
+         &(FN(strip)){.a = a,
+                      .a_col = b->x_move,
+                      .b = packs ? p->packed : pixels,
+                      .b_step = packs ? (ptrdiff_t)PANEL : b->y_step,
+                      .run = &terms,
+                      .runs = 1,
+                      .y = p->at + (from - b->begin)});
         done += terms.n;
     }
 }
@@ -108,7 +125,7 @@ static void FN(tap_row_panel)(FN(tap_row) * p, const rp_conv *conv, size_t r)
                 FN(run_terms)(p, &p->beside->run[i], (n * conv->h.out + oh) * conv->w.out, x_row, y_row);
         }
     FN(settle)(p);
-    FN(wake)(p->out, p->begun, p->rows); /* rows without any term */
+    FN(wake)(p->out, p->begun, p->rows, p->columns); /* rows without any term */
 }
 
 /* Rows [begin, end) of the taps (r, *). */
@@ -122,6 +139,9 @@ static void FN(taps_together)(const rp_conv *conv, const tap_line *b, size_t r)
     p.rows = b->end - b->begin;
     for (size_t column = 0; column < conv->k; column += PANEL) {
         p.y = (const T *)conv->y->data + column;
+        p.columns = conv->k - column < PANEL ? conv->k - column : PANEL;
+        if (p.columns < PANEL)
+            memset(p.packed, 0, sizeof p.packed);
         for (size_t i = 0; i < p.rows; i++) {
             const size_t row = b->begin + i;
 

@@ -250,9 +250,12 @@ static void FN(tile_beside)(size_t rows, size_t vecs, const FN(strip) * s)
         FN(tile_rows)(rows, 2, true, false, false, s);
 }
 
-static void FN(tile_resume)(size_t rows, const FN(strip) * s)
+static void FN(tile_resume)(size_t rows, size_t vecs, const FN(strip) * s)
 {
-    FN(tile_rows)(rows, 2, true, false, true, s);
+    if (vecs == 1)
+        FN(tile_rows)(rows, 1, true, false, true, s);
+    else
+        FN(tile_rows)(rows, 2, true, false, true, s);
 }
 
 /* A tile that does not fill its vectors, or has a stride in y, is computed beside y and copied. */
@@ -299,7 +302,15 @@ RP_INLINE void FN(copy)(T *to, const T *from, size_t n)
         return;
     }
 #endif
-    memcpy(to, from, n * sizeof *to);
+    if (n >= 4 && n <= 8) { /* ... or the taps of a row: parts of a constant size, which may overlap */
+        memcpy(to, from, 4 * sizeof *to);
+        memcpy(to + n - 4, from + n - 4, 4 * sizeof *to);
+    } else if (n == 3 || n == 2) {
+        to[0] = from[0];
+        to[n / 2] = from[n / 2];
+        to[n - 1] = from[n - 1];
+    } else
+        memcpy(to, from, n * sizeof *to);
 }
 
 #ifdef VEC_BYTES
