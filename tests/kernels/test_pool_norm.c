@@ -402,7 +402,8 @@ static void pooling_many_channels_has_the_bits_of_the_reference(void **state)
         }
 }
 
-/* As the gradient of a flattened image lies: 37 outputs to a row are more than are turned at a time. */
+/* As the gradient of a flattened image lies: 37 outputs to a row are more than are turned at a time. Channels of one
+ * and of several blocks. */
 static void gradients_in_planes_have_the_bits_of_the_reference(void **state)
 {
     static const rp_kernel_id ids[] = {RP_K_max_pool_grad, RP_K_avg_pool_grad};
@@ -410,12 +411,13 @@ static void gradients_in_planes_have_the_bits_of_the_reference(void **state)
                                   {3, 37, {3, 3}, {1, 1}, {1, 1, 1, 1}, {1, 1}}};
 
     (void)state;
-    for (int form = 0; form < 16; form++) {
-        const window *p = &wide[form / 8];
-        const int h = outputs(p, 0), w = outputs(p, 1), channels = form / 4 % 2 == 0 ? 70 : 6;
+    for (int form = 0; form < 80; form++) {
+        static const int sizes[] = {70, 6, 1, 2, 3, 7, 12, 20, 31, 64};
+        const window *p = &wide[form / 40];
+        const int h = outputs(p, 0), w = outputs(p, 1), channels = sizes[form / 4 % 10];
         const rp_dtype dtype = form % 2 == 0 ? RP_F32 : RP_F64;
         rp_view dx = filled(dtype, IMAGES, p->h, p->w, channels, 1), x = filled(dtype, IMAGES, p->h, p->w, channels, 2);
-        rp_view g = filled(dtype, IMAGES, h, w, channels, 3);
+        rp_view g = filled(dtype, IMAGES, h, w, channels, 3), y = filled(dtype, IMAGES, h, w, channels, 4);
         rp_attr attr[RP_MAX_ATTR];
 
         g.stride[1] = w;
@@ -424,9 +426,11 @@ static void gradients_in_planes_have_the_bits_of_the_reference(void **state)
         set_attr(attr, p);
         compare_levels(ids[form / 2 % 2],
                        &(rp_kernel_args){(rp_view[]){g, x}, form / 2 % 2 == 0 ? 2 : 1, &dx, 1, attr});
+        compare_levels(form / 2 % 2 == 0 ? RP_K_max_pool : RP_K_avg_pool, &(rp_kernel_args){&x, 1, &y, 1, attr});
         free(dx.data);
         free(x.data);
         free(g.data);
+        free(y.data);
     }
 }
 
