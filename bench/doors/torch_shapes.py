@@ -123,8 +123,9 @@ def digits(channels: int = 1) -> nn.Sequential:
                          nn.Linear(64 * side * side, 128), nn.ReLU(), nn.Linear(128, 10))
 
 
-def lenet(act: Callable[[], nn.Module], pool: Callable[[int], nn.Module]) -> nn.Sequential:
-    return nn.Sequential(nn.Conv2d(1, 6, 5, padding=2), act(), pool(2), nn.Conv2d(6, 16, 5), act(), pool(2), nn.Flatten(),
+def lenet(act: Callable[[], nn.Module], pool: Callable[[int], nn.Module], colours: int = 1) -> nn.Sequential:
+    """Of 28 x 28 and one colour, or of 32 x 32: PyTorch's tutorial on CIFAR-10."""
+    return nn.Sequential(nn.Conv2d(colours, 6, 5, padding=2 if colours == 1 else 0), act(), pool(2), nn.Conv2d(6, 16, 5), act(), pool(2), nn.Flatten(),
                          nn.Linear(400, 120), act(), nn.Linear(120, 84), act(), nn.Linear(84, 10))
 
 
@@ -214,7 +215,8 @@ SHAPES: dict[str, Callable[[], Made]] = {
     "digits, PyTorch's example, 64 of 28": lambda: images(digits(), 64, 28, 1),
     "the same of colours, 64 of 32": lambda: images(digits(3), 64, 32),
     "LeNet, tanh, averages, 64 of 28": lambda: images(lenet(nn.Tanh, nn.AvgPool2d), 64, 28, 1),
-    "LeNet, ReLU, maxima, 128 of 28": lambda: images(lenet(nn.ReLU, nn.MaxPool2d), 128, 28, 1),
+    "LeNet, ReLU, maxima, 64 of 28": lambda: images(lenet(nn.ReLU, nn.MaxPool2d), 64, 28, 1),
+    "PyTorch's tutorial on CIFAR-10, 64 of 32": lambda: images(lenet(nn.ReLU, nn.MaxPool2d, 3), 64, 32),
     "convolutions 32-64-128, 32 of 32": lambda: images(stack([32, 64, 128]), 32, 32),
     "convolutions 64-128, 128 of 32": lambda: images(stack([64, 128]), 128, 32),
     "convolutions 5 x 5, 16-32-64-64, 8 of 128": lambda: images(stack([16, 32, 64, 64], 5), 8, 128),
