@@ -69,15 +69,19 @@ static const rp_instr *turns(const rp_program *f, uint32_t value)
     return found && RP_AT(found->attr, transpose, permutation).list[0] == 1 ? found : NULL;
 }
 
+static bool has_size(const rp_type *b)
+{
+    return b->rank == 2 && rp_type_bytes(b) >= LEAST_BYTES && rp_type_bytes(b) <= MOST_BYTES;
+}
+
 /* Whether frames do nothing with a matrix but multiply a row by it. */
 static bool fits(const rp_program *f, uint32_t value)
 {
     const rp_type *b = &f->value[value];
     size_t products = 0;
 
-    if ((b->dtype != RP_F32 && b->dtype != RP_F64) || b->rank != 2 || b->shape[1] % width_of(b) != 0 ||
-        b->shape[1] == width_of(b) || rp_type_bytes(b) < LEAST_BYTES || rp_type_bytes(b) > MOST_BYTES ||
-        rp_program_returns(f, value))
+    if ((b->dtype != RP_F32 && b->dtype != RP_F64) || !has_size(b) || b->shape[1] % width_of(b) != 0 ||
+        b->shape[1] == width_of(b) || rp_program_returns(f, value))
         return false;
     for (size_t k = 0; k < f->n_instrs; k++)
         for (size_t i = 0; i < f->instr[k].n_in; i++) {
@@ -90,10 +94,11 @@ static bool fits(const rp_program *f, uint32_t value)
     return products > 0;
 }
 
-/* How a parameter is laid out; 0: as it is. */
+/* How a parameter is laid out; 0: as it is. Only for one of that size its readers are looked for: there may be very
+ * many small ones. */
 static unsigned char laid_out(const rp_program *f, uint32_t value)
 {
-    const rp_instr *turn = f->value[value].rank == 2 ? turns(f, value) : NULL;
+    const rp_instr *turn = has_size(&f->value[value]) ? turns(f, value) : NULL;
 
     return fits(f, value) ? PLAIN : turn && fits(f, turn->out[0]) ? TURNED : 0;
 }

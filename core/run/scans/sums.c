@@ -10,6 +10,8 @@
 #include "base/memory.h"
 #include "kernels/onto.h"
 
+enum { VIEWS_MOST = 8 }; /* from a row to a factor: each sum's function has them again */
+
 /* Where a factor of the products comes from. */
 typedef struct factor {
     uint32_t value; /* of the function: what the factor is a view of */
@@ -56,7 +58,7 @@ static bool stays(const struct rp_scan_sums *sums, size_t c)
 typedef struct look {
     const rp_function *f;
     uint32_t *reader; /* of each value of f's: the instruction that reads it; SEVERAL; NO_SCAN: none */
-    size_t *output;   /* of each value: which output it is; SIZE_MAX: none */
+    size_t *output;   /* of each value: which output it is, or is to be too; SIZE_MAX: none */
     uint64_t times;
     size_t carried, sliced;
     size_t room;
@@ -108,7 +110,7 @@ static bool is_view(const rp_instr *instr)
 
 static uint32_t viewed(const rp_program *p, uint32_t v)
 {
-    while (p->maker[v] != RP_NO_INSTR && is_view(&p->instr[p->maker[v]]))
+    for (size_t i = 0; i < VIEWS_MOST && p->maker[v] != RP_NO_INSTR && is_view(&p->instr[p->maker[v]]); i++)
         v = p->instr[p->maker[v]].in[0];
     return v;
 }
@@ -127,11 +129,6 @@ static bool find_factor(look *l, uint32_t v, factor *found)
         found->at = v - 1;
         return v >= 1 + l->carried && v < 1 + l->carried + l->sliced;
     }
-    for (size_t i = 0; i < sums->n_more; i++)
-        if (sums->more[i] == v) {
-            found->at = sums->outs + i;
-            return true;
-        }
     found->at = l->output[v];
     if (found->at != SIZE_MAX)
         return found->at >= l->carried;
@@ -139,9 +136,17 @@ static bool find_factor(look *l, uint32_t v, factor *found)
     if (p->value[v].rank == RP_MAX_RANK || (bytes && l->times > l->room / bytes))
         return false;
     l->room -= (size_t)l->times * bytes;
-    found->at = sums->outs + sums->n_more;
+    found->at = l->output[v] = sums->outs + sums->n_more;
     sums->more[sums->n_more++] = v;
     return true;
+}
+
+/* Has the function give what it gave when it gave n more, and had so much room. */
+static void give_back(look *l, size_t n, size_t room)
+{
+    while (l->sums->n_more > n)
+        l->output[l->sums->more[--l->sums->n_more]] = SIZE_MAX;
+    l->room = room;
 }
 
 /* Whether some sum gets a scan of its own that the scan is not already. */
@@ -162,8 +167,7 @@ static bool choose(look *l)
             found++;
         } else {
             sums->of[c].add = RP_NO_INSTR;
-            l->room = room;
-            sums->n_more = n_more;
+            give_back(l, n_more, room);
         }
     }
     return found && sums->outs > 1;
@@ -243,18 +247,18 @@ static rp_status write_rest(rp_program *to, const rp_function *f, const struct r
     return status;
 }
 
-/* c: which sum the function is of; SIZE_MAX: what is left without them. */
-static rp_status make(rp_function **out, const rp_function *f, const struct rp_scan_sums *sums, size_t c, rp_error *err)
+/* c: which sum the function is of; SIZE_MAX: what is left without them. value: room for one of each value of f. */
+static rp_status make(rp_function **out, const rp_function *f, const struct rp_scan_sums *sums, size_t c,
+                      uint32_t *value, rp_error *err)
 {
+    const size_t instrs = c == SIZE_MAX ? f->body->n_instrs : 2 * VIEWS_MOST + 2;
     rp_program *to = rp_program_new();
-    uint32_t *value = rp_reallocarray(NULL, f->body->n_values, sizeof *value);
-    uint32_t *number = rp_reallocarray(NULL, 2 * f->body->n_instrs, sizeof *number);
-    rp_status status = to && value && number ? RP_OK : rp_no_memory(err);
+    uint32_t *number = rp_reallocarray(NULL, instrs, sizeof *number);
+    rp_status status = to && number ? RP_OK : rp_no_memory(err);
 
     if (status == RP_OK)
         status = c == SIZE_MAX ? write_rest(to, f, sums, value, number, err)
                                : write_sum(to, f, c, &sums->of[c], value, number, err);
-    rp_free(value);
     if (status == RP_OK)
         status = rp_function_new(out, to, err);
     else
@@ -268,15 +272,19 @@ static rp_status make(rp_function **out, const rp_function *f, const struct rp_s
 
 static rp_status make_functions(struct rp_scan_sums *sums, const rp_function *f, rp_error *err)
 {
-    rp_status status = RP_OK;
+    uint32_t *value = rp_reallocarray(NULL, f->body->n_values, sizeof *value);
+    rp_status status = value ? RP_OK : rp_no_memory(err);
     size_t left = sums->outs + sums->n_more;
 
     for (size_t c = 0; c < sums->carried && status == RP_OK; c++)
         if (!stays(sums, c)) {
-            status = make(&sums->of[c].function, f, sums, c, err);
+            status = make(&sums->of[c].function, f, sums, c, value, err);
             left--;
         }
-    return status == RP_OK && left ? make(&sums->rest, f, sums, SIZE_MAX, err) : status;
+    if (status == RP_OK && left)
+        status = make(&sums->rest, f, sums, SIZE_MAX, value, err);
+    rp_free(value);
+    return status;
 }
 
 /* ---- all scans ---- */
@@ -347,12 +355,13 @@ static rp_status put_rest(const struct rp_scan_sums *sums, rp_program *to, const
 {
     rp_region rest = *r;
     rp_function *function = sums->rest;
-    uint32_t *left = rp_reallocarray(NULL, n_in + sums->outs + sums->n_more, sizeof *left), *out = left + n_in;
+    uint32_t *left = rp_reallocarray(NULL, n_in + sums->outs + sums->n_more, sizeof *left), *out;
     rp_status status = RP_OK;
     size_t n = 0;
 
     if (!left)
         return rp_no_memory(err);
+    out = left + n_in;
     rest.function = &function;
     for (size_t i = 0; i < n_in; i++)
         if (i >= sums->carried || stays(sums, i))

@@ -204,6 +204,7 @@ typedef struct apart {
     bool row;    /* b is a row of x itself: the scan gives nothing more */
     bool before; /* a is what h was: of what is carried there are no rows */
     bool reads;  /* h is made of s too */
+    bool deep;   /* a is turned many times: more views than a sum's function has */
     bool onto;   /* what is expected */
 } apart;
 
@@ -221,6 +222,7 @@ static const apart aparts[] = {
     {.what = "two", .rows = 5, .m = 40, .n = 35, .times = 5, .twice = true, .onto = true},
     {.what = "bf16", .rows = 5, .m = 40, .n = 35, .times = 5, .half = true, .onto = true},
     {.what = "shared", .rows = 5, .m = 40, .n = 35, .times = 5, .shared = true, .onto = true},
+    {.what = "deep", .rows = 5, .m = 40, .n = 35, .times = 5, .deep = true, .reverse = true, .onto = true},
     {.what = "of rows", .rows = 5, .m = 40, .n = 35, .times = 5, .row = true, .twice = true, .onto = true},
     {.what = "before", .rows = 5, .m = 40, .n = 35, .times = 5, .before = true},
     {.what = "reads", .rows = 5, .m = 40, .n = 35, .times = 5, .reads = true},
@@ -260,6 +262,8 @@ static rp_function *apart_body(const apart *v)
     b = v->row ? in[A_X] : rp_sub(h, in[A_H]);
     a = v->before ? in[A_H] : v->shared ? rp_add(in[A_X], in[A_C]) : in[A_X];
     a = rp_transpose(a, NULL);
+    for (int i = 0; i < 20 && v->deep; i++)
+        a = rp_transpose(a, NULL);
     if (v->half) {
         a = rp_cast(a, RP_BF16);
         b = rp_cast(b, RP_BF16);
