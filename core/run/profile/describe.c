@@ -181,8 +181,24 @@ static void put_type(rp_buffer *out, const rp_type *type)
     rp_buffer_text(out, text);
 }
 
+/* Where a scan's frames only add a product, all are one launch, of which its own row tells: the rows that are
+ * multiplied are read once, and so is the sum, which is written once. */
+static void add_all_frames(rp_profile_row *row, const rp_plan *plan, const rp_instr *scan, const region_call *c)
+{
+    const rp_plan *body = c->body[0];
+
+    for (size_t i = 0; i < body->order.n; i++)
+        row->arithmetic += (double)c->region->times * (double)rp_instr_arithmetic(body->program, rp_plan_at(body, i));
+    row->written = (double)rp_type_bytes(&plan->program->value[scan->out[0]]);
+    row->wide = plan->program->value[scan->out[0]].dtype == RP_F64;
+    row->bytes = 2 * row->written;
+    for (size_t i = 0; i < (c->rows[0] == c->rows[1] ? 1 : 2); i++)
+        row->bytes += (double)rp_type_bytes(&plan->program->value[scan->in[c->rows[i]]]);
+}
+
 /* The call of the positions [first, end). */
-static bool describe_call(rp_profile_row *row, const rp_profile_entry *e, const rp_plan *plan, size_t first, size_t end)
+static bool describe_call(rp_profile_row *row, const rp_profile_entry *e, const rp_plan *plan, const call *c,
+                          size_t first, size_t end)
 {
     const rp_instr *last = rp_plan_at(plan, end - 1);
     rp_buffer operations = {0}, place = {0}, type = {0}, source = {0};
@@ -192,9 +208,11 @@ static bool describe_call(rp_profile_row *row, const rp_profile_entry *e, const 
     put_place(&place, e, plan, first, end);
     put_type(&type, &plan->program->value[last->out[0]]);
     put_source(&source, plan->program, rp_plan_at(plan, first));
-    if (end - first == 1)
+    if (end - first == 1) {
         add_instr(row, plan->program, last);
-    else
+        if (c->region && c->region->rows[0])
+            add_all_frames(row, plan, last, c->region);
+    } else
         add_chain(row, plan, first, end);
     row->operations = taken(&operations);
     row->place = taken(&place);
@@ -260,7 +278,7 @@ bool rp_profile_describe_plan(rp_profile_entry *e, const rp_plan *plan)
         }
         k = rp_plan_chain_end(plan, first);
         /* a product that the next call makes is told of there */
-        fine = describe_call(&e->row[i], e, plan, plan->call[i].onto ? first - 1 : first, k);
+        fine = describe_call(&e->row[i], e, plan, &plan->call[i], plan->call[i].onto ? first - 1 : first, k);
         if (i + 1 < e->n && plan->call[i + 1].onto)
             e->row[i].arithmetic = e->row[i].bytes = e->row[i].written = 0;
         for (size_t n = first; n < k; n++)

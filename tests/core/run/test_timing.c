@@ -314,6 +314,71 @@ static void a_copy_that_a_plan_appended_stands_at_the_end(void **state)
     rp_run_free(run);
 }
 
+/* s + a' b, frame after frame. */
+static rp_function *sum_of_products(void)
+{
+    const rp_type index = {.dtype = RP_I64}, types[3] = {{.dtype = RP_F32, .rank = 2, .shape = {8, 16}},
+                                                         {.dtype = RP_F32, .rank = 2, .shape = {4, 8}},
+                                                         {.dtype = RP_F32, .rank = 2, .shape = {4, 16}}};
+    rp_tensor in[3];
+    rp_function *f;
+    rp_graph *g;
+
+    OK(rp_graph_symbolic(&g, &err));
+    (void)rp_function_parameter(g, &index);
+    for (int i = 0; i < 3; i++)
+        in[i] = rp_function_parameter(g, &types[i]);
+    rp_function_return(g, rp_add(in[0], rp_matmul(rp_transpose(in[1], NULL), in[2])));
+    OK(rp_function_finish(g, &f, &err));
+    return f;
+}
+
+/* Ten frames are one launch, and its row has the arithmetic of all, and each operand's bytes once; a device that has no
+ * way to it, as "ref", has rows for the products. */
+static void sums_that_are_one_launch_tell_of_all_frames(void **state)
+{
+    static const char *const names[3] = {"s", "a", "b"};
+    const rp_type types[3] = {{.dtype = RP_F32, .rank = 2, .shape = {8, 16}},
+                              {.dtype = RP_F32, .rank = 3, .shape = {10, 4, 8}},
+                              {.dtype = RP_F32, .rank = 3, .shape = {10, 4, 16}}};
+    static const float numbers[10 * 4 * 16];
+    rp_function *f = sum_of_products();
+    rp_tensor in[3], sum;
+    rp_program *program;
+    rp_compiled *compiled;
+    rp_profile *profile;
+    rp_graph *g;
+    rp_run *run;
+    char *json;
+
+    (void)state;
+    OK(rp_run_new(&run, NULL, &err));
+    OK(rp_graph_symbolic(&g, &err));
+    for (int i = 0; i < 3; i++) {
+        OK(rp_run_add_state(run, names[i], RP_F32, types[i].rank, types[i].shape, numbers, &err));
+        in[i] = rp_graph_declare(g, RP_INPUT_STATE, names[i], &types[i]);
+    }
+    rp_scan(
+        g,
+        &(rp_scan_options){.function = f, .carried = in, .n_carried = 1, .sliced = in + 1, .n_sliced = 2, .times = 10},
+        &sum);
+    rp_graph_result(g, "sum", sum);
+    OK(rp_graph_finish(g, &program, &err));
+    OK(rp_compile(&compiled, run, program, &err));
+    OK(rp_run_profile(&profile, run, &(rp_profile_options){.no_limits = true}, &err));
+    OK(rp_compiled_step(compiled, &err));
+    OK(rp_profile_end(profile, &err));
+    OK(rp_profile_json(profile, &json, &err));
+    if (!strstr(json, "matmul") && !strstr(json, "{\"arithmetic\":11520,\"bytes\":4864,\"calls\":1,"))
+        fail_msg("%s", json);
+    rp_text_free(json);
+    rp_profile_free(profile);
+    rp_compiled_free(compiled);
+    rp_program_free(program);
+    rp_run_free(run);
+    rp_function_free(f);
+}
+
 /* The line of the call, of a gradient that of what it differentiates, in compiled steps through every pass too. */
 static void rows_name_the_caller_s_line(void **state)
 {
@@ -428,6 +493,7 @@ int main(void)
         cmocka_unit_test(rows_are_the_wall_time),
         cmocka_unit_test(operations_are_those_that_were_executed),
         cmocka_unit_test(eager_rows_add_up_calls_of_any_length),
+        cmocka_unit_test(sums_that_are_one_launch_tell_of_all_frames),
         cmocka_unit_test(a_copy_that_a_plan_appended_stands_at_the_end),
         cmocka_unit_test(rows_name_the_caller_s_line),
         cmocka_unit_test(watching_changes_no_bit),
