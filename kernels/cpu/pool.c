@@ -7,9 +7,14 @@
 #include "kernels/cpu/functions/inline_math.h"
 #include "kernels/level.h"
 #include "kernels/ref/conv/conv.h"
+#if defined(__AVX512F__) || (defined(__AVX2__) && defined(__FMA__))
+#define POOL_PAIRS /* the levels that permute the lanes of two vectors */
+#include "kernels/cpu/pool_pairs.h"
+#endif
 
-/* Columns whose taps are looked up once; channels at a time; pixels of a gradient that are turned at a time. */
-enum { MOST_COLUMNS = 512, CHANNELS = 64, TURNED_COLUMNS = 16 };
+/* Columns whose taps are looked up once; channels at a time; pixels of a gradient, and elements of
+ * a row of it, that are turned at a time. */
+enum { MOST_COLUMNS = 512, CHANNELS = 64, TURNED_COLUMNS = 16, TURNED_ROW = 4096 };
 
 typedef struct pool {
     rp_conv_axis h, w;
@@ -46,6 +51,92 @@ static bool channels_are_neighbours(const rp_kernel_args *args, size_t first)
     return args->out[0].stride[3] == 1;
 }
 
+#if defined(POOL_PAIRS)
+static bool axis_of_pairs(const rp_conv_axis *axis)
+{
+    return axis->taps == 2 && axis->stride == 2 && axis->dilation == 1 && axis->pad == 0 && 2 * axis->out <= axis->in;
+}
+
+static bool row_is_whole(const rp_view *view)
+{
+    return view->stride[2] == (ptrdiff_t)view->shape[3] && view->stride[3] == 1;
+}
+
+/* Whole windows of 2 x 2 side by side, in rows without gaps; rows of a gradient may be turned. */
+static bool are_pairs(const pool *p, const rp_view *x)
+{
+    if (p->x->dtype != RP_F32 || !axis_of_pairs(&p->h) || !axis_of_pairs(&p->w) || !row_is_whole(p->x))
+        return false;
+    if (x == NULL || row_is_whole(p->y))
+        return row_is_whole(x == NULL ? p->y : x);
+    return row_is_whole(x) && p->w.out * p->y->shape[3] <= TURNED_ROW;
+}
+
+/* Outputs [begin, end), which are pixels of y, a row or a part of one at a time. */
+static void pair_pixels(const pool *p, size_t begin, size_t end)
+{
+    const size_t channels = p->x->shape[3];
+    const pairs s = pairs_of(channels, 0, channels);
+
+    while (begin < end) {
+        const size_t row = begin / p->w.out, ow = begin % p->w.out, n = row / p->h.out, oh = row % p->h.out;
+        const size_t count = end - begin < p->w.out - ow ? end - begin : p->w.out - ow;
+        const pair_rows r = {.x = pixel_f32(p->x, n, (ptrdiff_t)(2 * oh), (ptrdiff_t)(2 * ow), 0),
+                             .y = pixel_f32(p->y, n, (ptrdiff_t)oh, (ptrdiff_t)ow, 0),
+                             .x_row = p->x->stride[1]};
+
+        pair_row(&s, &r, count, false);
+        begin += count;
+    }
+}
+
+/* Row oh of an image's gradient, its channels made neighbours. */
+static const float *turned_row(const pool *p, const pairs *s, size_t n, size_t oh, float *to)
+{
+    const float *g = pixel_f32(p->y, n, (ptrdiff_t)oh, 0, 0);
+
+    if (row_is_whole(p->y))
+        return g;
+    for (size_t i = 0; i < p->w.out; i++)
+        for (size_t c = s->begin; c < s->end; c++)
+            to[i * s->channels + c] = g[(ptrdiff_t)i * p->y->stride[2] + (ptrdiff_t)c * p->y->stride[3]];
+    return to;
+}
+
+/* The pairs' channels of image n; what is in no window is +0. */
+static void pair_image(const pool *p, const pairs *s, const rp_view *x, size_t n)
+{
+    float turned[TURNED_ROW];
+
+    for (size_t oh = 0; oh < p->h.out; oh++) {
+        const pair_rows r = {.x = pixel_f32(x, n, (ptrdiff_t)(2 * oh), 0, 0),
+                             .g = turned_row(p, s, n, oh, turned),
+                             .dx = pixel_f32(p->x, n, (ptrdiff_t)(2 * oh), 0, 0),
+                             .x_row = x->stride[1],
+                             .dx_row = p->x->stride[1]};
+
+        pair_row(s, &r, p->w.out, true);
+    }
+    for (size_t h = 0; h < p->h.in; h++)
+        for (size_t w = h < 2 * p->h.out ? 2 * p->w.out : 0; w < p->w.in; w++)
+            memset(pixel_f32(p->x, n, (ptrdiff_t)h, (ptrdiff_t)w, s->begin), 0, (s->end - s->begin) * sizeof(float));
+}
+
+/* Items [begin, end), which are channels of images. */
+static void pair_images(const pool *p, const rp_view *x, size_t begin, size_t end)
+{
+    const size_t channels = p->x->shape[3];
+
+    while (begin < end) {
+        const size_t c = begin % channels, count = end - begin < channels - c ? end - begin : channels - c;
+        const pairs s = pairs_of(channels, c, c + count);
+
+        pair_image(p, &s, x, begin / channels);
+        begin += count;
+    }
+}
+#endif
+
 typedef void pool_pixel(const pool *p, const rp_taps *r, size_t n, size_t oh, size_t ow);
 typedef void pool_plane(const pool *p, const rp_view *x, size_t n, size_t c, size_t c_end);
 
@@ -56,6 +147,12 @@ static void run_pixels(const rp_kernel_args *args, size_t begin, size_t end, poo
     rp_taps r = {0};
 
     pool_begin(&p, &args->in[0], &args->out[0], args->attr);
+#if defined(POOL_PAIRS)
+    if (work == max_pool_f32 && are_pairs(&p, NULL)) {
+        pair_pixels(&p, begin, end);
+        return;
+    }
+#endif
     for (size_t item = begin; item < end; item++) {
         const size_t row = item / p.w.out, ow = item % p.w.out;
 
@@ -72,6 +169,12 @@ static void run_planes(const rp_kernel_args *args, size_t begin, size_t end, poo
     pool p;
 
     pool_begin(&p, &args->out[0], &args->in[0], args->attr);
+#if defined(POOL_PAIRS)
+    if (work == max_pool_grad_f32 && are_pairs(&p, &args->in[1])) {
+        pair_images(&p, &args->in[1], begin, end);
+        return;
+    }
+#endif
     while (begin < end) {
         const size_t c = begin % channels, room = channels - c < CHANNELS ? channels - c : CHANNELS;
         const size_t count = end - begin < room ? end - begin : room;

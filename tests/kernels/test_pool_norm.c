@@ -434,6 +434,45 @@ static void gradients_in_planes_have_the_bits_of_the_reference(void **state)
     }
 }
 
+/* Windows of 2 x 2 side by side, of few channels and of more than a vector's: rows that end with a part of a block,
+ * pixels in no window, images that are columns of wider ones, gradients that lie in planes, rows too long to turn. */
+static void pools_of_pairs_have_the_bits_of_the_reference(void **state)
+{
+    static const int widths[] = {2, 3, 9, 34, 71}, more[] = {24, 33, 70, 130};
+
+    (void)state;
+    for (int form = 0; form < 5 * 24 * 5; form++) {
+        const int size = form / 5 % 24, channels = size < 20 ? size + 1 : more[size - 20];
+        const window p = {form % 3 + 2, widths[form / 5 / 24], {2, 2}, {2, 2}, {0, 0, 0, 0}, {1, 1}};
+        const int h = outputs(&p, 0), w = outputs(&p, 1), beside = form % 5 == 1;
+        rp_view x = filled(RP_F32, IMAGES, p.h, p.w + beside, channels, 1),
+                y = filled(RP_F32, IMAGES, h, w, channels, 2);
+        rp_view dx = filled(RP_F32, IMAGES, p.h, p.w, channels, 3), g = filled(RP_F32, IMAGES, h, w, channels, 4);
+        rp_attr attr[RP_MAX_ATTR];
+
+        x.shape[2] = (size_t)p.w;
+        if (form % 5 == 2) {
+            g.stride[1] = w;
+            g.stride[2] = 1;
+            g.stride[3] = (ptrdiff_t)h * w;
+        }
+        if (form % 5 == 4) /* one value for all channels */
+            g.stride[3] = 0;
+        if (form % 5 == 3 && channels > 1) { /* the last is left out: rows have gaps */
+            x.shape[3] = g.shape[3] = (size_t)channels - 1;
+            y = view_of(y.data, RP_F32, IMAGES, h, w, channels - 1, -1);
+            dx = view_of(dx.data, RP_F32, IMAGES, p.h, p.w, channels - 1, -1);
+        }
+        set_attr(attr, &p);
+        compare_levels(RP_K_max_pool, &(rp_kernel_args){&x, 1, &y, 1, attr});
+        compare_levels(RP_K_max_pool_grad, &(rp_kernel_args){(rp_view[]){g, x}, 2, &dx, 1, attr});
+        free(x.data);
+        free(y.data);
+        free(dx.data);
+        free(g.data);
+    }
+}
+
 static void norm_of_many_rows_has_the_bits_of_the_reference(void **state)
 {
     enum { WIDE = 70, SIDE = 65 }; /* 65 x 65 rows are more than a chunk */
@@ -498,6 +537,7 @@ int main(void)
         cmocka_unit_test(gradients_agree_with_finite_differences),
         cmocka_unit_test(pooling_many_channels_has_the_bits_of_the_reference),
         cmocka_unit_test(gradients_in_planes_have_the_bits_of_the_reference),
+        cmocka_unit_test(pools_of_pairs_have_the_bits_of_the_reference),
         cmocka_unit_test(norm_of_many_rows_has_the_bits_of_the_reference),
     };
 
