@@ -62,18 +62,20 @@ static bool row_is_whole(const rp_view *view)
     return view->stride[2] == (ptrdiff_t)view->shape[3] && view->stride[3] == 1;
 }
 
-/* Whole windows of 2 x 2 side by side, in rows without gaps; rows of a gradient may be turned. */
+/* Whole windows of 2 x 2 side by side, in rows without gaps; x is what a maximum's gradient reads. */
 static bool are_pairs(const pool *p, const rp_view *x)
 {
-    if (p->x->dtype != RP_F32 || !axis_of_pairs(&p->h) || !axis_of_pairs(&p->w) || !row_is_whole(p->x))
-        return false;
-    if (x == NULL || row_is_whole(p->y))
-        return row_is_whole(x == NULL ? p->y : x);
-    return row_is_whole(x) && p->w.out * p->y->shape[3] <= TURNED_ROW;
+    return p->x->dtype == RP_F32 && axis_of_pairs(&p->h) && axis_of_pairs(&p->w) && row_is_whole(p->x) &&
+           (x == NULL || row_is_whole(x));
+}
+
+static bool row_may_turn(const rp_view *g)
+{
+    return row_is_whole(g) || g->shape[2] * g->shape[3] <= TURNED_ROW;
 }
 
 /* Outputs [begin, end), which are pixels of y, a row or a part of one at a time. */
-static void pair_pixels(const pool *p, size_t begin, size_t end)
+static void pair_pixels(const pool *p, size_t begin, size_t end, bool mean)
 {
     const size_t channels = p->x->shape[3];
     const pairs s = pairs_of(channels, 0, channels);
@@ -85,7 +87,10 @@ static void pair_pixels(const pool *p, size_t begin, size_t end)
                              .y = pixel_f32(p->y, n, (ptrdiff_t)oh, (ptrdiff_t)ow, 0),
                              .x_row = p->x->stride[1]};
 
-        pair_row(&s, &r, count, false);
+        if (mean)
+            pair_row(&s, &r, count, PAIR_MEANS);
+        else
+            pair_row(&s, &r, count, PAIR_MAXIMA);
         begin += count;
     }
 }
@@ -109,13 +114,17 @@ static void pair_image(const pool *p, const pairs *s, const rp_view *x, size_t n
     float turned[TURNED_ROW];
 
     for (size_t oh = 0; oh < p->h.out; oh++) {
-        const pair_rows r = {.x = pixel_f32(x, n, (ptrdiff_t)(2 * oh), 0, 0),
-                             .g = turned_row(p, s, n, oh, turned),
-                             .dx = pixel_f32(p->x, n, (ptrdiff_t)(2 * oh), 0, 0),
-                             .x_row = x->stride[1],
-                             .dx_row = p->x->stride[1]};
+        pair_rows r = {.g = turned_row(p, s, n, oh, turned),
+                       .dx = pixel_f32(p->x, n, (ptrdiff_t)(2 * oh), 0, 0),
+                       .dx_row = p->x->stride[1]};
 
-        pair_row(s, &r, p->w.out, true);
+        if (x == NULL) {
+            pair_row(s, &r, p->w.out, PAIR_MEANS_BACK);
+            continue;
+        }
+        r.x = pixel_f32(x, n, (ptrdiff_t)(2 * oh), 0, 0);
+        r.x_row = x->stride[1];
+        pair_row(s, &r, p->w.out, PAIR_MAXIMA_BACK);
     }
     for (size_t h = 0; h < p->h.in; h++)
         for (size_t w = h < 2 * p->h.out ? 2 * p->w.out : 0; w < p->w.in; w++)
@@ -148,8 +157,8 @@ static void run_pixels(const rp_kernel_args *args, size_t begin, size_t end, poo
 
     pool_begin(&p, &args->in[0], &args->out[0], args->attr);
 #if defined(POOL_PAIRS)
-    if (work == max_pool_f32 && are_pairs(&p, NULL)) {
-        pair_pixels(&p, begin, end);
+    if (are_pairs(&p, NULL) && row_is_whole(p.y)) {
+        pair_pixels(&p, begin, end, work == avg_pool_f32);
         return;
     }
 #endif
@@ -165,13 +174,14 @@ static void run_pixels(const rp_kernel_args *args, size_t begin, size_t end, poo
 /* An item of a gradient is a channel of an image. */
 static void run_planes(const rp_kernel_args *args, size_t begin, size_t end, pool_plane *work)
 {
+    const rp_view *x = args->n_in > 1 ? &args->in[1] : NULL;
     const size_t channels = args->out[0].shape[3];
     pool p;
 
     pool_begin(&p, &args->out[0], &args->in[0], args->attr);
 #if defined(POOL_PAIRS)
-    if (work == max_pool_grad_f32 && are_pairs(&p, &args->in[1])) {
-        pair_images(&p, &args->in[1], begin, end);
+    if (are_pairs(&p, x) && row_may_turn(p.y)) {
+        pair_images(&p, x, begin, end);
         return;
     }
 #endif
@@ -179,7 +189,7 @@ static void run_planes(const rp_kernel_args *args, size_t begin, size_t end, poo
         const size_t c = begin % channels, room = channels - c < CHANNELS ? channels - c : CHANNELS;
         const size_t count = end - begin < room ? end - begin : room;
 
-        work(&p, args->n_in > 1 ? &args->in[1] : NULL, begin / channels, c, c + count);
+        work(&p, x, begin / channels, c, c + count);
         begin += count;
     }
 }

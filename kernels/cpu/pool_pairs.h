@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The maxima of 2 x 2 windows side by side, in binary32, and their gradient: vectors over the channels of several
- * pixels, which a permutation takes apart into left and right halves of windows. Each element of the image is in one
- * window at most, so its gradient is one addition to +0 or none. */
+ * The maxima and means of 2 x 2 windows side by side, in binary32, and their gradients: vectors over the channels of
+ * several pixels, which a permutation takes apart into left and right halves of windows. Each element of the image is
+ * in one window at most, so its gradient is one addition to +0 or none. */
 #ifndef KERNELS_CPU_POOL_PAIRS_H
 #define KERNELS_CPU_POOL_PAIRS_H
 
@@ -22,6 +22,11 @@ RP_INLINE pair_pick pair_pick_of(const int32_t *lane)
 RP_INLINE vec_f32 pair_take(vec_f32 a, vec_f32 b, pair_pick pick)
 {
     return _mm512_permutex2var_ps(a, pick, b);
+}
+
+RP_INLINE vec_f32 pair_product(vec_f32 a, vec_f32 b)
+{
+    return _mm512_mul_ps(a, b);
 }
 
 RP_INLINE pair_lanes pair_first(size_t count)
@@ -80,6 +85,11 @@ RP_INLINE vec_f32 pair_take(vec_f32 a, vec_f32 b, pair_pick pick)
     const __m256 from_b = _mm256_castsi256_ps(_mm256_slli_epi32(pick, 28)); /* bit 3 becomes the sign */
 
     return _mm256_blendv_ps(_mm256_permutevar8x32_ps(a, pick), _mm256_permutevar8x32_ps(b, pick), from_b);
+}
+
+RP_INLINE vec_f32 pair_product(vec_f32 a, vec_f32 b)
+{
+    return _mm256_mul_ps(a, b);
 }
 
 RP_INLINE pair_lanes pair_first(size_t count)
@@ -219,21 +229,27 @@ typedef struct pair_rows {
     ptrdiff_t x_row, dx_row;
 } pair_rows;
 
-/* `in` and `out` are the block's first elements in x and y. */
-RP_INLINE void pair_step(const pairs *s, const pair_rows *r, const pair_block *b, size_t in, size_t out, bool several)
-{
-    vec_f32 upper[2], lower[2], most;
+typedef enum pair_work { PAIR_MAXIMA, PAIR_MEANS, PAIR_MAXIMA_BACK, PAIR_MEANS_BACK } pair_work;
 
-    pair_read(s, b, r->x + in, several, upper);
-    pair_read(s, b, r->x + r->x_row + in, several, lower);
-    most = pair_maximum(pair_maximum(upper[0], upper[1]), lower[0]);
-    pair_store(r->y + out, pair_maximum(most, lower[1]), b->out_lanes, b->out);
+/* A quarter is exact where it is not rounded, and rounded as the division by 4. */
+RP_INLINE vec_f32 pair_quarter(vec_f32 v)
+{
+    return pair_product(v, vec_all_f32(0.25f));
 }
 
-RP_INLINE void pair_step_back(const pairs *s, const pair_rows *r, const pair_block *b, size_t in, size_t out,
-                              bool several)
+RP_INLINE vec_f32 pair_result(const vec_f32 upper[2], const vec_f32 lower[2], bool mean)
 {
-    const vec_f32 g = vec_add_f32(vec_all_f32(0), pair_load(r->g + out, b->out_lanes)); /* -0 becomes +0 */
+    if (mean) {
+        const vec_f32 row = vec_add_f32(vec_add_f32(vec_all_f32(0), upper[0]), upper[1]);
+
+        return pair_quarter(vec_add_f32(vec_add_f32(row, lower[0]), lower[1]));
+    }
+    return pair_maximum(pair_maximum(pair_maximum(upper[0], upper[1]), lower[0]), lower[1]);
+}
+
+RP_INLINE void pair_maxima_back(const pairs *s, const pair_rows *r, const pair_block *b, size_t in, vec_f32 g,
+                                bool several)
+{
     vec_f32 upper[2], lower[2], best, until_2, until_3;
     pair_wins second, third, fourth;
 
@@ -249,17 +265,30 @@ RP_INLINE void pair_step_back(const pairs *s, const pair_rows *r, const pair_blo
     pair_write(s, b, r->dx + r->dx_row + in, several, pair_where(third, until_3), pair_where(fourth, g));
 }
 
-RP_INLINE void pair_either(const pairs *s, const pair_rows *r, const pair_block *b, size_t in, size_t out, bool several,
-                           bool back)
+/* `in` and `out` are the block's first elements in x and y. */
+RP_INLINE void pair_step(const pairs *s, const pair_rows *r, const pair_block *b, size_t in, size_t out, bool several,
+                         pair_work work)
 {
-    if (back)
-        pair_step_back(s, r, b, in, out, several);
-    else
-        pair_step(s, r, b, in, out, several);
+    const vec_f32 zero = vec_all_f32(0); /* added: -0 becomes +0 */
+
+    if (work == PAIR_MAXIMA_BACK) {
+        pair_maxima_back(s, r, b, in, vec_add_f32(zero, pair_load(r->g + out, b->out_lanes)), several);
+    } else if (work == PAIR_MEANS_BACK) {
+        const vec_f32 g = vec_add_f32(zero, pair_quarter(pair_load(r->g + out, b->out_lanes)));
+
+        pair_write(s, b, r->dx + in, several, g, g);
+        pair_write(s, b, r->dx + r->dx_row + in, several, g, g);
+    } else {
+        vec_f32 upper[2], lower[2];
+
+        pair_read(s, b, r->x + in, several, upper);
+        pair_read(s, b, r->x + r->x_row + in, several, lower);
+        pair_store(r->y + out, pair_result(upper, lower, work == PAIR_MEANS), b->out_lanes, b->out);
+    }
 }
 
 /* `count` outputs of a row. */
-RP_INLINE void pair_row(const pairs *s, const pair_rows *r, size_t count, bool back)
+RP_INLINE void pair_row(const pairs *s, const pair_rows *r, size_t count, pair_work work)
 {
     const size_t channels = s->channels, block = s->pixels * channels, elements = count * channels;
 
@@ -268,16 +297,16 @@ RP_INLINE void pair_row(const pairs *s, const pair_rows *r, size_t count, bool b
         size_t at = 0;
 
         for (; at + block <= elements; at += block)
-            pair_either(s, r, &whole, 2 * at, at, true, back);
+            pair_step(s, r, &whole, 2 * at, at, true, work);
         if (at < elements)
-            pair_either(s, r, &rest, 2 * at, at, true, back);
+            pair_step(s, r, &rest, 2 * at, at, true, work);
         return;
     }
     for (size_t c = s->begin; c < s->end; c += LANES) {
         const pair_block b = pair_block_of(s->end - c < LANES ? s->end - c : LANES, false);
 
         for (size_t at = c; at < elements; at += channels)
-            pair_either(s, r, &b, 2 * at - c, at, false, back);
+            pair_step(s, r, &b, 2 * at - c, at, false, work);
     }
 }
 

@@ -465,7 +465,9 @@ static void pools_of_pairs_have_the_bits_of_the_reference(void **state)
         }
         set_attr(attr, &p);
         compare_levels(RP_K_max_pool, &(rp_kernel_args){&x, 1, &y, 1, attr});
+        compare_levels(RP_K_avg_pool, &(rp_kernel_args){&x, 1, &y, 1, attr});
         compare_levels(RP_K_max_pool_grad, &(rp_kernel_args){(rp_view[]){g, x}, 2, &dx, 1, attr});
+        compare_levels(RP_K_avg_pool_grad, &(rp_kernel_args){&g, 1, &dx, 1, attr});
         free(x.data);
         free(y.data);
         free(dx.data);
