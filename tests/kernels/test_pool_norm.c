@@ -475,6 +475,42 @@ static void pools_of_pairs_have_the_bits_of_the_reference(void **state)
     }
 }
 
+/* Results that are a part of a wider image: what lies between their rows, or between their pixels, stays. */
+static void pools_of_pairs_write_their_view_alone(void **state)
+{
+    static const rp_kernel_id ids[] = {RP_K_max_pool, RP_K_avg_pool, RP_K_max_pool_grad, RP_K_avg_pool_grad};
+
+    (void)state;
+    for (int form = 0; form < 20 * 2 * 4; form++) {
+        const int channels = form / 8 + 2, narrow = form / 4 % 2, back = form % 4 / 2;
+        const window p = {5, 13, {2, 2}, {2, 2}, {0, 0, 0, 0}, {1, 1}};
+        rp_view x = filled(RP_F32, IMAGES, 5, 13, channels - narrow, 1);
+        rp_view g = filled(RP_F32, IMAGES, 2, 6, channels - narrow, 2);
+        rp_view want =
+            back ? filled(RP_F32, IMAGES, 5, 13 + 1, channels, 3) : filled(RP_F32, IMAGES, 2, 6 + 1, channels, 3);
+        rp_attr attr[RP_MAX_ATTR];
+
+        set_attr(attr, &p);
+        for (size_t l = 0; l < n_levels; l++) {
+            rp_view found =
+                back ? filled(RP_F32, IMAGES, 5, 13 + 1, channels, 3) : filled(RP_F32, IMAGES, 2, 6 + 1, channels, 3);
+            const rp_view in[2] = {back ? g : x, x};
+            rp_view out = l == 0 ? want : found;
+            const size_t whole = rp_view_count(&found);
+
+            out.shape[2]--;
+            out.shape[3] -= (size_t)narrow;
+            call_kernel(levels[l], ids[form % 4], &out, 1, in, form % 4 == 2 ? 2 : 1, attr);
+            if (l > 0)
+                assert_same(levels[l], form, want.data, found.data, whole);
+            free(found.data);
+        }
+        free(x.data);
+        free(g.data);
+        free(want.data);
+    }
+}
+
 static void norm_of_many_rows_has_the_bits_of_the_reference(void **state)
 {
     enum { WIDE = 70, SIDE = 65 }; /* 65 x 65 rows are more than a chunk */
@@ -540,6 +576,7 @@ int main(void)
         cmocka_unit_test(pooling_many_channels_has_the_bits_of_the_reference),
         cmocka_unit_test(gradients_in_planes_have_the_bits_of_the_reference),
         cmocka_unit_test(pools_of_pairs_have_the_bits_of_the_reference),
+        cmocka_unit_test(pools_of_pairs_write_their_view_alone),
         cmocka_unit_test(norm_of_many_rows_has_the_bits_of_the_reference),
     };
 
