@@ -35,6 +35,19 @@ def by_scale(y):
     return y * SCALE
 
 
+class Scales:
+    @staticmethod
+    def still(y):
+        return y * SCALE
+
+    @property
+    def now(self):
+        return SCALE
+
+    def __rmul__(self, y):
+        return y * SCALE
+
+
 BATCH = torch.randn(4, 8), torch.randint(0, 3, (4,))
 
 
@@ -472,6 +485,29 @@ class Traps(unittest.TestCase):
             self.assertEqual(self.follows(attribute, lambda: attribute.act.keywords.update(other=2.0)).programs, 2)
         finally:
             globals()["SCALE"] = torch_small.FACTOR = 1.0
+
+    def test_what_is_called_by_an_attribute_an_element_or_a_decorators_own_is_followed(self):
+        kept, part, own = {"by_scale": by_scale}, functools.partial(by_scale), sys.modules[__name__]
+        decorated, cached, spaced = functools.wraps(by_scale)(torch_small.passing(by_scale)), functools.lru_cache(None)(by_scale), Scales()
+        run = eval
+        listed = Line(lambda m, x: m.acts[0]((m.w * x).sum()))
+        listed.acts = [by_scale]
+        try:
+            for m in (Line(lambda m, x: kept["by_scale"]((m.w * x).sum())), Line(lambda m, x: part((m.w * x).sum())),
+                      Line(lambda m, x: own.by_scale((m.w * x).sum())), Line(lambda m, x: decorated((m.w * x).sum())),
+                      Line(lambda m, x: Scales.still((m.w * x).sum())), Line(lambda m, x: spaced.still((m.w * x).sum())),
+                      Line(lambda m, x: (m.w * x).sum() * spaced), Line(lambda m, x: (m.w * x).sum() * spaced.now),
+                      Line(lambda m, x: (m.w * x).sum() * run("SCALE * 1")), listed):
+                globals()["SCALE"] = 1.0
+                self.assertEqual(self.follows(m, lambda: globals().update(SCALE=2.0)).programs, 2)
+            globals()["SCALE"] = 1.0
+            m = Line(lambda m, x: cached((m.w * x).sum()))
+            y = rt.compile_inference(m, X)
+            first = [float(y(X)) for _ in range(3)][-1]
+            globals().update(SCALE=2.0), cached.cache_clear()
+            self.assertEqual((float(y(X)), float(y(X))), (2 * first, float(m(X))))
+        finally:
+            globals()["SCALE"] = 1.0
 
     def test_a_variable_that_only_has_an_attributes_name_is_nothing_to_a_forward(self):
         # a script's own `w`, another thing at each step: no new program, whose making takes as long as hundreds of steps

@@ -14,6 +14,13 @@ torch.set_num_threads(1)
 warnings.simplefilter("ignore")
 
 
+def passing(f):
+    """What a decorator of another file makes of a function."""
+    def made(*given):
+        return f(*given)
+    return made
+
+
 def mlp(drop=0.0):
     torch.manual_seed(0)
     return nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Dropout(drop), nn.Linear(8, 3))

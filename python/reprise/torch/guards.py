@@ -7,6 +7,7 @@ import dis
 import functools
 import inspect
 import operator
+import re
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -92,14 +93,21 @@ def names_read(code: Any) -> list[str]:
     return [*code.co_names, *texts, *(n for c in code.co_consts if inspect.iscode(c) for n in names_read(c))]
 
 
-def globals_read(code: Any) -> list[str]:
+def texts_in(code: Any) -> list[str]:
+    """The words of its texts, as of what `eval` is given."""
+    inner = [n for c in code.co_consts if inspect.iscode(c) for n in texts_in(c)]
+    return inner + [n for c in code.co_consts if isinstance(c, str) for n in re.findall(r"\w+", c)]
+
+
+def globals_read(function: Any) -> list[str]:
     """The names that a function, its generators and inner functions read of their module: not those of attributes, which a module may
     have for something else. All of names_read where variables may be read by their names as texts, or by what is imported."""
+    code = function.__code__
     read = names_read(code)
-    if not BY_NAME.isdisjoint(read):
-        return read
     loaded, imports = names_loaded(code)
-    return read if imports else list(loaded)
+    values = [function.__globals__.get(n) for n in loaded] + [Cell(c).get("") for c in function.__closure__ or ()]
+    by_name = not BY_NAME.isdisjoint(read) or any(getattr(v, "__name__", None) in BY_NAME for v in values if inspect.isroutine(v))
+    return [*read, *texts_in(code)] if by_name else read if imports else list(loaded)
 
 
 @functools.lru_cache(1024)
@@ -182,11 +190,11 @@ def variables(function: Any) -> list[Place]:
     its parameters' defaults."""
     function = getattr(function, "__func__", function)
     code = getattr(function, "__code__", None)
-    if code is None:
+    if code is None or not inspect.isfunction(function):
         return []
     read = list(dict.fromkeys(names_read(code)))
-    cells = [(Cell(c), n) for n, c in zip(code.co_freevars, function.__closure__ or ())]
-    names = [(function.__globals__, n) for n in globals_read(code) if n in function.__globals__]
+    cells: list[tuple[Any, str]] = [(Cell(c), n) for n, c in zip(code.co_freevars, function.__closure__ or ())]
+    names: list[tuple[Any, str]] = [(function.__globals__, n) for n in globals_read(function) if n in function.__globals__]
     found = [(where, name, where.get(name)) for where, name in (*cells, *names)]
     found += [(Attributes(function), n, v) for n in ("__defaults__", "__kwdefaults__") if (v := getattr(function, n, None)) is not None]
     return found + [a for _, _, v in found for a in attributes(v, read)]
@@ -263,8 +271,8 @@ def functions_of(module: Any, loss: Any) -> list[Any]:
     modules = [m for root in (module, loss) if hasattr(root, "modules") for m in root.modules()]
     found = [vars(m).get("forward", type(m).forward) for m in modules
              if "forward" in vars(m) or not type(m).__module__.startswith("torch.")]
-    owned = [v.func if isinstance(v, functools.partial) else v for m in modules for v in vars(m).values()]
-    found += [f for f in owned if inspect.isfunction(f)]
+    read = {n for kind in kinds_of(module, loss) for n in methods(kind, "forward")}
+    found += [f for m in modules for k, v in vars(m).items() if k not in OWN for f in reached(v, read)]
     last, _ = parts(loss)
     kinds = [(kind, "forward") for kind in kinds_of(module, loss)]
     kinds.append((type(getattr(last, "__self__", loss)), getattr(last, "__name__", "")))
@@ -279,12 +287,52 @@ def functions_of(module: Any, loss: Any) -> list[Any]:
 
 
 def beside(function: Any) -> list[Any]:
-    """The functions of its own file that a function reads from its closure and its module."""
-    if not inspect.isfunction(function) or str(function.__module__).partition(".")[0] in ("torch", "numpy", "reprise"):
+    """The functions of its own file that a function reads from its closure and its module, or of what it has from there."""
+    if not inspect.isfunction(function) or not theirs(function):
         return []
+    read = set(names_read(function.__code__))
     cells = [Cell(c).get("") for c in function.__closure__ or ()]
-    names = [function.__globals__.get(n) for n in dict.fromkeys(globals_read(function.__code__))]
-    return [f for f in (*cells, *names) if inspect.isfunction(f) and f.__globals__ is function.__globals__]
+    names = [function.__globals__.get(n) for n in dict.fromkeys(globals_read(function))]
+    found = [f for v in (*cells, *names, function.__defaults__, function.__kwdefaults__) for f in reached(v, read)]
+    return [f for f in (*found, *(g for f in found for g in decorated(f))) if f.__globals__ is function.__globals__]
+
+
+def theirs(v: Any) -> bool:
+    return str(getattr(v, "__module__", None)).partition(".")[0] not in ("torch", "numpy", "reprise", "builtins")
+
+
+def decorated(function: Any) -> list[Any]:
+    """The functions that a function has in its closure, as one that a decorator of another file made."""
+    return [f for c in function.__closure__ or () if inspect.isfunction(f := Cell(c).get(""))]
+
+
+def reached(v: Any, names: Collection[str], deep: int = DEEP) -> list[Any]:
+    """The functions that a call of v, of an element of it or of an attribute of one of the names may run; of a class its operators'
+    and properties' too."""
+    if inspect.isfunction(v):
+        return [v]
+    if deep == 0 or v is None or isinstance(v, (bool, int, float, str, framework().Tensor)):
+        return []
+    inner: list[Any] = []
+    if isinstance(v, functools.partial):
+        inner = [v.func, *v.args, *v.keywords.values()]
+    elif isinstance(v, (list, tuple, dict)):
+        inner = [*(v.values() if isinstance(v, dict) else v)] if len(v) <= MOST_NUMBERS else []
+    elif inspect.ismodule(v):
+        inner = [vars(v)[n] for n in names if n in vars(v)] if v.__name__.partition(".")[0] not in ("torch", "numpy", "reprise") else []
+    elif (kept := inspect.getattr_static(v, "__wrapped__", None)) is not None:  # as functools keeps it
+        inner = [kept]
+    elif inspect.ismethod(v):
+        inner = [v.__func__]
+    elif not inspect.isroutine(v) and theirs(v if isinstance(v, type) else type(v)):
+        kinds = [*(v.__mro__ if isinstance(v, type) else ()), *type(v).__mro__]
+        used = {n for c in kinds if theirs(c) for n in vars(c) if n in names or n.startswith("__") and n != "__init__"}
+        ahead = [c for c in kinds if theirs(c)]
+        found = [f for c in ahead for n in used if (f := function_in(c, n)) is not None]
+        own = getattr(v, "__dict__", None)
+        of = own if isinstance(own, dict) else {}
+        return found + [f for n in names if n in of for f in reached(of[n], names, deep - 1)]
+    return [f for e in inner for f in reached(e, names, deep - 1)]
 
 
 def burned_in(module: Any, loss: Any) -> list[Place]:
