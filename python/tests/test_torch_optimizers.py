@@ -174,6 +174,24 @@ class Table(unittest.TestCase):
             o.param_groups[0]["betas"] = (0.5, 0.5)
             step(*given(0))
 
+    def test_a_momentum_that_moves_to_another_kind_of_number(self):
+        for name, options, last in (("SGD", {"momentum": 0.9}, -0.5), ("RMSprop", {"momentum": 0.9}, -0.5), ("Adam", {}, torch.tensor(0.5))):
+            m, n = model(), model()
+            o, p = (self.of(name, lr=0.02, **options)(k.parameters()) for k in (m, n))
+            step = rt.compile(m, F.cross_entropy, given(0), o, check=False)
+
+            def move(b):
+                for g in (*o.param_groups, *p.param_groups):
+                    g.update({"betas": (b, g["betas"][1])} if "betas" in g else {"momentum": b})
+            for k, b in enumerate((np.float64(0.6), np.float32(0.7), 0.8)):
+                move(b)
+                step(*given(k))
+                eager(n, p, [k])
+            self.assertLess(worst(step, n), 1e-5, name)
+            with self.assertRaisesRegex(rt.Unsupported, "no number" if "betas" in o.param_groups[0] else "or less"):
+                move(last)
+                step(*given(0))
+
     def test_records_with_a_momentum_that_moves_replay(self):
         m = model()
         o = O.AdamW(m.parameters(), 0.01)

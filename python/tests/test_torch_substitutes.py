@@ -242,6 +242,9 @@ class Others(Beside):
         torch.testing.assert_close(rt.compile_inference(Of(lambda x: torch.polygamma(1, x)), x)(x), exact, rtol=1e-12, atol=1e-12)
         with self.assertRaisesRegex(rt.Unsupported, "polygamma.*order 2"):
             rt.compile_inference(Of(lambda x: torch.polygamma(2, x)), x)
+        for f in (torch.cov, torch.corrcoef):
+            with self.assertRaisesRegex(rt.Unsupported, "two or fewer dimensions"):
+                rt.compile_inference(Of(lambda x, f=f: f(x)), torch.randn(2, 3, 2))
         with self.assertRaisesRegex(rt.Unsupported, "torch.cov with weights"):
             rt.compile_inference(Of(lambda x: torch.cov(x, fweights=torch.tensor([1, 2]))), torch.randn(3, 2))
 

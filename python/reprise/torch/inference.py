@@ -97,7 +97,8 @@ class Inference:
     """`y = f(x)`: a module's forward by a program, with the weights that the module has: what was written into it or replaced since
     is taken anew, but for writes that PyTorch does not count (`w.data`), which `load` takes. Made by compile_inference. What the
     module gives comes back in its form, as tensors of torch. A forward that changes buffers (batch norm in training) is refused:
-    module.eval() first. A copy, or what comes of a pickle, is of the module's copy, and builds its program when it is first called."""
+    module.eval() first. What comes of deepcopy or a pickle is of the module's copy, and builds its program
+    when it is first called."""
 
     def __init__(self, module: Any, example: Any, options: dict[str, Any]) -> None:
         self.module, self.options, self.names = module, options, names_of(module, None)
@@ -119,7 +120,7 @@ class Inference:
                 self.built[self._key(batch)] = self._build(batch)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Inference, (self.module, None, self.options)
+        return Inference, (self.module, None, dict(self.options))
 
     def _key(self, batch: Batch) -> Any:
         """What a program burns in: the batch's form, and the module's numbers as they are now."""

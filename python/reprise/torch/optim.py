@@ -130,8 +130,10 @@ class Optimizer:
         for k in sorted(self.moving):
             group = self.torch.param_groups[k]
             now = first_moment(group)
-            if rest_of(group) != self.began[k][1] or not now and self.momenta[k]:
-                raise Unsupported(f"{self.kind} whose momentum moves, with another second beta or a momentum of 0",
+            if now is None:
+                raise Unsupported(f"{self.kind} whose momentum moves, to what is no number of Python or NumPy", remedy="Take its item()")
+            if rest_of(group) != self.began[k][1] or not now > 0 and "betas" not in group:
+                raise Unsupported(f"{self.kind} whose momentum moves, with another second beta or a momentum of 0 or less",
                                   remedy="Keep the second one, and the momentum above 0")
             found.append((f"optim.b1.{k}", float(now)))
         return found
@@ -296,7 +298,7 @@ class Optimizer:
 def first_moment(group: Mapping[str, Any]) -> Any:
     """What schedules move: the momentum, or the first beta. None where there is none, or no plain number."""
     found = group["betas"][0] if "betas" in group else group.get("momentum")
-    return found if type(found) in (int, float) else None
+    return found if isinstance(found, (int, float, np.floating)) and not isinstance(found, bool) else None
 
 
 def rest_of(group: Mapping[str, Any]) -> tuple[Any, ...]:

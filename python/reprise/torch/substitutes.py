@@ -134,6 +134,8 @@ def covariance(input: Any, *, correction: int = 1, fweights: Any = None, aweight
     """torch.cov looks at what it divides by. Rows are variables."""
     if fweights is not None or aweights is not None:
         raise refused("torch.cov", "with weights of the observations", "Write it as a product of matrices")
+    if input.dim() > 2:
+        raise RuntimeError(f"cov(): expected input to have two or fewer dimensions but got an input with {input.dim()} dimensions")
     x = input.reshape(1, -1) if input.dim() < 2 else input
     x = x - x.mean(1, keepdim=True)
     return (x @ x.mT / max(x.shape[1] - correction, 0)).squeeze()
