@@ -43,6 +43,7 @@ class CommandError(_core.Error, RuntimeError):
     difference  of an error of different bits: ``member``, ``step``, ``value``, ``expected``, ``found``, which the error has itself too;
                 else None
     command     the words that were called"""
+    exit_code: int  # which other errors may lack
 
     def __init__(self, code: str, message: str, exit: int, difference: Mapping[str, Any] | None = None,
                  command: Sequence[str] = ()) -> None:

@@ -202,7 +202,7 @@ static rp_status write_sum(rp_program *to, const rp_function *f, size_t c, const
 {
     const rp_program *p = f->body;
     const rp_instr *product = &p->instr[s->product], *add = &p->instr[s->add];
-    uint32_t in[2], out;
+    uint32_t in[2], out = 0;
     rp_status status = rp_program_add_parameter(to, &p->value[0], &value[0], err);
 
     if (status == RP_OK)
