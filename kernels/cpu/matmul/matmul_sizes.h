@@ -29,4 +29,12 @@ enum {
     Y_AHEAD = 128 /* steps of k before its end at which a tile fetches its outputs */
 };
 
+/* CASE of every number of rows that a tile may have, but of the most: each is a function of its own, so that none is
+ * wasted on padding. */
+#if TILE_ROWS == 12
+#define RP_EACH_TILE(CASE) CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8) CASE(9) CASE(10) CASE(11)
+#else
+#define RP_EACH_TILE(CASE) CASE(1) CASE(2) CASE(3) CASE(4) CASE(5)
+#endif
+
 #endif

@@ -127,19 +127,7 @@ RP_INLINE void FN(tile_outer)(size_t rows, const FN(strip) * s, size_t pairs, pt
 static void FN(tiles_outer)(size_t rows, const FN(strip) * s, size_t pairs, ptrdiff_t a_on, ptrdiff_t b_on)
 {
     switch (rows) {
-        ROWS_CASE(1)
-        ROWS_CASE(2)
-        ROWS_CASE(3)
-        ROWS_CASE(4)
-        ROWS_CASE(5)
-#if TILE_ROWS == 12
-        ROWS_CASE(6)
-        ROWS_CASE(7)
-        ROWS_CASE(8)
-        ROWS_CASE(9)
-        ROWS_CASE(10)
-        ROWS_CASE(11)
-#endif
+        RP_EACH_TILE(ROWS_CASE)
     default:
         FN(tile_outer)(TILE_ROWS, s, pairs, a_on, b_on);
         break;
@@ -147,7 +135,6 @@ static void FN(tiles_outer)(size_t rows, const FN(strip) * s, size_t pairs, ptrd
 }
 #undef ROWS_CASE
 
-/* A function for every number of rows, so that none is wasted on padding. */
 #define ROWS_CASE(n) \
     case n: \
         FN(tile)(n, vecs, unit, copy, s); \
@@ -156,19 +143,7 @@ static void FN(tiles_outer)(size_t rows, const FN(strip) * s, size_t pairs, ptrd
 RP_INLINE void FN(tile_rows)(size_t rows, size_t vecs, bool unit, bool copy, const FN(strip) * s)
 {
     switch (rows) {
-        ROWS_CASE(1)
-        ROWS_CASE(2)
-        ROWS_CASE(3)
-        ROWS_CASE(4)
-        ROWS_CASE(5)
-#if TILE_ROWS == 12
-        ROWS_CASE(6)
-        ROWS_CASE(7)
-        ROWS_CASE(8)
-        ROWS_CASE(9)
-        ROWS_CASE(10)
-        ROWS_CASE(11)
-#endif
+        RP_EACH_TILE(ROWS_CASE)
     default:
         FN(tile)(TILE_ROWS, vecs, unit, copy, s);
         break;
