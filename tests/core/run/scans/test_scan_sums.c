@@ -132,8 +132,10 @@ static void look(const rp_plan *plan, bool *over, bool *onto)
     }
 }
 
-static void assert_bits(const variant *v, const rp_program *p, store *s, rp_device *device, record *expected)
+static void assert_bits(const void *of, const rp_program *p, store *s, rp_device *device, record *expected)
 {
+    const variant *v = of;
+
     for (size_t with = 0; with < 2; with++) {
         bool over, onto;
         char what[96];
@@ -159,34 +161,38 @@ static void assert_bits(const variant *v, const rp_program *p, store *s, rp_devi
     }
 }
 
-static void sums_made_where_they_lie_show_in_no_bit(void **state)
+/* One variant's program, which is freed: its plans' bits at every level and number of threads, and the eager tape's. */
+static void at_every_level(const void *of, const char *what, rp_program *p,
+                           void assert_plans(const void *, const rp_program *, store *, rp_device *, record *))
 {
     static const unsigned threads[] = {1, 2, 3, 7};
     const char *const *levels;
     const size_t n_levels = rp_kernel_levels(&levels);
+    store s = store_new(p);
+    record expected = {0}, eager;
 
-    (void)state;
-    for (size_t i = 0; i < COUNT(variants); i++) {
-        rp_program *p = program(&variants[i]);
-        store s = store_new(p);
-        record expected = {0}, eager;
+    for (size_t l = 0; l < n_levels; l++)
+        for (size_t t = 0; t < COUNT(threads); t++) {
+            rp_device *device;
 
-        for (size_t l = 0; l < n_levels; l++)
-            for (size_t t = 0; t < COUNT(threads); t++) {
-                rp_device *device;
-
-                assert_int_equal(rp_device_cpu_new(&device, levels[l], threads[t], NULL), RP_OK);
-                assert_bits(&variants[i], p, &s, device, &expected);
-                if (threads[t] == 1) {
-                    eager = eager_step(p, device, &s);
-                    assert_same(p, &expected, &eager, variants[i].what);
-                }
-                rp_device_free(device);
+            assert_int_equal(rp_device_cpu_new(&device, levels[l], threads[t], NULL), RP_OK);
+            assert_plans(of, p, &s, device, &expected);
+            if (threads[t] == 1) {
+                eager = eager_step(p, device, &s);
+                assert_same(p, &expected, &eager, what);
             }
-        record_free(&expected);
-        store_free(&s);
-        rp_program_free(p);
-    }
+            rp_device_free(device);
+        }
+    record_free(&expected);
+    store_free(&s);
+    rp_program_free(p);
+}
+
+static void sums_made_where_they_lie_show_in_no_bit(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(variants); i++)
+        at_every_level(&variants[i], variants[i].what, program(&variants[i]), assert_bits);
 }
 
 /* ---- with a scan of their own ---- */
@@ -323,8 +329,9 @@ static size_t at_once(const rp_plan *plan)
     return n;
 }
 
-static void assert_apart(const apart *v, const rp_program *p, store *s, rp_device *device, record *expected)
+static void assert_apart(const void *of, const rp_program *p, store *s, rp_device *device, record *expected)
 {
+    const apart *v = of;
     const size_t sums = v->onto && rp_device_has_onto(device) ? 1 + v->twice : 0;
 
     for (size_t with = 0; with < 2; with++) {
@@ -352,32 +359,9 @@ static void assert_apart(const apart *v, const rp_program *p, store *s, rp_devic
 
 static void sums_with_a_scan_of_their_own_show_in_no_bit(void **state)
 {
-    static const unsigned threads[] = {1, 2, 7};
-    const char *const *levels;
-    const size_t n_levels = rp_kernel_levels(&levels);
-
     (void)state;
-    for (size_t i = 0; i < COUNT(aparts); i++) {
-        rp_program *p = apart_program(&aparts[i]);
-        store s = store_new(p);
-        record expected = {0}, eager;
-
-        for (size_t l = 0; l < n_levels; l++)
-            for (size_t t = 0; t < COUNT(threads); t++) {
-                rp_device *device;
-
-                assert_int_equal(rp_device_cpu_new(&device, levels[l], threads[t], NULL), RP_OK);
-                assert_apart(&aparts[i], p, &s, device, &expected);
-                if (threads[t] == 1) {
-                    eager = eager_step(p, device, &s);
-                    assert_same(p, &expected, &eager, aparts[i].what);
-                }
-                rp_device_free(device);
-            }
-        record_free(&expected);
-        store_free(&s);
-        rp_program_free(p);
-    }
+    for (size_t i = 0; i < COUNT(aparts); i++)
+        at_every_level(&aparts[i], aparts[i].what, apart_program(&aparts[i]), assert_apart);
 }
 
 /* s <- s + a b, and n products more that are added to one another, for a frame's row. */
