@@ -15,6 +15,7 @@
 
 #define WIDTH (VEC_BYTES / sizeof(T))
 #define PANEL (2 * WIDTH)
+#define GROUP 2 /* of k, between which a row of y is fetched */
 
 /* The operands of tiles that share a panel of b; steps in elements. */
 typedef struct FN(strip) {
@@ -31,54 +32,69 @@ typedef struct FN(strip) {
     bool first; /* this is the first chunk of k */
 } FN(strip);
 
+/* Where a tile is in its operands. */
+typedef struct FN(cursor) {
+    const T *a, *b, *ahead;
+    T *packed;
+} FN(cursor);
+
+/* One k: sum += a column of a by a row of b. */
+RP_INLINE void FN(tile_step)(size_t rows, size_t vecs, bool copy, FN(vec) sum[][2], FN(cursor) * c, ptrdiff_t a_row,
+                             ptrdiff_t a_col, ptrdiff_t b_step)
+{
+    const FN(vec) left = FN(vec_load)(c->b), right = vecs == 2 ? FN(vec_load)(c->b + WIDTH) : left;
+
+    if (copy) {
+        __builtin_prefetch(c->b + PANEL, 0, 2); /* the next panel, into the second cache */
+        __builtin_prefetch(c->b + PANEL + WIDTH, 0, 2);
+        FN(vec_store)(c->packed, left);
+        FN(vec_store)(c->packed + WIDTH, right);
+        c->packed += PANEL;
+    } else {
+        __builtin_prefetch(c->ahead, 0, 2);
+        c->ahead += WIDTH;
+    }
+    RP_UNROLL
+    for (size_t i = 0; i < rows; i++) {
+        const FN(vec) x = FN(vec_all)(c->a[(ptrdiff_t)i * a_row]);
+
+        sum[i][0] = FN(vec_fma)(x, left, sum[i][0]);
+        if (vecs == 2)
+            sum[i][1] = FN(vec_fma)(x, right, sum[i][1]);
+    }
+    c->a += a_col;
+    c->b += b_step;
+}
+
 /* y = or += the chains of rows x vecs vectors of outputs. unit: the rows of a lie beside one another, as if packed.
- * copy: the panel is packed on the way, which hides the wait for memory behind the arithmetic. */
+ * copy: the panel is packed on the way, which hides the wait for memory behind the arithmetic. Rows of y are fetched
+ * one by one: all at once they would keep the operands waiting; and late, or the operands drive them out of the first
+ * cache again. */
 RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool unit, bool copy, const FN(strip) * s)
 {
-    const T *a = s->a, *b = s->b, *ahead = s->ahead;
     const ptrdiff_t a_row = unit ? 1 : s->a_row, a_col = unit ? s->a_col : 1, b_step = s->b_step;
-    T *packed = s->copy, *y = s->y;
+    FN(cursor) c = {.a = s->a, .b = s->b, .ahead = s->ahead, .packed = s->copy};
+    T *y = s->y, *next = y;
+    size_t steps = s->k, left = rows;
     FN(vec) sum[TILE_ROWS][2];
 
     RP_UNROLL
     for (size_t i = 0; i < rows; i++)
         sum[i][0] = sum[i][1] = FN(vec_all)(0);
-    for (size_t step = s->k, end = step > Y_AHEAD ? Y_AHEAD : step;; end = 0) {
-        for (; step > end; step--) {
-            const FN(vec) left = FN(vec_load)(b), right = vecs == 2 ? FN(vec_load)(b + WIDTH) : left;
-
-            if (copy) {
-                __builtin_prefetch(b + PANEL, 0, 2); /* the next panel, into the second cache */
-                __builtin_prefetch(b + PANEL + WIDTH, 0, 2);
-                FN(vec_store)(packed, left);
-                FN(vec_store)(packed + WIDTH, right);
-                packed += PANEL;
-            }
-            RP_UNROLL
-            for (size_t i = 0; i < rows; i++) {
-                const FN(vec) x = FN(vec_all)(a[(ptrdiff_t)i * a_row]);
-
-                sum[i][0] = FN(vec_fma)(x, left, sum[i][0]);
-                if (vecs == 2)
-                    sum[i][1] = FN(vec_fma)(x, right, sum[i][1]);
-            }
-            if (!copy) {
-                __builtin_prefetch(ahead, 0, 2);
-                ahead += WIDTH;
-            }
-            a += a_col;
-            b += b_step;
-        }
-        if (step == 0)
-            break;
-        RP_UNROLL /* late, or the operands drive the outputs out of the first cache again */
-            for (size_t i = 0; i < rows; i++)
-        {
-            __builtin_prefetch(y + (ptrdiff_t)i * s->y_row, 1);
+    for (; steps >= GROUP; steps -= GROUP) {
+        RP_UNROLL
+        for (size_t l = 0; l < GROUP; l++)
+            FN(tile_step)(rows, vecs, copy, sum, &c, a_row, a_col, b_step);
+        if (steps <= Y_AHEAD && left > 0) {
+            __builtin_prefetch(next, 1);
             if (vecs == 2)
-                __builtin_prefetch(y + (ptrdiff_t)i * s->y_row + WIDTH, 1);
+                __builtin_prefetch(next + WIDTH, 1);
+            next += s->y_row;
+            left--;
         }
     }
+    for (; steps > 0; steps--)
+        FN(tile_step)(rows, vecs, copy, sum, &c, a_row, a_col, b_step);
     RP_UNROLL
     for (size_t i = 0; i < rows; i++) {
         T *at = y + (ptrdiff_t)i * s->y_row;
@@ -429,5 +445,6 @@ static void FN(block_onto)(const rp_matmul *p, size_t row, size_t row_end, size_
     FN(block_of)(p, row, row_end, column, column_end, true);
 }
 
+#undef GROUP
 #undef PANEL
 #undef WIDTH
