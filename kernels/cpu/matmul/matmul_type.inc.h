@@ -216,13 +216,15 @@ static void FN(tile_aside)(const FN(part) * w, size_t row, size_t rows, size_t c
     T *y = (T *)w->p->y + (ptrdiff_t)row * y_row + (ptrdiff_t)column * y_col;
     T aside[TILE_ROWS * PANEL];
 
+    for (size_t i = 0; i < rows; i++)
+        __builtin_prefetch(y + (ptrdiff_t)i * y_row, 1);
     s->y = aside;
     s->y_row = PANEL;
     s->first = true;
     FN(tile_any)(rows, columns > WIDTH ? 2 : 1, s);
     for (size_t i = 0; i < rows; i++, y += y_row)
         if (y_col == 1 && FN(begins)(w))
-            memcpy(y, aside + i * PANEL, columns * sizeof(T));
+            FN(copy_few)(y, aside + i * PANEL, columns);
         else
             for (size_t j = 0; j < columns; j++) {
                 T *at = y + (ptrdiff_t)j * y_col;
