@@ -16,14 +16,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .derivatives import one_tensor
-from .graph import GRADIENT, DType, Graph, Input, Meta, Node, Output, Ref, Sub, map_refs, refs
-from .lower import RULES, Unsupported
+from .graph import GRADIENT, PARTS, DType, Graph, Input, Meta, Node, Output, Ref, Sub, map_refs, refs
+from .lower import Unsupported, has_rule
 from .substitutes import substituted
 from .traps import (framework, nothing_kept, own_file, refuse_changed, refuse_hooks, refuse_layouts, refuse_remembered,
                     refuse_scripted, refuse_shared, source_line, trapped, unchanged)
 
 DTYPES = {"float32": "f32", "float64": "f64", "bfloat16": "bf16", "float16": "f16", "int64": "i64", "int32": "i32", "int16": "i16",
-          "int8": "i8", "uint8": "u8", "uint16": "u16", "uint32": "u32", "bool": "bool"}
+          "int8": "i8", "uint8": "u8", "uint16": "u16", "uint32": "u32", "bool": "bool", "complex64": "c64", "complex128": "c128"}
 NO_GRAD = 'File "reprise.no_grad", line 0, in region'  # in a node's stack trace, which is what every exporter carries along
 DRAWS = ("rand", "randn", "randint", "bernoulli", "dropout", "normal", "uniform", "multinomial", "randperm", "exponential")
 MOST_FOLDED = 1 << 26
@@ -109,10 +109,10 @@ def decomposed(program: Any) -> Any:
     theirs too."""
     torch = framework()
     for _ in range(3):  # what an operation is made of may be made of others
-        found = {n.target for n in program.graph.nodes if n.op == "call_function" and str(n.target) not in RULES
+        found = {n.target for n in program.graph.nodes if n.op == "call_function" and not has_rule(str(n.target))
                  and isinstance(n.target, torch._ops.OpOverload) and made_of_others(n.target)}
         known = torch.export.default_decompositions() if found else {}
-        plain = {n.target for n in program.graph.nodes if n.op == "call_function" and str(n.target) in PLAIN and str(n.target) not in RULES}
+        plain = {n.target for n in program.graph.nodes if n.op == "call_function" and str(n.target) in PLAIN and not has_rule(str(n.target))}
         if plain:
             given = framework("torch._decomp").decomposition_table
             known, found = {**known, **{op: given[op] for op in plain if op in given}}, found | plain
@@ -215,7 +215,7 @@ class Reader:
             return [self.operand(e, gm, graph, several, node) for e in x]
         if isinstance(x, torch.dtype):
             return DType(dtype_of(x, node))
-        if x is None or isinstance(x, (bool, int, float, str)):
+        if x is None or isinstance(x, (bool, int, float, complex, str)):
             return x
         if isinstance(x, (torch.device, torch.layout, torch.memory_format)):
             return None
@@ -233,10 +233,9 @@ class Reader:
 
     def meta(self, v: Any, node: Node) -> Any:
         if isinstance(v, self.torch.Tensor):
-            if v.is_complex() or v.layout is not self.torch.strided or v.is_quantized:
-                raise Unsupported(f"elements of {v.dtype}, {v.layout}", node, "Write it in operations of the real and the imaginary part"
-                                  if v.is_complex() else "Programs have dense tensors: to_dense(), or what adds by index (index_add, "
-                                  "scatter_add) for a sparse matrix's product")
+            if v.layout is not self.torch.strided or v.is_quantized:
+                raise Unsupported(f"elements of {v.dtype}, {v.layout}", node, "Programs have dense tensors: to_dense(), or what adds by index "
+                                  "(index_add, scatter_add) for a sparse matrix's product")
             try:
                 shape = tuple(int(n) for n in v.shape)
             except RuntimeError:  # of a symbol, whose number no one knows before the step runs
@@ -311,7 +310,7 @@ def module_of(n: Any) -> str:
 
 
 def array_of(t: Any) -> Any:
-    t = t.detach().cpu().contiguous()
+    t = t.detach().cpu().contiguous().resolve_conj()
     return t.numpy().copy() if str(t.dtype) != "torch.bfloat16" else t.float().numpy().copy()
 
 
@@ -330,7 +329,7 @@ def stop_at_borders(graph: Graph) -> None:
             return e
         source = by_name[e.name]
         m = source.meta[e.index or 0] if isinstance(source.meta, list) else source.meta
-        if not isinstance(m, Meta) or not m.real:
+        if not isinstance(m, Meta) or not m.real and m.dtype not in PARTS:
             return e
         key = (e.name, e.index)
         if key not in stopped:
@@ -455,6 +454,9 @@ def by_one_name(graph: Graph, names: Mapping[str, str]) -> None:
 
 
 def storage_key(t: Any, target: str) -> Any:
+    """Of complex elements also whether they are conjugate to what lies there."""
+    if t.is_conj():
+        return (*storage_key(t.conj(), target), "conj")
     return (t.untyped_storage().data_ptr(), t.storage_offset(), tuple(t.shape), tuple(t.stride())) if t.numel() else target
 
 

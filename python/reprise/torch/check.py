@@ -103,7 +103,7 @@ def eager(module: Any, loss: Callable[..., Any] | None, batch: Batch) -> tuple[f
         with torch.no_grad():
             for b, was in kept:
                 b.copy_(was)
-    return float(value.detach().sum()), {k: g.detach().double().cpu().numpy() for k, g in zip(parameters, found) if g is not None}
+    return float(value.detach().sum()), {k: as_array(wide(g)) for k, g in zip(parameters, found) if g is not None}
 
 
 def ours(module: Any, loss: Callable[..., Any] | None, batch: Batch, captured: Any) -> tuple[float, dict[str, Any], Any]:
@@ -122,8 +122,10 @@ def ours(module: Any, loss: Callable[..., Any] | None, batch: Batch, captured: A
 
 
 def as_array(t: Any) -> Any:
-    """The elements of a tensor, for a feed or a state."""
+    """The elements of a tensor, for a feed or a state; complex ones are pairs."""
     t = t.detach()
+    if t.is_complex():
+        t = framework().view_as_real(t.resolve_conj())
     if t.device.type != "cpu":
         t = t.cpu()
     if not t.is_contiguous():
@@ -192,8 +194,10 @@ def zeros_of(module: Any, loss: Callable[..., Any] | None, batch: Batch, capture
     has = [s for s, q in own.items() if q.data_ptr() in found]
     draw = torch.Generator().manual_seed(0)
     with torch.no_grad():
-        for q in {id(q): q for q in places.values() if q.is_floating_point()}.values():
-            q.add_(0.25 * torch.randn(q.shape, generator=draw).to(q))
+        for q in {id(q): q for q in places.values()}.values():
+            q = torch.view_as_real(q) if q.is_complex() else q
+            if q.is_floating_point():
+                q.add_(0.25 * torch.randn(q.shape, generator=draw).to(q))
     try:
         moved = eager(other, other_loss, batch)[1]
     except (RuntimeError, ValueError) as e:
@@ -211,12 +215,17 @@ def relative(a: float, b: float, scale: float) -> float:
     return float(d) if d == d else math.inf
 
 
+def wide(t: Any) -> Any:
+    """In binary64, where it has real or complex elements."""
+    return t.to(framework().complex128) if t.is_complex() else t.double() if t.is_floating_point() else t
+
+
 def in_double(x: Any) -> Any:
     """A module of binary64, or a tensor; what else there is stays."""
     torch = framework()
     if isinstance(x, torch.nn.Module):
-        return copied(x).double()
-    return x.double() if isinstance(x, torch.Tensor) and x.is_floating_point() else x
+        return copied(x)._apply(wide)
+    return wide(x) if isinstance(x, torch.Tensor) else x
 
 
 def check(module: Any, loss: Callable[..., Any] | None, batch: Batch, captured: Any,

@@ -7,7 +7,7 @@ import functools
 import inspect
 import math
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +48,12 @@ class Clip:
         kept = self.norm / (self.total(g, gradients) + 1e-6)
         factor = kept.least(1.0)
         return {s: Term(g, g.op("mul", t, g.cast(factor.tensor, t.dtype))).tensor for s, t in gradients.items()}
+
+    def refuse_pairs(self, names: Sequence[str]) -> None:
+        """Of complex elements the norm of order 2 alone is that of their parts."""
+        if names and (self.value is not None or self.norm is not None and self.kind != 2):
+            raise Unsupported(f"clipping by {'value' if self.value is not None else f'a norm of order {self.kind}'} of {names[0]}, which has "
+                              "complex elements", remedy="clip_norm= of order 2 is taken")
 
     def total(self, g: Lowering, gradients: Mapping[str, Any]) -> Term:
         """The norm of all elements of all gradients."""

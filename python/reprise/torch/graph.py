@@ -18,6 +18,8 @@ Array = Any
 FORM = 1
 NUMPY = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "i64": np.int64, "i32": np.int32, "i16": np.int16, "i8": np.int8,
          "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "bool": np.bool_}
+COMPLEX = {"c64": np.complex64, "c128": np.complex128}  # a program has them as pairs of real numbers
+PARTS = {"c64": "f32", "c128": "f64"}
 GRADIENT = "reprise.gradient.default"  # of its first operands, with seeds, by its third
 FLOATS = ("f32", "f64", "bf16", "f16")
 DEEPEST, MOST_NODES = 16, 1 << 17
@@ -168,6 +170,8 @@ def operand_json(x: Any) -> Any:
         return [operand_json(e) for e in x]
     if isinstance(x, float) and not math.isfinite(x):
         return {"real": str(x)}
+    if isinstance(x, complex):
+        return {"complex": [operand_json(x.real), operand_json(x.imag)]}
     return x
 
 
@@ -179,6 +183,8 @@ def operand_of(x: Any) -> Any:
             return Ref(str(x["ref"]), x.get("index"))
         if "graph" in x:
             return Sub(int(x["graph"]))
+        if "complex" in x:
+            return complex(*(float(operand_of(e)) for e in x["complex"]))
         return DType(str(x["dtype"])) if "dtype" in x else float(x["real"])
     return x
 
@@ -196,12 +202,12 @@ def meta_of(x: Any) -> Any:
 
 
 def array_json(a: Array) -> Any:
-    kind = next(n for n, t in NUMPY.items() if a.dtype == t)
+    kind = next(n for n, t in {**NUMPY, **COMPLEX}.items() if a.dtype == t)
     return [kind, list(a.shape), base64.b64encode(np.ascontiguousarray(a).tobytes()).decode()]
 
 
 def array_of(x: Any) -> Array:
-    return np.frombuffer(base64.b64decode(x[2]), NUMPY[x[0]]).reshape([int(n) for n in x[1]])
+    return np.frombuffer(base64.b64decode(x[2]), {**NUMPY, **COMPLEX}[x[0]]).reshape([int(n) for n in x[1]])
 
 
 def graph_json(g: Graph, lines: bool) -> dict[str, Any]:

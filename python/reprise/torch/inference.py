@@ -22,7 +22,7 @@ from .packed import refuse_packed
 from .._core import StepBase
 from ..settled import compiled
 from .refusals import advise
-from .lower import REMEDIES, RULES, Lowering, Unsupported, live
+from .lower import COMPLEX_RULES, REMEDIES, RULES, Complex, Lowering, Unsupported, has_rule, live
 from .guards import Guards, Held, burned_in, same_memory, structure_of, tensors_of
 from .training import Batch, flatten, name_feeds, names_of, unflatten
 from . import rules
@@ -139,7 +139,8 @@ class Inference:
         g.later = 0
         found = g.run()
         for k in range(len(found)):
-            g.builder.result(f"out.{k}", found[f"result {k}"].tensor)
+            g.builder.result(f"out.{k}", g.in_memory(found[f"result {k}"]))
+        outputs["pairs"] = frozenset(k for k in range(len(found)) if isinstance(found[f"result {k}"], Complex))
         if g.rng_tensor is not None:
             g.builder.update("rng", g.op("add", g.rng_tensor, g.op("iota", n=2, dtype="i64")))
         program = self.program = g.builder.finish()
@@ -158,7 +159,7 @@ class Inference:
     def _teach(self, args: tuple[Any, ...], key: Any) -> None:
         """Shows the short way what this answer was, so that the next like it is its own."""
         step, places, outputs, count = self.built[key]
-        if not 0 < count <= MOST_RESULTS or self._guards is None:
+        if not 0 < count <= MOST_RESULTS or self._guards is None or any(a.is_complex() for a in args):
             return
         if not self._short._short_stands():
             self._forget()
@@ -208,7 +209,8 @@ class Inference:
         return self._form(outputs, [from_dlpack(t) for t in found] if type(found) is tuple else [from_dlpack(found)])
 
     def _form(self, outputs: dict[str, Any], tensors: Sequence[Any]) -> Any:
-        walk = iter(tensors)
+        pairs = outputs["pairs"]
+        walk = iter(tensors if not pairs else [framework().view_as_complex(t) if k in pairs else t for k, t in enumerate(tensors)])
         return unflatten(outputs["form"], iter([next(walk) if f is None else f[0] for f in outputs["fixed"]]))
 
     def _answer(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -297,6 +299,8 @@ def forward_program(module: Any, example: Any) -> tuple[Any, Captured, bool]:
         raise Unsupported("a recipe's model has one input, one value and no constants but single numbers",
                           remedy=f"Found {len(users)} inputs, {len(out)} values and {len(g.data)} constants")
     logits = out["result 0"]
+    if isinstance(logits, Complex):
+        raise Unsupported("a recipe's model has a value of real elements", remedy="torch.view_as_real(value), or its abs()")
     if logits.rank == 1:
         logits = g.value(g.reshape(logits.tensor, [*logits.shape, 1]))
     g.builder.result("logits", logits.tensor)
@@ -366,7 +370,7 @@ def report_of(graph: Graph, later: bool = True) -> Report:
     taken: dict[str, int] = {}
     refused: dict[str, list[str]] = {}
     for n in [*live(graph), *(n for g in graph.graphs for n in g.walk())]:
-        if n.op in RULES:
+        if has_rule(n.op):
             taken[n.op] = taken.get(n.op, 0) + 1
         else:
             why = f"{n.where}: no rule. {REMEDIES.get(n.op, 'Write it in operations that have one')}"
@@ -384,4 +388,4 @@ def report_of(graph: Graph, later: bool = True) -> Report:
 
 def operations() -> Sequence[str]:
     """All operations of PyTorch that have a rule."""
-    return sorted(RULES)
+    return sorted({*RULES, *COMPLEX_RULES})

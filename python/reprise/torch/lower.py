@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .._core import UnsupportedError
-from .graph import FLOATS, GRADIENT, NUMPY, DType, Graph, Input, Meta, Node, Ref, Sub, map_refs, places, refs
+from .graph import COMPLEX, FLOATS, GRADIENT, NUMPY, PARTS, DType, Graph, Input, Meta, Node, Ref, Sub, map_refs, places, refs
 
 Array = Any
 Tensor = Any
@@ -83,8 +83,23 @@ class Value:
         return self._last
 
 
+class Complex(Value):
+    """A value of complex elements: two of real ones, which the rules of `lowers_complex` work on. To all others it has no tensor."""
+
+    def __init__(self, g: Lowering, re: Value, im: Value) -> None:
+        super().__init__(g, next(c for c, real in PARTS.items() if real == re.dtype), re.shape)
+        self.re, self.im = re, im
+
+    @property
+    def tensor(self) -> Tensor:
+        raise self.g.refuse("complex elements", "Write it in operations of torch.view_as_real, or of the real and the imaginary part")
+
+    last = tensor
+
+
 Rule = Callable[..., Any]
 RULES: dict[str, Rule] = {}
+COMPLEX_RULES: dict[str, Rule] = {}  # of operations that have complex operands, or a complex value
 REMEDIES: dict[str, str] = {}
 LIMITS: dict[str, int] = {}  # how many gradients of the forward's own may be taken of an operation, whose rule has no derivative beyond
 
@@ -100,6 +115,21 @@ def lowers(*names: str) -> Callable[[Rule], Rule]:
             RULES[n] = rule
         return rule
     return register
+
+
+def lowers_complex(*names: str) -> Callable[[Rule], Rule]:
+    """As `lowers`, for operations that have complex operands (Complex, and Python's numbers) or give complex values."""
+    def register(rule: Rule) -> Rule:
+        for n in names:
+            if n in COMPLEX_RULES:
+                raise ValueError(f"{n} has a rule: {COMPLEX_RULES[n].__module__}.{COMPLEX_RULES[n].__name__}")
+            COMPLEX_RULES[n] = rule
+        return rule
+    return register
+
+
+def has_rule(op: str) -> bool:
+    return op in RULES or op in COMPLEX_RULES
 
 
 class Lowering:
@@ -262,10 +292,22 @@ class Lowering:
         if i.kind == "user":
             name = i.feed or i.name
             self.feeds.append(name)
-            return self.value(self.builder.feed(name, i.meta.shape, i.meta.dtype))
+            return self.pairs(self.builder.feed(name, *elements(i.meta)), i.meta)
         if i.state not in self.states:
-            self.states[i.state] = self.builder.state(i.state, i.meta.shape, i.meta.dtype)
-        return self.value(self.states[i.state])
+            self.states[i.state] = self.builder.state(i.state, *elements(i.meta))
+        return self.pairs(self.states[i.state], i.meta)
+
+    def pairs(self, t: Tensor, m: Meta) -> Value:
+        """What lies in memory as `t`: complex elements as pairs along a last axis."""
+        if m.dtype not in PARTS:
+            return self.value(t)
+        return Complex(self, *(self.value(self.reshape(self.slice(t, len(m.shape), k, k + 1), m.shape)) for k in (0, 1)))
+
+    def in_memory(self, v: Value) -> Tensor:
+        """A value's tensor; of complex elements that of the pairs."""
+        if not isinstance(v, Complex):
+            return v.tensor
+        return self.op("concat", *(self.reshape(x.tensor, [*v.shape, 1]) for x in (v.re, v.im)), axis=v.rank)
 
     def nodes(self, graph: Graph, env: dict[str, Any]) -> None:
         needed = live(graph)
@@ -278,16 +320,19 @@ class Lowering:
                 env[name] = self.leaves(name, env[name], by)
         for n in needed:
             self.node = n
-            rule = RULES.get(n.op)
-            if rule is None:
+            if not has_rule(n.op):
                 raise self.refuse("no rule for this operation", REMEDIES.get(n.op, "Write it in operations that have one, or keep it "
                                                                              "outside of what is compiled"))
             if empty(n):
-                env[n.name] = self.checked(n, [self.fill(0, m.dtype, m.shape) for m in metas_of(n) if m] if isinstance(n.meta, list)
-                                           else self.fill(0, self.meta(n).dtype, self.meta(n).shape))
+                env[n.name] = self.checked(n, [self.nothing(m) for m in metas_of(n) if m] if isinstance(n.meta, list)
+                                           else self.nothing(self.meta(n)))
                 continue
             args = [self.resolve(a, env, graph) for a in n.args]
             kwargs = {k: self.resolve(a, env, graph) for k, a in n.kwargs.items()}
+            rule = (COMPLEX_RULES if of_complex(n, args, kwargs) else RULES).get(n.op)
+            if rule is None:
+                raise self.refuse("no rule for this operation of complex elements" if n.op in RULES else "no rule for this operation of real "
+                                  "elements", "Write it in operations of torch.view_as_real, or of the real and the imaginary part")
             try:
                 found = rule(self, n, *args, **kwargs)
             except Unsupported:
@@ -303,7 +348,14 @@ class Lowering:
             return [self.leaf(v) if (name, k) in by else v for k, v in enumerate(found)]
         return self.leaf(found) if (name, None) in by else found
 
+    def nothing(self, m: Meta) -> Value:
+        """A tensor without elements."""
+        v = self.value(self.fill(0, PARTS.get(m.dtype, m.dtype), m.shape))
+        return Complex(self, v, v) if m.dtype in PARTS else v
+
     def leaf(self, v: Value) -> Value:
+        if isinstance(v, Complex):
+            return Complex(self, self.leaf(v.re), self.leaf(v.im))
         return self.value(self.op("reshape", v.tensor, shape=list(v.shape)), v.dtype)
 
     def wants(self, node: Node, i: int) -> bool:
@@ -324,13 +376,18 @@ class Lowering:
             raise self.refuse(f"the rule's value is {value.dtype}{list(value.shape)}, expected {m.dtype}{list(m.shape)}")
         return value
 
+    def known(self, a: Array) -> Value:
+        return Value(self, next(n for n, t in NUMPY.items() if a.dtype == t), a.shape, known=a)
+
     def resolve(self, x: Any, env: Mapping[str, Any], graph: Graph) -> Any:
         def of(e: Any) -> Any:
             if isinstance(e, Ref):
                 if e.name not in env and e.name in graph.constants:
                     a = graph.constants[e.name]
-                    kind = next(n for n, t in NUMPY.items() if a.dtype == t)
-                    return Value(self, kind, a.shape, known=a)
+                    if a.dtype.kind == "c":
+                        real = NUMPY[PARTS[next(n for n, t in COMPLEX.items() if a.dtype == t)]]
+                        return Complex(self, *(self.known(np.ascontiguousarray(x, real)) for x in (a.real, a.imag)))
+                    return self.known(a)
                 v = env[e.name]
                 if e.index is not None:
                     v = v[e.index]
@@ -341,6 +398,17 @@ class Lowering:
                 return graph.graphs[e.index]
             return e.name if isinstance(e, DType) else e
         return map_refs(of, x)
+
+
+def elements(m: Meta) -> tuple[tuple[int, ...], str]:
+    """Shape and element type of what lies in memory: complex elements are pairs."""
+    return ((*m.shape, 2), PARTS[m.dtype]) if m.dtype in PARTS else (m.shape, m.dtype)
+
+
+def of_complex(n: Node, *operands: Any) -> bool:
+    found = [isinstance(m, Meta) and m.dtype in PARTS for m in metas_of(n)]
+    map_refs(lambda e: found.append(isinstance(e, (Complex, complex))), operands)
+    return any(found)
 
 
 def live(graph: Graph) -> list[Node]:

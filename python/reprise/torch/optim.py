@@ -27,6 +27,7 @@ REFUSED = {"LBFGS": "it evaluates the loss several times a step, as often as a l
            "SparseAdam": "gradients of programs are dense; take Adam, and Embedding(sparse=False)"}
 
 MOVES = ("momentum", "betas")
+WHOLE = ("Adafactor", "Muon")  # whose update of an element depends on others
 PARAMETERS = itemgetter("params")
 GIVEN: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()  # by optimizer its hook on state_dict
 
@@ -213,6 +214,9 @@ class Optimizer:
         own = self.owns[state]
         group = self.torch.param_groups[self.groups[state]]
         kept = self.torch.state.get(own, {}).get(self.of.kept(group, own.dim())[name])
+        if own.is_complex():  # its moments have pairs
+            own = framework().view_as_real(own.detach())
+            kept = framework().view_as_real(kept) if kept is not None and kept.is_complex() else kept
         shape, dtype = shape_of(self.of, name, tuple(own.shape)), np.float64 if str(own.dtype) == "torch.float64" else np.float32
         if kept is not None:
             return kept.detach().cpu().contiguous().numpy().astype(dtype).reshape(shape)
@@ -232,6 +236,9 @@ class Optimizer:
                 continue
             names = self.of.kept(self.torch.param_groups[self.groups[state]], own.dim())
             found = {names[m]: torch.from_numpy(np.array(value(n))).to(own.device) for m, n in moments.items() if names[m]}
+            if own.is_complex():
+                single = {names[m] for m in self.of.scalars}
+                found = {m: v if m in single else torch.view_as_complex(v) for m, v in found.items()}
             if self.of.tells:
                 wide = torch.float64 if torch.get_default_dtype() == torch.float64 else torch.float32
                 found["step"] = torch.tensor(float(self.steps_of(state)), dtype=wide)
@@ -283,6 +290,9 @@ class Optimizer:
         p = g.states[state]
         if p.dtype not in ("f32", "f64"):
             raise Unsupported(f"training the parameter {state}, which is {p.dtype}", remedy="Keep parameters in float32")
+        if own.is_complex() and self.kind in WHOLE:
+            raise Unsupported(f"{self.kind} of the parameter {state}, which has complex elements", remedy="Take Adam, or another optimizer "
+                              "that has each element apart")
         if group.get("maximize"):
             gradient = g.op("neg", gradient)
         names = {m: f"optim.{m}.{state}" for m in self.of.kept(group, len(p.shape))}

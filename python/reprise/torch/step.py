@@ -181,7 +181,7 @@ class Step(StepBase):
         self.optimizer.torch._opt_called = True  # schedulers ask whether a step came before theirs
         if self._taught != found.states:
             self._forget()  # steps of the states that it knows are no longer those of all
-        if args and len(leaves) == len(args):
+        if args and len(leaves) == len(args) and not any(a.is_complex() for a in args):
             self._teach(args, found)
         return loss
 
@@ -343,7 +343,7 @@ class Step(StepBase):
         torch = framework()
         at = [k for k, x in enumerate(batch.leaves) if isinstance(x, torch.Tensor)]
         places: list[tuple[str, int, Callable[[Any], Any]]] = [
-            (n, k, as_array if batch.leaves[k].dtype is torch.bfloat16 else torch.Tensor.numpy)
+            (n, k, as_array if batch.leaves[k].dtype is torch.bfloat16 or batch.leaves[k].is_complex() else torch.Tensor.numpy)
             for n, k in zip(built.feeds, at) if n is not None]
         real: dict[str, Callable[[float], Any]] = {"f32": np.float32, "f64": np.float64}
         hyper = {i[1]: real[i[3]] for i in built.program.inputs if i[0] == "feed" and i[1] in built.hyper}
@@ -417,8 +417,10 @@ class Step(StepBase):
                     if name not in own and name.startswith("loss."):
                         continue
                     t, v = own[name], values[state]
-                    if tuple(t.shape) != tuple(v.shape) or t.dtype != self._kinds[state]:
-                        raise ValueError(f"{name} is {t.dtype}{list(t.shape)}, the state {v.dtype}{list(v.shape)}")
+                    kind = t.dtype
+                    t = torch.view_as_real(t) if t.is_complex() else t
+                    if tuple(t.shape) != tuple(v.shape) or kind != self._kinds[state]:
+                        raise ValueError(f"{name} is {kind}{list(t.shape)}, the state {v.dtype}{list(v.shape)}")
                     t.copy_(torch.utils.dlpack.from_dlpack(v) if v.dtype == "bf16" else torch.from_numpy(np.array(v)))
             if module is self.module:
                 self.write_moments()

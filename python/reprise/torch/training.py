@@ -236,15 +236,13 @@ def accumulated(g: Lowering, optimizer: Optimizer, found: Mapping[str, Any], nam
 
 
 def refuse_form(t: Any, name: str) -> None:
-    """Programs have dense tensors of real numbers."""
+    """Programs have dense tensors."""
     if t.is_nested:
         raise Unsupported(f"{name} is a nested tensor", remedy=f"Give it as {name}.to_padded_tensor(0.0), with its lengths")
     if t.layout is not framework().strided:
         raise Unsupported(f"{name} is a tensor of layout {t.layout}", remedy=f"Give it as {name}.to_dense()")
     if t.is_quantized:
         raise Unsupported(f"{name} is a quantized tensor", remedy=f"Give it as {name}.dequantize()")
-    if t.is_complex():
-        raise Unsupported(f"{name} has complex elements", remedy=f"Give it as torch.view_as_real({name})")
 
 
 def refuse_sparse(graph: Graph) -> None:
@@ -280,13 +278,14 @@ def build(captured: Captured, optimizer: Optimizer | None, known: Mapping[str, A
         for state, gradient in found.items():
             g.builder.result(f"grad.{state}", gradient)
     else:
+        clip.refuse_pairs([s for s in found if captured.tensors[s].is_complex()])
         whole = accumulated(g, optimizer, found, sums, last) if every > 1 else found
         for state, gradient in clip.of(g, whole).items() if last else ():
             moments[state] = optimizer.append(g, state, captured.tensors[state], gradient)
     if not plain:
         for o in captured.graph.outputs:
             if o.kind == "buffer":
-                g.builder.update(o.name, out[f"buffer {o.name}"].tensor)
+                g.builder.update(o.name, g.in_memory(out[f"buffer {o.name}"]))
         if g.rng_tensor is not None:
             one = g.op("iota", n=2, dtype="i64")
             g.builder.update("rng", g.op("add", g.rng_tensor, one))

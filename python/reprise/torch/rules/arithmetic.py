@@ -50,6 +50,22 @@ def same(g: Lowering, node: Node, x: Any, *_: Any, **__: Any) -> Any:
     return x
 
 
+@lowers("aten.angle.default")
+def angle(g: Lowering, node: Node, x: Any) -> Any:
+    """Of real numbers 0 or pi, a NaN stays."""
+    m = g.meta(node)
+    x = elementwise(g, "stop_gradient", x) if x.real else number(g, x, m.dtype)
+    found = elementwise(g, "where", op(g, "lt", x, 0), g.fill(math.pi, m.dtype), g.fill(0, m.dtype))
+    return elementwise(g, "where", elementwise(g, "eq", x, x), found, x)
+
+
+def angle_of(g: Lowering, re: Value, im: Value) -> Value:
+    """Of a point. At 0 its gradient is 0."""
+    zero = elementwise(g, "logical_and", op(g, "eq", re, 0), op(g, "eq", im, 0))
+    found = elementwise(g, "atan2", im, elementwise(g, "where", zero, g.fill(1, re.dtype), re))
+    return elementwise(g, "where", zero, elementwise(g, "stop_gradient", elementwise(g, "atan2", im, re)), found)
+
+
 @lowers("aten.detach.default", "aten.detach_copy.default")
 def detach(g: Lowering, node: Node, x: Any) -> Any:
     return stopped(g, x)

@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules for Fourier transforms: of short lengths, and of what is no power of two, products with tables of cosines and sines; of longer
+ones the program's own operation, and of products of lengths one after the other. Tables are made by the library's own functions in
+binary64, so that they are the same on every host."""
+from __future__ import annotations
+
+import importlib
+import math
+from typing import Any
+
+import numpy as np
+
+from .forms import axis_of, move, number, room, taken
+from .linear import product
+from ..graph import NUMPY, PARTS, Node
+from ..lower import Complex, Lowering, Value, lowers, lowers_complex
+
+Tensor = Any
+Pair = tuple[Tensor, Tensor]
+DIRECT, OTHERS = 64, 256  # up to this length one product with a table; of what is no power of two, up to the other one
+MOST_PRIME = 4096  # a table of more has too many elements
+
+
+def waves(rows: int, columns: int, length: int) -> tuple[Any, Any]:
+    """cos and sin of 2 pi r c / length, as arrays [rows, columns]."""
+    turns = np.arange(rows, dtype=np.int64)[:, None] * np.arange(columns, dtype=np.int64) % length
+    r = importlib.import_module("reprise")
+    angles = r.Tensor(turns.astype(np.float64) * (2 * math.pi / length))
+    return np.array(r.ops.cos(angles).numpy()), np.array(r.ops.sin(angles).numpy())
+
+
+def rows_of(g: Lowering, t: Tensor) -> Tensor:
+    return g.reshape(t, [math.prod(t.shape[:-1]), t.shape[-1]])
+
+
+def by_table(g: Lowering, x: Tensor, y: Tensor | None, of_x: tuple[Any, Any], of_y: tuple[Any, Any] | None) -> Pair:
+    """Of lines [L, n] both parts [L, k] by one product: x times its two tables beside each other, and y times those of its own."""
+    kind, wide = NUMPY[x.dtype], np.concatenate(of_x, axis=1)
+    if y is not None and of_y is not None:
+        wide, x = np.concatenate([wide, np.concatenate(of_y, axis=1)]), g.op("concat", x, y, axis=1)
+    room(g, *wide.shape)
+    found, k = product(g, x, g.constant(wide.astype(kind))), of_x[0].shape[1]
+    return g.slice(found, 1, 0, k), g.slice(found, 1, k, 2 * k)
+
+
+def by_one_table(n: int) -> bool:
+    return n <= (OTHERS if n & n - 1 else DIRECT)
+
+
+def factor_of(n: int) -> int:
+    """The largest divisor up to the root, or 1: the products of both factors together are then the least work."""
+    return next(f for f in range(math.isqrt(n), 0, -1) if n % f == 0)
+
+
+def transformed(g: Lowering, re: Tensor, im: Tensor | None) -> Pair:
+    """Of lines [L, n] the sums of (re + i im) exp(-2 pi i j k / n) over j."""
+    n, zero = re.shape[1], g.fill(0, re.dtype, re.shape)
+    if n == 1:
+        return re, zero if im is None else im
+    if n & n - 1 == 0 and not by_one_table(n):
+        u, v = g.op("fft", re, zero if im is None else im, inverse=False, transposed=False)
+        return u, v
+    a = factor_of(n)
+    if by_one_table(n) or a == 1:
+        if n > MOST_PRIME:
+            raise g.refuse(f"a transform of the length {n}, a prime above {MOST_PRIME}", "Pad what is transformed to another length")
+        c, s = waves(n, n, n)
+        return by_table(g, re, im, (c, -s), (s, c))
+    # Cooley and Tukey: j = j2 + b j1, k = k1 + a k2; first the a of j1, then turns by j2 k1, then the b of j2
+    b, lines = n // a, re.shape[0]
+    first = transformed(g, *(g.reshape(g.transpose(g.reshape(t, [lines, a, b]), [0, 2, 1]), [lines * b, a]) if t is not None else None
+                             for t in (re, im)))
+    c, s = (g.constant(t.astype(NUMPY[re.dtype])) for t in waves(b, a, n))
+    u, v = (g.reshape(t, [lines, b, a]) for t in first)
+    turned = g.op("add", g.op("mul", u, c), g.op("mul", v, s)), g.op("sub", g.op("mul", v, c), g.op("mul", u, s))
+    last = transformed(g, *(g.reshape(g.transpose(t, [0, 2, 1]), [lines * a, b]) for t in turned))
+    u, v = (g.reshape(g.transpose(g.reshape(t, [lines, a, b]), [0, 2, 1]), [lines, n]) for t in last)
+    return u, v
+
+
+def halved(g: Lowering, x: Tensor) -> Pair:
+    """Of real lines [L, n] the first n / 2 + 1 frequencies; the others are their mirror."""
+    n, bins = x.shape[1], x.shape[1] // 2 + 1
+    if by_one_table(n):
+        c, s = waves(n, bins, n)
+        return by_table(g, x, None, (c, -s), None)
+    u, v = transformed(g, x, None)
+    return g.slice(u, 1, 0, bins), g.slice(v, 1, 0, bins)
+
+
+def mirrored(g: Lowering, t: Tensor, n: int, sign: int) -> Tensor:
+    """Of n / 2 + 1 frequencies all n."""
+    count = (n - 1) // 2
+    if not count:
+        return t
+    back = taken(g, t, range(count, 0, -1), 1)
+    return g.op("concat", t, back if sign > 0 else g.op("neg", back), axis=1)
+
+
+def returned(g: Lowering, re: Tensor, im: Tensor, n: int) -> Tensor:
+    """Of the frequencies [L, n / 2 + 1] of real lines these, n times as large. Imaginary parts that no such lines have count for nothing."""
+    bins = n // 2 + 1
+    if by_one_table(n):
+        c, s = waves(bins, n, n)
+        share = np.full((bins, 1), 2.0)
+        share[0] = 1.0
+        s[0] = 0
+        if n % 2 == 0:
+            share[-1], s[-1] = 1.0, 0
+        table = np.concatenate([c * share, -s * share]).astype(NUMPY[re.dtype])
+        return product(g, g.op("concat", re, im, axis=1), g.constant(table))
+    inside: Any = np.ones(bins, np.bool_)
+    inside[0], inside[-1] = False, n % 2 == 1
+    im = g.op("where", g.constant(inside), im, g.fill(0, im.dtype))
+    # of exchanged parts the transform is the one that goes back, with parts exchanged
+    return transformed(g, mirrored(g, im, n, -1), mirrored(g, re, n, 1))[1]
+
+
+def along(g: Lowering, parts: list[Tensor], axis: int, f: Any) -> list[Tensor]:
+    """f on lines along an axis."""
+    rank = len(parts[0].shape)
+    turned = [move(g, t, axis, rank - 1) for t in parts]
+    found = f(*(rows_of(g, t) for t in turned))
+    found = [g.reshape(t, [*turned[0].shape[:-1], t.shape[1]]) for t in found]
+    return [move(g, t, rank - 1, axis) for t in found]
+
+
+def spectrum(g: Lowering, re: Tensor, im: Tensor, axes: list[int], forward: bool) -> Pair:
+    """Along several axes, not divided by anything."""
+    for axis in axes:
+        if forward:
+            re, im = along(g, [re, im], axis, lambda a, b: transformed(g, a, b))
+        else:
+            im, re = along(g, [im, re], axis, lambda a, b: transformed(g, a, b))
+    return re, im
+
+
+def scaled(g: Lowering, t: Tensor, normalization: int, count: int) -> Tensor:
+    """PyTorch's: 0 as it is, 1 over the root of the number of elements, 2 over it."""
+    factor = (1.0, 1 / math.sqrt(count), 1 / count)[normalization]
+    return t if factor == 1 else g.op("mul", t, g.fill(factor, t.dtype))
+
+
+@lowers_complex("aten._fft_r2c.default")
+def r2c(g: Lowering, node: Node, x: Any, dim: Any, normalization: int, onesided: bool) -> Any:
+    """The last of the axes is that of which one side is enough."""
+    axes = [axis_of(int(d), x.rank) for d in dim]
+    x = number(g, x, PARTS[g.meta(node).dtype])
+    t = scaled(g, x.tensor, normalization, math.prod(x.shape[a] for a in axes))
+    re, im = along(g, [t], axes[-1], (lambda a: halved(g, a)) if onesided else (lambda a: transformed(g, a, None)))
+    return Complex(g, *map(g.value, spectrum(g, re, im, axes[:-1], True)))
+
+
+@lowers_complex("aten._fft_c2c.default")
+def c2c(g: Lowering, node: Node, x: Any, dim: Any, normalization: int, forward: bool) -> Any:
+    axes = [axis_of(int(d), x.rank) for d in dim]
+    count = math.prod(x.shape[a] for a in axes)
+    parts = [scaled(g, v.tensor, normalization, count) for v in (x.re, x.im)]
+    return Complex(g, *map(g.value, spectrum(g, *parts, axes, forward)))
+
+
+@lowers_complex("aten._fft_c2r.default")
+def c2r(g: Lowering, node: Node, x: Any, dim: Any, normalization: int, last_dim_size: int) -> Any:
+    axes = [axis_of(int(d), x.rank) for d in dim]
+    n = int(last_dim_size)
+    count = n * math.prod(x.shape[a] for a in axes[:-1])
+    re, im = (g.slice(scaled(g, v.tensor, normalization, count), axes[-1], 0, n // 2 + 1) for v in (x.re, x.im))
+    re, im = spectrum(g, re, im, axes[:-1], False)
+    return along(g, [re, im], axes[-1], lambda a, b: [returned(g, a, b, n)])[0]
+
+
+# ---- short transforms of a signal ----
+
+COSINES = {"hann": (0.5, 0.5), "hamming": (0.54, 0.46), "blackman": (0.42, 0.5, 0.08)}
+
+
+@lowers(*(f"aten.{n}_window.{o}" for n in (*COSINES, "bartlett") for o in ("default", "periodic")),
+        "aten.hamming_window.periodic_alpha", "aten.hamming_window.periodic_alpha_beta")
+def window(g: Lowering, node: Node, n: int, periodic: bool = True, *given: float, **_: Any) -> Any:
+    """A constant, computed in binary64. A periodic one is that of one element more, without the last."""
+    m, name = g.meta(node), node.op.split(".")[1].removesuffix("_window")
+    room(g, n)
+    whole = n if periodic else n - 1
+    if n == 1:
+        found: Any = np.ones(1)
+    elif name == "bartlett":
+        found = 1 - np.abs(2 * np.arange(n) / whole - 1)
+    else:
+        weights = (*given, *COSINES[name][len(given):])
+        table = waves(n, len(weights), whole)[0]
+        found = sum(w * (-1) ** k * table[:, k] for k, w in enumerate(weights))
+    return g.constant(found.astype(NUMPY[m.dtype]))
+
+
+def window_of(g: Lowering, window: Any, size: int, length: int, dtype: str) -> Tensor:
+    """In the middle of a frame."""
+    t = number(g, window, dtype).tensor if isinstance(window, Value) else g.fill(1, dtype, [size])
+    before = (length - size) // 2
+    return g.op("pad", t, before=[before], after=[length - size - before]) if size < length else t
+
+
+@lowers("aten.stft.default")
+@lowers_complex("aten.stft.default", "aten.stft.center")
+def stft(g: Lowering, node: Node, x: Any, n_fft: int, hop: Any = None, size: Any = None, window: Any = None, *more: Any, **named: Any) -> Any:
+    """Frames of a signal [.., samples] times a window, and the frequencies of each: [.., frequencies, frames]."""
+    if "center" in node.op or isinstance(x, Complex) or isinstance(window, Complex):
+        raise g.refuse("of complex elements, or centered here", "torch.stft of a real signal is taken")
+    given = dict(zip(("normalized", "onesided", "return_complex", "align_to_window"), more), **named)
+    hop, size = hop if hop is not None else n_fft // 4, size if size is not None else n_fft
+    lead = x.shape[:-1]
+    width = size if given.get("align_to_window") else n_fft
+    count = (x.shape[-1] - width) // hop + 1
+    places = np.arange(count, dtype=np.int64)[:, None] * hop + np.arange(n_fft, dtype=np.int64)
+    t = g.reshape(x.tensor, [math.prod(lead), x.shape[-1]])
+    t = g.reshape(g.op("gather", t, g.constant(places.reshape(-1)), axis=1), [math.prod(lead) * count, n_fft])
+    t = g.op("mul", t, window_of(g, window, size, n_fft, x.dtype))
+    t = scaled(g, t, 1 if given.get("normalized") else 0, n_fft)
+    onesided = given.get("onesided")
+    parts = halved(g, t) if onesided or onesided is None else transformed(g, t, None)
+    found = [g.transpose(g.reshape(p, [math.prod(lead), count, p.shape[1]]), [0, 2, 1]) for p in parts]
+    y = Complex(g, *(g.value(g.reshape(p, [*lead, *p.shape[1:]])) for p in found))
+    return y if g.meta(node).dtype in PARTS else g.in_memory(y)
+
+
+@lowers_complex("aten.istft.default")
+def istft(g: Lowering, node: Node, x: Any, n_fft: int, hop: Any = None, size: Any = None, window: Any = None, center: bool = True,
+          normalized: bool = False, onesided: Any = None, length: Any = None, return_complex: bool = False) -> Any:
+    """Frames go back to where they were and are added, over the sum of the windows' squares."""
+    if return_complex:
+        raise g.refuse("return_complex", "A real signal is taken")
+    hop, size = hop if hop is not None else n_fft // 4, size if size is not None else n_fft
+    *lead, bins, count = x.shape
+    lines = math.prod(lead)
+    parts = [g.slice(g.transpose(g.reshape(v.tensor, [lines, bins, count]), [0, 2, 1]), 2, 0, n_fft // 2 + 1) for v in (x.re, x.im)]
+    t = returned(g, *(g.reshape(p, [lines * count, n_fft // 2 + 1]) for p in parts), n_fft)
+    t = scaled(g, t, 1 if normalized else 2, n_fft)
+    w = window_of(g, window, size, n_fft, x.re.dtype)
+    whole = n_fft + hop * (count - 1)
+    places = g.constant((np.arange(count, dtype=np.int64)[:, None] * hop + np.arange(n_fft, dtype=np.int64)).reshape(-1))
+    y = g.op("scatter_add", g.reshape(g.op("mul", t, w), [lines, count * n_fft]), places, axis=1, size=whole)
+    squares = g.reshape(g.broadcast(g.op("mul", w, w), [count, n_fft]), [1, count * n_fft])
+    below = g.op("scatter_add", squares, places, axis=1, size=whole)
+    begin = n_fft // 2 if center else 0
+    end = begin + int(length) if length is not None else whole - n_fft // 2 if center else whole
+    y, below = (g.slice(v, 1, begin, min(end, whole)) for v in (y, below))
+    y = g.op("div", y, below)
+    if end > whole:
+        y = g.op("pad", y, before=[0, 0], after=[0, end - whole])
+    return g.reshape(y, [*lead, y.shape[1]])
