@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from .constants import known_values
 from .derivatives import one_tensor
 from .graph import GRADIENT, PARTS, DType, Graph, Input, Meta, Node, Output, Ref, Sub, map_refs, refs
 from .lower import Unsupported, has_rule
@@ -54,10 +55,11 @@ def exported(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None 
         warnings.simplefilter("ignore")
         state = torch.random.get_rng_state()
         try:
-            with nothing_kept(module), trapped() as seen, substituted():
+            with nothing_kept(module), trapped() as seen, substituted(), known_values(module) as known:
                 program = torch.export.export(module, tuple(args), dict(kwargs or {}), strict=False)
             flatten_regions(program.graph_module)
             program = decomposed(program.run_decompositions({}))
+            program.reprise_known = known
             if seen:
                 refuse_remembered(module, seen, args, kwargs or {})
             return program
@@ -146,18 +148,20 @@ def causes(e: BaseException | None) -> Iterator[BaseException]:
 def flatten_regions(gm: Any) -> None:
     """Writes out the regions of no_grad and enable_grad, and marks what is in the former: decomposition would drop them."""
     for n in list(gm.graph.nodes):
-        if n.op == "call_function" and "wrap_with_autocast" in str(n.target):
+        off = n.op == "call_function" and "wrap_with_autocast" in str(n.target) and n.args[2] is False
+        if n.op == "call_function" and "wrap_with_autocast" in str(n.target) and not off:
             inside = [a for a in n.args if getattr(a, "op", "") == "get_attr"]
             lines = [source_line(i.meta.get("stack_trace")) for a in inside for i in getattr(gm, a.target).graph.nodes]
             raise Unsupported("torch.autocast", Node(n.name, str(n.target), where=next(filter(None, lines), "")),
                               "Leave it off: programs compute in the types that the model has")
-        if n.op != "call_function" or "wrap_with_set_grad_enabled" not in str(n.target):
+        if n.op != "call_function" or "wrap_with_set_grad_enabled" not in str(n.target) and not off:
             if n.op == "call_function":
                 refuse_changed(n, None)
             continue
-        enabled, sub = n.args[0], getattr(gm, n.args[1].target)
+        at = next(k for k, a in enumerate(n.args) if getattr(a, "op", "") == "get_attr")
+        enabled, sub = off or n.args[0], getattr(gm, n.args[at].target)  # autocast that is switched off is no region
         flatten_regions(sub)
-        env = dict(zip([p for p in sub.graph.nodes if p.op == "placeholder"], n.args[2:]))
+        env = dict(zip([p for p in sub.graph.nodes if p.op == "placeholder"], n.args[at + 1:]))
         with gm.graph.inserting_before(n):
             for inner in sub.graph.nodes:
                 if inner.op == "output":
@@ -418,6 +422,12 @@ def read(program: Any, prefix: str = "", reserved: Sequence[str] = ("rng",), sta
             graph.inputs.append(Input(n.name, kind.lower(), m, state, kind == "PARAMETER" and bool(t.requires_grad)))
         else:
             known[n.name] = captured.constants[spec.target.removeprefix(prefix)] = t
+    told = getattr(program, "reprise_known", None)
+    for name in sorted(told.buffers) if told is not None else ():
+        if name in mutated or name.removeprefix(prefix) in states:
+            raise Unsupported(f"the forward asks for a number, or a shape, that the values of its buffer {name.removeprefix(prefix)} decide, "
+                              "which a step changes", remedy="Write it with torch.where or torch.cond, or keep the number as one of Python")
+    captured.constants.update({k.removeprefix(prefix): t for k, t in (told.asked if told is not None else {}).items()})
     folded = fold(program, known)
     several: dict[Any, Any] = {}
     for n in program.graph.nodes:

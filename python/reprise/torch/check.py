@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -131,6 +131,12 @@ def as_array(t: Any) -> Any:
     if not t.is_contiguous():
         t = t.contiguous()
     return t.numpy() if str(t.dtype) != "torch.bfloat16" else importlib.import_module("reprise").from_dlpack(t)
+
+
+def any_complex(given: Iterable[Any]) -> bool:
+    """Whether a tensor among them has complex elements, which the short way does not take."""
+    tensor = framework().Tensor
+    return any(isinstance(t, tensor) and t.is_complex() for t in given)
 
 
 def draws(graph: Any) -> list[str]:

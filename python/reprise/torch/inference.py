@@ -16,7 +16,7 @@ import numpy as np
 from .capture import EXPORTS, Captured, capture
 from .traps import framework, unchanged
 from .beside import warn_of_old
-from .check import as_array
+from .check import any_complex, as_array
 from .graph import Graph
 from .packed import refuse_packed
 from .._core import StepBase
@@ -159,7 +159,7 @@ class Inference:
     def _teach(self, args: tuple[Any, ...], key: Any) -> None:
         """Shows the short way what this answer was, so that the next like it is its own."""
         step, places, outputs, count = self.built[key]
-        if not 0 < count <= MOST_RESULTS or self._guards is None or any(a.is_complex() for a in args):
+        if not 0 < count <= MOST_RESULTS or self._guards is None or any_complex(args):
             return
         if not self._short._short_stands():
             self._forget()

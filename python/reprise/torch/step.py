@@ -17,7 +17,7 @@ import numpy as np
 from .._core import StepBase
 from .traps import framework
 from .beside import Beside, look_after, took
-from .check import as_array, check, zeros_of
+from .check import any_complex, as_array, check, zeros_of
 from .clipping import Clip, guard
 from .lower import Unsupported
 from .optim import Optimizer, own_moments
@@ -181,7 +181,7 @@ class Step(StepBase):
         self.optimizer.torch._opt_called = True  # schedulers ask whether a step came before theirs
         if self._taught != found.states:
             self._forget()  # steps of the states that it knows are no longer those of all
-        if args and len(leaves) == len(args) and not any(a.is_complex() for a in args):
+        if args and len(leaves) == len(args) and not any_complex(args):
             self._teach(args, found)
         return loss
 

@@ -55,7 +55,7 @@ def refuse_layouts(module: Any) -> None:
     """Programs have dense tensors."""
     torch = framework()
     for path, space, _ in spaces(module):
-        for name, t in (*space.items(), *space.get("_parameters", {}).items(), *space.get("_buffers", {}).items()):
+        for name, t in (*space.items(), *(space.get("_parameters") or {}).items(), *(space.get("_buffers") or {}).items()):
             if isinstance(t, torch.Tensor) and t.layout is not torch.strided:
                 raise Unsupported(f"{path + '.' if path else ''}{name} is a tensor of layout {t.layout}", remedy="Give it as to_dense()")
 

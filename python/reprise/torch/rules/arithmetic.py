@@ -50,6 +50,11 @@ def same(g: Lowering, node: Node, x: Any, *_: Any, **__: Any) -> Any:
     return x
 
 
+@lowers("aten.deg2rad.default", "aten.rad2deg.default")
+def degrees(g: Lowering, node: Node, x: Any) -> Any:
+    return op(g, "mul", number(g, x, computable(g, dtype_of(g, node))), math.pi / 180 if "deg2rad" in node.op else 180 / math.pi)
+
+
 @lowers("aten.angle.default")
 def angle(g: Lowering, node: Node, x: Any) -> Any:
     """Of real numbers 0 or pi, a NaN stays."""
