@@ -149,6 +149,19 @@ def correlations(input: Any) -> Any:
     return (found / long.unsqueeze(1) / long.unsqueeze(0)).clamp(-1, 1)
 
 
+def data_of(self: Any) -> Any:
+    """Tensor.data passes the tracer by: of what it traces it is detach(), which is the same memory."""
+    torch, tracing = framework(), framework("torch.fx.experimental.proxy_tensor")
+    mode = tracing.get_proxy_mode()
+    if mode is not None and tracing.get_proxy_slot(self, mode.tracer, None) is not None:
+        return self.detach()
+    return torch._C.TensorBase.data.__get__(self)
+
+
+def set_data(self: Any, value: Any) -> None:
+    framework()._C.TensorBase.data.__set__(self, value)
+
+
 @contextlib.contextmanager
 def substituted() -> Iterator[None]:
     """While a model is exported."""
@@ -161,7 +174,7 @@ def substituted() -> Iterator[None]:
         (torch._C._nn, "multilabel_margin_loss", multilabel_margin_loss), (torch.linalg, "lstsq", lstsq),
         (constraints._Symmetric, "check", symmetric), (constraints._PositiveDefinite, "check", positive_definite),
         (torch, "cov", covariance), (torch.Tensor, "cov", covariance), (torch, "corrcoef", correlations), (torch.Tensor, "corrcoef", correlations),
-        (norm, "forward", averaging(norm.forward)), *packing(), *functions()]
+        (norm, "forward", averaging(norm.forward)), (torch.Tensor, "data", property(data_of, set_data)), *packing(), *functions()]
     kept = [(owner, name, vars(owner).get(name)) for owner, name, _ in places]
     for owner, name, other in places:
         if hasattr(owner, name):
