@@ -14,7 +14,7 @@ cmake --build "$build" -j "$(nproc)" --target reprise_static reprise_cli door_pr
     -C "cmake.define.RP_PYTHON_LIBRARY=$build/libreprise.a" -C build.targets=reprise_python \
     -C "build-dir=$build/python-doors"
 export PYTHONDONTWRITEBYTECODE=1 REPRISE_COMMAND=$build/cli/reprise REPRISE_SOURCE=$PWD
-for test in python/tests/{,derivatives/}test_torch*.py python/tests/test_documents.py; do
+for test in python/tests/{,derivatives/,outside/}test_torch*.py python/tests/test_documents.py; do
     printf '%s: ' "$(basename "$test")"
     "$python" -W ignore "$test" >"$build/doors.log" 2>&1 || { cat "$build/doors.log"; exit 1; }
     tail -n 3 "$build/doors.log" | head -n 1

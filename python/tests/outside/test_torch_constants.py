@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers and shapes that constants alone decide, as libraries of models ask for them: burned in, and looked at before every step;
+regions where autocast is off; Tensor.data of buffers."""
+import importlib.util
+import os
+import sys
+import unittest
+
+if importlib.util.find_spec("torch") is None:
+    if __name__ == "__main__":
+        sys.exit(print("Ran 0 tests: torch is not installed"))
+    raise unittest.SkipTest("torch is not installed")
+
+import torch
+import torch.nn as nn
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+import reprise.torch as rt
+from torch_small import sgd
+
+X = torch.randn(4, 3, generator=torch.Generator().manual_seed(0))
+APART = torch.tensor([2.0])
+
+
+class Asks(nn.Module):
+    """forward is the sum of what `f` makes of a layer's value."""
+
+    def __init__(self, f):
+        super().__init__()
+        torch.manual_seed(0)
+        self.l, self.f, self.a = nn.Linear(3, 3), f, torch.tensor(2.0)
+        self.register_buffer("b", torch.tensor([1.0, 2.0, 3.0]))
+        self.register_buffer("m", torch.tensor([True, False, True]))
+        self.register_buffer("n", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, x):
+        return self.f(self, self.l(x)).sum()
+
+
+def compiled(f):
+    m = Asks(f)
+    return m, rt.compile(m, None, (X,), sgd(m))
+
+
+def fill(name, value):
+    def change(m):
+        with torch.no_grad():
+            (APART if name == "apart" else getattr(m, name)).fill_(value)
+    return change
+
+
+class Values(unittest.TestCase):
+    def same(self, f):
+        """The value is PyTorch's; the comparison of gradients is in compile."""
+        m, step = compiled(f)
+        self.assertAlmostEqual(float(step(X)), float(m(X).detach()), places=4)
+
+    def test_what_constants_decide_is_burned_in(self):
+        def sum_written(m, y):
+            t = torch.arange(4.0)
+            t[1:3].fill_(7.0)
+            return y * t.sum().item()
+
+        def counted(m, y):
+            return y * int(torch.zeros(3, dtype=torch.int64).scatter_add_(0, torch.tensor([0, 2, 2]), torch.ones(3, dtype=torch.int64)).max())
+
+        def asked_before(m, y):
+            t = torch.arange(3)
+            k = t.tolist()
+            t.mul_(5)
+            return y * k[2] + t.sum()
+        for f in (sum_written, counted, asked_before, lambda m, y: y.sum(torch.arange(1, y.dim()).tolist()), lambda m, y: y[:, m.m],
+                  lambda m, y: y * torch.unique(torch.tensor([1, 1, 2])).numel(), lambda m, y: y[:, torch.nonzero(m.m).squeeze(1)],
+                  lambda m, y: y[:, torch.where(m.m)[0]], lambda m, y: y if torch.all(m.b[1:] > m.b[:-1]) else -y,
+                  lambda m, y: y[torch.arange(4) % 2 == 0]):
+            with self.subTest(f):
+                self.same(f)
+
+    def test_what_was_asked_for_is_looked_at_before_every_step(self):
+        for f, change in ((lambda m, y: y * m.a.item(), fill("a", 5.0)), (lambda m, y: y * APART.item(), fill("apart", 5.0)),
+                          (lambda m, y: y * m.b[1].item(), fill("b", 7.0)), (lambda m, y: y[:, m.m], fill("m", True)),
+                          (lambda m, y: y * m.a.item(), lambda m: setattr(m, "a", torch.tensor(9.0)))):
+            m, step = compiled(f)
+            step(X)
+            change(m)
+            with self.assertRaisesRegex(rt.Unsupported, "changed since"):
+                step(X)
+            step.load()
+            self.assertAlmostEqual(float(step(X)), float(m(X).detach()), places=4)
+
+    def test_an_answer_follows_what_was_asked_for(self):
+        m = Asks(lambda m, y: y * m.a.item())
+        f = rt.compile_inference(m, (X,))
+        f(X)
+        m.a.fill_(-1.0)
+        torch.testing.assert_close(f(X), m(X).detach())
+
+    def test_what_a_step_changes_decides_nothing(self):
+        def before(m, y):
+            k = m.n.item()
+            m.n.add_(1)
+            return y * k
+
+        def after(m, y):
+            m.n.add_(1)
+            return y * m.n.item()
+        for f in (before, after, lambda m, y: y * m.l.weight.sum().item(), lambda m, y: y * torch.rand(2).sum().item(), lambda m, y: y[y > 0],
+                  lambda m, y: y * y.sum().item()):
+            with self.subTest(f), self.assertRaises(rt.Unsupported):
+                compiled(f)
+
+    def test_a_write_of_something_unknown_makes_it_unknown(self):
+        def written(m, y):
+            t = torch.arange(4.0)
+            v = t[1:]
+            v.copy_(y.detach()[1:, 0])
+            return y * t.sum().item()
+        with self.assertRaises(rt.Unsupported):
+            compiled(written)
+
+
+class Regions(unittest.TestCase):
+    def test_autocast_that_is_off_is_no_region(self):
+        def off(m, y):
+            with torch.autocast("cpu", enabled=False):
+                return torch.tanh(y @ m.l.weight)
+        m, step = compiled(off)
+        self.assertAlmostEqual(float(step(X)), float(m(X).detach()), places=4)
+
+        def on(m, y):
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                return torch.tanh(y @ m.l.weight)
+        with self.assertRaisesRegex(rt.Unsupported, "autocast"):
+            compiled(on)
+
+    def test_data_of_a_buffer_is_its_memory(self):
+        def moved(m, y):
+            m.b.data.lerp_(y.detach().mean(0), 0.5)
+            return y * m.b
+        m, step = compiled(moved)
+        eager = Asks(moved)
+        for _ in range(2):
+            self.assertAlmostEqual(float(step(X)), float((loss := eager(X)).detach()), places=4)
+            loss.backward()
+            with torch.no_grad():
+                for p in eager.l.parameters():
+                    p -= 0.1 * p.grad
+                    p.grad = None
+        step.copy_to(m)
+        torch.testing.assert_close(m.b, eager.b)
+
+    def test_a_loss_whose_parts_are_none_is_taken(self):
+        class Empty:
+            def __init__(self):
+                self._buffers = self._parameters = None
+
+            def __call__(self, y, target):
+                return (y - target).square().mean()
+        m = nn.Linear(3, 3)
+        m.own = Empty()
+        step = rt.compile(m, Empty(), (X, X), sgd(m))
+        self.assertGreater(float(step(X, X)), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
