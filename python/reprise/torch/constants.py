@@ -136,12 +136,12 @@ def writes(n: Any) -> bool:
     return schema is None or schema.is_mutable
 
 
-def places_of(torch: Any, known: Known, mask: Any) -> list[Any] | None:
+def places_of(known: Known, mask: Any) -> list[Any] | None:
     """Of a mask its places, along each of its axes."""
     value = known.of(mask)
     if value is None:
         return None
-    with framework("torch.utils._python_dispatch")._disable_current_modes(), torch._C.DisableTorchFunction():
+    with framework("torch.utils._python_dispatch")._disable_current_modes(), framework()._C.DisableTorchFunction():
         return list(value.nonzero().unbind(1))
 
 
@@ -151,19 +151,19 @@ def known_values(module: Any) -> Iterator[Known]:
     torch, known = framework(), Known(module)
     busy: list[bool] = []
 
-    def looked(f: Callable[[], Any]) -> Any:
+    def looked(f: Callable[..., Any], *args: Any) -> Any:
         """Nothing that PyTorch itself asks meanwhile is a question of the model."""
         if busy:
             return None
         busy.append(True)
         try:
-            return f()
+            return f(*args)
         finally:
             busy.pop()
 
     def asked(was: Any) -> Any:
         def call(self: Any, *args: Any) -> Any:
-            value = looked(lambda: known.of(self))
+            value = looked(known.of, self)
             if value is None:
                 return was(self, *args)
             with framework("torch.utils._python_dispatch")._disable_current_modes(), torch._C.DisableTorchFunction():
@@ -182,7 +182,7 @@ def known_values(module: Any) -> Iterator[Known]:
         def known_or(x: Any) -> Any:
             if not isinstance(x, torch.Tensor):
                 return (x,)
-            value = looked(lambda: known.of(x))
+            value = looked(known.of, x)
             return None if value is None else (value,)
         return call
 
@@ -194,7 +194,7 @@ def known_values(module: Any) -> Iterator[Known]:
                 return was(self, index)
             found: list[Any] = []
             for i, mask in zip(several, masks):
-                places = looked(lambda i=i: places_of(torch, known, i)) if mask else [i]
+                places = looked(places_of, known, i) if mask else [i]
                 if places is None:
                     raise refused("aten.index.Tensor", "of a mask: a shape that the values of tensors decide", ROWS)
                 found += places

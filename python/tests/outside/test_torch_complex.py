@@ -146,7 +146,8 @@ class Arithmetic(Beside):
     def test_functions(self):
         functions = (torch.abs, torch.angle, torch.sgn, torch.exp, torch.log, torch.sqrt, torch.sin, torch.cos, torch.sinh, torch.cosh, torch.tanh,
                      torch.sigmoid, lambda a: a ** 2, lambda a: a ** -3, lambda a: a ** 1.5)
-        self.all_same({str(f): (f, C(7)) for f in functions} | {"power": (lambda a, b: a ** b, C(3), C(3)), "angle": (lambda x: torch.angle(x) * x, R(5))})
+        self.all_same({str(f): (f, C(7)) for f in functions}
+                      | {"power": (lambda a, b: a ** b, C(3), C(3)), "angle": (lambda x: torch.angle(x) * x, R(5))})
 
     def test_at_zero_the_gradients_are_zero(self):
         """abs, angle and sgn have none there, and PyTorch gives 0."""

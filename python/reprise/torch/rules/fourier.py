@@ -107,7 +107,7 @@ def returned(g: Lowering, re: Tensor, im: Tensor, n: int) -> Tensor:
         s[0] = 0
         if n % 2 == 0:
             share[-1], s[-1] = 1.0, 0
-        table = np.concatenate([c * share, -s * share]).astype(NUMPY[re.dtype])
+        table: Any = np.concatenate([c * share, -s * share]).astype(NUMPY[re.dtype])
         return product(g, g.op("concat", re, im, axis=1), g.constant(table))
     inside: Any = np.ones(bins, np.bool_)
     inside[0], inside[-1] = False, n % 2 == 1
@@ -155,8 +155,8 @@ def r2c(g: Lowering, node: Node, x: Any, dim: Any, normalization: int, onesided:
 def c2c(g: Lowering, node: Node, x: Any, dim: Any, normalization: int, forward: bool) -> Any:
     axes = [axis_of(int(d), x.rank) for d in dim]
     count = math.prod(x.shape[a] for a in axes)
-    parts = [scaled(g, v.tensor, normalization, count) for v in (x.re, x.im)]
-    return Complex(g, *map(g.value, spectrum(g, *parts, axes, forward)))
+    re, im = (scaled(g, v.tensor, normalization, count) for v in (x.re, x.im))
+    return Complex(g, *map(g.value, spectrum(g, re, im, axes, forward)))
 
 
 @lowers_complex("aten._fft_c2r.default")
@@ -232,7 +232,8 @@ def istft(g: Lowering, node: Node, x: Any, n_fft: int, hop: Any = None, size: An
     *lead, bins, count = x.shape
     lines = math.prod(lead)
     parts = [g.slice(g.transpose(g.reshape(v.tensor, [lines, bins, count]), [0, 2, 1]), 2, 0, n_fft // 2 + 1) for v in (x.re, x.im)]
-    t = returned(g, *(g.reshape(p, [lines * count, n_fft // 2 + 1]) for p in parts), n_fft)
+    re, im = (g.reshape(p, [lines * count, n_fft // 2 + 1]) for p in parts)
+    t = returned(g, re, im, n_fft)
     t = scaled(g, t, 1 if normalized else 2, n_fft)
     w = window_of(g, window, size, n_fft, x.re.dtype)
     whole = n_fft + hop * (count - 1)
