@@ -74,7 +74,8 @@ class Call(torch.nn.Module):
 
 
 def feed(t: torch.Tensor) -> Any:
-    return t.detach().resolve_conj().resolve_neg().contiguous().numpy()
+    t = t.detach().resolve_conj().resolve_neg().contiguous()
+    return (torch.view_as_real(t) if t.is_complex() else t).numpy()
 
 
 class Execution:
@@ -98,7 +99,7 @@ class Execution:
     def run(self, more: Any = ()) -> list[Any]:
         shown = []
         for k, v in enumerate([*self.values, *more]):
-            t = v.tensor if isinstance(v, Value) else v
+            t = self.g.in_memory(v) if isinstance(v, Value) else v
             if t is None or not hasattr(t, "shape"):
                 shown.append(None)
                 continue
@@ -156,7 +157,7 @@ def differs(found: Any, expected: torch.Tensor) -> str:
 
 def to_double(x: Any) -> Any:
     if isinstance(x, torch.Tensor):
-        return x.detach().double() if x.dtype == torch.float32 else x.detach()
+        return x.detach().to({torch.float32: torch.float64, torch.complex64: torch.complex128}.get(x.dtype, x.dtype))
     if isinstance(x, (list, tuple)) and not isinstance(x, torch.Size) and not hasattr(x, "_fields"):
         return type(x)(to_double(e) for e in x)
     if isinstance(x, dict):
@@ -196,14 +197,12 @@ def sample_outcome(f: Any, args: Any, kwargs: Any, form: str, gradients: bool) -
     if form == "backward":
         module = Backward(module)
     tensors = module.tensors
-    if any(t.is_complex() or t.layout != torch.strided or t.is_quantized for t in tensors):
-        return Outcome("refused", "complex, sparse or quantized elements"), ops
+    if any(t.layout != torch.strided or t.is_quantized for t in tensors):
+        return Outcome("refused", "sparse or quantized elements"), ops
     try:
         expected = flat(module(*[t.clone() for t in tensors]))
     except Exception as e:
         return Outcome("skipped", f"torch: {e}"), ops
-    if any(t.is_complex() for t in expected):
-        return Outcome("refused", "complex elements"), ops
     try:
         captured = capturing.capture(module, tuple(tensors)) if form == "export" else decomposed(module, tensors, form == "core")
         if any(n.op.split(".")[-2].endswith("_") for n in captured.graph.walk() if n.op.count(".") > 1) and form != "backward":
@@ -229,7 +228,7 @@ def sample_outcome(f: Any, args: Any, kwargs: Any, form: str, gradients: bool) -
     except (rp.Error, NotImplementedError) as error:
         return Outcome("refused", str(error).splitlines()[0]), ops
     if any(d in o for o in ops for d in (*DRAWS, *EMPTY)):
-        same = [f is None or f.shape == tuple(x.shape) for f, x in zip(found, expected)]
+        same = [f is None or f.shape == feed(x).shape for f, x in zip(found, expected)]
         return Outcome("passed" if all(same) else "wrong", "shapes" if not all(same) else ""), ops
     if len(found) != len(expected) + len(slopes):
         return Outcome("wrong", f"{len(found)} results of {len(expected)}"), ops
@@ -361,7 +360,7 @@ def samples(o: Any, most: int) -> Any:
     if isinstance(o, Own):
         yield torch.float32, Sample(o.arguments)
         return
-    for dtype in (torch.float32, torch.int64, torch.bool):
+    for dtype in (torch.float32, torch.int64, torch.bool, torch.complex64):
         if dtype in o.supported_dtypes("cpu"):
             for k, s in enumerate(o.sample_inputs("cpu", dtype, requires_grad=False)):
                 if k >= (most if dtype == torch.float32 else max(3, most // 5)):

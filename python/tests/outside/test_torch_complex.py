@@ -185,6 +185,11 @@ class Arithmetic(Beside):
             "index": (lambda a: a[:, [2, 0]], C(3, 4)), "pad": (lambda a: F.pad(a, (1, 2)), C(3, 4)), "roll": (lambda a: a.roll(1, 0), C(3, 4)),
             "sums": (lambda a: a.sum(0) + a.mean(0, keepdim=True) + a.cumsum(0), C(3, 4)),
             "axes": (lambda a: a.permute(2, 0, 1).reshape(4, -1).T[1:].flip(0).unsqueeze(0).expand(2, -1, -1), C(2, 3, 4)),
+            "scatter": (lambda a, b: torch.scatter_add(a, 0, torch.tensor([[3, 1], [0, 3]]), b), C(4, 2), C(2, 2)),
+            "index_add": (lambda a, b: a.index_add(0, torch.tensor([2, 2]), b), C(3, 4), C(2, 4)),
+            "taken": (lambda a: a.gather(1, torch.tensor([[1, 0], [2, 2]])), C(2, 3)),
+            "cast of integers": (lambda a: torch.fft.fft(torch.arange(3)) * a + torch.tensor([True, False, True]).to(a.dtype), C(3)),
+            "cat of integers": (lambda a: torch.cat([a, torch.arange(3)]), C(3)),
             "finite": (lambda a: torch.where(torch.isfinite(a), a, torch.zeros_like(a)), C(3))})
 
     def test_what_has_no_rule_is_refused_by_name(self):

@@ -85,18 +85,22 @@ MOVES = ("view.default", "reshape.default", "_unsafe_view.default", "unsqueeze.d
          "new_empty.default", "empty_strided.default", "empty_permuted.default", "new_empty_strided.default", "zero.default")
 
 
+PLACES = ("embedding", "index_select", "gather", "take_along_dim", "take", "index", "_unsafe_index", "index_put", "_unsafe_index_put", "scatter",
+          "scatter_add", "index_add", "index_copy", "repeat_interleave")  # whose integers and flags are no elements
+
+
 @lowers_complex(*(f"aten.{n}" for n in MOVES), "reprise.stop_gradient", "prims.convert_element_type.default")
 def alike(g: Lowering, node: Node, *args: Any, **kwargs: Any) -> Any:
     """What is real beside complex elements has 0 as its second part; places and masks are those of both."""
     if "dtype" in kwargs:
         kwargs["dtype"] = PARTS.get(kwargs["dtype"], kwargs["dtype"])
-    joins = any(n in node.op for n in ("cat", "stack"))
+    elements = node.op.split(".")[1] not in PLACES
 
     def part(k: int) -> Callable[[Any], Any]:
         def of(x: Any) -> Any:
             if isinstance(x, Complex):
                 return x.im if k else x.re
-            return g.value(g.fill(0, x.dtype, x.shape)) if k and isinstance(x, Value) and (x.real or joins) else x
+            return g.value(g.fill(0, x.dtype, x.shape)) if k and isinstance(x, Value) and (x.real or elements) else x
         return of
     made = real_node(node)
     found = [RULES[node.op](g, made, *map_refs(part(k), args), **map_refs(part(k), kwargs)) for k in (0, 1)]
