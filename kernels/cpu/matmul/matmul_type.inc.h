@@ -45,8 +45,10 @@ RP_INLINE void FN(tile_step)(size_t rows, size_t vecs, bool copy, FN(vec) sum[][
     const FN(vec) left = FN(vec_load)(c->b), right = vecs == 2 ? FN(vec_load)(c->b + WIDTH) : left;
 
     if (copy) {
-        __builtin_prefetch(c->b + PANEL, 0, 2); /* the next panel, into the second cache */
-        __builtin_prefetch(c->b + PANEL + WIDTH, 0, 2);
+        /* The next panel, into the second cache: the last element of each vector, as rows that do not begin with a line
+         * have a panel in three lines, of which this one has brought the first. */
+        __builtin_prefetch(c->b + PANEL + WIDTH - 1, 0, 2);
+        __builtin_prefetch(c->b + 2 * PANEL - 1, 0, 2);
         FN(vec_store)(c->packed, left);
         FN(vec_store)(c->packed + WIDTH, right);
         c->packed += PANEL;
@@ -240,13 +242,22 @@ typedef enum FN(supply) {
     FN(APART)     /* they are packed first */
 } FN(supply);
 
+/* Whether rows of b lie pages apart and are more than the second cache holds: what packs a panel fetches the next one
+ * as well, which no processor does by itself. */
+static bool FN(comes_from_memory)(const FN(part) * w)
+{
+    const size_t row = (size_t)(w->p->b_row < 0 ? -w->p->b_row : w->p->b_row);
+
+    return w->frames == 1 && w->k > 1 && row >= 4096 / sizeof(T) && row * w->k > FAR_B / sizeof(T);
+}
+
 static FN(supply) FN(supply_of)(const FN(part) * w, size_t columns)
 {
     const ptrdiff_t b_row = w->p->b_row;
 
     if (w->p->b_col != 1 || columns != PANEL || w->p->b_half)
         return FN(APART);
-    if (w->tiles == 1 || b_row == (ptrdiff_t)PANEL)
+    if ((w->tiles == 1 && !FN(comes_from_memory)(w)) || b_row == (ptrdiff_t)PANEL)
         return FN(IN_PLACE);
     if (w->k == 1 && w->frames > 1)
         return FN(APART); /* for tiles that keep y in registers */
