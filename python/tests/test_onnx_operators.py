@@ -48,6 +48,12 @@ def computed(proto, inputs):
     return loaded.compile(threads=1)(**{n: inputs[n] for n in loaded.inputs})
 
 
+def made_by(proto, kind):
+    """(shape, type) of what the program's operations of a kind make."""
+    program = importer.load(proto).program
+    return [program.values[outs[0]] for name, _, _, outs in program.instructions if name == kind]
+
+
 def lstm_of_bytes(random, sides=2, size=3, units=4, steps=5, per_column=False):
     """Inputs of DynamicQuantizeLSTM."""
     scales = (sides, 4 * units) if per_column else (sides,)
@@ -170,6 +176,63 @@ class Operators(unittest.TestCase):
                                  direction="bidirectional"), "DynamicQuantizeLSTM")
         self.refused(one("DynamicQuantizeLSTM", given, domain="com.microsoft", hidden_size=HUGE, direction="bidirectional"), "weights")
         self.refused(one("FusedMatMul", {"x": given["x"], "h": given["h"]}, domain="com.microsoft"), "operators of the domain")
+
+    def test_sums_of_bytes_are_binary32_where_known_weights_leave_them_exact(self):
+        low = np.array([[127] * 600, [-128] * 600], np.int8).T  # 255 times 600 such weights is beyond 2^24, 255 times 514 of -128 is not
+        rng = self.random
+        for weights, zero, kinds in ((low[:514], 0, ["f32"]), (low[:515], 0, ["f32"] * 2), (low, 0, ["f32"] * 2), (low, -128, ["f32"] * 3),
+                                     (rng.integers(-30, 30, (4000, 3)).astype(np.int8), 0, ["f32"]),
+                                     (rng.integers(-128, 128, (2000, 3)).astype(np.int8), 0, ["f32"])):
+            for rows in (3, 6):
+                a = np.full((rows, len(weights)), 255, np.uint8)
+                a[1:] = rng.integers(0, 256, a[1:].shape)
+                given = {"a": a, "b": weights, "az": np.uint8(0), "bz": np.int8(zero)}
+                proto = one("MatMulInteger", given, known=("b", "az", "bz"), to=TensorProto.INT32)
+                with self.subTest(weights=weights.shape, zero=zero, rows=rows):
+                    self.assertEqual([t for _, t in made_by(proto, "matmul")], kinds)
+                    wanted = a.astype(np.int64) @ (weights.astype(np.int64) - zero)
+                    np.testing.assert_array_equal(computed(proto, given)["y"], wanted)
+        for filters, kind in ((low.T[:, :450].reshape(2, 50, 3, 3), "f32"), (low.T[:, :594].reshape(2, 66, 3, 3), "f64")):
+            x = np.full((1, filters.shape[1], 5, 4), 255, np.uint8)
+            given = {"x": x, "w": filters, "xz": np.uint8(0), "wz": np.int8(0)}
+            proto = one("ConvInteger", given, known=("w", "xz", "wz"), to=TensorProto.INT32)
+            self.assertEqual([t for _, t in made_by(proto, "conv2d")], [kind])
+            wanted = np.broadcast_to((filters.astype(np.int64).sum((1, 2, 3)) * 255)[None, :, None, None], (1, 2, 3, 2))
+            np.testing.assert_array_equal(computed(proto, given)["y"], wanted)
+
+    def test_quantised_images_lie_channels_last_between_convolutions(self):
+        node, weight = helper.make_node, self.random.integers(-128, 128, (8, 8, 3, 3)).astype(np.int8)
+        nodes, at = [], "x"
+        for i in range(3):
+            nodes += [node("DynamicQuantizeLinear", [at], [f"q{i}", f"s{i}", f"z{i}"]),
+                      node("ConvInteger", [f"q{i}", "w", f"z{i}"], [f"c{i}"], pads=[1, 1, 1, 1]),
+                      node("Cast", [f"c{i}"], [f"f{i}"], to=F32), node("Mul", [f"f{i}", f"s{i}"], [f"m{i}"]),
+                      node("GlobalAveragePool", [f"m{i}"], [f"p{i}"]), node("Squeeze", [f"p{i}", "axes"], [f"v{i}"]),
+                      node("Unsqueeze", [f"v{i}", "axes"], [f"u{i}"]), node("Add", [f"m{i}", f"u{i}"], [f"a{i}"]),
+                      node("Relu", [f"a{i}"], [f"y{i}"])]
+            at = f"y{i}"
+        image = [1, 8, 6, 5]
+        proto = helper.make_model(helper.make_graph(
+            nodes, "g", [helper.make_tensor_value_info("x", F32, image)], [helper.make_tensor_value_info(at, F32, image)],
+            [numpy_helper.from_array(weight, "w"), numpy_helper.from_array(np.array([2, 3]), "axes")]),
+            opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+        x = self.floats(*image)
+        wanted, = ReferenceEvaluator(proto).run(None, {"x": x})
+        np.testing.assert_allclose(computed(proto, {"x": x})[at], wanted, rtol=1e-5, atol=1e-4 * np.abs(wanted).max())
+        turned = [shape for shape, _ in made_by(proto, "transpose") if shape == (1, 6, 5, 8)]
+        self.assertEqual(len(turned), 1)  # the first; what turns them back is a view that nothing reads, but for the last
+
+    def test_products_with_the_inputs_of_all_steps_are_one(self):
+        for kind, gates in (("LSTM", 4), ("GRU", 3), ("RNN", 1)):
+            given = {"x": self.floats(7, 2, 3), "w": self.floats(2, gates * 4, 3), "r": self.floats(2, gates * 4, 4)}
+            more = {"linear_before_reset": 1} if kind == "GRU" else {}
+            proto = one(kind, given, ("y", "h"), known=("w", "r"), hidden_size=4, direction="bidirectional", **more)
+            self.assertEqual(len(made_by(proto, "matmul")), 2 * (7 + 1))
+        quantised_lstm = lstm_of_bytes(self.random, steps=7)
+        proto = one("DynamicQuantizeLSTM", quantised_lstm, ("y", "h1"), domain="com.microsoft", hidden_size=4, direction="bidirectional",
+                    known=[k for k in quantised_lstm if k not in "xhc"])
+        self.assertEqual([t for _, t in made_by(proto, "matmul")], ["f32"] * 2 * (7 + 1))
+        self.assertFalse([shape for shape, _ in made_by(proto, "sub") if shape in ((3, 16), (4, 16))])  # weights are known
 
     def test_grids_look_where_the_reference_looks(self):
         for axes in (2, 3):

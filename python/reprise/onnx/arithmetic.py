@@ -20,6 +20,7 @@ BINARY = {"Add": "add", "Sub": "sub", "Mul": "mul", "Max": "maximum", "Min": "mi
 COMPARE = {"Equal": "eq", "Less": "lt", "Greater": "gt", "LessOrEqual": "le", "GreaterOrEqual": "ge"}
 LOGIC = {"And": "logical_and", "Or": "logical_or", "Xor": "logical_xor"}
 BYTES, MOST_BYTES = (1 << 24) // 255 ** 2, (1 << 31) // 255 ** 2  # products of bytes whose sums are exact in binary32, and fit i32
+FEW_ROWS = 4  # of which a product waits for the other operand's elements
 
 
 def constants(n: Node) -> Any:
@@ -320,6 +321,9 @@ def reduce(n: Node) -> Value:
     if v.dtype == "u64" and n.kind in ("ReduceMax", "ReduceMin"):
         raise n.refuse("elements of type u64")
     axes = axes_of(n, v.rank)
+    op = REDUCE[n.kind]
+    if v.image and op in ("max", "min") and v.dtype != "bool" and axes:  # of any order, so of that in which the elements lie
+        return extreme_of_image(n, axes, op)
     before = {"ReduceL1": lambda t: t if v.dtype[0] == "u" else g.op("abs", t), "ReduceL2": lambda t: g.op("mul", t, t),
               "ReduceSumSquare": lambda t: g.op("mul", t, t)}.get(n.kind)
     after = {"ReduceL2": "sqrt", "ReduceLogSum": "log"}.get(n.kind)
@@ -328,7 +332,6 @@ def reduce(n: Node) -> Value:
         return g.result(g.op(after, x) if after else x, v.dtype, v)
     if not v.real and n.kind in ("ReduceMean", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp"):
         raise n.refuse(f"elements of type {v.dtype}")
-    op = REDUCE[n.kind]
     if v.dtype == "bool":
         x = g.cast(x, "i32")
     if op in ("max", "min") and not math.prod(v.shape[a] for a in axes):
@@ -340,6 +343,12 @@ def reduce(n: Node) -> Value:
     x = g.op(after, x) if after else x
     x = squeezed(g, x, axes, bool(n.get("keepdims", 1)))
     return g.result(g.cast(x, "bool") if v.dtype == "bool" else x, v.dtype, v)
+
+
+def extreme_of_image(n: Node, axes: Sequence[int], op: str) -> Value:
+    g, v, last = n.g, n.value(0), [0, 2, 3, 1]
+    x = g.op(op, g.transpose(n.tensor(0), last), axes=sorted(last.index(a) for a in axes))
+    return g.result(squeezed(g, g.transpose(x, [0, 3, 1, 2]), axes, bool(n.get("keepdims", 1))), v.dtype, v)
 
 
 def empty_extreme(g: Graph, v: Value, axes: Sequence[int], op: str) -> Any:
@@ -433,12 +442,15 @@ def matmul(n: Node) -> Value:
 
 @handles("MatMulInteger")
 def matmul_integer(n: Node) -> Value:
-    """In binary32, where sums of BYTES products of bytes are exact, and their sums in i32; of vectors, and where those might wrap, in
-    binary64."""
+    """In binary32, where sums of BYTES products of bytes are exact, of known weights more, and their sums in i32; of vectors, and where
+    those might wrap, in binary64."""
     g, k = n.g, n.value(0).shape[-1] if n.value(0).rank else 0
     narrow = min(n.value(0).rank, n.value(1).rank) > 1 and 0 < k < MOST_BYTES
     a, b = (centred(n, i, i + 2, -2 if i == 0 else -1, "f32" if narrow else "f64") for i in (0, 1))
-    size = -(-k // -(-k // BYTES)) if narrow else k
+    known = centred_weights(n, 1, 3, -1)
+    size = exact_size(known, k) if narrow else k
+    if narrow and known is not None and math.prod(a.shape[:-1]) <= FEW_ROWS:
+        b = g.cast(b, "bf16")  # which has all bits of a byte less another, and of which few rows read half as much
     if narrow and size < k:
         ends = [(at, min(at + size, k)) for at in range(0, k, size)]
         parts = [g.cast(product(g, part(g, a, -1, *e), part(g, b, -2, *e)), "i32") for e in ends]
@@ -456,15 +468,41 @@ def part(g: Graph, t: Any, axis: int, begin: int, end: int) -> Any:
     return g.op("slice", t, begin=low, end=high)
 
 
+def exact_in_f32(weights: Any, axis: int) -> bool:
+    """Whether sums along an axis of bytes less their zero point by these whole numbers are exact in binary32. Such a byte is between -l and
+    255 - l for an l from 0 to 255, so no sum of some of the products is beyond 255 times the weights above 0, or those below, whichever
+    is more; and whole numbers up to 2^24 have all their bits there, in any order of the sum."""
+    above, below = (np.maximum(s * weights, 0).sum(axis).max(initial=0) for s in (1, -1))
+    return bool(255 * max(above, below) <= 1 << 24)
+
+
+def exact_size(weights: Any, k: int) -> int:
+    """Into how long parts k is cut for sums of products with matrices [.., k, n] to be exact in binary32, as equal as can be."""
+    most = -(-k // BYTES)
+    for parts in range(1, most) if weights is not None else ():
+        size = -(-k // parts)
+        if all(exact_in_f32(weights[..., at:at + size, :], -2) for at in range(0, k, size)):
+            return size
+    return -(-k // most)
+
+
+def centred_weights(n: Node, i: int, zero: int, axis: int) -> Any:
+    """Bytes that are known less their zero point, which is one number or one for each along an axis, in binary64, or None."""
+    v = n.value(i)
+    if v.known is None or v.trained or n.has(zero) and (n.value(zero).known is None or n.value(zero).trained):
+        return None
+    known = np.asarray(v.known).astype(np.float64)
+    if n.has(zero):
+        z = np.asarray(n.value(zero).known).astype(np.float64)
+        known = known - (z.reshape([-1 if k == known.ndim + axis else 1 for k in range(known.ndim)]) if z.ndim == 1 < known.ndim else z)
+    return known
+
+
 def centred(n: Node, i: int, zero: int, axis: int, kind: str = "f64") -> Any:
-    """An operand less its zero point, which is one number or one for each along an axis. Of weights that is known: they are kept so, as
-    an answer would else take longer to cast them than to multiply."""
-    g, v = n.g, n.value(i)
-    if v.known is not None and not v.trained and (not n.has(zero) or n.value(zero).known is not None and not n.value(zero).trained):
-        known = np.asarray(v.known).astype(np.float64)
-        if n.has(zero):
-            z = np.asarray(n.value(zero).known).astype(np.float64)
-            known = known - (z.reshape([-1 if k == known.ndim + axis else 1 for k in range(known.ndim)]) if z.ndim == 1 < known.ndim else z)
+    """An operand less its zero point. Of weights that is known: they are kept so, as an answer would else take longer to cast them than
+    to multiply."""
+    g, known = n.g, centred_weights(n, i, zero, axis)
+    if known is not None:
         return g.tensor(g.constant(np.ascontiguousarray(known, NUMPY[kind])))
     t = g.cast(n.tensor(i), kind)
     if not n.has(zero):

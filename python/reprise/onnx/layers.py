@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .graph import CARRIERS, MOST_MASK, NARROW, ONNX, Graph, Node, Unsupported, Value, handles
-from .arithmetic import centred
+from .arithmetic import centred, centred_weights, exact_in_f32
 from .shapes import cut
 
 
@@ -114,8 +114,12 @@ def pooled(g: Graph, t: Any, window: Window, pool: Any) -> Any:
 
 
 def convolve(g: Graph, x: Any, weight: Any, window: Window, groups: int) -> Any:
+    return convolve_image(g, as_image(g, x), weight, window, groups)
+
+
+def convolve_image(g: Graph, x: Any, weight: Any, window: Window, groups: int) -> Any:
     w = as_image(g, weight)  # [k, r, s, c / groups]
-    return g.op("conv2d", as_image(g, x), g.transpose(w, [1, 2, 3, 0]), groups=groups, **window.place())
+    return g.op("conv2d", x, g.transpose(w, [1, 2, 3, 0]), groups=groups, **window.place())
 
 
 def convolve_volume(g: Graph, x: Any, weight: Any, window: Window, groups: int) -> Any:
@@ -151,12 +155,25 @@ def conv(n: Node) -> Value:
 
 @handles("ConvInteger")
 def conv_integer(n: Node) -> Value:
-    """In binary64, where the sums are exact."""
-    g, v, w = n.g, n.value(0), n.value(1)
-    window = Window(n, v.shape[2:], w.shape[2:])
-    x, k = centred(n, 0, 2, 1 - v.rank), centred(n, 1, 3, -w.rank)
-    y = convolve(g, x, k, window, int(n.get("group", 1)))
-    return g.made(g.cast(from_image(g, y, v.rank), "i32"), "i32", *[x for x in n.inputs if x is not None])
+    g, v = n.g, n.value(0)
+    y = convolve_bytes(n, (0, 1), (2, 3))
+    return an_image(g.made(from_image(g, g.cast(y, "i32"), v.rank), "i32", *[x for x in n.inputs if x is not None]))
+
+
+def convolve_bytes(n: Node, operands: tuple[int, int], zeros: tuple[int, int]) -> Any:
+    """The sums [n, h, w, k] of bytes less their zero points, in binary32 where weights that are known leave them exact, else in
+    binary64."""
+    g, v, w = n.g, *map(n.value, operands)
+    window, axes = Window(n, v.shape[2:], w.shape[2:]), (1 - v.rank, -w.rank)
+    known = centred_weights(n, operands[1], zeros[1], axes[1])
+    kind = "f32" if known is not None and exact_in_f32(known.reshape(known.shape[0], -1), -1) else "f64"
+    weight = centred(n, operands[1], zeros[1], axes[1], kind)
+    if v.known is not None or n.has(zeros[0]) and n.value(zeros[0]).size != 1:
+        x = as_image(g, centred(n, operands[0], zeros[0], axes[0], kind))
+    else:  # where it lies channels last it stays so
+        x = g.cast(as_image(g, n.tensor(operands[0])), kind)
+        x = g.op("sub", x, g.cast(g.reshape(n.tensor(zeros[0]), []), kind)) if n.has(zeros[0]) else x
+    return convolve_image(g, x, weight, window, int(n.get("group", 1)))
 
 
 @handles("ConvTranspose")
@@ -406,6 +423,7 @@ class Layer:
         def pick(t: Any) -> Any:
             return self.pick(t, side)
 
+        self.whole: Any = None  # the products of all steps' inputs with W, whose elements are read once for them
         self.w, self.r = self.matrices(side)
         gates = self.w.shape[1] // hidden
         zeros = self.g.fill(0, self.dtype, [2 * gates * hidden])
@@ -431,7 +449,13 @@ class Layer:
 
     def entered(self, x: Any, at: int) -> Any:
         """The product of a step's input with W."""
-        return self.g.op("matmul", self.g.reshape(cut(self.g, x, 0, at, 1), x.shape[1:]), self.w)
+        if self.whole is None:
+            self.whole = self.multiplied(x)
+        return self.g.reshape(cut(self.g, self.whole, 0, at, 1), self.whole.shape[1:])
+
+    def multiplied(self, x: Any) -> Any:
+        y = self.g.op("matmul", self.g.reshape(x, [math.prod(x.shape[:2]), x.shape[2]]), self.w)
+        return self.g.reshape(y, [*x.shape[:2], y.shape[-1]])
 
     def recurred(self) -> Any:
         return self.g.op("matmul", self.h, self.r)

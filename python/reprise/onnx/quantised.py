@@ -3,12 +3,15 @@
 they are exact; what is scaled is rounded to nearest, ties to even, before the zero point is added, as the standard's text has it."""
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
-from .arithmetic import centred, product
+import numpy as np
+
+from .arithmetic import centred, exact_in_f32, product
 from .graph import CARRIERS, Graph, Node, Value, handles
-from .layers import LIMITS, Layer, Window, convolve, from_image, recurrent_layers
+from .layers import LIMITS, Layer, an_image, convolve_bytes, from_image, recurrent_layers
 from .shapes import cut
 
 MICROSOFT = "com.microsoft"  # onnxruntime's own domain, which its tool for dynamic quantisation writes
@@ -58,21 +61,20 @@ def qlinear_matmul(n: Node) -> Value:
 
 @handles("QLinearConv")
 def qlinear_conv(n: Node) -> Value:
-    g, v, w = n.g, n.value(0), n.value(3)
+    g, v = n.g, n.value(0)
     bytes_of(n, 0, 2, 3, 5)
     if v.rank not in (3, 4) or n.value(1).size != 1 or n.value(2).size != 1:
         raise n.refuse(f"{v.rank} axes, or an image of several scales")
-    window = Window(n, v.shape[2:], w.shape[2:])
-    y = convolve(g, centred(n, 0, 2, 1 - v.rank), centred(n, 3, 5, -w.rank), window, int(n.get("group", 1)))
+    y = g.cast(convolve_bytes(n, (0, 3), (2, 5)), "f64")
     if n.has(8):
         y = g.op("add", y, g.cast(n.tensor(8), "f64"))
-    return scaled(n, from_image(g, y, v.rank), (1, 4, 6), (0, 1 - v.rank), v.rank)
+    return an_image(scaled(n, from_image(g, y, v.rank), (1, 4, 6), (0, 1 - v.rank), v.rank))
 
 
 # ---- onnxruntime's LSTM, whose operands are quantised as they come ----
 
 def quantised(g: Graph, x: Any) -> tuple[Any, Any]:
-    """DynamicQuantizeLinear of binary32: what is left of the zero point, in binary64, and the scale []."""
+    """DynamicQuantizeLinear of binary32: what is left of the zero point, in binary32, and the scale []."""
     op, none = g.op, g.fill(0, "f32")
     axes = list(range(len(x.shape)))
     low = op("minimum", g.reshape(op("min", x, axes=axes), []), none)
@@ -82,7 +84,7 @@ def quantised(g: Graph, x: Any) -> tuple[Any, Any]:
     zero = op("round", op("minimum", op("maximum", op("div", op("neg", low), scale), none), g.fill(255, "f32")))
     q = op("add", op("round", op("div", x, scale)), zero)
     q = op("minimum", op("maximum", q, none), g.fill(255, "f32"))
-    return g.cast(op("sub", q, zero), "f64"), scale
+    return op("sub", q, zero), scale
 
 
 class QuantisedLayer(Layer):
@@ -90,7 +92,6 @@ class QuantisedLayer(Layer):
 
     def matrices(self, side: int) -> tuple[Any, Any]:
         self.scales: list[Any] = []
-        self.whole: Any = None
         return self.matrix(side, 1, 8), self.matrix(side, 2, 10)
 
     def matrix(self, side: int, i: int, scale: int) -> Any:
@@ -103,19 +104,24 @@ class QuantisedLayer(Layer):
             if n.value(k).shape not in ((w.shape[0],), (w.shape[0], rows)):
                 raise n.refuse(f"scales or zero points {list(n.value(k).shape)} of weights {list(w.shape)}")
         self.scales.append(self.pick(n.tensor(scale), side))
+        zero = n.value(scale + 1)
+        if w.known is not None and zero.known is not None and not (w.trained or zero.trained):
+            known = np.asarray(w.known[side], np.float64) - np.asarray(zero.known[side], np.float64)
+            if not exact_in_f32(known, 0):
+                return g.tensor(g.constant(known))
+            t = g.tensor(g.constant(known.astype(np.float32)))
+            return g.cast(t, "bf16") if i == 2 else t  # which has all of a byte's bits: each step reads half as much for one row
         return g.op("sub", g.cast(self.pick(n.tensor(i), side), "f64"), g.cast(self.pick(n.tensor(scale + 1), side), "f64"))
 
     def times(self, x: Any, which: int) -> Any:
         g, (q, scale) = self.g, quantised(self.g, x)
-        flat = g.reshape(q, [q.size // q.shape[-1], q.shape[-1]]) if len(q.shape) != 2 else q
-        sums = g.cast(g.op("matmul", flat, (self.w, self.r)[which]), "f32")
+        flat, matrix = g.reshape(q, [math.prod(q.shape[:-1]), q.shape[-1]]), (self.w, self.r)[which]
+        sums = g.cast(g.op("matmul", g.cast(flat, "f64" if matrix.dtype == "f64" else "f32"), matrix), "f32")
         y = g.op("mul", sums, g.op("mul", self.scales[which], scale))
         return g.reshape(y, [*q.shape[:-1], y.shape[-1]])
 
-    def entered(self, x: Any, at: int) -> Any:
-        if self.whole is None:
-            self.whole = self.times(x, 0)
-        return self.g.reshape(cut(self.g, self.whole, 0, at, 1), self.whole.shape[1:])
+    def multiplied(self, x: Any) -> Any:
+        return self.times(x, 0)
 
     def recurred(self) -> Any:
         return self.times(self.h, 1)
