@@ -330,7 +330,8 @@ static const conv_shape few[] = {{2, 12, 30, 1, 40, 5, 5, 1, {1, 1}, {2, 2, 2, 2
                                  {3, 9, 28, 1, 6, 5, 5, 1, {1, 1}, {2, 2, 2, 2}, {1, 1}},
                                  {2, 3, 150, 1, 17, 3, 3, 1, {1, 1}, {0, 0, 0, 0}, {1, 1}},
                                  {2, 3, 300, 1, 64, 1, 8, 1, {1, 2}, {0, 3, 0, 4}, {1, 1}},
-                                 {2, 14, 14, 5, 16, 5, 5, 1, {1, 1}, {0, 0, 0, 0}, {1, 1}}};
+                                 {2, 14, 14, 5, 16, 5, 5, 1, {1, 1}, {0, 0, 0, 0}, {1, 1}},
+                                 {3, 13, 15, 3, 48, 3, 3, 1, {2, 2}, {1, 1, 1, 1}, {1, 1}}};
 
 static void few_channels_have_the_bits_of_the_reference_in_planes_too(void **state)
 {
@@ -383,6 +384,19 @@ static void bits_do_not_depend_on_scratch_memory(void **state)
             compare_laid(&apart[n], n % 2 == 0 ? RP_F32 : RP_F64, kind, false, n % 3 == 0 ? 0 : 21);
     for (size_t i = 0; i < RP_SCRATCH_BLOCKS; i++)
         rp_scratch_return(blocks[i]);
+}
+
+/* Rows of two parts of an image, which meet; and whole images. */
+static void images_in_planes_are_turned_as_many_rows_at_a_time_as_fit(void **state)
+{
+    static const conv_shape parts[] = {{1, 520, 400, 6, 16, 2, 1, 1, {1, 1}, {1, 0, 0, 0}, {1, 1}},
+                                       {3, 190, 400, 6, 16, 2, 1, 1, {1, 1}, {1, 0, 0, 0}, {1, 1}}};
+
+    (void)state;
+    for (size_t i = 0; i < (SANITIZED ? 1 : sizeof parts / sizeof parts[0]); i++) {
+        assert_true((size_t)(parts[i].n * parts[i].h * parts[i].w * parts[i].c) > RP_SCRATCH_BYTES / sizeof(float));
+        compare_laid(&parts[i], RP_F32, CONV, false, 1);
+    }
 }
 
 /* Of all blocks one is left to borrow, and what lies behind it is another thread's. */
@@ -578,6 +592,7 @@ int main(void)
         cmocka_unit_test(few_channels_have_the_bits_of_the_reference_in_planes_too),
         cmocka_unit_test(random_shapes_have_the_bits_of_the_reference),
         cmocka_unit_test(bits_do_not_depend_on_scratch_memory),
+        cmocka_unit_test(images_in_planes_are_turned_as_many_rows_at_a_time_as_fit),
         cmocka_unit_test(images_larger_than_the_scratch_leave_what_lies_behind_it),
         cmocka_unit_test(a_pointwise_convolution_is_a_matrix_product),
         cmocka_unit_test(taps_in_the_padding_do_not_exist),

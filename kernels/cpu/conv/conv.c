@@ -10,6 +10,7 @@
 
 #include "kernels/type_f32.h"
 #include "kernels/cpu/conv/conv_tile.inc.h"
+#include "kernels/cpu/conv/conv_turned_type.inc.h"
 #include "kernels/cpu/conv/conv_pixels_type.inc.h"
 #include "kernels/cpu/conv/conv_narrow_type.inc.h"
 #include "kernels/cpu/conv/conv_lines_type.inc.h"
@@ -20,6 +21,7 @@
 #include "kernels/cpu/conv/conv_taps_type.inc.h"
 #include "kernels/type_f64.h"
 #include "kernels/cpu/conv/conv_tile.inc.h"
+#include "kernels/cpu/conv/conv_turned_type.inc.h"
 #include "kernels/cpu/conv/conv_pixels_type.inc.h"
 #include "kernels/cpu/conv/conv_narrow_type.inc.h"
 #include "kernels/cpu/conv/conv_lines_type.inc.h"

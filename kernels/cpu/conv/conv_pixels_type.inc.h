@@ -3,7 +3,7 @@
  * once, then blocks of pixels whose taps of the chunk are the same are packed and go through register tiles.
  *
  * Parameters, from kernels/type_f32.h or type_f64.h: T the type of the elements, FN(name) the name of its variant.
- * Before it: conv_tile.inc.h, for tiles and packing. Gives FN(run_pixels). */
+ * Before it: conv_tile.inc.h, for tiles and packing, and conv_turned_type.inc.h. Gives FN(run_pixels). */
 #if !defined(T) || !defined(FN)
 #error "a template: include one of kernels/type_f32.h and kernels/type_f64.h before it"
 #endif
@@ -234,7 +234,7 @@ static bool FN(rows_in_place)(const FN(work) * w)
     const bool apart = (ptrdiff_t)p->w.move * p->from.stride[2] % (ptrdiff_t)(4096 / sizeof(T)) != 0;
     const size_t most = !apart ? IN_PLACE_PANELS : p->b_step == 1 ? TURNED_PANELS : APART_PANELS;
 
-    return TILES_IN_PLACE && p->a_step == 1 && p->y_col == 1 && w->columns % PANEL == 0 && w->columns <= most * PANEL;
+    return TILES_IN_PLACE && p->a_step == 1 && p->y_col == 1 && w->columns % WIDTH == 0 && w->columns <= most * PANEL;
 }
 
 /* Computes the block of rows. The first panel's tiles come upon their rows just packed, and a panel's first tile packs
@@ -273,7 +273,7 @@ static void FN(flush)(FN(work) * w)
                 s.rows = w->a + row;
                 s.run = w->terms.both;
                 s.runs = w->terms.runs;
-                FN(tile_rows_in_place)(end - row, &s);
+                FN(tile_rows_in_place)(end - row, columns / WIDTH, &s);
                 continue;
             }
             if (j == 0 || in_place)
@@ -432,7 +432,7 @@ static void FN(run_blocks)(FN(work) * w, size_t begin, size_t end, size_t column
     }
 }
 
-static void FN(run_pixels)(const plan *p, size_t begin, size_t end, size_t column, size_t column_end)
+static void FN(run_lying)(const plan *p, size_t begin, size_t end, size_t column, size_t column_end)
 {
     T *memory = rp_scratch_borrow();
     _Alignas(64) T a[2 * CONV_ROWS * ROW_STEP], b[RP_CONV_CHUNK * PANEL]; /* for when all scratch memory is lent */
@@ -449,6 +449,24 @@ static void FN(run_pixels)(const plan *p, size_t begin, size_t end, size_t colum
         w.room_b = B_BYTES / (FN(terms_of)(p) * PANEL_BYTES) * PANEL;
     FN(run_blocks)(&w, begin, end, column, column_end);
     rp_scratch_return(memory);
+}
+
+/* Images with their channels first are turned as many rows at a time as a borrowed block holds. */
+static void FN(run_pixels)(const plan *p, size_t begin, size_t end, size_t column, size_t column_end)
+{
+    plan turned;
+    T *image;
+
+    if (FN(turned_size)(p, begin, end) > RP_SCRATCH_BYTES / sizeof(T) && end - begin > p->w.length) {
+        const size_t middle = begin + (end - begin) / 2;
+
+        FN(run_pixels)(p, begin, middle, column, column_end);
+        FN(run_pixels)(p, middle, end, column, column_end);
+        return;
+    }
+    image = FN(turn_image)(p, begin, end, &turned);
+    FN(run_lying)(image != NULL ? &turned : p, begin, end, column, column_end);
+    rp_scratch_return(image);
 }
 
 #undef PANEL

@@ -66,8 +66,8 @@ RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool beside, bool copy, bool r
             const FN(vec) low = FN(vec_load)(b), high = vecs == 2 ? FN(vec_load)(b + WIDTH) : low;
 
             if (copy) {
-                __builtin_prefetch(b + PANEL, 0, 2); /* the next panel, into the second cache */
-                __builtin_prefetch(b + PANEL + WIDTH, 0, 2);
+                __builtin_prefetch(b + PANEL + WIDTH - 1, 0, 2); /* the next panel, into the second cache, */
+                __builtin_prefetch(b + 2 * PANEL - 1, 0, 2);     /* by last elements: as in a matrix product */
                 FN(vec_store)(packed, low);
                 FN(vec_store)(packed + WIDTH, high);
                 packed += PANEL;
@@ -99,15 +99,16 @@ RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool beside, bool copy, bool r
     }
 }
 
-/* The same for whole panels and rows of a that lie anywhere: row i's terms of run r from rows[i] + r.a on. */
-RP_INLINE void FN(tile_in_place)(size_t rows, const FN(strip) * s)
+/* The same for rows of a that lie anywhere: row i's terms of run r from rows[i] + r.a on. */
+RP_INLINE void FN(tile_in_place)(size_t rows, size_t vecs, const FN(strip) * s)
 {
     FN(vec) sum[CONV_ROWS][2];
 
     RP_UNROLL
     for (size_t i = 0; i < rows; i++) {
         __builtin_prefetch(s->y[i] + s->column, 1);
-        __builtin_prefetch(s->y[i] + s->column + WIDTH, 1);
+        if (vecs == 2)
+            __builtin_prefetch(s->y[i] + s->column + WIDTH, 1);
         sum[i][0] = sum[i][1] = FN(vec_all)(0);
     }
     for (const segment *run = s->run, *end = run + s->runs; run < end; run++) {
@@ -118,14 +119,15 @@ RP_INLINE void FN(tile_in_place)(size_t rows, const FN(strip) * s)
         for (size_t i = 0; i < rows; i++)
             a[i] = s->rows[i] + run->a;
         for (size_t l = 0; l < n; l++, b += PANEL) {
-            const FN(vec) low = FN(vec_load)(b), high = FN(vec_load)(b + WIDTH);
+            const FN(vec) low = FN(vec_load)(b), high = vecs == 2 ? FN(vec_load)(b + WIDTH) : low;
 
             RP_UNROLL
             for (size_t i = 0; i < rows; i++) {
                 const FN(vec) x = FN(vec_all)(a[i][l]);
 
                 sum[i][0] = FN(vec_fma)(x, low, sum[i][0]);
-                sum[i][1] = FN(vec_fma)(x, high, sum[i][1]);
+                if (vecs == 2)
+                    sum[i][1] = FN(vec_fma)(x, high, sum[i][1]);
             }
         }
     }
@@ -134,7 +136,8 @@ RP_INLINE void FN(tile_in_place)(size_t rows, const FN(strip) * s)
         T *y = s->y[i] + s->column;
 
         FN(vec_store)(y, s->fresh[i] ? sum[i][0] : FN(vec_add)(FN(vec_load)(y), sum[i][0]));
-        FN(vec_store)(y + WIDTH, s->fresh[i] ? sum[i][1] : FN(vec_add)(FN(vec_load)(y + WIDTH), sum[i][1]));
+        if (vecs == 2)
+            FN(vec_store)(y + WIDTH, s->fresh[i] ? sum[i][1] : FN(vec_add)(FN(vec_load)(y + WIDTH), sum[i][1]));
     }
 }
 #else
@@ -204,23 +207,31 @@ RP_INLINE void FN(tile_rows)(size_t rows, size_t vecs, bool beside, bool copy, b
 
 #define ROWS_CASE(n) \
     case n: \
-        FN(tile_in_place)(n, s); \
+        FN(tile_in_place)(n, vecs, s); \
         break;
-static void FN(tile_rows_in_place)(size_t rows, const FN(strip) * s)
+RP_INLINE void FN(tile_lying)(size_t rows, size_t vecs, const FN(strip) * s)
 {
     switch (rows) {
         ROWS_CASES
     default:
-        FN(tile_in_place)(CONV_ROWS, s);
+        FN(tile_in_place)(CONV_ROWS, vecs, s);
         break;
     }
+}
+
+static void FN(tile_rows_in_place)(size_t rows, size_t vecs, const FN(strip) * s)
+{
+    if (vecs == 1)
+        FN(tile_lying)(rows, 1, s);
+    else
+        FN(tile_lying)(rows, 2, s);
 }
 #undef ROWS_CASE
 #undef ROWS_CASES
 #else
-static void FN(tile_rows_in_place)(size_t rows, const FN(strip) * s)
+static void FN(tile_rows_in_place)(size_t rows, size_t vecs, const FN(strip) * s)
 {
-    (void)rows, (void)s;
+    (void)rows, (void)vecs, (void)s;
 }
 
 RP_INLINE void FN(tile_rows)(size_t rows, size_t vecs, bool beside, bool copy, bool resume, const FN(strip) * s)
@@ -305,6 +316,9 @@ RP_INLINE void FN(copy)(T *to, const T *from, size_t n)
     if (n >= 4 && n <= 8) { /* ... or the taps of a row: parts of a constant size, which may overlap */
         memcpy(to, from, 4 * sizeof *to);
         memcpy(to + n - 4, from + n - 4, 4 * sizeof *to);
+    } else if (n > 8 && n <= 16) { /* three taps of three colours */
+        memcpy(to, from, 8 * sizeof *to);
+        memcpy(to + n - 8, from + n - 8, 8 * sizeof *to);
     } else if (n == 3 || n == 2) {
         to[0] = from[0];
         to[n / 2] = from[n / 2];
