@@ -234,7 +234,7 @@ static bool FN(rows_in_place)(const FN(work) * w)
     const bool apart = (ptrdiff_t)p->w.move * p->from.stride[2] % (ptrdiff_t)(4096 / sizeof(T)) != 0;
     const size_t most = !apart ? IN_PLACE_PANELS : p->b_step == 1 ? TURNED_PANELS : APART_PANELS;
 
-    return TILES_IN_PLACE && p->a_step == 1 && p->y_col == 1 && w->columns % WIDTH == 0 && w->columns <= most * PANEL;
+    return TILES_IN_PLACE && p->a_step == 1 && p->y_col == 1 && w->columns <= most * PANEL;
 }
 
 /* Computes the block of rows. The first panel's tiles come upon their rows just packed, and a panel's first tile packs
@@ -273,13 +273,13 @@ static void FN(flush)(FN(work) * w)
                 s.rows = w->a + row;
                 s.run = w->terms.both;
                 s.runs = w->terms.runs;
-                FN(tile_rows_in_place)(end - row, columns / WIDTH, &s);
+                FN(tile_any)(FN(ANYWHERE), end - row, columns, 1, &s);
                 continue;
             }
             if (j == 0 || in_place)
                 FN(pack_rows)(w, row, end);
             FN(look_ahead)(w, j, tile, &s);
-            FN(tile_any)(end - row, columns, false, w->p->y_col, &s);
+            FN(tile_any)(FN(PACKED), end - row, columns, w->p->y_col, &s);
         }
     }
     w->packed = w->packed || tiles > 0;

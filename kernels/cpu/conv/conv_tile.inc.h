@@ -269,36 +269,6 @@ static void FN(tile_resume)(size_t rows, size_t vecs, const FN(strip) * s)
         FN(tile_rows)(rows, 2, true, false, true, s);
 }
 
-/* A tile that does not fill its vectors, or has a stride in y, is computed beside y and copied. */
-static void FN(tile_aside)(size_t rows, size_t columns, bool beside, ptrdiff_t y_col, const FN(strip) * s)
-{
-    static const bool fresh[CONV_ROWS] = {[0 ... CONV_ROWS - 1] = true};
-    T chain[CONV_ROWS][PANEL], *y[CONV_ROWS];
-    FN(strip) aside = *s;
-
-    for (size_t i = 0; i < rows; i++)
-        y[i] = chain[i];
-    aside.y = y;
-    aside.column = 0;
-    aside.fresh = fresh;
-    (beside ? FN(tile_beside) : FN(tile_apart))(rows, columns > WIDTH ? 2 : 1, &aside);
-    for (size_t i = 0; i < rows; i++)
-        for (size_t j = 0; j < columns; j++) {
-            T *at = s->y[i] + s->column + (ptrdiff_t)j * y_col;
-
-            *at = s->fresh[i] ? chain[i][j] : *at + chain[i][j];
-        }
-}
-
-/* A tile of `columns` outputs a row. */
-static void FN(tile_any)(size_t rows, size_t columns, bool beside, ptrdiff_t y_col, const FN(strip) * s)
-{
-    if (columns % WIDTH != 0 || y_col != 1)
-        FN(tile_aside)(rows, columns, beside, y_col, s);
-    else
-        (beside ? FN(tile_beside) : FN(tile_apart))(rows, columns / WIDTH, s);
-}
-
 /* n elements, without calling memcpy for the many that are a few vectors long. */
 RP_INLINE void FN(copy)(T *to, const T *from, size_t n)
 {
@@ -325,6 +295,52 @@ RP_INLINE void FN(copy)(T *to, const T *from, size_t n)
         to[n - 1] = from[n - 1];
     } else
         memcpy(to, from, n * sizeof *to);
+}
+
+/* How the rows of a lie. */
+typedef enum FN(rows_lie) { FN(BESIDE), FN(PACKED), FN(ANYWHERE) } FN(rows_lie);
+
+static void FN(tile_of)(FN(rows_lie) lie, size_t rows, size_t vecs, const FN(strip) * s)
+{
+    if (lie == FN(ANYWHERE))
+        FN(tile_rows_in_place)(rows, vecs, s);
+    else
+        (lie == FN(BESIDE) ? FN(tile_beside) : FN(tile_apart))(rows, vecs, s);
+}
+
+/* A tile that does not fill its vectors, or has a stride in y, is computed beside y and copied. */
+static void FN(tile_aside)(FN(rows_lie) lie, size_t rows, size_t columns, ptrdiff_t y_col, const FN(strip) * s)
+{
+    static const bool fresh[CONV_ROWS] = {[0 ... CONV_ROWS - 1] = true};
+    T chain[CONV_ROWS][PANEL], *y[CONV_ROWS];
+    FN(strip) aside = *s;
+
+    for (size_t i = 0; i < rows; i++)
+        y[i] = chain[i];
+    aside.y = y;
+    aside.column = 0;
+    aside.fresh = fresh;
+    FN(tile_of)(lie, rows, columns > WIDTH ? 2 : 1, &aside);
+    for (size_t i = 0; i < rows; i++) {
+        T *to = s->y[i] + s->column;
+
+        if (y_col == 1 && s->fresh[i])
+            FN(copy)(to, chain[i], columns);
+        else if (y_col == 1)
+            RP_EACH(j, columns) to[j] = to[j] + chain[i][j];
+        else
+            for (size_t j = 0; j < columns; j++, to += y_col)
+                *to = s->fresh[i] ? chain[i][j] : *to + chain[i][j];
+    }
+}
+
+/* A tile of `columns` outputs a row. */
+static void FN(tile_any)(FN(rows_lie) lie, size_t rows, size_t columns, ptrdiff_t y_col, const FN(strip) * s)
+{
+    if (columns % WIDTH != 0 || y_col != 1)
+        FN(tile_aside)(lie, rows, columns, y_col, s);
+    else
+        FN(tile_of)(lie, rows, columns / WIDTH, s);
 }
 
 #ifdef VEC_BYTES

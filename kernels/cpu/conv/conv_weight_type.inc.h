@@ -196,7 +196,7 @@ static void FN(tap_block)(FN(taps) * w, size_t row, size_t rows, T *const *y, co
                 s.copy = w->packed_b + j * RP_CONV_CHUNK;
             } else
                 FN(fetch_pixels)(w, row, rows, part++, &s);
-            FN(tile_any)(count, columns, true, w->conv->weight->stride[3], &s);
+            FN(tile_any)(FN(BESIDE), count, columns, w->conv->weight->stride[3], &s);
         }
     }
     w->packed = true;
