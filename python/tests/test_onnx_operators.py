@@ -234,6 +234,30 @@ class Operators(unittest.TestCase):
         self.assertEqual([t for _, t in made_by(proto, "matmul")], ["f32"] * 2 * (7 + 1))
         self.assertFalse([shape for shape, _ in made_by(proto, "sub") if shape in ((3, 16), (4, 16))])  # weights are known
 
+    def test_rows_of_shorter_sequences_are_those_of_the_rows_alone(self):
+        lengths = np.int32([5, 2, 1, 4])
+        for kind, gates in (("LSTM", 4), ("GRU", 3), ("RNN", 1)):
+            for direction, known, sides in (("forward", ("l",), 1), ("reverse", (), 1), ("bidirectional", (), 2), ("bidirectional", ("l",), 2)):
+                given = {"x": self.floats(5, 4, 3), "w": self.floats(sides, gates * 4, 3), "r": self.floats(sides, gates * 4, 4), "b": None,
+                         "l": lengths, "h": self.floats(sides, 4, 4), **({"c": self.floats(sides, 4, 4)} if kind == "LSTM" else {})}
+                outs = ("y", "yh", "yc")[:3 if kind == "LSTM" else 2]
+                found = computed(one(kind, given, outs, known=("w", "r", *known), hidden_size=4, direction=direction), given)
+                for row, length in enumerate(lengths):
+                    alone = {**given, "l": None, "x": given["x"][:length, row:row + 1],
+                             **{k: given[k][:, row:row + 1] for k in "hc" if k in given}}
+                    wanted = computed(one(kind, alone, outs, known=("w", "r"), hidden_size=4, direction=direction), alone)
+                    with self.subTest(kind=kind, direction=direction, known=known, length=length):
+                        np.testing.assert_array_equal(found["y"][:length, :, row], wanted["y"][:, :, 0])
+                        self.assertFalse(found["y"][length:, :, row].any())
+                        for end in outs[1:]:
+                            np.testing.assert_array_equal(found[end][:, row], wanted[end][:, 0])
+                for wrong in ([5, 0, 1, 4], [6, 2, 1, 4]):
+                    bad = {**given, "l": np.int32(wrong)}
+                    self.refused(one(kind, bad, outs, known=("w", "r", "l"), hidden_size=4, direction=direction), "beyond 1 to 5")
+                    with self.assertRaises(reprise.Error):
+                        computed(one(kind, bad, outs, known=("w", "r"), hidden_size=4, direction=direction), bad)
+        self.refused(one("RNN", {**given, "l": np.int32([5, 2])}, outs, hidden_size=4, direction=direction), "sequence_lens|not valid")
+
     def test_grids_look_where_the_reference_looks(self):
         for axes in (2, 3):
             x = self.floats(2, 3, *(3, 4, 2)[:axes])

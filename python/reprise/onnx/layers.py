@@ -377,8 +377,8 @@ def recurrent(n: Node) -> Sequence[Value | None]:
 def recurrent_layers(n: Node, kind: str, units: int, form: type[Layer]) -> Sequence[Value | None]:
     """Both directions of a layer; `form` is what one of them is, `units` how many its weights have."""
     g, v = n.g, n.value(0)
-    if n.has(4) or n.get("clip") is not None or n.get("input_forget", 0) or v.dtype not in ("f32", "f64"):
-        raise n.refuse("sequence_lens, clip, input_forget, or another element type")
+    if n.get("clip") is not None or n.get("input_forget", 0) or v.dtype not in ("f32", "f64"):
+        raise n.refuse("clip, input_forget, or another element type")
     direction = str(n.get("direction", "forward"))
     sides = 2 if direction == "bidirectional" else 1
     if n.get("layout", 0) not in (0, 1) or direction not in ("forward", "reverse", "bidirectional"):
@@ -395,10 +395,11 @@ def recurrent_layers(n: Node, kind: str, units: int, form: type[Layer]) -> Seque
             raise n.refuse(f"input {i} is {list(n.value(i).shape)}, expected {list(shape)} by direction, hidden_size and weights")
     if any(n.value(i).rank != 3 or n.value(i).shape[0] != sides for i in (1, 2)):
         raise n.refuse(f"weights {list(n.value(1).shape)} and {list(n.value(2).shape)} of {sides} directions")
-    outs, lasts, cells = [], [], []
+    outs, lasts, cells, lengths = [], [], [], lengths_of(n, form, x)
     for side in range(sides):
         layer = form(n, kind, side, hidden, x.shape[1],
                      [activation(n, a) for a in names[side * len(default):(side + 1) * len(default)]])
+        layer.lengths = lengths
         steps, h, c = layer.run(x, direction == "reverse" or side == 1)
         outs.append(g.op("concat", *[g.reshape(s, [1, 1, *s.shape]) for s in steps], axis=0) if len(steps) > 1 else
                     g.reshape(steps[0], [1, 1, *steps[0].shape]))
@@ -413,8 +414,26 @@ def recurrent_layers(n: Node, kind: str, units: int, form: type[Layer]) -> Seque
     return [g.result(t, v.dtype, *given) for t in (y, *last)]
 
 
+def lengths_of(n: Node, form: type[Layer], x: Any) -> Any:
+    """sequence_lens as a tensor [batch, 1], or None where each row has all steps."""
+    if not n.has(4):
+        return None
+    g, v, steps = n.g, n.value(4), x.shape[0]
+    if v.dtype != "i32" or v.shape != (x.shape[1],) or form is not Layer:
+        raise n.refuse(f"sequence_lens {v.dtype}{list(v.shape)} of a batch of {x.shape[1]}")
+    if v.known is not None:
+        if (v.known < 1).any() or (v.known > steps).any():
+            raise n.refuse(f"sequence_lens beyond 1 to {steps}")
+        if (v.known == steps).all():
+            return None
+    every = g.tensor(g.constant(np.arange(1, steps + 1, dtype=np.int32)))  # an index beyond its places is an error of the run
+    return g.reshape(g.op("gather", every, g.op("sub", g.tensor(v), g.fill(1, "i32")), axis=0), [x.shape[1], 1])
+
+
 class Layer:
     """One direction of a recurrent layer. The order of the gates is ONNX's: iofc, zrh."""
+
+    lengths: Any = None
 
     def __init__(self, n: Node, kind: str, side: int, hidden: int, batch: int, functions: Sequence[Any]) -> None:
         self.n, self.kind, self.g, self.hidden, self.f = n, kind, n.g, hidden, list(functions)
@@ -466,9 +485,18 @@ class Layer:
     def run(self, x: Any, backwards: bool) -> tuple[list[Any], Any, Any]:
         steps: list[Any] = []
         for at in (range(x.shape[0] - 1, -1, -1) if backwards else range(x.shape[0])):
+            h, c = self.h, self.c
             getattr(self, self.kind.lower())(self.g.op("add", self.entered(x, at), self.wb))
-            steps.append(self.h)
+            steps.append(self.h if self.lengths is None else self.stayed(at, h, c))
         return steps[::-1] if backwards else steps, self.h, self.c
+
+    def stayed(self, at: int, h: Any, c: Any) -> Any:
+        """Rows that are over, or backwards have not begun, keep their states, and their output is 0."""
+        op = self.g.op
+        there = op("lt", self.g.fill(at, "i32"), self.lengths)
+        self.h = op("where", there, self.h, h)
+        self.c = None if c is None else op("where", there, self.c, c)
+        return op("where", there, self.h, self.g.fill(0, self.dtype))
 
     def rnn(self, wx: Any) -> None:
         rh = self.g.op("add", self.recurred(), self.rb)
