@@ -234,6 +234,15 @@ class Operators(unittest.TestCase):
         self.assertEqual([t for _, t in made_by(proto, "matmul")], ["f32"] * 2 * (7 + 1))
         self.assertFalse([shape for shape, _ in made_by(proto, "sub") if shape in ((3, 16), (4, 16))])  # weights are known
 
+    def test_scales_that_are_quotients_of_lengths_are_known(self):
+        text = """<ir_version: 10, opset_import: ["" : 21]> agraph (float[1, 1, 4, 5] x) => (float[1, 1, a, b] y) {
+            wanted = Constant<value_floats: floats = [1.0, 1.0, 8.0, 10.4]>() none = Constant<value_floats: floats = []>()
+            low = Constant<value_float: float = 1.0>() high = Constant<value_float: float = 9.0>()
+            z = Shape(x) n = Cast<to: int = 1>(z) r = Reciprocal(n) s = Mul(wanted, r) t = Clip(s, low, high) u = Round(t)
+            y = Resize<mode: string = "nearest">(x, none, u) }"""
+        proto, x = onnx.parser.parse_model(text), self.floats(1, 1, 4, 5)
+        np.testing.assert_array_equal(computed(proto, {"x": x})["y"], x.repeat(2, 2).repeat(2, 3))
+
     def test_rows_of_shorter_sequences_are_those_of_the_rows_alone(self):
         lengths = np.int32([5, 2, 1, 4])
         for kind, gates in (("LSTM", 4), ("GRU", 3), ("RNN", 1)):

@@ -57,6 +57,8 @@ CASES = [
     "y = Reshape<allowzero: int = 0>(t, r1)", "y = Reshape(t, r2)", "y = Reshape(t, r3)", "y = Reshape(t, r4)", "y = Flatten(t)",
     "q = Reshape(t, r2) y = Flatten<axis: int = 2>(q)", "q = Unsqueeze(t, first) y = Reshape(q, r4)",
     "y = Concat<axis: int = 0>(t, x, t)", "y = Concat<axis: int = 1>(t, t)", "y = Concat<axis: int = 0>(i, i)", "y = Concat<axis: int = 0>(t)",
+    "a = Gather(s, i) q = Unsqueeze(a, e) h = Unsqueeze(s, e) b = Concat<axis: int = 0>(t, x, t) c = Concat<axis: int = 0>(q, h, q) y = Add(b, c)",
+    "z = Shape(t) h = Reshape(z, lone) y = Expand(zero, h)", "z = Shape(t) y = Expand(z, pair)",
     "b = Constant<value_ints: ints = [1]>() c = Constant<value_ints: ints = [3]>() y = Slice(t, b, c, e)",
     "c = Constant<value_ints: ints = [3]>() y = Slice(t, first, c, first)",
     "b = Constant<value_ints: ints = [2]>() c = Constant<value_ints: ints = [9223372036854775807]>() y = Slice(t, b, c, first)",

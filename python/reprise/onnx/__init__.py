@@ -28,8 +28,8 @@ __all__ = ["Appended", "Exported", "Imported", "NeedsConstant", "Unsupported", "
            "operations", "save", "supported"]
 DOMAINS = ("", "ai.onnx", "ai.onnx.preview")
 MOST_NODES, DEEPEST, OLDEST, MOST_ITERATIONS = 1 << 17, 16, 7, 1024
-FOLDED = frozenset("""Abs Add And Cast CastLike Ceil Concat Div Equal Expand Flatten Floor Gather Greater GreaterOrEqual Less
-LessOrEqual Max Min Mod Mul Neg Not Or Pow ReduceMax ReduceMin ReduceProd ReduceSum Reshape Slice Sqrt Squeeze Sub Tile
+FOLDED = frozenset("""Abs Add And Cast CastLike Ceil Clip Concat Div Equal Expand Flatten Floor Gather Greater GreaterOrEqual Less
+LessOrEqual Max Min Mod Mul Neg Not Or Pow Reciprocal ReduceMax ReduceMin ReduceProd ReduceSum Reshape Round Slice Sqrt Squeeze Sub Tile
 Transpose Unsqueeze Where Split Sign Xor""".split())
 Scope = MutableMapping[str, Value]  # of a branch or a body a layer on what is outside, which is not copied with each iteration
 MODULES = (arithmetic, grids, images, layers, ml, pools, quantised, samples, selection, shapes, spectra, trees)  # they register what they handle

@@ -142,6 +142,7 @@ class Graph:
         self.weights: dict[str, Any] = {}  # by the model's names
         self.constants: dict[Any, Any] = {}  # data that are there, by what they hold
         self.places: list[tuple[Any, Any, Value]] = []  # of the last masks: tensor, count, and where they are true
+        self.joined: dict[Any, Any] = {}  # by the lengths of parts that elements decide: their places, count, and the parts' counts
         self.operator, self.taken, self.appended = "", set[str](), 0
         self.turned: dict[int, tuple[Any, Any, list[int]]] = {}  # by its identity a transposed tensor, what it came of, and how
         self.held, self.most_held = 0, MOST_HELD

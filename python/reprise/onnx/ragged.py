@@ -249,6 +249,8 @@ def unsqueeze(n: Node, handler: Handler) -> Sequence[Value | None]:
 def reshape(n: Node, handler: Handler) -> Sequence[Value | None]:
     """[1, .., n, rest] as [1, .., -1, other rest]: the rest is as long or a part of it, so that elements that are there stay in front."""
     if not holds(n.value(0)):
+        if not n.has(1) or n.value(1).lengths is None:  # numbers of a shape, in another one
+            return listed(handler(n))
         raise n.refuse("a shape that elements decide, of a value that has one")
     axis, count = only(n)
     v = n.value(0)
@@ -294,8 +296,12 @@ def concat(n: Node, handler: Handler) -> Sequence[Value | None]:
         if len(counts) > 1 or len({v.some and v.some[0] for v in values}) > 1:
             raise n.refuse("values whose lengths their elements decide, beside others")
         return along(handler(n), *some_of(values[0]))
-    flags = [g.reshape(there(g, v), [v.shape[at]]) if v.some else g.fill(1, "bool", [v.shape[at]]) for v in values]
-    place, count = compacted(g, g.op("concat", *flags, axis=0) if len(flags) > 1 else flags[0])
+    key = tuple((v.shape[at], id(some_of(v)[1]) if v.some else 0) for v in values)
+    if key not in g.joined:  # boxes, scores and labels are joined alike, and stay of one length
+        flags = [g.reshape(there(g, v), [v.shape[at]]) if v.some else g.fill(1, "bool", [v.shape[at]]) for v in values]
+        kept = [some_of(v)[1] for v in values if v.some]  # whose identities the key has
+        g.joined[key] = *compacted(g, g.op("concat", *flags, axis=0) if len(flags) > 1 else flags[0]), kept
+    place, count, _ = g.joined[key]
     whole = listed(handler(n))[0]
     assert whole is not None
     return along(replace(whole, tensor=g.op("gather", g.tensor(whole), place, axis=at)), at, count)
@@ -411,6 +417,8 @@ def expand(n: Node, handler: Handler) -> Sequence[Value | None]:
     v, shape = n.value(0), n.value(1)
     if holds(shape):
         raise n.refuse("a shape whose length its elements decide")
+    if shape.lengths is None and not holds(v):
+        return listed(handler(n))
     if shape.lengths is None:
         wanted = n.g.integers(shape)
         axis, count = some_of(v)
