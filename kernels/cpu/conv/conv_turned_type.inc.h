@@ -31,7 +31,8 @@ static void FN(turn_row)(T *to, const T *from, const rp_view *v)
             to[i * channels + c] = from[(ptrdiff_t)i * v->stride[2]];
 }
 
-/* How many elements are turned for pixels [begin, end); 0: none, as their channels lie in order or few taps read each. */
+/* How many elements are turned for pixels [begin, end); 0: none, as their channels lie in order or few taps read each.
+ */
 static size_t FN(turned_size)(const plan *p, size_t begin, size_t end)
 {
     const rp_conv *conv = p->conv;
@@ -42,8 +43,7 @@ static size_t FN(turned_size)(const plan *p, size_t begin, size_t end)
     if (p->a_step == 1 || p->depth < 2 || taps < 2 * strides || conv->groups > 1 || begin >= end || plane == 0)
         return 0;
     FN(rows_of)(p, begin, end, &first, &last);
-    return last <= first ? 0
-                         : ((end - 1) / plane - begin / plane + 1) * (last - first) * p->from.shape[2] * p->depth;
+    return last <= first ? 0 : ((end - 1) / plane - begin / plane + 1) * (last - first) * p->from.shape[2] * p->depth;
 }
 
 /* NULL, or borrowed memory with what pixels [begin, end) meet, from which *made reads. */
@@ -59,10 +59,8 @@ static T *FN(turn_image)(const plan *p, size_t begin, size_t end, plan *made)
     FN(rows_of)(p, begin, end, &first, &last);
     for (size_t i = image; i <= (end - 1) / plane; i++)
         for (size_t row = first; row < last; row++, to += line)
-            FN(turn_row)(to,
-                         (const T *)p->from.data + (ptrdiff_t)i * p->from.stride[0] +
-                             (ptrdiff_t)row * p->from.stride[1],
-                         &p->from);
+            FN(turn_row)
+    (to, (const T *)p->from.data + (ptrdiff_t)i * p->from.stride[0] + (ptrdiff_t)row * p->from.stride[1], &p->from);
     *made = *p;
     made->a_step = 1;
     made->from.stride[3] = 1;

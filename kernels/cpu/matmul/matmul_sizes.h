@@ -23,7 +23,8 @@
 _Static_assert(A_BYTES + B_BYTES <= RP_SCRATCH_BYTES, "the borrowed block holds both");
 enum {
     LARGE_B = 1 << 19,   /* bytes from which packing b deserves large pages */
-    FAR_B = 1 << 20,     /* bytes of b's rows from which a product of one tile's rows waits for memory */
+    FAR_B = 1 << 20,     /* bytes of b's rows from which a product of one tile's rows waits for memory, */
+    PACKING_ROWS = 8,    /* and how many rows have time to pack it meanwhile */
     THIN_ROWS = 4,       /* up to here b is not worth packing */
     IN_PLACE_PANELS = 2, /* up to here a is not; where its rows lie apart in the first cache: */
     APART_PANELS = VEC_BYTES == 64 ? 16 : 2,

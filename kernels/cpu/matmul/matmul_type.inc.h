@@ -242,13 +242,15 @@ typedef enum FN(supply) {
     FN(APART)     /* they are packed first */
 } FN(supply);
 
-/* Whether rows of b lie pages apart and are more than the second cache holds: what packs a panel fetches the next one
- * as well, which no processor does by itself. */
-static bool FN(comes_from_memory)(const FN(part) * w)
+/* Whether the rows of one tile wait for b, whose rows lie pages apart and are more than the second cache holds. What
+ * packs a panel fetches the next one as well, which no processor does by itself; of few rows the packing costs as much
+ * as it saves, but where the panel's lines are cut by its edges and each would be waited for twice. */
+static bool FN(waits_for_b)(const FN(part) * w)
 {
     const size_t row = (size_t)(w->p->b_row < 0 ? -w->p->b_row : w->p->b_row);
 
-    return w->frames == 1 && w->k > 1 && row >= 4096 / sizeof(T) && row * w->k > FAR_B / sizeof(T);
+    return w->frames == 1 && w->k > 1 && row >= 4096 / sizeof(T) && row * w->k > FAR_B / sizeof(T) &&
+           (w->base >= PACKING_ROWS || row % (64 / sizeof(T)) != 0);
 }
 
 static FN(supply) FN(supply_of)(const FN(part) * w, size_t columns)
@@ -257,7 +259,7 @@ static FN(supply) FN(supply_of)(const FN(part) * w, size_t columns)
 
     if (w->p->b_col != 1 || columns != PANEL || w->p->b_half)
         return FN(APART);
-    if ((w->tiles == 1 && !FN(comes_from_memory)(w)) || b_row == (ptrdiff_t)PANEL)
+    if ((w->tiles == 1 && !FN(waits_for_b)(w)) || b_row == (ptrdiff_t)PANEL)
         return FN(IN_PLACE);
     if (w->k == 1 && w->frames > 1)
         return FN(APART); /* for tiles that keep y in registers */
