@@ -33,6 +33,20 @@ class Values(unittest.TestCase):
         if want.dtype.kind == "f":
             np.testing.assert_array_equal(np.signbit(got) & (got == 0), np.signbit(want) & (want == 0))
 
+    def test_names_that_are_too_long_or_no_ascii_are_shortened(self):
+        long = "bidirectional_11/backward_simple_recurrent_network_11/"
+        params = {f"model/{long * 2}kernel": jnp.float32([1.0]), f"model/{long * 2}bias": jnp.float32([2.0]), "caf\u00e9": jnp.float32([3.0]),
+                  "x" * 84: jnp.float32([4.0])}  # with `grad.params.` 96 characters
+
+        def loss(p, x):
+            return sum((p[n] * x).sum() * k for k, n in enumerate(sorted(p), 1))
+        step = rj.compile(loss, params, (jnp.float32([2.0]),), optax.adam(0.5) if optax else None)
+        self.assertEqual(float(step(jnp.float32([2.0]))), float(loss(params, 2.0)))
+        names = [n for kind, n, *_ in step.program.inputs if kind == "state"]
+        self.assertEqual((len(set(names)), max(map(len, names)) <= 95), (len(names), True))
+        for name, value in step.params().items():
+            self.assertLess(abs(float(value[0]) - float(params[name][0]) + 0.5 * (optax is not None)), 1e-3, name)
+
     def test_windows_of_the_least_integer(self):
         x = np.array([-2 ** 31, 5, 7], np.int32)
         self.same(lambda x: lax.reduce_window(x, np.int32(2 ** 31 - 1), lax.min, (2,), (1,), "SAME"), x)

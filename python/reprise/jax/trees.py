@@ -2,6 +2,7 @@
 """Pytrees as lists of leaves with names, and leaves as arrays that programs have."""
 from __future__ import annotations
 
+import hashlib
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -96,17 +97,27 @@ class Tree:
         return list(zip(self.names, self.types))
 
 
+MOST_NAME = 95  # characters of a program's input or result: of a parameter there is also the result `grad.NAME`
+
+
+def fitting(name: str) -> str:
+    """A name that programs may have: of a longer one the beginning, the end, and between them what tells it from others."""
+    if len(name) <= MOST_NAME - len("grad.") * name.startswith("params."):
+        return name
+    return f"{name[:36]}.{hashlib.sha256(name.encode()).hexdigest()[:12]}.{name[-36:]}"
+
+
 def name_of(prefix: str, path: Any, own: set[str]) -> str:
     """prefix and the keys of the path with dots between; a second one of a name gets a number."""
     parts = []
     for k in path:
         part = next((str(getattr(k, a)) for a in ("key", "name", "idx") if hasattr(k, a)), str(k))
-        parts.append("".join(c if c.isalnum() or c in "_-." else "." if c == "/" else "_" for c in part))
-    name = base = ".".join([prefix, *parts])
-    count = 1
+        parts.append("".join(c if c.isascii() and c.isalnum() or c in "_-." else "." if c == "/" else "_" for c in part))
+    base = ".".join([prefix, *parts])
+    name, count = fitting(base), 1
     while name in own:
         count += 1
-        name = f"{base}_{count}"
+        name = fitting(f"{base}_{count}")
     own.add(name)
     return name
 
