@@ -22,7 +22,7 @@ enum {
     RP_PASS_PADS = 256,      /* a sum of pads that meet edge to edge is their operands side by side */
     RP_PASS_ATTENTION = 512, /* attention written in products and softmax has no square of scores */
     RP_PASS_INSIDE = 1024,   /* operands of a concat are made where they go */
-    RP_PASS_PANELS = 2048,   /* with RP_PASS_SCANS: a matrix that frames multiply a row by is laid out for that first */
+    RP_PASS_PANELS = 2048,   /* with RP_PASS_SCANS: a matrix that frames multiply rows by is laid out for that first */
     RP_PASS_TURNED = 4096,   /* a product that is only read turned is made turned */
     RP_PASS_SUMS = 8192,     /* with RP_PASS_SCANS: sums of products that a scan only carries have scans of their own */
     RP_PASSES = 16383

@@ -21,6 +21,7 @@ typedef struct variant {
     bool bare;                /* the row that a frame gives is the product itself */
     bool learns;              /* the gradients are results */
     bool laid;                /* what is expected */
+    bool strips;              /* in strips that several rows meet */
 } variant;
 
 static const variant variants[] = {
@@ -33,7 +34,16 @@ static const variant variants[] = {
     {.what = "turned in frames, learns", .frames_turn = true, .learns = true, .laid = true},
     {.what = "turned in frames, read otherwise", .frames_turn = true, .also_read = true},
     {.what = "turned back", .frames_turn = true, .also_turned = true},
-    {.what = "turned in frames, two rows", .frames_turn = true, .rows = 2},
+    {.what = "turned in frames, two rows", .frames_turn = true, .rows = 2, .laid = true},
+    {.what = "turned in frames, twice, 6 rows", .frames_turn = true, .twice = true, .rows = 6, .laid = true},
+    {.what = "turned in frames, f64, rows, learns",
+     .dtype = RP_F64,
+     .frames_turn = true,
+     .rows = 3,
+     .learns = true,
+     .laid = true},
+    {.what = "turned in frames, rows, few frames", .frames_turn = true, .rows = 3, .times = 31},
+    {.what = "turned in frames, rows, read otherwise", .frames_turn = true, .rows = 3, .also_read = true},
     {.what = "turned in frames, no whole panels", .frames_turn = true, .wide = 600},
     {.what = "twice", .twice = true, .laid = true},
     {.what = "wider", .wide = 1280, .laid = true},
@@ -45,6 +55,24 @@ static const variant variants[] = {
     {.what = "multiplied by otherwise", .also_turned = true},
     {.what = "bare", .bare = true, .laid = true},
     {.what = "learns", .learns = true, .laid = true},
+    {.what = "strips", .rows = 2, .wide = 4096, .times = 32, .laid = true, .strips = true},
+    {.what = "strips, the last one not whole, turned",
+     .rows = 2,
+     .wide = 4601,
+     .times = 32,
+     .turned = true,
+     .laid = true,
+     .strips = true},
+    {.what = "strips of f64, the last one not whole, turned in frames",
+     .dtype = RP_F64,
+     .rows = 2,
+     .wide = 2057,
+     .times = 32,
+     .frames_turn = true,
+     .laid = true,
+     .strips = true},
+    {.what = "strips, learns", .rows = 2, .wide = 4100, .times = 32, .learns = true, .laid = true, .strips = true},
+    {.what = "rows past less than strips are for", .rows = 2, .wide = 4000, .times = 32},
     {.what = "learns by segments", .times = 80, .every = 36, .learns = true, .laid = true},
 };
 
@@ -163,8 +191,9 @@ static void assert_bits(const variant *v, const rp_program *p, store *s, rp_devi
         rp_plan_free(plan);
     }
     plan_passes = RP_PASSES;
-    /* a matrix that comes turned is copied in both */
-    if (v->turned || v->learns ? arena[1] < arena[0] : arena[1] - arena[0] != (v->laid ? bytes : 0))
+    /* a matrix that comes turned is copied in both; strips are made of what may be padded, and their product is put
+     * together */
+    if (v->turned || v->learns || v->strips ? arena[1] < arena[0] : arena[1] - arena[0] != (v->laid ? bytes : 0))
         fail_msg("%s: %zu bytes with panels, %zu without", v->what, arena[1], arena[0]);
 }
 
