@@ -22,7 +22,7 @@ typedef struct FN(strip) {
     const T *a, *b;
     /* What comes next is fetched into the second cache on the way, a line for each k: rows of a that are read in place;
      * or half of the next packed panel, so that the last two tiles bring it from the third cache; or, where b is read
-     * in place, the same rows of the next product of a batch. */
+     * in place, the same rows of the next product of a batch, or half of what lies behind a strip of it. */
     const T *ahead;
     ptrdiff_t a_row, a_col, b_step;
     T *copy; /* NULL, or where the panel of b is left in packed form */
@@ -315,9 +315,12 @@ static void FN(panel)(const FN(part) * w, size_t tile, size_t tile_end, size_t c
                                : (const T *)p->a + (ptrdiff_t)w->frame * p->a_on + (ptrdiff_t)row * p->a_row +
                                      (ptrdiff_t)w->start * p->a_col;
         const T *next_panel = packed + PANEL * RP_MATMUL_CHUNK + (tile_end - tile) % 2 * WIDTH * w->k;
-        const T *ahead = w->in_place && column == w->column ? a + (ptrdiff_t)rows * p->a_row
-                         : supply == FN(IN_PLACE)           ? a + (ptrdiff_t)p->m * p->a_row
-                                                            : next_panel;
+        /* two or three tiles over one strip in one piece: the rows behind it, half of them by each */
+        const bool strip = supply == FN(IN_PLACE) && w->tiles > 1 && w->tiles <= 3 && p->b_row == (ptrdiff_t)PANEL;
+        const T *ahead = strip                                ? b + PANEL * w->k + (tile_end - tile) % 2 * WIDTH * w->k
+                         : w->in_place && column == w->column ? a + (ptrdiff_t)rows * p->a_row
+                         : supply == FN(IN_PLACE)             ? a + (ptrdiff_t)p->m * p->a_row
+                                                              : next_panel;
         FN(strip)
         s = {.a = w->in_place ? a : packed_a,
              .b = as_it_lies ? b : packed,
