@@ -99,18 +99,29 @@ static void FN(transpose_half)(T *to, size_t to_step, const void *from, ptrdiff_
     FN(transpose_from)(to, to_step, from, true, from_row, rows, k);
 }
 
-/* memcpy, of which the few elements of a tile's column are no call. */
+/* The first and the last so many bytes, which may overlap. */
+#define COPY_ENDS(bytes) \
+    memcpy(to, from, bytes); \
+    memcpy((char *)to + count * sizeof(T) - (bytes), (const char *)from + count * sizeof(T) - (bytes), bytes)
+
+/* memcpy, of which the few elements of a tile's row or column are no call. */
 static inline void FN(copy_few)(T *to, const T *from, size_t count)
 {
-    enum { FEW = 32 / sizeof(T) };
-
-    if (count < FEW || count > 2 * FEW) {
+    if (count * sizeof(T) > 128) {
         memcpy(to, from, count * sizeof(T));
-        return;
+    } else if (count * sizeof(T) >= 64) {
+        COPY_ENDS(64);
+    } else if (count * sizeof(T) >= 32) {
+        COPY_ENDS(32);
+    } else if (count * sizeof(T) >= 16) {
+        COPY_ENDS(16);
+    } else if (count * sizeof(T) >= 8) {
+        COPY_ENDS(8);
+    } else if (count > 0) {
+        to[0] = from[0];
     }
-    memcpy(to, from, FEW * sizeof(T));
-    memcpy(to + count - FEW, from + count - FEW, FEW * sizeof(T));
 }
+#undef COPY_ENDS
 
 /* to[l * to_step + i] = from[i * across + l * along] for i < count; the values up to `width` serve outputs that nobody
  * stores. */
