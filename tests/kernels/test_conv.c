@@ -389,13 +389,14 @@ static void bits_do_not_depend_on_scratch_memory(void **state)
 /* Rows of two parts of an image, which meet; and whole images. */
 static void images_in_planes_are_turned_as_many_rows_at_a_time_as_fit(void **state)
 {
-    static const conv_shape parts[] = {{1, 520, 400, 6, 16, 2, 1, 1, {1, 1}, {1, 0, 0, 0}, {1, 1}},
-                                       {3, 190, 400, 6, 16, 2, 1, 1, {1, 1}, {1, 0, 0, 0}, {1, 1}}};
+    static const conv_shape parts[] = {{1, 520, 400, 6, 16, 3, 1, 1, {1, 1}, {1, 0, 0, 0}, {1, 1}},
+                                       {3, 190, 400, 6, 16, 3, 1, 1, {1, 1}, {1, 0, 0, 0}, {1, 1}}};
 
     (void)state;
     for (size_t i = 0; i < (SANITIZED ? 1 : sizeof parts / sizeof parts[0]); i++) {
         assert_true((size_t)(parts[i].n * parts[i].h * parts[i].w * parts[i].c) > RP_SCRATCH_BYTES / sizeof(float));
         compare_laid(&parts[i], RP_F32, CONV, false, 1);
+        compare_laid(&parts[i], RP_F32, GRAD_INPUT, false, 4);
     }
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Memory for packed operands. Kernels cannot fail, so they do not allocate: addresses for a fixed number of
- * blocks are reserved once (only those in use cost memory), and a thread borrows one for the length of a call. With
- * more threads than blocks, or where the system reserves nothing, the caller does with a small block on its stack:
- * slower by a few per cent, with the same bits. */
+ * blocks are reserved once (only those in use cost memory), and a thread borrows one for the length of a call,
+ * a convolution of planes two. With more threads than blocks, or where the system reserves nothing, the caller does
+ * with a small block on its stack: slower by a few per cent, with the same bits. */
 #ifndef KERNELS_CPU_MATMUL_MATMUL_SCRATCH_H
 #define KERNELS_CPU_MATMUL_MATMUL_SCRATCH_H
 
