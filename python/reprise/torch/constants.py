@@ -12,9 +12,8 @@ from .refusals import refused
 from .traps import framework
 
 MOST_ELEMENTS = 1 << 24
-DRAWS = ("rand", "normal", "bernoulli", "dropout", "uniform", "multinomial", "exponential", "empty")
 ASKED = ("item", "tolist", "__bool__", "__int__", "__float__", "__index__")
-SHAPED = ("nonzero", "argwhere", "unique", "unique_consecutive", "bincount", "masked_select")
+SHAPED = ("nonzero", "argwhere", "unique", "unique_consecutive", "bincount")
 ROWS = ("Shapes are fixed: keep all rows, take with torch.where or multiply by 0 and 1 what counts, and divide sums by how many that are; "
         "cross_entropy(x, torch.where(mask, y, -100)) leaves targets out. What the mask comes of may be buffers, where all batches have it")
 
@@ -128,7 +127,8 @@ def plain(n: Any) -> bool:
     sizes = [v] if isinstance(v, framework().Tensor) else v if isinstance(v, (tuple, list)) else []
     if not sizes or any(not isinstance(x, framework().Tensor) or any(not isinstance(m, int) for m in x.shape) for x in sizes):
         return False
-    return sum(x.numel() for x in sizes) <= MOST_ELEMENTS and str(n.target).startswith("aten.") and not any(d in str(n.target) for d in DRAWS)
+    drawn = framework().Tag.nondeterministic_seeded in getattr(n.target, "tags", ()) or "empty" in str(n.target)
+    return sum(x.numel() for x in sizes) <= MOST_ELEMENTS and str(n.target).startswith("aten.") and not drawn
 
 
 def writes(n: Any) -> bool:
@@ -182,6 +182,8 @@ def known_values(module: Any) -> Iterator[Known]:
         def known_or(x: Any) -> Any:
             if not isinstance(x, torch.Tensor):
                 return (x,)
+            if x.requires_grad:  # its values would be a constant's
+                return None
             value = looked(known.of, x)
             return None if value is None else (value,)
         return call
@@ -201,11 +203,21 @@ def known_values(module: Any) -> Iterator[Known]:
             return was(self, tuple(found))
         return call
 
+    def selected(was: Any) -> Any:
+        def call(self: Any, mask: Any) -> Any:
+            if busy or framework("torch.fx.experimental.proxy_tensor").get_proxy_mode() is None:
+                return was(self, mask)
+            shape = torch.broadcast_shapes(self.shape, mask.shape)
+            places = looked(places_of, known, mask.expand(shape))
+            return self.expand(shape)[tuple(places)] if places else was(self, mask)
+        return call
+
     def where_of(was: Any) -> Any:
         known_one = shaped(was)
         return lambda *args, **kwargs: known_one(*args, **kwargs) if len(args) + len(kwargs) == 1 else was(*args, **kwargs)
 
     changes = [(torch, "where", where_of), *((torch.Tensor, n, asked) for n in ASKED), (torch.Tensor, "__getitem__", taken),
+               *((owner, "masked_select", selected) for owner in (torch, torch.Tensor)),
                *((owner, n, shaped) for owner in (torch, torch.Tensor) for n in SHAPED if hasattr(owner, n))]
     kept = [(owner, name, vars(owner).get(name)) for owner, name, _ in changes]
     for owner, name, change in changes:

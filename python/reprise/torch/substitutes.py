@@ -159,7 +159,21 @@ def data_of(self: Any) -> Any:
 
 
 def set_data(self: Any, value: Any) -> None:
+    """Nothing that is traced shows such a change."""
+    if framework("torch.fx.experimental.proxy_tensor").get_proxy_mode() is not None:
+        raise refused("Tensor.data", "is assigned in a forward", "Write into it in place: t.copy_(value)")
     framework()._C.TensorBase.data.__set__(self, value)
+
+
+def assigning(was: Any) -> Any:
+    """A buffer that a forward assigns anew keeps its first value in what is traced."""
+    def call(self: Any, name: str, value: Any) -> None:
+        torch, old = framework(), self.__dict__.get("_buffers", {}).get(name)
+        if (isinstance(old, torch.Tensor) and isinstance(value, torch.Tensor) and value is not old and value.shape == old.shape
+                and framework("torch.fx.experimental.proxy_tensor").get_proxy_mode() is not None):
+            raise refused(name, "is a buffer that the forward assigns anew", f"Write into it in place: self.{name}.copy_(value)")
+        was(self, name, value)
+    return call
 
 
 @contextlib.contextmanager
@@ -174,7 +188,8 @@ def substituted() -> Iterator[None]:
         (torch._C._nn, "multilabel_margin_loss", multilabel_margin_loss), (torch.linalg, "lstsq", lstsq),
         (constraints._Symmetric, "check", symmetric), (constraints._PositiveDefinite, "check", positive_definite),
         (torch, "cov", covariance), (torch.Tensor, "cov", covariance), (torch, "corrcoef", correlations), (torch.Tensor, "corrcoef", correlations),
-        (norm, "forward", averaging(norm.forward)), (torch.Tensor, "data", property(data_of, set_data)), *packing(), *functions()]
+        (norm, "forward", averaging(norm.forward)), (torch.Tensor, "data", property(data_of, set_data)),
+        (torch.nn.Module, "__setattr__", assigning(torch.nn.Module.__setattr__)), *packing(), *functions()]
     kept = [(owner, name, vars(owner).get(name)) for owner, name, _ in places]
     for owner, name, other in places:
         if hasattr(owner, name):

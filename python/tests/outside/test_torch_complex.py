@@ -135,6 +135,7 @@ class Arithmetic(Beside):
             "mul": (lambda a, b: a * b, C(3, 4), C(4)), "by real": (lambda a, b: a * b, C(3, 4), R(4)),
             "numbers": (lambda a: a * 1j + 2 - 3j, C(3, 4)), "add": (lambda a, b: a + b - 0.5 * a, C(1, 4), R(3, 1)),
             "rsub": (lambda a: 1 - a, C(3)), "alpha": (lambda a, b: torch.sub(a, b, alpha=2), C(3), C(3)),
+            "rsub, alpha": (lambda a, b: torch.rsub(a, b, alpha=2), C(3), C(3)),
             "sub": (lambda a, b: b - a, C(3), R(2, 3)),
             "div": (lambda a, b: a / b, C(3, 4), C(4)), "over real": (lambda a, b: a / b, C(3, 4), R(4)),
             "real over": (lambda a, b: a / b, R(3, 4), C(4)),
@@ -148,6 +149,12 @@ class Arithmetic(Beside):
                      torch.sigmoid, lambda a: a ** 2, lambda a: a ** -3, lambda a: a ** 1.5)
         self.all_same({str(f): (f, C(7)) for f in functions}
                       | {"power": (lambda a, b: a ** b, C(3), C(3)), "angle": (lambda x: torch.angle(x) * x, R(5))})
+
+    def test_roots_on_the_negative_axis(self):
+        """The imaginary part moves the real one, by the sign that its 0 has."""
+        for im in (0.0, -0.0):
+            for f in (torch.sqrt, lambda z: z ** 0.5):
+                self.same(lambda re, im, f=f: f(torch.complex(re, im)).real, torch.tensor([-4.0, -9.0]).double(), torch.tensor([im, im]).double())
 
     def test_at_zero_the_gradients_are_zero(self):
         """abs, angle and sgn have none there, and PyTorch gives 0."""

@@ -110,6 +110,44 @@ class Values(unittest.TestCase):
             with self.subTest(f), self.assertRaises(rt.Unsupported):
                 compiled(f)
 
+    def test_a_draw_is_no_constant(self):
+        for draw in (lambda m: torch.poisson(m.b), lambda m: torch.binomial(m.b, m.b / 4), lambda m: torch._standard_gamma(m.b),
+                     lambda m: torch.empty(3).geometric_(0.5), lambda m: torch.empty(3).cauchy_(),
+                     lambda m: torch.distributions.Poisson(m.b).sample(),
+                     lambda m: nn.functional.rrelu(-m.b, training=True)):
+            with self.subTest(draw), self.assertRaises(rt.Unsupported):
+                compiled(lambda m, y, draw=draw: y * float(draw(m).sum()))
+
+    def test_what_is_selected_has_its_gradient(self):
+        def selected(m, y):
+            p = m.b.clone().requires_grad_()
+            z = (p ** 2).sum() + torch.masked_select(p, m.m).pow(3).sum()
+            return y * torch.autograd.grad(z, p)[0]
+        m = Asks(selected)
+        self.assertAlmostEqual(float(rt.compile_inference(m, (X,))(X)), float(m(X).detach()), places=4)
+        for f in (lambda m, y: torch.masked_select(m.l.weight, m.m) * y.sum(), lambda m, y: y[0].masked_select(m.b > 1.5)):
+            with self.subTest(f):
+                self.same(f)
+
+    def test_a_buffer_that_is_assigned_anew_is_refused(self):
+        """A trace has its first value for ever."""
+        def assigned(m, y):
+            m.b = m.b * 0.9 + 0.1 * y.detach().mean(0)
+            return y * m.b
+
+        def data(m, y):
+            m.b.data = m.b + 1
+            return y * m.b
+
+        def of_a_copy(m, y):
+            c = m.b.clone()
+            c.data = y.detach()[0]
+            return y * c
+        for f in (assigned, data, of_a_copy):
+            for compiling in (compiled, lambda f: rt.compile_inference(Asks(f), (X,))):
+                with self.subTest(f), self.assertRaisesRegex(rt.Unsupported, r"copy_\("):
+                    compiling(f)
+
     def test_a_write_of_something_unknown_makes_it_unknown(self):
         def written(m, y):
             t = torch.arange(4.0)

@@ -223,10 +223,10 @@ def asked(g: Lowering, node: Node, x: Any, *others: Any) -> Any:
 @lowers_complex(*(f"aten.{n}.{o}" for n in ("add", "sub", "subtract", "rsub") for o in ("Tensor", "Scalar")))
 def add(g: Lowering, node: Node, a: Any, b: Any, alpha: Any = 1) -> Any:
     dtype = real_type(g, node)
-    if alpha != 1:
-        b = times(g, node, b, alpha)
     if "rsub" in node.op:
         a, b = b, a
+    if alpha != 1:  # of what is taken away, which is rsub's first operand
+        b = times(g, node, b, alpha)
     (ar, ai), (br, bi) = parts(g, a, dtype), parts(g, b, dtype)
     name = "add" if "add" in node.op else "sub"
     if ai is not None and bi is not None:
@@ -347,7 +347,8 @@ def sqrt(g: Lowering, node: Node, x: Any) -> Any:
     other = elementwise(g, "div", x.im, op(g, "mul", larger, 2.0))
     right = op(g, "ge", x.re, 0)
     below = elementwise(g, "where", RULES["aten.signbit.default"](g, node, x.im), op(g, "neg", larger), larger)
-    re = elementwise(g, "where", right, larger, op(g, "abs", other))
+    aside = elementwise(g, "where", RULES["aten.signbit.default"](g, node, x.im), op(g, "neg", other), other)  # abs has no gradient at 0
+    re = elementwise(g, "where", right, larger, aside)
     im = elementwise(g, "where", right, other, below)
     nothing = g.fill(0, dtype)
     return Complex(g, elementwise(g, "where", zero, nothing, re), elementwise(g, "where", zero, x.im, im))
