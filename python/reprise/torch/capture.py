@@ -314,7 +314,7 @@ def module_of(n: Any) -> str:
 
 
 def array_of(t: Any) -> Any:
-    t = t.detach().cpu().contiguous().resolve_conj()
+    t = t.detach().cpu().contiguous().resolve_conj().resolve_neg()
     return t.numpy().copy() if str(t.dtype) != "torch.bfloat16" else t.float().numpy().copy()
 
 

@@ -126,6 +126,7 @@ def as_array(t: Any) -> Any:
     t = t.detach()
     if t.is_complex():
         t = framework().view_as_real(t.resolve_conj())
+    t = t.resolve_neg()
     if t.device.type != "cpu":
         t = t.cpu()
     if not t.is_contiguous():

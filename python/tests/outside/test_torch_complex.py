@@ -150,6 +150,25 @@ class Arithmetic(Beside):
         self.all_same({str(f): (f, C(7)) for f in functions}
                       | {"power": (lambda a, b: a ** b, C(3), C(3)), "angle": (lambda x: torch.angle(x) * x, R(5))})
 
+    def test_frequencies(self):
+        for n in (1, 2, 5, 6):
+            for d in (1.0, 0.3):
+                for dtype in (torch.float32, torch.float64):
+                    self.same(lambda a, n=n, d=d, dtype=dtype: a * torch.fft.fftfreq(n, d, dtype=dtype), R(n))
+                    self.same(lambda a, n=n, d=d, dtype=dtype: a * torch.fft.rfftfreq(n, d=d, dtype=dtype), R(n // 2 + 1))
+
+    def test_a_tensor_with_the_negative_bit_is_a_batch_and_a_buffer(self):
+        class Shifted(nn.Module):
+            def __init__(self, b):
+                super().__init__()
+                self.register_buffer("b", b)
+
+            def forward(self, x):
+                return x + self.b
+        x, b = C(3).conj().imag, C(3).conj().imag
+        self.assertTrue(x.is_neg() and b.is_neg())
+        torch.testing.assert_close(rt.compile_inference(Shifted(b), (x,))(x), x + b)
+
     def test_roots_on_the_negative_axis(self):
         """The imaginary part moves the real one, by the sign that its 0 has."""
         for im in (0.0, -0.0):

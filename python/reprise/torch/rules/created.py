@@ -65,6 +65,16 @@ def arange(g: Lowering, node: Node, *ends: Any, **_: Any) -> Any:
     return g.constant((np.asarray(start, wide) + np.arange(m.shape[0], dtype=wide) * np.asarray(step, wide)).astype(NUMPY[m.dtype]))
 
 
+@lowers("aten.fft_fftfreq.default", "aten.fft_rfftfreq.default")
+def frequencies(g: Lowering, node: Node, n: int, d: float = 1.0, **_: Any) -> Any:
+    """0, 1, .. and, but for real input, the negative ones behind them, times 1 / (n d)."""
+    m = g.meta(node)
+    room(g, *m.shape)
+    k: Any = np.arange(m.shape[0])
+    kind: Any = NUMPY[m.dtype]
+    return g.constant((k if "rfft" in node.op else np.where(k > (n - 1) // 2, k - n, k)).astype(kind) * kind(1 / (n * d)))
+
+
 @lowers("aten.linspace.default")
 def linspace(g: Lowering, node: Node, start: Any, end: Any, steps: int, **_: Any) -> Any:
     """From the nearer end, as PyTorch computes it."""
