@@ -386,8 +386,14 @@ def linear_in(*places: int) -> Callable[..., Any]:
     return rule
 
 
+ALIKE = tuple(f"aten.{name}." for name in ("matmul", "mm", "bmm", "mv", "dot", "linear", "conv1d", "conv2d", "conv3d", "convolution", "addmm",
+                                             "baddbmm"))
+
+
 def combined(g: Lowering, node: Node, operands: Sequence[Any], real: Callable[[list[Value]], Any]) -> Complex:
     """Of a function that is linear in each operand: i for each second part."""
+    if node.op.startswith(ALIKE) and not all(isinstance(x, Complex) for x in operands):
+        raise g.refuse("a product of complex and of real elements", "PyTorch does not take it either: cast the real operand, w.to(x.dtype)")
     dtype = real_type(g, node)
     split = [parts(g, x, dtype) for x in operands]
     found: list[Any] = [None, None]
