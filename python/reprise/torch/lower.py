@@ -108,22 +108,20 @@ def lowers(*names: str) -> Callable[[Rule], Rule]:
     """Registers `rule(g, node, *args, **kwargs)` for operations. Operands come as in PyTorch's schema: tensors as Value,
     numbers, None, lists, element types as their names ("f32"), graphs of branches as Graph. It returns a Value, a tensor of
     the program, or a list of them and None for an operation with several values."""
-    def register(rule: Rule) -> Rule:
-        for n in names:
-            if n in RULES:
-                raise ValueError(f"{n} has a rule: {RULES[n].__module__}.{RULES[n].__name__}")
-            RULES[n] = rule
-        return rule
-    return register
+    return registering(RULES, names)
 
 
 def lowers_complex(*names: str) -> Callable[[Rule], Rule]:
     """As `lowers`, for operations that have complex operands (Complex, and Python's numbers) or give complex values."""
+    return registering(COMPLEX_RULES, names)
+
+
+def registering(rules: dict[str, Rule], names: tuple[str, ...]) -> Callable[[Rule], Rule]:
     def register(rule: Rule) -> Rule:
         for n in names:
-            if n in COMPLEX_RULES:
-                raise ValueError(f"{n} has a rule: {COMPLEX_RULES[n].__module__}.{COMPLEX_RULES[n].__name__}")
-            COMPLEX_RULES[n] = rule
+            if n in rules:
+                raise ValueError(f"{n} has a rule: {rules[n].__module__}.{rules[n].__name__}")
+            rules[n] = rule
         return rule
     return register
 
