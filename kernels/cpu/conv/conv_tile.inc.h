@@ -3,7 +3,7 @@
  * Vectors lie across columns, so every output has a chain of its own, in order.
  *
  * Parameters, from kernels/type_f32.h or type_f64.h: T the type of the elements, FN(name) the name of its variant.
- * Before it: nothing. Gives FN(strip), FN(tile_any), FN(tile_resume), FN(tile_rows_in_place), FN(copy),
+ * Before it: nothing. Gives FN(strip), FN(rows_lie), FN(tile_any), FN(tile_resume), FN(copy),
  * FN(turn_square), FN(pack_b). */
 #if !defined(T) || !defined(FN)
 #error "a template: include one of kernels/type_f32.h and kernels/type_f64.h before it"
