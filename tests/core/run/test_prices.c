@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * W bounds time (audit/FORMAT.md 9): a search for instructions that cost much and are priced little, through every
  * operation with the shapes, attributes and numbers of somebody who wants that. Reference kernels, one thread. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,9 +30,11 @@ enum { SLOWER = 1 };
 enum { SLOWER = 1 };
 #endif
 
-/* Nanoseconds for a unit of W, and what is tried of each operation. */
+/* Nanoseconds for a unit of W, how often in a unit's time arithmetic may meet subnormal numbers on top of it, and what
+ * is tried of each operation. */
 enum {
     BOUND = 100,
+    ASSISTS = 10,
     TRIES = SANITIZED ? 100 : 400,
     WORK_MAX = 200000,
     BYTES_MAX = 1 << 20,
@@ -42,6 +45,7 @@ enum {
 typedef struct search {
     uint64_t seed, draws;
     rp_device *device;
+    double bound; /* ns a unit of W, on this processor, where numbers are subnormal */
     double worst; /* ns a unit of W, of the operation */
     size_t ran;
     bool show; /* measure each well: what stands near the bound is seen only then */
@@ -300,6 +304,28 @@ static double now(void)
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
+/* What a subnormal product costs more than another, in ns: nothing on some processors, 150 cycles where microcode makes
+ * it (Intel's), many times a formula's whole time. */
+static double assist(void)
+{
+    enum { PRODUCTS = 2000 };
+    static const double factor[] = {1.0, 0x1p-1030};
+    double best[] = {1e300, 1e300};
+
+    for (int again = 0; again < 20; again++)
+        for (int kind = 0; kind < 2; kind++) {
+            volatile double x = 1.25, y;
+            const double begin = now();
+
+            for (int i = 0; i < PRODUCTS; i++)
+                y = x * factor[kind];
+            (void)y;
+            if (now() - begin < best[kind])
+                best[kind] = now() - begin;
+        }
+    return best[1] > best[0] ? (best[1] - best[0]) / PRODUCTS : 0;
+}
+
 static double time_of(search *s, const rp_program *p, void *const *memory)
 {
     const double begin = now();
@@ -313,35 +339,69 @@ static double time_of(search *s, const rp_program *p, void *const *memory)
     return now() - begin;
 }
 
-/* A program of the instruction alone, repeated: what it costs and what its price is. */
+/* Subnormal numbers of the inputs become others that are as hard. */
+static void make_normal(const rp_program *p, void *const *memory)
+{
+    for (size_t i = 0; i < p->n_inputs; i++) {
+        const rp_type *type = &p->value[p->input[i].value];
+        const size_t n = rp_type_count(type);
+
+        for (size_t k = 0; k < n && type->dtype == RP_F32; k++)
+            if (fpclassify(((float *)memory[i])[k]) == FP_SUBNORMAL)
+                ((float *)memory[i])[k] = 1.0000001F;
+        for (size_t k = 0; k < n && type->dtype == RP_F64; k++)
+            if (fpclassify(((double *)memory[i])[k]) == FP_SUBNORMAL)
+                ((double *)memory[i])[k] = -0.75;
+    }
+}
+
+/* The least ns a unit of W, repeated where it is above the bound: a processor shared with others takes longer by
+ * chance, and a few times in a row. More turns, the same bound. */
+static double least(search *s, const rp_program *p, void *const *memory, double bound)
+{
+    const double work = (double)rp_program_price(p).work;
+    double best = 1e300;
+
+    for (int again = 0; again < 30 && (again == 0 || s->show || best > bound * work); again++) {
+        const double found = time_of(s, p, memory);
+
+        best = found < best ? found : best;
+    }
+    return best / work;
+}
+
+static void hold(const rp_program *p, const char *name, double found, double bound)
+{
+    rp_buffer text = {0};
+
+    if (found <= SLOWER * bound)
+        return;
+    (void)rp_program_write(p, &text, NULL);
+    fail_msg("%s: %.0f ns a unit of W, bound %.0f\n%.*s", name, found, bound, (int)text.size, (const char *)text.data);
+}
+
+/* A program of the instruction alone: what it costs and what its price is, with subnormal numbers and without. */
 static void try_program(search *s, const rp_program *p, const char *name)
 {
     const rp_price price = rp_program_price(p);
     void *memory[OPERANDS] = {NULL};
-    double best = 1e300;
+    double found;
 
     if (price.work > WORK_MAX || price.memory > BYTES_MAX)
         return;
     for (size_t i = 0; i < p->n_inputs; i++)
         memory[i] = numbers(s, &p->value[p->input[i].value]);
-    /* a processor shared with others takes longer by chance, and a few times in a row: more turns, the same bound */
-    for (int again = 0; again < 30 && (again == 0 || s->show || best > BOUND * (double)price.work); again++) {
-        const double found = time_of(s, p, memory);
-
-        best = found < best ? found : best;
+    found = least(s, p, memory, BOUND);
+    hold(p, name, found, s->bound);
+    if (found > BOUND) {
+        make_normal(p, memory);
+        hold(p, name, least(s, p, memory, BOUND), BOUND);
     }
     for (size_t i = 0; i < p->n_inputs; i++)
         free(memory[i]);
     s->ran++;
-    if (best / (double)price.work > s->worst)
-        s->worst = best / (double)price.work;
-    if (best > SLOWER * (double)BOUND * (double)price.work) {
-        rp_buffer text = {0};
-
-        (void)rp_program_write(p, &text, NULL);
-        fail_msg("%s: %.0f ns for W = %llu\n%.*s", name, best, (unsigned long long)price.work, (int)text.size,
-                 (const char *)text.data);
-    }
+    if (found > s->worst)
+        s->worst = found;
 }
 
 static void try_once(search *s, rp_op_id id)
@@ -371,9 +431,11 @@ static void try_once(search *s, rp_op_id id)
 
 static void no_operation_costs_more_than_its_price(void **state)
 {
-    search s = {.seed = 1, .show = getenv("RP_PRICES") != NULL};
+    search s = {.seed = 1, .bound = BOUND + ASSISTS * assist(), .show = getenv("RP_PRICES") != NULL};
 
     (void)state;
+    if (s.show)
+        print_message("at most %.1f ns a unit here\n", s.bound);
     alarm(s.show ? 10 * PATIENCE : PATIENCE); /* what never ends is found too */
     assert_int_equal(rp_device_cpu_new(&s.device, "ref", 1, NULL), RP_OK);
     for (rp_op_id id = 0; id < RP_OP_COUNT; id++) {
