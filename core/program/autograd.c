@@ -141,6 +141,16 @@ static bool reads_once(const rp_op *op)
     return op->kernel == RP_K_relu || op->kernel == RP_K_gelu || op->kernel == RP_K_tanh || op->kernel == RP_K_sigmoid;
 }
 
+/* Whether the value's gradient goes nowhere but into that of a transpose: then it may lie turned in memory, in the
+ * order in which it is read. */
+static bool is_read_turned(const rp_sweep *s, uint32_t value)
+{
+    const rp_program *p = s->graph->program;
+
+    return s->graph->device && p->maker[value] != RP_NO_INSTR && p->maker[value] >= s->first && !s->asked[value] &&
+           rp_instr_exchanges(&p->instr[p->maker[value]]);
+}
+
 /* One instruction: its rule appends instructions, which may move the program's arrays, so everything is copied first.
  */
 static void visit(rp_sweep *s, size_t k)
@@ -151,7 +161,7 @@ static void visit(rp_sweep *s, size_t k)
     rp_tensor *in = rp_malloc(3 * n * sizeof *in), *grad_in = in ? in + n : NULL, *read = in ? in + 2 * n : NULL;
     bool *need = rp_malloc(n * sizeof *need);
     rp_tensor out[RP_MAX_OUT], grad_out[RP_MAX_OUT];
-    bool any = false;
+    bool any = false, turned[2] = {false};
 
     for (int i = 0; i < instr.n_out; i++) {
         out[i] = rp_graph_tensor(s->graph, instr.out[i]);
@@ -173,7 +183,9 @@ static void visit(rp_sweep *s, size_t k)
             rp_sweep_halve(instr.op, need, read, out);
         if (reads_once(instr.op) && !s->asked[instr.out[0]])
             spend(s, grad_out[0]);
-        instr.op->vjp(&(rp_vjp_args){instr.attr, read, out, n, grad_out, need, grad_in});
+        for (size_t i = 0; i < 2 && instr.op->role == RP_PLAYS_PRODUCT; i++)
+            turned[i] = is_read_turned(s, instr.in[i]);
+        instr.op->vjp(&(rp_vjp_args){instr.attr, read, out, n, grad_out, need, grad_in, turned});
         s->graph->spent = 0;
         for (size_t i = 0; i < n; i++)
             if (need[i] && grad_in[i].graph)

@@ -439,10 +439,18 @@ void vjp_cross_entropy_grad(const rp_vjp_args *a)
     grad_through(a, first, &dx, 1);
 }
 
+/* The product that is the gradient of operand i, in memory in the order in which it is read. */
+static void give_product(const rp_vjp_args *a, size_t i, rp_tensor x, rp_tensor y)
+{
+    G.graph->lays_turned = a->turned[i];
+    give(a, i, rp_matmul(x, y));
+    G.graph->lays_turned = false;
+}
+
 void vjp_matmul(const rp_vjp_args *a)
 {
     if (a->need[0])
-        give(a, 0, rp_matmul(G, rp_transpose(a->in[1], NULL)));
+        give_product(a, 0, G, rp_transpose(a->in[1], NULL));
     if (a->need[1])
-        give(a, 1, rp_matmul(rp_transpose(X, NULL), G));
+        give_product(a, 1, rp_transpose(X, NULL), G);
 }

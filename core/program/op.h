@@ -107,6 +107,8 @@ typedef struct rp_vjp_args {
     const rp_tensor *grad_out; /* of each output; without a graph where there is none, but never for all outputs */
     const bool *need;
     rp_tensor *grad_in;
+    const bool *turned; /* of a product: whether nothing but the gradient of a transpose that exchanges the last two
+                           axes is to read the gradient of operand 0, 1 */
 } rp_vjp_args;
 typedef void rp_vjp_fn(const rp_vjp_args *args);
 

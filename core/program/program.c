@@ -487,6 +487,18 @@ rp_status rp_program_add_parameter(rp_program *p, const rp_type *type, uint32_t 
     return RP_OK;
 }
 
+bool rp_instr_exchanges(const rp_instr *instr)
+{
+    const rp_attr *p = &RP_AT(instr->attr, transpose, permutation);
+
+    if (instr->op->role != RP_PLAYS_TRANSPOSE || p->n < 2)
+        return false;
+    for (int i = 0; i < p->n; i++)
+        if (p->list[i] != (i < p->n - 2 ? i : 2 * p->n - 3 - i))
+            return false;
+    return true;
+}
+
 bool rp_program_returns(const rp_program *p, uint32_t value)
 {
     const uint64_t hash = rp_index_hash(&p->output_index, &value, sizeof value);

@@ -39,6 +39,9 @@ typedef struct rp_instr {
     rp_mark *mark;     /* where the caller stood; NULL: nobody knows. In no text */
 } rp_instr;
 
+/* Whether it is a transpose that exchanges the last two axes and no others. */
+bool rp_instr_exchanges(const rp_instr *instr);
+
 /* A value that is printed whenever it was computed (rp_print); in no text. */
 typedef struct rp_print_request {
     uint32_t value;

@@ -109,6 +109,7 @@ static bool may_overwrite(const rp_graph *graph, const rp_instr *instr)
     return graph->spent && instr->n_out == 1 && instr->n_in == 2 && instr->in[0] == spent && instr->in[1] != spent &&
            instr->op->flags & RP_OP_INPLACE && m->piece && m->owner == spent && m->users == 1 &&
            !(m->mark & RP_VALUE_PINNED) && !graph->view[instr->out[0]].data &&
+           rp_view_contiguous(&graph->view[spent]) &&
            rp_type_equal(&graph->program->value[spent], &graph->program->value[instr->out[0]]);
 }
 
@@ -119,6 +120,46 @@ static void hand_over(rp_graph *graph, uint32_t spent, uint32_t out)
     graph->memory[spent].piece = NULL;
     graph->memory[spent].users = 0;
     graph->view[spent].data = NULL;
+}
+
+static rp_view exchanged(rp_view view)
+{
+    const int last = view.rank - 1;
+    const size_t length = view.shape[last];
+    const ptrdiff_t stride = view.stride[last];
+
+    view.shape[last] = view.shape[last - 1];
+    view.stride[last] = view.stride[last - 1];
+    view.shape[last - 1] = length;
+    view.stride[last - 1] = stride;
+    return view;
+}
+
+/* Whether the product is to lie turned. A pinned device's library has bits for a shape: there it stays as it is. */
+static bool lies_turned(const rp_graph *graph, const rp_instr *instr)
+{
+    return graph->lays_turned && graph->calls == 0 && instr->op->role == RP_PLAYS_PRODUCT &&
+           !rp_device_pinned(graph->device) && rp_device_shares_memory(graph->device);
+}
+
+/* transpose(b) transpose(a), element by element the chain of a b with the same factors, into memory in its own order.
+ */
+static rp_status execute_turned(rp_graph *graph, const rp_instr *instr)
+{
+    rp_type type = graph->program->value[instr->out[0]];
+    const size_t rows = type.shape[type.rank - 2];
+    rp_view in[2] = {exchanged(graph->view[instr->in[1]]), exchanged(graph->view[instr->in[0]])}, out;
+    rp_status status = rp_graph_allocate(graph, instr->out[0]);
+
+    if (status != RP_OK)
+        return status;
+    type.shape[type.rank - 2] = type.shape[type.rank - 1];
+    type.shape[type.rank - 1] = rows;
+    out = rp_view_of(&type, graph->view[instr->out[0]].data);
+    graph->view[instr->out[0]] = exchanged(out);
+    rp_bind_operands(instr->op, in, 2, &out);
+    return rp_execute(graph->device, instr->op, &(rp_kernel_args){in, 2, &out, 1, instr->attr},
+                      (size_t)(instr - graph->program->instr), &graph->error);
 }
 
 static rp_status execute_kernel(rp_graph *graph, const rp_instr *instr)
@@ -179,9 +220,10 @@ static rp_status execute_region(rp_graph *graph, const rp_instr *instr)
 
 static rp_status execute_unwatched(rp_graph *graph, const rp_instr *instr)
 {
-    return instr->region      ? execute_region(graph, instr)
-           : instr->op->alias ? execute_alias(graph, instr)
-                              : execute_kernel(graph, instr);
+    return instr->region               ? execute_region(graph, instr)
+           : instr->op->alias          ? execute_alias(graph, instr)
+           : lies_turned(graph, instr) ? execute_turned(graph, instr)
+                                       : execute_kernel(graph, instr);
 }
 
 /* Of an instruction whose operands are there. */

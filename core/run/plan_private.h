@@ -301,19 +301,6 @@ static inline bool rp_plan_can_fail(const rp_instr *instr)
     return instr->region || instr->op->flags & RP_OP_INDEXED;
 }
 
-/* Whether the instruction is a transpose of the last two axes, and of no other. */
-static inline bool rp_plan_exchanges(const rp_instr *instr)
-{
-    const rp_attr *p = &RP_AT(instr->attr, transpose, permutation);
-
-    if (instr->op->role != RP_PLAYS_TRANSPOSE || p->n < 2)
-        return false;
-    for (int i = 0; i < p->n; i++)
-        if (p->list[i] != (i < p->n - 2 ? i : 2 * p->n - 3 - i))
-            return false;
-    return true;
-}
-
 /* The instruction at a position. */
 static inline const rp_instr *rp_plan_at(const rp_plan *plan, size_t position)
 {

@@ -43,7 +43,7 @@ static bool is_turned(const search *s, uint32_t value, uint32_t of)
 {
     const rp_instr *instr = made_by(s, value, RP_PLAYS_TRANSPOSE);
 
-    return instr && instr->in[0] == of && rp_plan_exchanges(instr);
+    return instr && instr->in[0] == of && rp_instr_exchanges(instr);
 }
 
 static bool constant_of(const search *s, uint32_t value, double *c)
@@ -65,7 +65,7 @@ static void note(const rp_program *p, search *s, uint32_t k)
     if (instr->op->role == RP_PLAYS_PRODUCT) {
         s->left[instr->in[0]] = k;
         s->right[instr->in[1]] = k;
-    } else if (rp_plan_exchanges(instr))
+    } else if (rp_instr_exchanges(instr))
         s->turned[instr->in[0]] = k;
     else if (instr->op->role == RP_PLAYS_MUL)
         s->scaled[instr->in[0]] = k;

@@ -15,8 +15,8 @@ static const rp_instr *turned_for(const rp_program *p, const uint32_t *readers, 
 {
     const uint32_t maker = p->maker[value];
 
-    return maker != RP_NO_INSTR && readers[value] == reader && rp_plan_exchanges(&p->instr[maker]) ? &p->instr[maker]
-                                                                                                   : NULL;
+    return maker != RP_NO_INSTR && readers[value] == reader && rp_instr_exchanges(&p->instr[maker]) ? &p->instr[maker]
+                                                                                                    : NULL;
 }
 
 static void fill_exchange(rp_changed *c, uint32_t value, int rank)
@@ -63,7 +63,7 @@ static rp_status find(rp_changes *changes, const rp_program *p, const uint32_t *
     for (uint32_t k = 0; k < p->n_instrs && status == RP_OK; k++) {
         const rp_instr *turn = &p->instr[k];
         const uint32_t maker =
-            rp_plan_exchanges(turn) && readers[turn->in[0]] == k ? p->maker[turn->in[0]] : RP_NO_INSTR;
+            rp_instr_exchanges(turn) && readers[turn->in[0]] == k ? p->maker[turn->in[0]] : RP_NO_INSTR;
         const rp_instr *product = maker == RP_NO_INSTR ? NULL : &p->instr[maker];
 
         for (size_t at = 0; at < 2 && product && product->op->role == RP_PLAYS_PRODUCT; at++) {
