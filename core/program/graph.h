@@ -60,7 +60,7 @@ struct rp_graph {
     rp_device_cache *cache; /* its own; of a tape that executes frames that of the one that the region stands on */
     bool defers;    /* a run's: updates of states wait until somebody reads them or the step ends, and values may go */
     bool swept;     /* gradients were asked for in this step */
-    uint32_t spent; /* 1 and the gradient that nobody reads behind the instruction that is appended now; 0: none */
+    uint32_t spent; /* 1 and the value that nobody reads behind the instruction that is appended now; 0: none */
     bool lays_turned; /* products are read with their last two axes exchanged, and may lie so */
     uint32_t *late;   /* instructions of the updates, in order; those that were executed meanwhile too */
     size_t n_late, cap_late;

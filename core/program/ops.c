@@ -482,9 +482,14 @@ static rp_tensor rows_times(rp_tensor x, rp_tensor w)
 
 rp_tensor rp_linear(rp_tensor x, rp_tensor w, rp_tensor b)
 {
-    rp_tensor y = rows_times(x, w);
+    rp_tensor y = rows_times(x, w), sum;
 
-    return b.graph ? without(rp_add(y, b), y) : y;
+    if (!b.graph || !y.graph)
+        return b.graph ? rp_add(y, b) : y;
+    y.graph->spent = y.value + 1;
+    sum = rp_add(y, b);
+    y.graph->spent = 0;
+    return without(sum, y);
 }
 
 /* x is not used any more. */

@@ -100,26 +100,43 @@ static bool is_copied_already(const rp_graph *graph, const rp_instr *instr)
            p->maker[of] != RP_NO_INSTR && p->instr[p->maker[of]].op->alias != NULL;
 }
 
-/* Whether the output may be made in the memory of the first operand, a gradient that nobody reads behind it. */
+/* Whether the value lies alone and in order in a piece: its own, or that of what it is a view of, which nobody has
+ * either. */
+static bool lies_alone(const rp_graph *graph, uint32_t value)
+{
+    const rp_value_memory *m = &graph->memory[value], *owner;
+    const rp_program *p = graph->program;
+
+    if (m->mark & RP_VALUE_PINNED || m->owner == RP_NO_OWNER || !rp_view_contiguous(&graph->view[value]))
+        return false;
+    owner = &graph->memory[m->owner];
+    if (m->owner == value)
+        return m->piece && m->users == 1;
+    return owner->piece && p->maker[value] != RP_NO_INSTR && p->instr[p->maker[value]].op->alias &&
+           p->instr[p->maker[value]].in[0] == m->owner && owner->mark & RP_VALUE_RELEASED &&
+           !(owner->mark & RP_VALUE_PINNED) && owner->users == 1U + (graph->view[m->owner].data != NULL) &&
+           rp_type_bytes(&p->value[value]) == rp_type_bytes(&p->value[m->owner]);
+}
+
+/* Whether the output may be made in the memory of the first operand, which nobody reads behind it. */
 static bool may_overwrite(const rp_graph *graph, const rp_instr *instr)
 {
     const uint32_t spent = graph->spent - 1;
-    const rp_value_memory *m = &graph->memory[spent];
 
     return graph->spent && instr->n_out == 1 && instr->n_in == 2 && instr->in[0] == spent && instr->in[1] != spent &&
-           instr->op->flags & RP_OP_INPLACE && m->piece && m->owner == spent && m->users == 1 &&
-           !(m->mark & RP_VALUE_PINNED) && !graph->view[instr->out[0]].data &&
-           rp_view_contiguous(&graph->view[spent]) &&
+           instr->op->flags & RP_OP_INPLACE && !graph->view[instr->out[0]].data && lies_alone(graph, spent) &&
            rp_type_equal(&graph->program->value[spent], &graph->program->value[instr->out[0]]);
 }
 
 /* Its memory is the output's from now on. */
 static void hand_over(rp_graph *graph, uint32_t spent, uint32_t out)
 {
-    graph->memory[out].piece = graph->memory[spent].piece;
-    graph->memory[spent].piece = NULL;
-    graph->memory[spent].users = 0;
-    graph->view[spent].data = NULL;
+    const uint32_t owner = graph->memory[spent].owner;
+
+    graph->memory[out].piece = graph->memory[owner].piece;
+    graph->memory[owner].piece = NULL;
+    graph->memory[owner].users = 0;
+    graph->view[owner].data = graph->view[spent].data = NULL;
 }
 
 static rp_view exchanged(rp_view view)

@@ -476,9 +476,36 @@ static void summed_gradients_take_one_piece_and_the_next(void **state)
     rp_run_free(run);
 }
 
+/* A layer's sum of product and bias lies where the product lay, also where that has three axes. */
+static void a_bias_is_added_where_the_product_lies(void **state)
+{
+    (void)state;
+    for (int rank = 2; rank < 4; rank++) {
+        const size_t shape[3] = {1, ROWS, COLS};
+        float layer[ROWS * ROWS], apart[ROWS * ROWS];
+        rp_run *run = new_run();
+        rp_tensor x, w, b, y, z;
+
+        assert_int_equal(rp_step_begin(run, NULL), RP_OK);
+        x = rp_data(run, "x");
+        x = rank == 3 ? rp_reshape(x, 3, shape) : x;
+        w = rp_transpose(rp_data(run, "y"), NULL);
+        b = rp_slice(rp_data(run, "row"), (const size_t[]){2}, (const size_t[]){2 + ROWS});
+        y = rp_linear(x, w, b);
+        assert_int_equal(rp_graph_status(run->graph, NULL), RP_OK);
+        assert_int_equal(bytes_had(run->graph) / sizeof layer, 1);
+        z = rp_add(rp_matmul(x, w), b);
+        assert_int_equal(rp_read(run, y, layer, sizeof layer, NULL), RP_OK);
+        assert_int_equal(rp_read(run, z, apart, sizeof apart, NULL), RP_OK);
+        assert_memory_equal(layer, apart, sizeof apart);
+        rp_run_free(run);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_bias_is_added_where_the_product_lies),
         cmocka_unit_test(calls_have_the_bits_of_their_instructions),
         cmocka_unit_test(a_bad_index_is_told_of_as_ever),
         cmocka_unit_test(a_pad_of_several_axes_is_made_where_it_lies),

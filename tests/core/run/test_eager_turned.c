@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Gradients that nothing but a transpose reads are made turned by eager steps (core/program/autograd.c): each has the bits
- * of the compiled step, whoever else reads them. */
+ * Gradients that nothing but a transpose reads are made turned by eager steps (core/program/autograd.c): each has the
+ * bits of the compiled step, whoever else reads them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -114,10 +114,19 @@ static const struct {
     const char *name;
     made (*make)(const operands *o);
 } cases[] = {
-#define CASE(name) {#name, name}
-    CASE(read_once),   CASE(turned_first),     CASE(both_turned),
-    CASE(batches),     CASE(asked_for_itself), CASE(read_by_two_products),
-    CASE(one_for_all_batches), CASE(a_matrix_for_all_batches), CASE(read_by_a_product_and_a_map),
+#define CASE(name) \
+    { \
+#name, name \
+    }
+    CASE(read_once),
+    CASE(turned_first),
+    CASE(both_turned),
+    CASE(batches),
+    CASE(asked_for_itself),
+    CASE(read_by_two_products),
+    CASE(one_for_all_batches),
+    CASE(a_matrix_for_all_batches),
+    CASE(read_by_a_product_and_a_map),
     CASE(differentiated_again),
 };
 
