@@ -276,7 +276,7 @@ static void FN(flush)(FN(work) * w)
                 FN(tile_any)(FN(ANYWHERE), end - row, columns, 1, &s);
                 continue;
             }
-            if (j == 0 || in_place)
+            if (j == 0) /* in place: the first tile's, which packs every panel */
                 FN(pack_rows)(w, row, end);
             FN(look_ahead)(w, j, tile, &s);
             FN(tile_any)(FN(PACKED), end - row, columns, w->p->y_col, &s);
