@@ -57,6 +57,10 @@ static const conv_shape shapes[] = {
     {1, 20, 21, 2, 3, 17, 18, 1, {1, 1}, {1, 2, 1, 0}, {1, 1}},  /* a filter about as large as its image */
     {1, 1, 700, 1, 2, 1, 690, 1, {1, 1}, {0, 3, 0, 2}, {1, 1}},  /* ... of one row, in several chunks */
     {1, 640, 1, 1, 2, 310, 1, 1, {3, 1}, {4, 0, 5, 0}, {2, 1}},  /* ... of one column, with steps */
+    {2, 4, 12, 60, 80, 3, 3, 1, {1, 1}, {1, 1, 1, 1}, {1, 1}},   /* 96 pixels: the most that read the weight in place */
+    {1, 97, 1, 180, 64, 3, 1, 1, {1, 1}, {1, 0, 1, 0}, {1, 1}},  /* one more */
+    {1, 4, 4, 20, 1024, 3, 3, 1, {1, 1}, {1, 1, 1, 1}, {1, 1}},  /* ... of rows a page apart: a tile, or several */
+    {1, 12, 1, 20, 1040, 1, 1, 1, {2, 1}, {0, 0, 0, 0}, {1, 1}}, /* ... more columns than are packed at once */
     {0, 4, 4, 2, 3, 3, 3, 1, {1, 1}, {1, 1, 1, 1}, {1, 1}}};
 
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };

@@ -171,13 +171,13 @@ static void FN(pack_spread)(const FN(work) * w)
 }
 #endif
 
-/* The chunk's terms of the weight where they lie at one step and this block has them all; else NULL. */
+/* The chunk's terms of the weight where they lie at one step; else NULL. */
 static const T *FN(weight_in_place)(const FN(work) * w)
 {
     const plan *p = w->p;
     const ptrdiff_t tap = (ptrdiff_t)p->depth * p->b_step;
 
-    if (p->b_col != 1 || p->y_col != 1 || w->terms.n != w->chunk.stop - w->chunk.start || p->weight.stride[1] != tap ||
+    if (p->b_col != 1 || p->y_col != 1 || p->weight.stride[1] != tap ||
         p->weight.stride[0] != (ptrdiff_t)p->conv->w.taps * tap)
         return NULL;
     return (const T *)p->weight.data + (ptrdiff_t)w->chunk.start * p->b_step + (ptrdiff_t)w->column;
@@ -237,20 +237,46 @@ static bool FN(rows_in_place)(const FN(work) * w)
     return TILES_IN_PLACE && p->a_step == 1 && p->y_col == 1 && w->columns <= most * PANEL;
 }
 
+/* Whether so few pixels meet the weight that packing it costs more than it saves: few tiles read each panel, the first
+ * from far away, the others from the second cache. There rows a page's length apart push each other out. */
+static bool FN(meets_few)(const FN(work) * w, size_t tiles)
+{
+    return w->end - w->begin <= FEW_PIXELS && (tiles == 1 || w->p->b_step * (ptrdiff_t)sizeof(T) % 4096 != 0);
+}
+
+/* A tile of the panel at column j that reads it where it lies. */
+static void FN(read_lying)(FN(work) * w, const T *weight, size_t j, size_t tile, FN(strip) * s)
+{
+    s->b = weight + j;
+    s->b_step = w->p->b_step;
+    s->lying = tile < 2;
+    s->ahead = s->a;
+    if (!s->lying)
+        return;
+    s->ahead_step = s->b_step;
+    if (tile == 0) /* little waits for memory where lines are asked for shortly before they are met */
+        s->ahead = s->b + (s->run->b + LINES_AHEAD) * s->b_step;
+    else
+        s->ahead = (j + PANEL < w->columns ? s->b + PANEL : weight + (ptrdiff_t)RP_CONV_CHUNK * s->b_step) +
+                   s->run->b * s->b_step;
+}
+
 /* Computes the block of rows. The first panel's tiles come upon their rows just packed, and a panel's first tile packs
  * the panel if it can. */
 static void FN(flush)(FN(work) * w)
 {
     const size_t tiles = (w->rows + CONV_ROWS - 1) / CONV_ROWS;
     const T *weight = w->packed || w->rows == 0 ? NULL : FN(weight_in_place)(w);
-    const bool in_place = FN(rows_in_place)(w);
+    const bool lies = weight != NULL && FN(meets_few)(w, tiles);
+    const bool fuses = weight != NULL && !lies && w->terms.n == w->chunk.stop - w->chunk.start;
+    const bool in_place = !lies && FN(rows_in_place)(w);
 
     for (size_t j = 0; j < w->columns && tiles > 0; j += PANEL) {
         const size_t columns = w->columns - j < PANEL ? w->columns - j : PANEL;
-        const bool fuse = weight != NULL && columns == PANEL;
+        const bool whole = columns == PANEL;
         T *panel = FN(panel_at)(w, j);
 
-        if (!w->packed && !fuse)
+        if (!w->packed && !(whole && (lies || fuses)))
             FN(pack_weight)(w, w->column + j, columns, panel);
         for (size_t tile = 0; tile < tiles; tile++) {
             const size_t row = w->rows * tile / tiles, end = w->rows * (tile + 1) / tiles;
@@ -264,7 +290,7 @@ static void FN(flush)(FN(work) * w)
                  .fresh = w->fresh + row,
                  .column = (ptrdiff_t)(w->column + j) * w->p->y_col};
 
-            if (fuse && tile == 0) {
+            if (fuses && whole && tile == 0) {
                 s.b = weight + j;
                 s.b_step = w->p->b_step;
                 s.copy = panel;
@@ -278,11 +304,14 @@ static void FN(flush)(FN(work) * w)
             }
             if (j == 0) /* in place: the first tile's, which packs every panel */
                 FN(pack_rows)(w, row, end);
-            FN(look_ahead)(w, j, tile, &s);
+            if (lies && whole)
+                FN(read_lying)(w, weight, j, tile, &s);
+            else
+                FN(look_ahead)(w, j, tile, &s);
             FN(tile_any)(FN(PACKED), end - row, columns, w->p->y_col, &s);
         }
     }
-    w->packed = w->packed || tiles > 0;
+    w->packed = w->packed || (tiles > 0 && !lies);
     w->rows = 0;
 }
 

@@ -33,6 +33,8 @@ _Static_assert(A_BYTES + B_BYTES <= RP_SCRATCH_BYTES, "the borrowed block holds 
 enum {
     ROW_STEP = RP_CONV_CHUNK + 16, /* packed rows lie apart from each other in the cache */
     MOST_ROWS = 96,
+    FEW_PIXELS = MOST_ROWS, /* up to so many read a weight where it lies, and fetch it so many rows ahead */
+    LINES_AHEAD = 32,
     IN_PLACE_PANELS = 2, /* up to so many, rows are not worth packing; where they lie apart in the first cache: */
     APART_PANELS = WIDEST == 64 ? 16 : 2,
     TURNED_PANELS = WIDEST == 64 ? 8 : 2, /* ... of a weight packed by turning */

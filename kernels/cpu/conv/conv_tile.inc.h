@@ -31,14 +31,18 @@ typedef struct FN(strip) {
     const T *const *rows; /* of a, where they are not packed */
     ptrdiff_t ahead_step,
         ahead_run;           /* from term to term; from the start of a run to that of the next, or 0: it goes on */
+    bool lying;              /* the panel is the weight itself, whose lines are fetched as far ahead as `ahead` says */
     const segment *ahead_of; /* NULL, or where the runs start there: run r from `a` of its element r on */
 } FN(strip);
 
+/* The panel is packed; it is packed on the way, which hides the wait for memory behind the arithmetic; or it is read
+ * where the weight lies, which is what few tiles that meet it are faster with. */
+typedef enum FN(panel_is) { FN(READY), FN(COPIED), FN(LYING) } FN(panel_is);
+
 #ifdef VEC_BYTES
 /* y = or += the chains of rows x vecs vectors of outputs. beside: the rows of a lie beside one another, else ROW_STEP
- * apart with their terms in order. copy: the panel is packed on the way, which hides the wait for memory behind the
- * arithmetic. resume: y holds the chains so far, and they go on. */
-RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool beside, bool copy, bool resume, const FN(strip) * s)
+ * apart with their terms in order. resume: y holds the chains so far, and they go on. */
+RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool beside, FN(panel_is) panel, bool resume, const FN(strip) * s)
 {
     const ptrdiff_t a_row = beside ? 1 : ROW_STEP, a_col = beside ? s->a_col : 1, b_step = s->b_step;
     const T *ahead = s->ahead;
@@ -65,7 +69,7 @@ RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool beside, bool copy, bool r
         for (size_t left = run->n; left > 0; left--) {
             const FN(vec) low = FN(vec_load)(b), high = vecs == 2 ? FN(vec_load)(b + WIDTH) : low;
 
-            if (copy) {
+            if (panel == FN(COPIED)) {
                 __builtin_prefetch(b + PANEL + WIDTH - 1, 0, 2); /* the next panel, into the second cache, */
                 __builtin_prefetch(b + 2 * PANEL - 1, 0, 2);     /* by last elements: as in a matrix product */
                 FN(vec_store)(packed, low);
@@ -80,8 +84,10 @@ RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool beside, bool copy, bool r
                 if (vecs == 2)
                     sum[i][1] = FN(vec_fma)(x, high, sum[i][1]);
             }
-            if (!copy && !resume) {
+            if (panel != FN(COPIED) && !resume) {
                 __builtin_prefetch(ahead, 0, 2);
+                if (panel == FN(LYING))
+                    __builtin_prefetch(ahead + PANEL - 1, 0, 2);
                 ahead += s->ahead_step;
             }
             a += a_col;
@@ -142,7 +148,7 @@ RP_INLINE void FN(tile_in_place)(size_t rows, size_t vecs, const FN(strip) * s)
 }
 #else
 /* Without a fused instruction: the exact software fma, a panel of neighbouring chains at a time. */
-RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool beside, bool copy, bool resume, const FN(strip) * s)
+RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool beside, FN(panel_is) panel, bool resume, const FN(strip) * s)
 {
     const size_t columns = vecs * WIDTH;
 
@@ -155,7 +161,7 @@ RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool beside, bool copy, bool r
             const T *a = s->a + s->run[r].a + (ptrdiff_t)i * (beside ? 1 : ROW_STEP),
                     *b = s->b + s->run[r].b * s->b_step;
 
-            for (size_t l = 0; copy && i == 0 && l < s->run[r].n; l++)
+            for (size_t l = 0; panel == FN(COPIED) && i == 0 && l < s->run[r].n; l++)
                 memcpy(s->copy + l * PANEL, b + (ptrdiff_t)l * s->b_step, PANEL * sizeof(T));
             for (size_t l = 0; l < s->run[r].n; l++, a += beside ? s->a_col : 1, b += s->b_step)
                 RP_EACH(j, columns) chain[j] = FN(rp_fma)(*a, b[j], chain[j]);
@@ -192,14 +198,15 @@ RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool beside, bool copy, bool r
 
 #define ROWS_CASE(n) \
     case n: \
-        FN(tile)(n, vecs, beside, copy, resume, s); \
+        FN(tile)(n, vecs, beside, panel, resume, s); \
         break;
-RP_INLINE void FN(tile_rows)(size_t rows, size_t vecs, bool beside, bool copy, bool resume, const FN(strip) * s)
+RP_INLINE void FN(tile_rows)(size_t rows, size_t vecs, bool beside, FN(panel_is) panel, bool resume,
+                             const FN(strip) * s)
 {
     switch (rows) {
         ROWS_CASES
     default:
-        FN(tile)(CONV_ROWS, vecs, beside, copy, resume, s);
+        FN(tile)(CONV_ROWS, vecs, beside, panel, resume, s);
         break;
     }
 }
@@ -234,9 +241,10 @@ static void FN(tile_rows_in_place)(size_t rows, size_t vecs, const FN(strip) * s
     (void)rows, (void)vecs, (void)s;
 }
 
-RP_INLINE void FN(tile_rows)(size_t rows, size_t vecs, bool beside, bool copy, bool resume, const FN(strip) * s)
+RP_INLINE void FN(tile_rows)(size_t rows, size_t vecs, bool beside, FN(panel_is) panel, bool resume,
+                             const FN(strip) * s)
 {
-    FN(tile)(rows, vecs, beside, copy, resume, s);
+    FN(tile)(rows, vecs, beside, panel, resume, s);
 }
 #endif
 
@@ -244,29 +252,31 @@ RP_INLINE void FN(tile_rows)(size_t rows, size_t vecs, bool beside, bool copy, b
 static void FN(tile_apart)(size_t rows, size_t vecs, const FN(strip) * s)
 {
     if (vecs == 1)
-        FN(tile_rows)(rows, 1, false, false, false, s);
+        FN(tile_rows)(rows, 1, false, FN(READY), false, s);
     else if (s->copy != NULL)
-        FN(tile_rows)(rows, 2, false, true, false, s);
+        FN(tile_rows)(rows, 2, false, FN(COPIED), false, s);
+    else if (s->lying)
+        FN(tile_rows)(rows, 2, false, FN(LYING), false, s);
     else
-        FN(tile_rows)(rows, 2, false, false, false, s);
+        FN(tile_rows)(rows, 2, false, FN(READY), false, s);
 }
 
 static void FN(tile_beside)(size_t rows, size_t vecs, const FN(strip) * s)
 {
     if (vecs == 1)
-        FN(tile_rows)(rows, 1, true, false, false, s);
+        FN(tile_rows)(rows, 1, true, FN(READY), false, s);
     else if (s->copy != NULL)
-        FN(tile_rows)(rows, 2, true, true, false, s);
+        FN(tile_rows)(rows, 2, true, FN(COPIED), false, s);
     else
-        FN(tile_rows)(rows, 2, true, false, false, s);
+        FN(tile_rows)(rows, 2, true, FN(READY), false, s);
 }
 
 static void FN(tile_resume)(size_t rows, size_t vecs, const FN(strip) * s)
 {
     if (vecs == 1)
-        FN(tile_rows)(rows, 1, true, false, true, s);
+        FN(tile_rows)(rows, 1, true, FN(READY), true, s);
     else
-        FN(tile_rows)(rows, 2, true, false, true, s);
+        FN(tile_rows)(rows, 2, true, FN(READY), true, s);
 }
 
 /* n elements, without calling memcpy for the many that are a few vectors long. */
