@@ -5,7 +5,8 @@
  * multiply-add with padding counts as work for both. conv [--rounds 7] [--threads 1,2] [--only text] [--level avx512]
  * [--batch 2] [--block 20 ms]
  *        [--parts n] instead: how evenly the work is cut
- *        [--layers resnet|other]: other is MobileNet's depth-wise layers and rows of samples */
+ *        [--layers resnet|other|answer]: other is MobileNet's depth-wise layers and rows of samples, answer those of
+ * ResNet-18 on one image of 112 x 112 and of a U-Net on one of 64 x 64, which bench/models answers (--batch 1) */
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -47,6 +48,13 @@ static const shape shapes[] = {
 static const shape others[] = {{112, 3, 1, 32, 32, APART},  {112, 3, 2, 64, 64, APART},  {56, 3, 1, 128, 128, APART},
                                {28, 3, 1, 256, 256, APART}, {14, 3, 1, 512, 512, APART}, {7, 3, 1, 1024, 1024, APART},
                                {64, 9, 1, 64, 64, LINE},    {32, 3, 1, 256, 256, LINE},  {32, 5, 2, 128, 256, LINE}};
+
+static const shape answers[] = {{112, 7, 2, 3, 64, PLAIN},   {28, 3, 1, 64, 64, PLAIN},   {28, 3, 2, 64, 128, PLAIN},
+                                {28, 1, 2, 64, 128, PLAIN},  {14, 3, 1, 128, 128, PLAIN}, {14, 3, 2, 128, 256, PLAIN},
+                                {14, 1, 2, 128, 256, PLAIN}, {7, 3, 1, 256, 256, PLAIN},  {7, 3, 2, 256, 512, PLAIN},
+                                {7, 1, 2, 256, 512, PLAIN},  {4, 3, 1, 512, 512, PLAIN},  {64, 3, 1, 3, 32, PLAIN},
+                                {64, 3, 1, 32, 32, PLAIN},   {32, 3, 1, 64, 64, PLAIN},   {16, 3, 1, 128, 128, PLAIN},
+                                {32, 3, 1, 192, 64, PLAIN},  {64, 3, 1, 96, 32, PLAIN}};
 
 typedef struct data {
     rp_view view[3]; /* x, weight, y */
@@ -276,7 +284,8 @@ int main(int argc, char **argv)
     size_t rounds = 7, batch = 2;
     rp_fpenv saved;
     int status = 0;
-    bool other = false;
+    const shape *table = shapes;
+    size_t count = sizeof shapes / sizeof shapes[0];
 
     for (int i = 1; i + 1 < argc; i += 2)
         if (strcmp(argv[i], "--rounds") == 0)
@@ -285,9 +294,12 @@ int main(int argc, char **argv)
             block_seconds = strtod(argv[i + 1], NULL) / 1000;
         else if (strcmp(argv[i], "--parts") == 0)
             parts = (size_t)strtoul(argv[i + 1], NULL, 10);
-        else if (strcmp(argv[i], "--layers") == 0)
-            other = strcmp(argv[i + 1], "other") == 0;
-        else if (strcmp(argv[i], "--batch") == 0)
+        else if (strcmp(argv[i], "--layers") == 0) {
+            if (strcmp(argv[i + 1], "other") == 0)
+                table = others, count = sizeof others / sizeof others[0];
+            else if (strcmp(argv[i + 1], "answer") == 0)
+                table = answers, count = sizeof answers / sizeof answers[0];
+        } else if (strcmp(argv[i], "--batch") == 0)
             batch = (size_t)strtoul(argv[i + 1], NULL, 10);
         else if (strcmp(argv[i], "--threads") == 0)
             threads = argv[i + 1];
@@ -304,9 +316,7 @@ int main(int argc, char **argv)
     printf("# medians of %zu\n", rounds);
     printf("%-40s t %9s %8s %6s %8s %11s\n", "layer", "ms", "GFLOP/s", "peak", "x oneDNN", "same bits");
     for (const char *at = threads; *at != '\0' && status == 0; at += strcspn(at, ","), at += *at == ',')
-        status =
-            run(other ? others : shapes, other ? sizeof others / sizeof others[0] : sizeof shapes / sizeof shapes[0],
-                (unsigned)strtoul(at, NULL, 10), rounds, batch, only, level);
+        status = run(table, count, (unsigned)strtoul(at, NULL, 10), rounds, batch, only, level);
     rp_fpenv_leave(&saved);
     return status;
 }
