@@ -15,10 +15,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from .checks import numbers_watched
 from .constants import known_values
 from .derivatives import one_tensor
 from .graph import GRADIENT, PARTS, DType, Graph, Input, Meta, Node, Output, Ref, Sub, map_refs, refs
 from .lower import Unsupported, has_rule
+from .refusals import DECIDED, not_swallowed
 from .substitutes import substituted
 from .traps import (framework, nothing_kept, own_file, refuse_changed, refuse_hooks, refuse_layouts, refuse_remembered,
                     refuse_scripted, refuse_shared, source_line, trapped, unchanged)
@@ -55,8 +57,9 @@ def exported(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None 
         warnings.simplefilter("ignore")
         state = torch.random.get_rng_state()
         try:
-            with nothing_kept(module), trapped() as seen, substituted(), known_values(module) as known:
-                program = torch.export.export(module, tuple(args), dict(kwargs or {}), strict=False)
+            with nothing_kept(module), trapped() as seen, substituted(), known_values(module) as known, numbers_watched():
+                with not_swallowed():
+                    program = torch.export.export(module, tuple(args), dict(kwargs or {}), strict=False)
             flatten_regions(program.graph_module)
             program = decomposed(program.run_decompositions({}))
             program.reprise_known = known
@@ -72,7 +75,7 @@ def exported(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None 
             text = (str(e).strip() or type(e).__name__).splitlines()[0]
             remedy = "torch.export.export(model, args) alone gives its whole reason"
             if any("DataDependent" in type(cause).__name__ for cause in causes(e)):
-                remedy = "What the values of tensors decide is written with torch.where or torch.cond, or given to the step as a number"
+                remedy = DECIDED
             if "aten.linalg_lstsq" in text:
                 remedy = "Call it as torch.linalg.lstsq, by which it is taken"
             raise Unsupported(f"does not take this model: {type(e).__name__}: {text}",
@@ -199,6 +202,12 @@ def dtype_of(d: Any, node: Node | None = None) -> str:
     return DTYPES[name]
 
 
+def op_name(target: Any) -> str:
+    """As PyTorch writes it; of numbers of Python "operator.ge", "torch.sym_not"."""
+    name, module = getattr(target, "__name__", ""), getattr(target, "__module__", "")
+    return f"operator.{name}" if module == "_operator" else f"torch.{name}" if module == "torch" and name.startswith("sym_") else str(target)
+
+
 class Reader:
     """Reads an fx graph into a Graph."""
 
@@ -249,7 +258,7 @@ class Reader:
         return [self.meta(e, node) for e in v] if isinstance(v, (tuple, list)) else None
 
     def node(self, n: Any, gm: Any, graph: Graph, several: Mapping[Any, Any]) -> Node:
-        made = Node(n.name, str(n.target), where=source_line(n.meta.get("stack_trace")), module=module_of(n))
+        made = Node(n.name, op_name(n.target), where=source_line(n.meta.get("stack_trace")), module=module_of(n))
         made.args = self.operand(list(n.args), gm, graph, several, made)
         made.kwargs = {k: self.operand(v, gm, graph, several, made) for k, v in n.kwargs.items()}
         made.meta = self.meta(n.meta.get("val"), made)

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import contextlib
 import operator
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from .checks import unknown, watched
 from .refusals import refused
 from .traps import framework
 
@@ -151,6 +153,8 @@ def known_values(module: Any) -> Iterator[Known]:
     torch, known = framework(), Known(module)
     busy: list[bool] = []
 
+    truth = torch.Tensor.__bool__
+
     def looked(f: Callable[..., Any], *args: Any) -> Any:
         """Nothing that PyTorch itself asks meanwhile is a question of the model."""
         if busy:
@@ -165,7 +169,8 @@ def known_values(module: Any) -> Iterator[Known]:
         def call(self: Any, *args: Any) -> Any:
             value = looked(known.of, self)
             if value is None:
-                return was(self, *args)
+                found = looked(watched, self, sys._getframe(1)) if was is truth else None
+                return unknown(was, self, *args) if found is None else found
             with framework("torch.utils._python_dispatch")._disable_current_modes(), torch._C.DisableTorchFunction():
                 return was(value, *args)
         return call

@@ -20,6 +20,8 @@ NUMPY = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "i64": np.int6
          "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "bool": np.bool_}
 COMPLEX = {"c64": np.complex64, "c128": np.complex128}  # a program has them as pairs of real numbers
 PARTS = {"c64": "f32", "c128": "f64"}
+CHECKED = frozenset(("reprise.check.default", "reprise.check_number.default", "aten._assert_async.default", "aten._assert_async.msg",
+                     "aten._functional_assert_async.msg", "aten._assert_scalar.default"))  # what raises of values, and has no other effect
 GRADIENT = "reprise.gradient.default"  # of its first operands, with seeds, by its third
 FLOATS = ("f32", "f64", "bf16", "f16")
 DEEPEST, MOST_NODES = 16, 1 << 17

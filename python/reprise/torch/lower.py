@@ -4,6 +4,7 @@ it with `@lowers`. Images may be held channels last (`Value.last`), so that betw
 nothing is transposed. Reprise computes nothing in silence in another way: an operation without a rule is refused by name."""
 from __future__ import annotations
 
+import contextvars
 import hashlib
 import importlib
 import math
@@ -13,11 +14,14 @@ from typing import Any
 import numpy as np
 
 from .._core import UnsupportedError
-from .graph import COMPLEX, FLOATS, GRADIENT, NUMPY, PARTS, DType, Graph, Input, Meta, Node, Ref, Sub, map_refs, places, refs
+from .graph import CHECKED, COMPLEX, FLOATS, GRADIENT, NUMPY, PARTS, DType, Graph, Input, Meta, Node, Ref, Sub, map_refs, places, refs
 
 Array = Any
 Tensor = Any
 MOST_APPENDED = 1 << 18
+
+
+TOLD: contextvars.ContextVar[list[Exception] | None] = contextvars.ContextVar("TOLD", default=None)  # what a forward may swallow
 
 
 class Unsupported(UnsupportedError):
@@ -33,6 +37,8 @@ class Unsupported(UnsupportedError):
         super().__init__(f"{where}{op}{what}" + (f". {remedy}" if remedy else ""))
         self.what, self.remedy = what, remedy
         self.operation, self.where = (node.op, node.where) if node is not None else ("", "")
+        if (told := TOLD.get()) is not None:
+            told.append(self)
 
 
 class Value:
@@ -97,10 +103,15 @@ class Complex(Value):
     last = tensor
 
 
+class Number(Value):
+    """A number of Python that the values of tensors decide: checks look at it, and nothing else."""
+
+
 Rule = Callable[..., Any]
 RULES: dict[str, Rule] = {}
 COMPLEX_RULES: dict[str, Rule] = {}  # of operations that have complex operands, or a complex value
 REMEDIES: dict[str, str] = {}
+NUMBERS: set[str] = set()  # operations that take a Number
 LIMITS: dict[str, int] = {}  # how many gradients of the forward's own may be taken of an operation, whose rule has no derivative beyond
 
 
@@ -327,6 +338,8 @@ class Lowering:
                 continue
             args = [self.resolve(a, env, graph) for a in n.args]
             kwargs = {k: self.resolve(a, env, graph) for k, a in n.kwargs.items()}
+            if n.op not in NUMBERS and any_number(args, kwargs):
+                raise self.refuse("of a number of Python that the values decide", "Leave out item(): a tensor of one element does as well")
             rule = (COMPLEX_RULES if of_complex(n, args, kwargs) else RULES).get(n.op)
             if rule is None:
                 raise self.refuse("no rule for this operation of complex elements" if n.op in RULES else "no rule for this operation of real "
@@ -409,12 +422,18 @@ def of_complex(n: Node, *operands: Any) -> bool:
     return any(found)
 
 
+def any_number(*operands: Any) -> bool:
+    found: list[bool] = []
+    map_refs(lambda e: found.append(isinstance(e, Number)), operands)
+    return any(found)
+
+
 def live(graph: Graph) -> list[Node]:
-    """The nodes that the outputs need, in order: the others, of what a model computes and drops, are none of the program's."""
+    """The nodes that the outputs need, and checks, in order: the others, of what a model computes and drops, are none of the program's."""
     wanted = set(refs([o.value for o in graph.outputs]))
     kept: list[Node] = []
     for n in reversed(graph.nodes):
-        if n.name in wanted:
+        if n.name in wanted or n.op in CHECKED:
             wanted.update(refs([n.args, n.kwargs]))
             kept.append(n)
     return kept[::-1]

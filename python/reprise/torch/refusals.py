@@ -3,9 +3,26 @@
 raise of values is an error of the step: there is one element to gather, and which one is asked for tells what it was."""
 from __future__ import annotations
 
+import contextlib
+import re
+from collections.abc import Iterator
+
 from .graph import Node
-from .lower import Unsupported
+from .lower import TOLD, Unsupported
 from .traps import line_here
+
+
+@contextlib.contextmanager
+def not_swallowed() -> Iterator[None]:
+    """What is refused while a forward runs stays refused where the forward itself catches the error."""
+    told = list[Exception]()
+    token = TOLD.set(told)
+    try:
+        yield
+    finally:
+        TOLD.reset(token)
+    if told:
+        raise told[0]
 
 
 def refused(name: str, what: str, remedy: str) -> Unsupported:
@@ -19,8 +36,16 @@ ADVICE = {1: "where sequences are packed: each length is 1 to as many as there a
              "and cholesky_ex do"}
 
 
+DECIDED = ("What values decide is written with torch.where or torch.cond, or given to the step as a number. A check that only raises is taken: "
+           "`if c: raise E(..)` or `assert c` with nothing around it that swallows errors")
+CHECKS: dict[int, str] = {}  # the statements of models that raise of values, by the element that is asked for then
+
+
 def advise(e: Exception) -> None:
     """Says of an error of a step what values it wants."""
     for k, text in ADVICE.items():
         if WRONG.format(k) in str(e):
             e.add_note(text)
+    found = re.search(r"gather: index (\d+) at position 0 is out of range, expected 0 to 0", str(e))
+    if found and int(found[1]) in CHECKS:
+        e.add_note(f"the model's own check, which raises of these values: {CHECKS[int(found[1])]}")

@@ -22,7 +22,7 @@ from .clipping import Clip, guard
 from .lower import Unsupported
 from .optim import Optimizer, own_moments
 from .recording import OPEN, record
-from .refusals import advise
+from .refusals import CHECKS, advise
 from .guards import Guards, Held, burned_in, structure_of, tensors_of
 from .training import Batch, Built, build, captured_step, names_of
 
@@ -386,7 +386,8 @@ class Step(StepBase):
         found: dict[str, Any] = {"difference": None, "why": "not compared: check=False"}
         if check_gradients:
             found, self._zeros = check(self.module, self.loss, batch, first.captured, bound)
-        return {"framework": "torch", "version": str(torch.__version__), "exporter": "torch.export, run_decompositions({})",
+        checks = {str(n.args[1]): CHECKS[n.args[1]] for n in first.captured.graph.nodes if n.op.startswith("reprise.check")}
+        return {**({"checks": checks} if checks else {}), "framework": "torch", "version": str(torch.__version__), "exporter": "torch.export, run_decompositions({})",
                 "graph": first.captured.graph.digest(), "optimizer": self.optimizer.kind, "gradients": found}
 
     # ---- what there is ----

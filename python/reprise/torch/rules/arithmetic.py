@@ -436,8 +436,7 @@ def copy(g: Lowering, node: Node, x: Any, source: Any, non_blocking: bool = Fals
     return y if y.shape == x.shape else g.value(g.broadcast(y.tensor, x.shape))
 
 
-@lowers("aten._assert_async.msg", "aten._assert_scalar.default", "aten._assert_tensor_metadata.default",
-        "aten.sym_constrain_range_for_size.default", "aten._assert_async.default")
+@lowers("aten._assert_tensor_metadata.default", "aten.sym_constrain_range_for_size.default")
 def assertion(g: Lowering, node: Node, *_: Any, **__: Any) -> Any:
     return None
 

@@ -357,8 +357,8 @@ def one_hot(g: Lowering, node: Node, x: Any, classes: int = -1) -> Any:
     return g.reshape(g.cast(ones, "i64"), [*x.shape, classes])
 
 
-@lowers("aten.nonzero.default", "aten.masked_select.default", "aten._local_scalar_dense.default", "aten.unique_consecutive.default",
-        "aten._unique2.default", "aten.nonzero_numpy.default", "aten.unique_dim.default", "aten.item.default")
+@lowers("aten.nonzero.default", "aten.masked_select.default", "aten.unique_consecutive.default",
+        "aten._unique2.default", "aten.nonzero_numpy.default", "aten.unique_dim.default")
 def data_dependent(g: Lowering, node: Node, x: Any, *_: Any, **__: Any) -> Any:
     """Of what is known; a shape or a number of Python that values decide is no program's."""
     if node.op == "aten.nonzero.default" and x.known is not None:

@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of values that only raise (`if (ids >= n).any(): raise ..`, `assert`, torch._assert): a program has them, and its step is an
+error where PyTorch would raise. What asks for a truth that is not known while a model is exported is looked up in the source: where one
+answer does nothing but raise, and nothing on the way swallows that, the forward goes on with the other answer."""
+from __future__ import annotations
+
+import ast
+import builtins
+import contextlib
+import dis
+import functools
+import linecache
+import os
+import sys
+import types
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from .refusals import CHECKS, DECIDED, refused
+from .traps import framework, own_file
+
+SILENT = (StopIteration, StopAsyncIteration, GeneratorExit, AttributeError)  # which loops and getattr() take for an answer
+CALLED = ("__call__", "__init__", "__post_init__", "__new__", "__torch_function__", "__enter__")  # what else Python calls may take errors so
+SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.ClassDef)
+VALUES = ("numpy", "__array__", "data_ptr")  # which raise of what is traced
+HANDLED = tuple(getattr(ast, n) for n in ("Try", "TryStar", "AsyncWith") if hasattr(ast, n))
+
+
+@dataclass(frozen=True)
+class Check:
+    """`goes_on`: the truth with which nothing is raised; `text`: the statement."""
+
+    goes_on: bool
+    text: str
+
+
+# ---- the source ----
+
+class Source:
+    """A file's text as Python has compiled it: `codes` those of its functions."""
+
+    def __init__(self, text: str, path: str) -> None:
+        self.tree = ast.parse(text)
+        self.above: dict[ast.AST, ast.AST] = {}
+        self.at: dict[tuple[int, int, int, int], list[ast.expr]] = {}
+        for n in ast.walk(self.tree):
+            self.above.update(dict.fromkeys(ast.iter_child_nodes(n), n))
+            if isinstance(n, ast.expr):
+                self.at.setdefault((n.lineno, n.end_lineno or 0, n.col_offset, n.end_col_offset or 0), []).append(n)
+        self.codes: dict[tuple[str, int], list[types.CodeType]] = {}
+        todo = [compile(text, path, "exec", dont_inherit=True)]
+        while todo:
+            code = todo.pop()
+            self.codes.setdefault((code.co_name, code.co_firstlineno), []).append(code)
+            todo += [c for c in code.co_consts if isinstance(c, types.CodeType)]
+
+    def has(self, code: types.CodeType) -> bool:
+        """Whether this is the text that was compiled: files change, and what rewrites asserts compiles another."""
+        return any(c.co_code == code.co_code and list(c.co_positions()) == list(code.co_positions()) and c.co_names == code.co_names
+                   for c in self.codes.get((code.co_name, code.co_firstlineno), ()))
+
+
+@functools.lru_cache(256)
+def source(path: str, lines: tuple[str, ...]) -> Source | None:
+    try:
+        return Source("".join(lines), path)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+
+
+def source_of(code: types.CodeType) -> Source | None:
+    linecache.checkcache(code.co_filename)
+    lines = linecache.getlines(code.co_filename)
+    found = source(code.co_filename, tuple(lines)) if lines else None
+    return found if found is not None and found.has(code) else None
+
+
+# ---- what a truth decides ----
+
+def decided(frame: types.FrameType) -> Check | None:
+    """What the frame does with the truth that it asks for now; None where that is not a check that only raises and is seen by whoever
+    called the model."""
+    text = source_of(frame.f_code)
+    atom = asked_for(frame, text) if text is not None else None
+    if text is None or atom is None:
+        return None
+    path = [atom]  # from what is asked for up to the statement
+    while isinstance(path[-1], ast.expr):
+        path.append(text.above[path[-1]])  # type: ignore[arg-type]
+    statement, test = path[-1], path[-2]
+    if isinstance(statement, ast.Assert) and statement.test is test:
+        goes_on = True
+    elif isinstance(statement, ast.If) and statement.test is test:
+        goes_on = not raises(statement.body, frame)
+        if goes_on and not raises(statement.orelse, frame):
+            return None
+    else:
+        return None
+    for above, below in zip(path[-2:0:-1], path[-3::-1]):  # what the whole test is to be decides what its parts are to be
+        if isinstance(above, ast.BoolOp):
+            if goes_on is isinstance(above.op, ast.Or) and below is not above.values[-1]:
+                return None  # what comes behind it decides too
+        elif isinstance(above, ast.UnaryOp) and isinstance(above.op, ast.Not):
+            goes_on = not goes_on
+        elif not (isinstance(above, ast.Call) and below in above.args and truth(above, frame)):
+            return None
+    if isinstance(atom, ast.Compare) and len(atom.ops) > 1 and not goes_on:
+        return None
+    return Check(goes_on, " ".join(ast.unparse(statement if isinstance(statement, ast.Assert) else short(statement)).split())) \
+        if seen(frame) else None
+
+
+def short(statement: Any) -> Any:
+    """The statement without what is computed where it does not raise."""
+    body, other = statement.body, statement.orelse
+    return ast.If(statement.test, body, []) if body and isinstance(body[-1], ast.Raise) else ast.If(
+        ast.UnaryOp(ast.Not(), statement.test), other, [])
+
+
+def truth(call: ast.Call, frame: types.FrameType) -> bool:
+    return isinstance(call.func, ast.Name) and len(call.args) == 1 and not call.keywords and resolved(call.func, frame) is bool
+
+
+def asked_for(frame: types.FrameType, text: Source) -> ast.expr | None:
+    """The expression whose truth is asked for now: what was computed last before a jump, or the operand of bool()."""
+    found = list(dis.get_instructions(frame.f_code))
+    k = next((k for k, i in enumerate(found) if i.offset == frame.f_lasti), 0)
+    name, at = found[k].opname, found[k].positions
+    if not name.startswith(("CALL", "PRECALL")):
+        if not name.startswith(("POP_JUMP", "JUMP_IF", "TO_BOOL")) or k == 0:
+            return None
+        k -= 1
+        while k and found[k].opname in ("COPY", "CACHE", "EXTENDED_ARG", "NOP", "NOT_TAKEN"):
+            k -= 1
+        at = found[k].positions
+    if at is None or at.lineno is None:
+        return None
+    nodes = text.at.get((at.lineno, at.end_lineno or 0, at.col_offset or 0, at.end_col_offset or 0), [])
+    if len(nodes) != 1:
+        return None
+    if name.startswith(("CALL", "PRECALL")):
+        return nodes[0].args[0] if isinstance(nodes[0], ast.Call) and truth(nodes[0], frame) else None
+    return nodes[0]
+
+
+def raises(block: list[ast.stmt], frame: types.FrameType) -> bool:
+    """Whether a block does nothing but raise, whatever else it looks at for what it says."""
+    for s in block[:-1]:
+        names = s.targets if isinstance(s, ast.Assign) else []
+        own = bool(names) and all(isinstance(t, ast.Name) and t.id in frame.f_code.co_varnames for t in names)
+        text = isinstance(s, ast.Pass) or isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant)
+        if not own and not text and not (isinstance(s, ast.If) and not s.orelse and raises(s.body, frame)):
+            return False
+    last = block[-1] if block else None
+    if isinstance(last, ast.If):
+        return raises(last.body, frame) and raises(last.orelse, frame)
+    if not isinstance(last, ast.Raise) or last.exc is None:
+        return False
+    kind = resolved(last.exc.func if isinstance(last.exc, ast.Call) else last.exc, frame)
+    return isinstance(kind, type) and issubclass(kind, Exception) and not issubclass(kind, SILENT)
+
+
+def resolved(e: ast.expr, frame: types.FrameType) -> Any:
+    """What a name, or an attribute of modules, is now; None of all else."""
+    if isinstance(e, ast.Name):
+        for space in (frame.f_locals, frame.f_globals, vars(builtins)):
+            if e.id in space:
+                return space[e.id]
+    elif isinstance(e, ast.Attribute) and isinstance(of := resolved(e.value, frame), types.ModuleType):
+        return vars(of).get(e.attr)
+    return None
+
+
+# ---- who sees an error ----
+
+def trusted(path: str) -> bool:
+    """A file of PyTorch or of this package, where what a model raises goes on to whoever called it."""
+    roots = (os.path.dirname(framework().__file__), os.path.dirname(os.path.dirname(__file__)))
+    return path.startswith(tuple(os.path.join(r, "") for r in roots))
+
+
+def seen(frame: types.FrameType | None) -> bool:
+    """Whether an error that is raised here reaches whoever called the model, which is the forward that this package exports."""
+    own = [os.path.join(os.path.dirname(__file__), n) for n in ("training.py", "inference.py")]
+    while frame is not None:
+        path, name = frame.f_code.co_filename, frame.f_code.co_name
+        if path in own and name == "forward":
+            return True
+        if not trusted(path) and not passes(frame):
+            return False
+        frame = frame.f_back
+    return False
+
+
+def passes(frame: types.FrameType) -> bool:
+    code, text = frame.f_code, source_of(frame.f_code)
+    name = code.co_name
+    if text is None or name.startswith("__") and name.endswith("__") and name not in CALLED:
+        return False
+    line, _, column, _ = list(code.co_positions())[frame.f_lasti // 2]
+    inside = [n for n in text.above if isinstance(n, (ast.expr, ast.stmt)) and line is not None and column is not None and
+              (n.lineno, n.col_offset) <= (line, column) < (n.end_lineno or 0, n.end_col_offset or 0)]
+    if not inside:
+        return False
+    n: Any = max(inside, key=lambda n: (n.lineno, n.col_offset, -(n.end_lineno or 0), -(n.end_col_offset or 0)))
+    while not isinstance(n, SCOPES) and n in text.above:
+        if isinstance(n, HANDLED) or isinstance(n, ast.With) and not all(lets_through(i.context_expr, frame) for i in n.items):
+            return False
+        n = text.above[n]
+    return True
+
+
+def lets_through(e: ast.expr, frame: types.FrameType) -> bool:
+    """Whether a context is one of PyTorch's, or of `warnings`: others may swallow."""
+    made = resolved(e.func, frame) if isinstance(e, ast.Call) else None
+    return (getattr(made, "__module__", None) or "").partition(".")[0] in ("torch", "warnings")
+
+
+# ---- while a model is exported ----
+
+@functools.lru_cache(None)
+def operations() -> tuple[Any, Any, Any]:
+    """torch.ops.reprise.check of a flag, and of a number of Python, that says what is wrong: rules/checks.py."""
+    torch = framework()
+    library = torch.library.Library("reprise", "FRAGMENT")
+    for name, kind in (("check", "Tensor"), ("check_number", "Scalar")):
+        library.define(f"{name}({kind} bad, int number) -> Tensor")
+        torch.library.register_fake(f"reprise::{name}", lambda bad, number: torch.empty((), dtype=torch.bool), lib=library)
+    found = torch.ops.reprise.check.default, torch.ops.reprise.check_number.default
+    for op in found:
+        framework("torch.fx.node").has_side_effect(op)
+    return library, *found
+
+
+def numbered(text: str) -> int:
+    """Which element an error of the step asks for: of one statement the same in all programs. 1 and 2 are of refusals.ADVICE."""
+    number = 3 + zlib.crc32(text.encode()) % (1 << 24)
+    CHECKS[number] = text
+    return number
+
+
+def watched(value: Any, frame: types.FrameType) -> bool | None:
+    """Of a tensor, or a number of Python, whose value is not known: the truth that goes on, where the program looks at each step whether
+    it is."""
+    torch = framework()
+    tensor = isinstance(value, torch.Tensor)
+    if framework("torch.fx.experimental.proxy_tensor").get_proxy_mode() is None or tensor and (
+            value.numel() != 1 or torch._C._functorch.is_functorch_wrapped_tensor(value)):
+        return None
+    check = decided(frame)
+    if check is None:
+        return None
+    _, of_tensor, of_number = operations()
+    if tensor:
+        with torch.no_grad():
+            zero = value.detach().reshape(()) == 0
+            of_tensor(zero if check.goes_on else torch.logical_not(zero), numbered(check.text))
+    else:
+        of_number(torch.sym_not(value) if check.goes_on else value, numbered(check.text))
+    return check.goes_on
+
+
+def unknown(was: Callable[..., Any], *args: Any) -> Any:
+    """PyTorch's answer to a question of values that are not known. Where it raises that is told, whatever the forward then does."""
+    try:
+        return was(*args)
+    except Exception:
+        refused(f"{type(args[0]).__name__}.{was.__name__}", "asks for values that are not known before the step runs", DECIDED)
+        raise
+
+
+def asserting(condition: Any, message: str = "") -> None:
+    """torch._assert_async."""
+    framework()
+    operations()[1]((condition == 0).reshape(()), numbered(f"torch._assert_async: {message}".rstrip(": ")))
+
+
+@contextlib.contextmanager
+def numbers_watched() -> Iterator[None]:
+    """While a model is exported: of what item() gives, too."""
+    torch = framework()
+    was: Callable[..., bool] = torch.SymBool.__bool__
+
+    def asked(self: Any) -> bool:
+        found = watched(self, sys._getframe(1)) if not self.node.has_hint() and self.node.maybe_as_bool() is None else None
+        return unknown(was, self) if found is None else found
+
+    def refusing(name: str) -> Any:
+        of = getattr(torch.Tensor, name)
+        return lambda self, *args, **kwargs: unknown(functools.wraps(of)(lambda *a: of(*a, **kwargs)), self, *args)
+    changes = [(torch.SymBool, "__bool__", asked), (torch, "_assert_async", asserting), *((torch.Tensor, n, refusing(n)) for n in VALUES)]
+    kept = [(owner, name, vars(owner).get(name)) for owner, name, _ in changes]
+    for owner, name, other in changes:
+        setattr(owner, name, other)
+    try:
+        yield
+    finally:
+        for owner, name, own in kept:
+            if own is not None:
+                setattr(owner, name, own)
+            else:
+                delattr(owner, name)

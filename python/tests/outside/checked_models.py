@@ -1,0 +1,422 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forwards with checks of values, in a file that no test runner rewrites. HONEST: each raises of elements of 100 and more, and of nothing
+else. DISHONEST: each would have another value, or a state of Python, if its check were taken for one that only raises."""
+import contextlib
+import functools
+import warnings
+
+import torch
+import torch.nn as nn
+
+
+class Checked(nn.Module):
+    def __init__(self, f):
+        super().__init__()
+        torch.manual_seed(0)
+        self.l, self.norm, self.f, self.n, self.on = nn.Linear(3, 3), nn.LayerNorm(3), f, 100, True
+        self.bad = 0
+        self.register_buffer("most", torch.tensor(100.0))
+
+    def forward(self, x):
+        return self.f(self, x, self.norm(self.l(x))).square().sum()
+
+
+class TooLarge(ValueError):
+    pass
+
+
+def plain(m, x, y):
+    if x.max() >= m.n:
+        raise ValueError(f"{x.max()} is {m.n} or more")
+    return y
+
+
+def asserts(m, x, y):
+    assert (x < m.n).all() and torch.isfinite(x).all(), "too large"
+    return y
+
+
+def other_way(m, x, y):
+    if (x < m.n).all():
+        y = y * 3
+    else:
+        text = f"too large: {x.max()}"
+        raise TooLarge(text)
+    return y
+
+
+def several(m, x, y):
+    if not torch.isfinite(x).all() or (m.on and bool((x >= m.n).any())):
+        raise RuntimeError("not finite, or too large")
+    elif torch.any(x > m.most):
+        raise RuntimeError("never")
+    return y
+
+
+def of_buffers(m, x, y):
+    with torch.no_grad(), warnings.catch_warnings():
+        if m.on and (x >= m.most).any().item():
+            if m.n > 5:
+                raise ValueError("large")
+            raise ValueError("too large")
+    return y * 2
+
+
+def numbers(m, x, y):
+    if x.max().item() + 1 >= m.n + 1 or -x.max().item() < -1e6:
+        raise ValueError("too large")
+    return y
+
+
+def integers(m, x, y):
+    ids = x.detach().long()
+    if ids.max().item() // 1 >= m.n and False:
+        pass
+    if not (ids.min().item() > -1000 and ids.max().item() < m.n):
+        raise IndexError("out of range")
+    return y
+
+
+def of_torch(m, x, y):
+    torch._assert((x < m.n).all(), "too large")
+    return y
+
+
+def of_torch_later(m, x, y):
+    torch._assert_async((x < m.n).all(), "too large")
+    return y
+
+
+def of_torch_numbers(m, x, y):
+    torch._check(x.max().item() < m.n, lambda: "too large")
+    return y
+
+
+def helper(x, most):
+    for column in x.unbind(1):
+        assert column.max() < most
+
+
+def called(m, x, y):
+    helper(x, m.n)
+    return y
+
+
+def of_distributions(m, x, y):
+    return torch.distributions.Normal(y.detach(), torch.where(x < m.n, 1.0, -1.0)).log_prob(y) + y
+
+
+HONEST = (plain, asserts, other_way, several, of_buffers, numbers, of_torch, of_torch_later, of_torch_numbers, called, of_distributions)
+
+
+# ---- what looks like one ----
+
+def swallowed(m, x, y):
+    try:
+        if x.max() >= 1.0:
+            raise ValueError
+    except ValueError:
+        return y * 2
+    return y
+
+
+def swallowed_above(m, x, y):
+    try:
+        helper(x, 1.0)
+    except AssertionError:
+        y = y * 2
+    return y
+
+
+def left_by_finally(m, x, y):
+    def inner():
+        try:
+            if x.max() >= 1.0:
+                raise ValueError
+        finally:
+            return y * 2
+    return inner()
+
+
+def suppressed(m, x, y):
+    with contextlib.suppress(ValueError):
+        if x.max() >= 1.0:
+            raise ValueError
+        y = y * 2
+    return y
+
+
+@contextlib.contextmanager
+def own_context():
+    try:
+        yield
+    except ValueError:
+        pass
+
+
+def suppressed_by_own(m, x, y):
+    with torch.no_grad(), own_context():
+        if x.max() >= 1.0:
+            raise ValueError
+        return y * 2
+    return y
+
+
+@own_context()
+def in_decorator(x):
+    if x.max() >= 1.0:
+        raise ValueError
+
+
+def decorated(m, x, y):
+    in_decorator(x)
+    return y
+
+
+def careful(f):
+    @functools.wraps(f)
+    def call(*args):
+        try:
+            return f(*args)
+        except Exception:
+            return None
+    return call
+
+
+@careful
+def wrapped(x):
+    assert x.max() < 1.0
+    return 1
+
+
+def by_wrapper(m, x, y):
+    return y if wrapped(x) else y * 2
+
+
+class Rows:
+    def __init__(self, x):
+        self.x, self.k = x, 0
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        self.k += 1
+        if self.x[self.k % len(self.x)].max() >= 1.0:
+            raise StopIteration
+        if self.k > 3:
+            raise StopIteration
+        return self.k
+
+    def __getitem__(self, k):
+        if self.x[k % len(self.x)].max() >= 1.0:
+            raise IndexError
+        return k
+
+    @property
+    def scale(self):
+        if self.x.max() >= 1.0:
+            raise AttributeError("scale")
+        return 2.0
+
+
+def ends_a_loop(m, x, y):
+    for _ in Rows(x):
+        y = y * 2
+    return y
+
+
+class Indexed:
+    def __init__(self, x):
+        self.x = x
+
+    def __getitem__(self, k):
+        if k > 3 or self.x[k].max() >= 1.0:
+            raise IndexError
+        return k
+
+
+def ends_a_loop_by_index(m, x, y):
+    for _ in Indexed(x):
+        y = y * 2
+    return y
+
+
+def no_attribute(m, x, y):
+    return y * getattr(Rows(x), "scale", 3.0)
+
+
+def counts(m, x, y):
+    if x.max() >= m.n:
+        m.bad += 1
+        raise ValueError
+    return y
+
+
+def computes(m, x, y):
+    if x.max() >= 1.0:
+        y = y * 2
+    return y
+
+
+def computes_or_raises(m, x, y):
+    if x.max() >= 1.0:
+        if m.bad:
+            raise ValueError
+        y = y * 2
+    return y
+
+
+def nested(m, x, y):
+    if x.max() >= 1.0:
+        if x.min() <= -1.0:
+            raise ValueError
+        y = y * 2
+    return y
+
+
+def two(m, x, y):
+    if x.max() >= 1.0 and x.min() <= -100.0:
+        raise ValueError
+    return y
+
+
+def two_of(m, x, y):
+    assert x.max() < 1.0 or x.min() > -100.0
+    return y
+
+
+def between(m, x, y):
+    if 1.0 < x.max() < 1.5:
+        raise ValueError
+    return y
+
+
+def kept(m, x, y):
+    fine = bool(x.max() < 1.0)
+    if not fine:
+        y = y * 2
+    return y
+
+
+def walrus(m, x, y):
+    if (large := x.max() >= m.n):
+        raise ValueError
+    return y * (1 + int(large))
+
+
+def warns(m, x, y):
+    if x.max() >= 1.0:
+        warnings.warn("large")
+    return y
+
+
+def loops(m, x, y):
+    while x.max() >= m.n:
+        raise ValueError
+    return y
+
+
+def chooses(m, x, y):
+    return y * 2 if x.max() >= 1.0 else y
+
+
+def leaves(m, x, y):
+    if x.max() >= m.n:
+        raise SystemExit
+    return y
+
+
+def another_error(m, x, y):
+    ValueError = StopIteration
+    if x.max() >= m.n:
+        raise ValueError
+    return y
+
+
+def another_bool(m, x, y):
+    bool = (lambda t: not t)  # noqa: E731
+    if bool(x.max() >= 1.0):
+        raise ValueError
+    return y * 2
+
+
+def again(m, x, y):
+    error = ValueError("made before")
+    if x.max() >= m.n:
+        raise error
+    return y
+
+
+def some_of(m, x, y):
+    if any(t > 1.0 for t in x[0]):
+        raise ValueError
+    return y
+
+
+def within(m, x, y):
+    if (x.max() >= 1.0) in (True, 5):
+        raise ValueError
+    return y
+
+
+def condition_counts(m, x, y):
+    def large():
+        m.bad += 1
+        return x.max() >= m.n
+    if large():
+        raise ValueError
+    return y
+
+
+def in_a_branch(m, x, y):
+    def yes(y):
+        assert y.max() < 1.0
+        return y * 2
+    return torch.cond(y.sum() > 0, yes, lambda y: y * 3, (y,))
+
+
+def guarded(f, other):
+    """As careful code is written: what goes wrong goes another way."""
+    def forward(m, x, y):
+        try:
+            return f(m, x, y)
+        except Exception:
+            return other(y)
+    return forward
+
+
+class Straight(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.round()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+
+def straight(m, x, y):
+    return Straight.apply(y)
+
+
+def by_numpy(m, x, y):
+    return y * float(x.detach().numpy().max())
+
+
+def by_float(m, x, y):
+    return y * float(x.max())
+
+
+def by_number(m, x, y):
+    return y * 5 if x.max().item() > 1 else y
+
+
+def by_mask(m, x, y):
+    return y[x > 0].sum()
+
+
+GUARDED = [guarded(f, lambda y: y * 2) for f in (straight, by_numpy, by_float, by_number, by_mask, computes)]
+DISHONEST = (swallowed, swallowed_above, left_by_finally, suppressed, suppressed_by_own, decorated, by_wrapper, ends_a_loop,
+             ends_a_loop_by_index, no_attribute, counts, computes, computes_or_raises, nested, two, two_of, between, kept, walrus, warns, loops, chooses,
+             leaves, another_error, another_bool, again, some_of, within, condition_counts, in_a_branch)
