@@ -286,6 +286,12 @@ def functions_of(module: Any, loss: Any) -> list[Any]:
     return list(seen.values())
 
 
+def asks(name: str, module: Any, loss: Any) -> bool:
+    """Whether a forward or the loss, or what they call, reads this name."""
+    functions = [getattr(f, "__func__", f) for f in functions_of(module, loss)]
+    return any(name in names_read(f.__code__) for f in functions if inspect.isfunction(f))
+
+
 def beside(function: Any) -> list[Any]:
     """The functions of its own file that a function reads from its closure and its module, or of what it has from there."""
     if not inspect.isfunction(function) or not theirs(function):

@@ -23,7 +23,7 @@ from .._core import StepBase
 from ..settled import compiled
 from .refusals import advise
 from .lower import COMPLEX_RULES, REMEDIES, RULES, Complex, Lowering, Unsupported, has_rule, live
-from .guards import Guards, Held, burned_in, same_memory, structure_of, tensors_of
+from .guards import Guards, Held, asks, burned_in, same_memory, structure_of, tensors_of
 from .training import Batch, flatten, name_feeds, names_of, unflatten
 from . import rules
 
@@ -108,6 +108,8 @@ class Inference:
         self._known: list[Guards] = []  # of the programs: their objects live, so that identities stay theirs
         self._taken: list[Any] = []  # the module's tensors that programs have values of
         self._versions: list[int] = []
+        self._asks = asks("requires_grad", module, None)
+        self._asked: list[tuple[Any, str, bool]] = []  # of parameters whether they have a gradient, where a forward asks
         self._held = Held([], [])
         self._short, self._blind, self._known_short = Short(), 0, set[Any]()
         self._fused, self._fused_seen = {"steps": 0}, 0
@@ -129,7 +131,7 @@ class Inference:
         return batch.key, self._guards.key
 
     def _batch(self, example: Any) -> Batch:
-        return Batch.of(example if isinstance(example, (dict, tuple)) else (example,), self.names)
+        return Batch.of(example if isinstance(example, (dict, tuple)) else (example,), self.names, self._asks)
 
     def _build(self, batch: Batch) -> Any:
         captured, outputs = captured_forward(self.module, batch)
@@ -152,6 +154,7 @@ class Inference:
         users = [i.feed for i in captured.graph.inputs if i.kind == "user"]
         self._taken += [t for t in (*captured.tensors.values(), *captured.constants.values()) if not t.is_inference()]
         self._versions = [t._version for t in self._taken]
+        self._asked = [(p, "requires_grad", p.requires_grad) for p in self.module.parameters()] if self._asks else []
         self._held = Held(tensors_of(self.module, None), self._taken, structure_of(self.module, None))
         self._known += [self._guards] if self._guards is not None else []
         return compiled(program, states, g.data, self.options), [(n, k) for n, k in zip(users, at) if n in declared], outputs, len(found)
@@ -159,7 +162,7 @@ class Inference:
     def _teach(self, args: tuple[Any, ...], key: Any) -> None:
         """Shows the short way what this answer was, so that the next like it is its own."""
         step, places, outputs, count = self.built[key]
-        if not 0 < count <= MOST_RESULTS or self._guards is None or any_complex(args):
+        if not 0 < count <= MOST_RESULTS or self._guards is None or any_complex(args) or self._asks:
             return
         if not self._short._short_stands():
             self._forget()
@@ -191,7 +194,7 @@ class Inference:
             self._forget()
             self.built.clear()
             self._guards = None  # its parts may be others now
-            self._taken, self._known = [], []
+            self._taken, self._known, self._asked = [], [], []
             self._fused_seen = self._fused["steps"]
         finally:
             self._short._release()
@@ -215,7 +218,8 @@ class Inference:
 
     def _answer(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         with EXPORTS:
-            if [t._version for t in self._taken] != self._versions or self._fused["steps"] != self._fused_seen or not self._held.stand():
+            if any(p.requires_grad is not was for p, _, was in self._asked) or [t._version for t in self._taken] != self._versions or \
+                    self._fused["steps"] != self._fused_seen or not self._held.stand():
                 self.load()
             batch = self._batch(args if args else kwargs)
             key = self._key(batch)

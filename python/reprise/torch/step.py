@@ -23,7 +23,7 @@ from .lower import Unsupported
 from .optim import Optimizer, own_moments
 from .recording import OPEN, record
 from .refusals import CHECKS, advise
-from .guards import Guards, Held, burned_in, structure_of, tensors_of
+from .guards import Guards, Held, asks, burned_in, structure_of, tensors_of
 from .training import Batch, Built, build, captured_step, names_of
 
 MOST_PROGRAMS = 64
@@ -61,6 +61,7 @@ class Step(StepBase):
         self.module, self.loss, self.clip = module, loss, clip
         self.optimizer = Optimizer(optimizer, every)
         self.names = names_of(module, loss)
+        self._asks = asks("requires_grad", module, loss)
         self.options = dict(options)
         self.built: dict[Any, Built] = {}
         self._ready: dict[Any, Ready] = {}
@@ -118,7 +119,7 @@ class Step(StepBase):
     def batch(self, batch: Any) -> Batch:
         if isinstance(batch, dict) and self._keys is not None and set(batch) == set(self._keys):
             batch = {k: batch[k] for k in self._keys}  # names in another order are the same batch
-        return Batch.of(batch, self.names)
+        return Batch.of(batch, self.names, self._asks)
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
@@ -150,7 +151,7 @@ class Step(StepBase):
         leaves: Any = args
         try:  # tensors alone, by position: as Batch.of has it, without its cost
             key: Any = (tuple([(t.shape, t.dtype) for t in args]), self._generation, self.optimizer.last)
-            found = self._ready.get(key) if args else None
+            found = self._ready.get(key) if args and not self._asks else None
         except AttributeError:
             found = None
         if found is None:
@@ -181,7 +182,7 @@ class Step(StepBase):
         self.optimizer.torch._opt_called = True  # schedulers ask whether a step came before theirs
         if self._taught != found.states:
             self._forget()  # steps of the states that it knows are no longer those of all
-        if args and len(leaves) == len(args) and not any_complex(args):
+        if args and len(leaves) == len(args) and not any_complex(args) and not self._asks:
             self._teach(args, found)
         return loss
 

@@ -149,6 +149,46 @@ def correlations(input: Any) -> Any:
     return (found / long.unsqueeze(1) / long.unsqueeze(0)).clamp(-1, 1)
 
 
+def inverted(original: Callable[..., Any]) -> Callable[..., Any]:
+    """torch.istft, whose form in other operations has no odd n_fft."""
+    def istft(input: Any, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Any = None, center: bool = True,
+              normalized: bool = False, onesided: bool | None = None, length: int | None = None, return_complex: bool = False) -> Any:
+        torch = framework()
+        if n_fft % 2 == 0 or input.dim() not in (2, 3) or not input.is_complex():
+            return original(input, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex)
+        x = input if input.dim() == 3 else input.unsqueeze(0)
+        win_length = n_fft if win_length is None else win_length
+        hop = win_length // 4 if hop_length is None else hop_length
+        onesided = x.shape[1] != n_fft if onesided is None else onesided
+        if x.shape[1] != (n_fft // 2 + 1 if onesided else n_fft) or not 0 < hop <= win_length <= n_fft:
+            raise RuntimeError(f"istft of {tuple(input.shape)}: n_fft {n_fft}, hop_length {hop}, win_length {win_length}, onesided {onesided}")
+        kind = x.real.dtype
+        window = torch.ones(win_length, dtype=kind) if window is None else window
+        left = (n_fft - win_length) // 2
+        window = torch.nn.functional.pad(window, (left, n_fft - win_length - left))
+        norm = "ortho" if normalized else "backward"
+        if return_complex:
+            frames = torch.fft.ifft(x, dim=1, norm=norm)
+        else:
+            frames = torch.fft.irfft(x[:, :n_fft // 2 + 1], n=n_fft, dim=1, norm=norm)
+        frames = frames * window.unsqueeze(1)
+        count = frames.shape[2]
+        whole = n_fft + hop * (count - 1)
+
+        def added(of: Any) -> Any:
+            return torch.nn.functional.fold(of, (1, whole), (1, n_fft), stride=(1, hop)).reshape(of.shape[0], whole)
+        y = torch.complex(added(frames.real), added(frames.imag)) if frames.is_complex() else added(frames)
+        over = added((window * window).reshape(1, n_fft, 1).expand(1, n_fft, count))
+        begin = n_fft // 2 if center else 0
+        end = begin + length if length is not None else whole - n_fft // 2 if center else whole
+        y, over = y[:, begin:end], over[:, begin:end]
+        if over.detach().abs().min() < 1e-11:
+            raise RuntimeError("istft: window overlap add min: 1")
+        y = torch.nn.functional.pad(y / over, (0, max(end - whole, 0)))
+        return y if input.dim() == 3 else y.squeeze(0)
+    return istft
+
+
 def data_of(self: Any) -> Any:
     """Tensor.data passes the tracer by: of what it traces it is detach(), which is the same memory."""
     torch, tracing = framework(), framework("torch.fx.experimental.proxy_tensor")
@@ -187,7 +227,7 @@ def substituted() -> Iterator[None]:
         (framework("torch.nn.modules.transformer"), "_detect_is_causal_mask", detect_is_causal_mask),
         (torch._C._nn, "multilabel_margin_loss", multilabel_margin_loss), (torch.linalg, "lstsq", lstsq),
         (constraints._Symmetric, "check", symmetric), (constraints._PositiveDefinite, "check", positive_definite),
-        (torch, "cov", covariance), (torch.Tensor, "cov", covariance), (torch, "corrcoef", correlations), (torch.Tensor, "corrcoef", correlations),
+        (torch, "istft", inverted(torch.istft)), (torch.Tensor, "istft", inverted(torch.Tensor.istft)), (torch, "cov", covariance), (torch.Tensor, "cov", covariance), (torch, "corrcoef", correlations), (torch.Tensor, "corrcoef", correlations),
         (norm, "forward", averaging(norm.forward)), (torch.Tensor, "data", property(data_of, set_data)),
         (torch.nn.Module, "__setattr__", assigning(torch.nn.Module.__setattr__)), *packing(), *functions()]
     kept = [(owner, name, vars(owner).get(name)) for owner, name, _ in places]

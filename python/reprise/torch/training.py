@@ -63,7 +63,8 @@ class Batch:
     key: tuple[Any, ...]
 
     @staticmethod
-    def of(batch: Any, names: Sequence[str] = ()) -> Batch:
+    def of(batch: Any, names: Sequence[str] = (), gradients: bool = False) -> Batch:
+        """`gradients`: a forward asks which of its inputs have one."""
         tensor = framework().Tensor
         leaves: list[Any] = []
         paths: list[str] = []
@@ -81,6 +82,8 @@ class Batch:
         key: tuple[Any, ...] = tuple((x.shape, x.dtype) if isinstance(x, tensor) else identity(x) for x in leaves)
         if form is None or form[0] is not tuple or any(f is not None for f in form[2]):
             key = (key, frozen(form))  # two batches with leaves alike may have them under other names
+        if gradients:
+            key = (key, tuple(isinstance(x, tensor) and x.requires_grad for x in leaves))
         return Batch(leaves, paths, form, key)
 
     def tensors(self) -> list[Any]:

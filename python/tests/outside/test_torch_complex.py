@@ -144,6 +144,43 @@ class Arithmetic(Beside):
             "as pairs": (lambda a: torch.view_as_real(a) * 2, C(3)), "detach": (lambda a: a * a.detach(), C(3)),
             "l1": (F.l1_loss, C(3), C(3)), "cast": (lambda a: a.to(torch.complex128) * 1j, R(3)), "square": (torch.square, C(3))})
 
+    def test_variances_interpolations_and_sums_of_products(self):
+        z, w, v, few = C(3, 5), C(3, 5), C(5), C(3, 1)
+        self.all_same({
+            "var": (lambda x: x.var(1), z), "var of all": (lambda x: x.var(correction=0), z), "var by 3": (lambda x: x.var(0, correction=2), z),
+            "var, kept": (lambda x: torch.var(x, (0, 2), keepdim=True), C(3, 5, 4)), "std": (lambda x: x.std(1), z),
+            "std of all": (lambda x: x.std(unbiased=False), z),
+            "var_mean": (lambda x: torch.cat([t.to(x.dtype) for t in torch.var_mean(x, 1)]), z),
+            "std_mean": (lambda x: torch.cat([t.to(x.dtype) for t in torch.std_mean(x, 0, correction=0)]), z),
+            "lerp": (lambda a, b: torch.lerp(a, b, 0.3), z, w), "lerp from the end": (lambda a, b: torch.lerp(a, b, 0.8), z, v),
+            "lerp by tensors": (torch.lerp, z, w, few), "addcmul": (lambda a, b, c: torch.addcmul(a, b, c, value=0.7), z, w, v),
+            "addcdiv": (lambda a, b, c: torch.addcdiv(a, b, c, value=-0.7), z, w, v)})
+
+    def test_convolutions_with_a_named_padding(self):
+        cases = {}
+        for k in (3, 4):
+            for kind in (R, C):
+                of = f"{kind.__name__} {k}"
+                cases[f"1d {of}"] = lambda x, w, b: F.conv1d(x, w, b, padding="same", dilation=2), kind(2, 3, 9), kind(4, 3, k), kind(4)
+                cases[f"groups {of}"] = lambda x, w: F.conv1d(x, w, padding="same", groups=2), kind(2, 4, 9), kind(4, 2, k)
+                cases[f"2d {of}"] = lambda x, w, b: F.conv2d(x, w, b, padding="same", dilation=(1, 2)), kind(2, 3, 7, 8), kind(4, 3, k, 3), kind(4)
+                cases[f"3d {of}"] = lambda x, w: F.conv3d(x, w, padding="same"), kind(1, 2, 4, 5, 4), kind(2, 2, 3, 2, k)
+                cases[f"alone {of}"] = lambda x, w, b: F.conv2d(x, w, b, padding="valid"), kind(3, 7, 8), kind(4, 3, k, 2), kind(4)
+        self.all_same(cases)
+
+    def test_a_signal_of_an_odd_transform(self):
+        cases = {}
+        for n, center, hop, one in ((7, True, 2, None), (9, True, 3, True), (9, False, 2, False), (15, True, 5, False)):
+            def back(x, n=n, center=center, hop=hop, one=one):
+                window = torch.hann_window(n, periodic=False, dtype=x.dtype) + 0.3
+                s = torch.stft(x, n, hop, window=window, center=center, return_complex=True, onesided=one) * (1 + 0.1j)
+                return torch.istft(s, n, hop, window=window, center=center, onesided=one)
+            cases[f"{n} {center} {hop} {one}"] = back, R(2, 40)
+        ones = torch.ones(9, dtype=torch.float64)
+        cases["of a length"] = lambda s: s.istft(9, 3, window=ones, length=30, normalized=True), C(5, 14)
+        cases["complex"] = lambda s: torch.istft(s, 9, 3, window=ones, onesided=False, return_complex=True), C(2, 9, 14)
+        self.all_same(cases)
+
     def test_functions(self):
         functions = (torch.abs, torch.angle, torch.sgn, torch.exp, torch.log, torch.sqrt, torch.sin, torch.cos, torch.sinh, torch.cosh, torch.tanh,
                      torch.sigmoid, lambda a: a ** 2, lambda a: a ** -3, lambda a: a ** 1.5)

@@ -201,5 +201,25 @@ class Regions(unittest.TestCase):
         self.assertGreater(float(step(X, X)), 0)
 
 
+class Gradients(unittest.TestCase):
+    def test_a_forward_that_asks_what_is_trained_has_todays_answer(self):
+        m = Asks(lambda m, y: y * 2 if m.l.weight.requires_grad else y)
+        forward = rt.compile_inference(m, X)
+        for wanted in (True, False, True):
+            m.l.weight.requires_grad_(wanted)
+            for _ in range(3):
+                torch.testing.assert_close(forward(X), m(X).detach())
+
+    def test_and_of_its_inputs(self):
+        class Of(Asks):
+            def forward(self, x):
+                return self.l(x).square().sum() * (2 if x.requires_grad else 1)
+        m, z = Of(None), X.clone().requires_grad_()
+        forward, step = rt.compile_inference(m, X), rt.compile(m, None, (X,), torch.optim.SGD(m.parameters(), 0.0))
+        for x in (X, X, z, z, X, z):
+            for call in (forward, step):
+                self.assertAlmostEqual(float(call(x)), float(m(x).detach()), places=4)
+
+
 if __name__ == "__main__":
     unittest.main()
