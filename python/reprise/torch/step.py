@@ -388,8 +388,9 @@ class Step(StepBase):
         if check_gradients:
             found, self._zeros = check(self.module, self.loss, batch, first.captured, bound)
         checks = {str(n.args[1]): CHECKS[n.args[1]] for n in first.captured.graph.nodes if n.op.startswith("reprise.check")}
-        return {**({"checks": checks} if checks else {}), "framework": "torch", "version": str(torch.__version__), "exporter": "torch.export, run_decompositions({})",
-                "graph": first.captured.graph.digest(), "optimizer": self.optimizer.kind, "gradients": found}
+        return {**({"checks": checks} if checks else {}), "framework": "torch", "version": str(torch.__version__),
+                "exporter": "torch.export, run_decompositions({})", "graph": first.captured.graph.digest(),
+                "optimizer": self.optimizer.kind, "gradients": found}
 
     # ---- what there is ----
 

@@ -227,7 +227,8 @@ def substituted() -> Iterator[None]:
         (framework("torch.nn.modules.transformer"), "_detect_is_causal_mask", detect_is_causal_mask),
         (torch._C._nn, "multilabel_margin_loss", multilabel_margin_loss), (torch.linalg, "lstsq", lstsq),
         (constraints._Symmetric, "check", symmetric), (constraints._PositiveDefinite, "check", positive_definite),
-        (torch, "istft", inverted(torch.istft)), (torch.Tensor, "istft", inverted(torch.Tensor.istft)), (torch, "cov", covariance), (torch.Tensor, "cov", covariance), (torch, "corrcoef", correlations), (torch.Tensor, "corrcoef", correlations),
+        (torch, "istft", inverted(torch.istft)), (torch.Tensor, "istft", inverted(torch.Tensor.istft)),
+        (torch, "cov", covariance), (torch.Tensor, "cov", covariance), (torch, "corrcoef", correlations), (torch.Tensor, "corrcoef", correlations),
         (norm, "forward", averaging(norm.forward)), (torch.Tensor, "data", property(data_of, set_data)),
         (torch.nn.Module, "__setattr__", assigning(torch.nn.Module.__setattr__)), *packing(), *functions()]
     kept = [(owner, name, vars(owner).get(name)) for owner, name, _ in places]

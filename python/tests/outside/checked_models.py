@@ -418,5 +418,5 @@ def by_mask(m, x, y):
 
 GUARDED = [guarded(f, lambda y: y * 2) for f in (straight, by_numpy, by_float, by_number, by_mask, computes)]
 DISHONEST = (swallowed, swallowed_above, left_by_finally, suppressed, suppressed_by_own, decorated, by_wrapper, ends_a_loop,
-             ends_a_loop_by_index, no_attribute, counts, computes, computes_or_raises, nested, two, two_of, between, kept, walrus, warns, loops, chooses,
-             leaves, another_error, another_bool, again, some_of, within, condition_counts, in_a_branch)
+             ends_a_loop_by_index, no_attribute, counts, computes, computes_or_raises, nested, two, two_of, between, kept, walrus, warns, loops,
+             chooses, leaves, another_error, another_bool, again, some_of, within, condition_counts, in_a_branch)
