@@ -127,7 +127,9 @@ def symmetric(self: Any, value: Any) -> Any:
 
 
 def positive_definite(self: Any, value: Any) -> Any:
-    return symmetric(self, value) & framework().linalg.cholesky_ex(value).info.eq(0)
+    """The factor of what is not positive definite is NaN here."""
+    factor = framework().linalg.cholesky_ex(value.detach()).L
+    return symmetric(self, value) & (factor == factor).all(-1).all(-1)
 
 
 def covariance(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
