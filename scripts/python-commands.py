@@ -136,7 +136,8 @@ def function_text(command, document, without=(), words=None, indent="", name=Non
         kind, default = option_type(command, o, required(o))
         head.append(f"{python_name(o['name'])}: {kind}" + (f" = {default}" if default else ""))
         value = python_name(o["name"])
-        value = (f"given.tables({value})" if (command["name"], o["name"]) in TABLES else
+        table = value if o["name"] == "compare" else f"{value}, {operands[0][0] if operands else None}"
+        value = (f"given.tables({table})" if (command["name"], o["name"]) in TABLES else
                  f"given.documents({value})" if o["name"] == "policy" else value)
         calls.append(f'"{o["name"]}": {value}')
     if document in PROGRESS:

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
@@ -25,7 +26,7 @@ from typing import Any, ClassVar, TypeVar, Union
 import numpy as np
 
 from . import _core
-from .tables import TableLike, Written, is_table, write_csv
+from .tables import Dialect, TableLike, Written, is_table, write_csv
 
 PathLike = Union[str, "os.PathLike[str]"]
 Document = Union[PathLike, Mapping[str, Any]]
@@ -131,17 +132,23 @@ class Inputs:
         self.count += 1
         return os.path.join(self.folder, f"input{self.count}{suffix}")
 
-    def table(self, table: Any) -> str:
-        """A CSV file of a table, or the path as it is."""
+    def table(self, table: Any, data: Any = None) -> str:
+        """A CSV file of a table, as a recipe's section `data` reads one, or the path as it is."""
         if not is_table(table):
             return word(table)
         path = self.path(".csv")
-        self.written[path] = write_csv(table, path)
+        self.written[path] = write_csv(table, path, Dialect.of(data))
         return path
 
-    def tables(self, value: Any) -> Any:
-        """An option that takes a table."""
-        return None if value is None else self.table(value)
+    def tables(self, value: Any, archive: Any = None) -> Any:
+        """An option that takes a table; the rows of an archive's command are read as its run read its own."""
+        if value is None:
+            return None
+        data = data_section(archive) if archive is not None and is_table(value) else {}
+        path = self.table(value, data)
+        if path in self.written:
+            warn_missing(self.written[path], data)
+        return path
 
     def documents(self, value: Any) -> Any:
         """An option that takes a document."""
@@ -169,8 +176,8 @@ class Inputs:
                                     ("parent", "archive", False), ("model", "program", False),
                                     ("model", "initial", False), ("model", "evaluate", False)):
             at = found.get(section)
-            if isinstance(at, dict) and at.get(key) is not None and at[key] != "-":
-                value = self.table(at[key]) if table else word(at[key])
+            if isinstance(at, dict) and at.get(key) is not None and not (isinstance(at[key], str) and at[key] == "-"):
+                value = self.table(at[key], at) if table else word(at[key])
                 at[key] = os.path.abspath(value)
                 if value in self.written:
                     keep_types(found, self.written[value])
@@ -201,6 +208,29 @@ def keep_types(recipe: dict[str, Any], table: Written) -> None:
                              f"{CARD_MOST} are the most: give a cursor instead of a query, and say yourself where the rows come "
                              f"from: {table.origin[:200]} ...")
         recipe["card"] = {**card, "data_source": said}
+
+
+def data_section(archive: Any) -> Mapping[str, Any]:
+    """How an archive's run read its table; nothing of one that cannot be read, which the command will say."""
+    from .archive import Archive
+
+    try:
+        with Archive(archive) as a:
+            found = (a.recipe or {}).get("data")
+    except Exception:
+        return {}
+    return found if isinstance(found, Mapping) else {}
+
+
+def warn_missing(table: Written, data: Mapping[str, Any]) -> None:
+    """Says which texts of a typed table are missing cells by the rules of the archive's run, which is not what they were."""
+    words = set(data.get("missing") or ())
+    for column in table.columns:
+        found = sorted(column.words & words)
+        if found:
+            warnings.warn(f"column {column.name}: the text {found[0]!r} is read as a missing cell, since the archive's run was made with "
+                          "data.missing that has it; None says so without a doubt, and where it is a text train with "
+                          'data: {missing: [""]}', stacklevel=4)
 
 
 def is_npy(path: Any) -> bool:

@@ -115,13 +115,13 @@ def retrain(parent_archive: PathLike, *, csv: Table | None = None, out: PathLike
         progress: a bar by tqdm; by default where tqdm is there and stderr is a terminal or a notebook"""
     with inputs() as given:
         return call(Retrain, ["retrain"], [word(parent_archive)], {
-            "csv": given.tables(csv), "out": out, "child": child, "warm-start": warm_start, "rows": given.tables(rows),
-            "part": part, "threshold": threshold, "statement": statement, "attach": attach, "check": check,
-            "trust": trust, "parent": parent, "withheld": withheld, "parent-withheld": parent_withheld,
-            "max-work": max_work, "max-memory": max_memory, "key": key, "passphrase-file": passphrase_file,
-            "cert": cert, "threads": threads, "isa": isa, "device": device, "memory": memory,
-            "allow-nonconforming": allow_nonconforming, "withhold": withhold, "force": force, "resume": resume,
-            "save-every": save_every}, progress)
+            "csv": given.tables(csv, parent_archive), "out": out, "child": child, "warm-start": warm_start,
+            "rows": given.tables(rows, parent_archive), "part": part, "threshold": threshold, "statement": statement,
+            "attach": attach, "check": check, "trust": trust, "parent": parent, "withheld": withheld,
+            "parent-withheld": parent_withheld, "max-work": max_work, "max-memory": max_memory, "key": key,
+            "passphrase-file": passphrase_file, "cert": cert, "threads": threads, "isa": isa, "device": device,
+            "memory": memory, "allow-nonconforming": allow_nonconforming, "withhold": withhold, "force": force,
+            "resume": resume, "save-every": save_every}, progress)
 
 
 def verify(archive: PathLike, *, trust: PathLike | Sequence[PathLike] | None = None, allow_unsigned: bool = False,
@@ -386,11 +386,12 @@ def predict(archive: PathLike, *, csv: Table, out: PathLike | None = None, id: V
             changes a bit"""
     with inputs() as given:
         return call(Predict, ["predict"], [word(archive)], {
-            "csv": given.tables(csv), "out": out, "id": id, "flags": flags, "reasons": reasons, "points": points,
-            "contributions": contributions, "reference": reference, "cutoff": cutoff, "favourable": favourable,
-            "steps": steps, "compare": given.tables(compare), "tolerance": tolerance, "trust": trust, "log": log,
-            "key": key, "passphrase-file": passphrase_file, "force": force, "withheld": withheld, "max-work": max_work,
-            "max-memory": max_memory, "threads": threads, "isa": isa, "device": device})
+            "csv": given.tables(csv, archive), "out": out, "id": id, "flags": flags, "reasons": reasons,
+            "points": points, "contributions": contributions, "reference": reference, "cutoff": cutoff,
+            "favourable": favourable, "steps": steps, "compare": given.tables(compare), "tolerance": tolerance,
+            "trust": trust, "log": log, "key": key, "passphrase-file": passphrase_file, "force": force,
+            "withheld": withheld, "max-work": max_work, "max-memory": max_memory, "threads": threads, "isa": isa,
+            "device": device})
 
 
 def continue_(archive: PathLike, *, prompt: Value | None = None, prompt_file: PathLike | None = None,
@@ -462,7 +463,7 @@ def validate(archive: PathLike, *, csv: Table | None = None, part: Value | None 
             changes a bit"""
     with inputs() as given:
         return call(Validate, ["validate"], [word(archive)], {
-            "csv": given.tables(csv), "part": part, "by": by, "groups": groups, "favourable": favourable,
+            "csv": given.tables(csv, archive), "part": part, "by": by, "groups": groups, "favourable": favourable,
             "threshold": threshold, "parent": parent, "parent-withheld": parent_withheld, "attach": attach, "out": out,
             "check": check, "key": key, "passphrase-file": passphrase_file, "trust": trust, "force": force,
             "withheld": withheld, "max-work": max_work, "max-memory": max_memory, "threads": threads, "isa": isa,
@@ -497,7 +498,7 @@ def monitor(archive: PathLike, *, csv: Table, period: Value | None = None, previ
             changes a bit"""
     with inputs() as given:
         return call(Monitor, ["monitor"], [word(archive)], {
-            "csv": given.tables(csv), "period": period, "previous": previous, "attach": attach, "out": out,
+            "csv": given.tables(csv, archive), "period": period, "previous": previous, "attach": attach, "out": out,
             "check": check, "key": key, "passphrase-file": passphrase_file, "trust": trust, "force": force,
             "withheld": withheld, "max-work": max_work, "max-memory": max_memory, "threads": threads, "isa": isa,
             "device": device})
@@ -538,10 +539,11 @@ def explain(archive: PathLike, *, csv: Table | None = None, part: Value | None =
             changes a bit"""
     with inputs() as given:
         return call(Explain, ["explain"], [word(archive)], {
-            "csv": given.tables(csv), "part": part, "metric": metric, "favourable": favourable, "repeats": repeats,
-            "seed": seed, "grid": grid, "curves": curves, "attach": attach, "out": out, "check": check, "key": key,
-            "passphrase-file": passphrase_file, "trust": trust, "force": force, "withheld": withheld,
-            "max-work": max_work, "max-memory": max_memory, "threads": threads, "isa": isa, "device": device})
+            "csv": given.tables(csv, archive), "part": part, "metric": metric, "favourable": favourable,
+            "repeats": repeats, "seed": seed, "grid": grid, "curves": curves, "attach": attach, "out": out,
+            "check": check, "key": key, "passphrase-file": passphrase_file, "trust": trust, "force": force,
+            "withheld": withheld, "max-work": max_work, "max-memory": max_memory, "threads": threads, "isa": isa,
+            "device": device})
 
 
 def scorecard(archive: PathLike, *, points: Value | None = None, favourable: Value | None = None,

@@ -62,12 +62,14 @@ def sql(connection: Any, text: str, parameters: Sequence[Any] | Mapping[str, Any
 
 @dataclass
 class Opened:
-    """A table that is being read: names, rows, where they come from (None: not known), and what to close at the end."""
+    """A table that is being read: names, rows, where they come from (None: not known), what to close at the end, and which
+    columns are categories by their own type, whatever their values look like."""
 
     names: list[str]
     rows: Iterable[Sequence[Any]]
     origin: str | None = None
     close: Any = None
+    categories: frozenset[str] = frozenset()
 
 
 def opened(table: Any) -> Opened:
@@ -78,7 +80,18 @@ def opened(table: Any) -> Opened:
         cursor.execute(table.text, *(() if table.parameters is None else (table.parameters,)))
         names, rows = cursor_table(cursor)
         return Opened(names, rows, table.origin(), cursor.close)
-    return Opened(*header_and_rows(table))
+    return Opened(*header_and_rows(table), categories=declared(table))
+
+
+def declared(table: Any) -> frozenset[str]:
+    """The columns of pandas' dtype `category` and of Arrow's dictionaries, of frames, tables and dicts of columns."""
+    if isinstance(table, Mapping):
+        return frozenset(str(k) for k, v in table.items() if str(getattr(v, "dtype", "")) == "category")
+    if hasattr(table, "itertuples") and hasattr(table, "columns"):
+        return frozenset(str(n) for n, d in zip(table.columns, table.dtypes) if str(d).startswith(("category", "dictionary<")))
+    schema: Any = getattr(table, "schema", None)
+    known = type(schema).__module__.partition(".")[0] == "pyarrow"
+    return frozenset(str(f.name) for f in schema if str(f.type).startswith("dictionary<")) if known else frozenset()
 
 
 def parquet(path: str) -> Opened:

@@ -15,6 +15,7 @@ import math
 import os
 import re
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,23 +46,27 @@ class Column:
     days: int = 0   # datetimes of midnight, written as days
     times: int = 0  # and others
     zones: set[bool] = field(default_factory=set)  # whether a datetime has a time zone
-    says_missing: bool = False  # a text is one of the words for a missing cell
+    words: set[str] = field(default_factory=set)  # texts that are words for a missing cell
+    category: bool = False  # its own type says so, whatever its values look like
 
-    def see(self, value: Any, text: str) -> None:
+    def see(self, value: Any, text: str) -> str:
+        """What kind of value it is."""
         kind = kind_of(value)
         if text == "" and not isinstance(value, str):
             self.missing.add("NaN" if isinstance(value, (float, np.floating)) else "None")
-            return
+            return kind
         self.kinds.add(kind)
         if kind == "text":
             if text == "":
                 raise ValueError(f"column {self.name}: an empty text, which is a missing cell in a CSV: give None, or another text")
             self.numbers = self.numbers and NUMBER.fullmatch(text) is not None
-            self.says_missing = self.says_missing or text in MISSING
+            if text in MISSING:
+                self.words.add(text)
         if isinstance(value, datetime.datetime):
             self.zones.add(value.tzinfo is not None)
         if kind == "datetime":
             self.days, self.times = self.days + (len(text) == 10), self.times + (len(text) != 10)
+        return kind
 
     def check(self) -> None:
         kinds = self.kinds - {"datetime"} | ({"date"} if "datetime" in self.kinds else set())
@@ -97,54 +102,108 @@ class Written:
     origin: str | None
 
     def typed(self) -> dict[str, str]:
-        """The columns whose texts a recipe would read as numbers, with the kind that keeps them texts."""
-        return {c.name: "categorical" for c in self.columns if c.kinds == {"text"} and c.numbers}
+        """The columns whose texts, or categories, a recipe would read as numbers, with the kind that keeps them what they are."""
+        return {c.name: "categorical" for c in self.columns
+                if c.kinds == {"text"} and c.numbers or c.category and c.kinds == {"number"}}
 
     def says_missing(self) -> bool:
         """Whether a text is one that a recipe takes for a missing cell unless it says otherwise."""
-        return any(c.says_missing for c in self.columns)
+        return any(c.words for c in self.columns)
 
 
-def write_csv(table: Any, path: str) -> Written:
-    """Writes a table as CSV: a line of names, then a line a row.
+@dataclass(frozen=True)
+class Dialect:
+    """How a recipe reads its table, as far as it decides how one is written."""
+
+    delimiter: str = ","
+    decimal: str = "."
+    encoding: str = "utf-8"
+    header: bool = True
+    skip_lines: int = 0
+    comment: str | None = None
+
+    @staticmethod
+    def of(data: Any) -> Dialect:
+        """That of a recipe's section `data`; a value that is none is left for the command to refuse."""
+        found = Dialect()
+        if not isinstance(data, Mapping):
+            return found
+        encoding, skip = data.get("encoding", found.encoding), data.get("skip_lines", found.skip_lines)
+        return Dialect(one(data.get("delimiter"), found.delimiter), one(data.get("decimal"), found.decimal),
+                       encoding if encoding in ("latin-1", "windows-1252", "utf-16") else found.encoding, data.get("header") is not False,
+                       skip if isinstance(skip, int) and 0 <= skip < 65536 else 0, one(data.get("comment"), "") or None)
+
+
+def one(value: Any, otherwise: str) -> str:
+    return value if isinstance(value, str) and len(value) == 1 and value not in '"\r\n' else otherwise
+
+
+PLAIN = Dialect()
+
+
+class Lines:
+    """Writes rows as lines that a recipe's reader takes for the same cells."""
+
+    def __init__(self, file: Any, dialect: Dialect) -> None:
+        self.file, self.dialect = file, dialect
+        self.out = csv.writer(file, delimiter=dialect.delimiter, lineterminator="\n")
+
+    def write(self, cells: list[str]) -> None:
+        comment = self.dialect.comment
+        if cells == [""]:
+            self.file.write('""\n')  # a line without anything would be no row
+        elif any("\r" in c for c in cells) or comment is not None and cells[0].startswith(comment):
+            # carriage returns, which csv quotes only where they end its own lines, and what would be passed over
+            self.file.write(self.dialect.delimiter.join('"' + c.replace('"', '""') + '"' if c else "" for c in cells) + "\n")
+        else:
+            self.out.writerow(cells)
+
+
+def write_csv(table: Any, path: str, dialect: Dialect = PLAIN) -> Written:
+    """Writes a table as CSV: a line of names, then a line a row; by a recipe's dialect, so that it reads the very table.
     Errors: ValueError, TypeError for what a CSV has not, with the column."""
     source = opened(table)
     try:
-        found = write_rows(source.names, source.rows, path)
+        found = write_rows(source.names, source.rows, path, source.categories, dialect)
+    except UnicodeEncodeError as e:
+        raise ValueError(f"a text with {e.object[e.start:e.end]!r}, which {e.encoding} has not: data.encoding of the recipe is "
+                         f"{dialect.encoding}") from None
     finally:
         if source.close is not None:
             source.close()
     found.origin = source.origin
     mixed = {i for i, c in enumerate(found.columns) if c.days and c.times}
     if mixed:
-        spell_out(path, mixed)
+        spell_out(path, mixed, dialect)
     return found
 
 
-def spell_out(path: str, columns: set[int]) -> None:
+def spell_out(path: str, columns: set[int], dialect: Dialect) -> None:
     """Midnights of columns that have other times too, as times."""
-    with open(path, encoding="utf-8", newline="") as old, open(path + ".new", "w", encoding="utf-8", newline="") as new:
-        out = csv.writer(new, lineterminator="\n")
-        for line, row in enumerate(csv.reader(old)):
-            cells = [v + "T00:00:00" if line and i in columns and len(v) == 10 else v for i, v in enumerate(row)]
-            if cells == [""]:
-                new.write('""\n')
-            else:
-                out.writerow(cells)
+    with (open(path, encoding=dialect.encoding, newline="") as old,
+          open(path + ".new", "w", encoding=dialect.encoding, newline="") as new):
+        for _ in range(dialect.skip_lines):
+            new.write(old.readline())
+        lines = Lines(new, dialect)
+        for line, row in enumerate(csv.reader(old, delimiter=dialect.delimiter)):
+            first = line == 0 and dialect.header
+            lines.write([v + "T00:00:00" if not first and i in columns and len(v) == 10 else v for i, v in enumerate(row)])
     os.replace(path + ".new", path)
 
 
-def write_rows(names: list[str], rows: Any, path: str) -> Written:
+def write_rows(names: list[str], rows: Any, path: str, categories: frozenset[str], dialect: Dialect) -> Written:
     if len(set(names)) != len(names) or not names:
         raise ValueError(f"a table's columns need names, each its own: {names}")
     odd = [n for n in names if "\r" in n or n.startswith("\ufeff")]
     if odd:
         raise ValueError(f"a column is named {odd[0]!r}: a CSV's reader takes a carriage return for the end of a line, and a mark of "
                          "the byte order for no part of the text")
-    columns, count = [Column(n) for n in names], 0
-    with open(path, "w", encoding="utf-8", newline="") as f:
-        out = csv.writer(f, lineterminator="\n")
-        out.writerow(names)
+    columns, count = [Column(n, category=n in categories) for n in names], 0
+    with open(path, "w", encoding=dialect.encoding, newline="") as f:
+        f.write("\n" * dialect.skip_lines)
+        lines = Lines(f, dialect)
+        if dialect.header:
+            lines.write(names)
         for row in rows:
             if len(row) != len(names):
                 raise ValueError(f"a row of {len(row)} cells where there are {len(names)} columns")
@@ -154,15 +213,10 @@ def write_rows(names: list[str], rows: Any, path: str) -> Written:
                     text = cell(value)
                 except (TypeError, ValueError) as e:
                     raise type(e)(f"column {column.name}, row {count + 1}: {e}") from None
-                column.see(value, text)
-                cells.append(text)
+                kind = column.see(value, text)
+                cells.append(text.replace(".", dialect.decimal) if kind == "number" else text)
             count += 1
-            if len(cells) == 1 and cells[0] == "":
-                f.write('""\n')  # a line without anything would be no row
-            elif any("\r" in c for c in cells):  # which csv quotes only where it ends a line itself
-                f.write(",".join('"' + c.replace('"', '""') + '"' if c else "" for c in cells) + "\n")
-            else:
-                out.writerow(cells)
+            lines.write(cells)
     for column in columns:
         column.check()
     return Written(columns, count, None)
@@ -199,9 +253,11 @@ def cell(value: Any) -> str:
 
 
 def number(text: str, value: float) -> str:
+    """A float, whole ones as the integer that they are (of at most 15 digits): a column of integers becomes one of floats where
+    a value is missing, and as categories or classes 1 and 1.0 are the same then."""
     if math.isinf(value):
         raise ValueError("a cell that is infinite: recipes read finite numbers")
-    return text
+    return str(int(value)) if abs(value) < 1e15 and value == int(value) else text
 
 
 def exact_date(value: Any) -> datetime.date:

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables with types through the command: frames as they are, categories, whole floats, and rows for an archive whose own
+table was read by another dialect."""
+import importlib.util
+import os
+import tempfile
+import unittest
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+import reprise
+from reprise import command_calls as calls, tables
+
+REGION = np.arange(60) % 3 + 1
+CITY = np.array(["Köln", "Ulm", "Bonn"])[np.arange(60) % 3]
+SIZE = np.round(np.sin(np.arange(60)) * 40 + 60, 3)
+PRICE = SIZE / 10 + np.array([0.0, 5, -3])[REGION - 1]
+
+
+def has(module):
+    return importlib.util.find_spec(module) is not None
+
+
+def recipe(table, target="price", **data):
+    return {"reprise": 1, "data": {"csv": table, "target": target, "train_on_all": True, **data},
+            "train": {"task": "regression", "l2": 0.001}}
+
+
+class Typed(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(folder.name)
+
+    def train(self, table, **data):
+        calls.run(recipe(table, **data), out="a.reprise", force=True)
+
+    def predicted(self, rows):
+        calls.predict("a.reprise", csv=rows, out="p.csv", force=True)
+        return np.array([float(line.split(",")[1]) for line in Path("p.csv").read_text().splitlines()[1:]])
+
+    @unittest.skipUnless(has("pandas"), "pandas is not installed")
+    def test_frames_stand_in_a_recipe_as_they_are(self):
+        import pandas
+        columns = {"size": SIZE, "city": CITY, "price": PRICE}
+        given = [pandas.DataFrame(columns)]
+        if has("polars"):
+            given.append(importlib.import_module("polars").DataFrame(columns))
+        if has("pyarrow"):
+            given.append(importlib.import_module("pyarrow").table(columns))
+        for frame in given:
+            self.train(frame, test_csv=frame)
+            np.testing.assert_allclose(self.predicted(frame), PRICE, atol=0.1)
+        calls.run(recipe(np.stack([SIZE, PRICE], 1), target="x1"), out="array.reprise")
+
+    def test_whole_floats_are_the_categories_and_classes_that_integers_are(self):
+        self.train({"region": REGION, "size": SIZE, "price": PRICE}, columns={"region": "categorical"})
+        wanted = self.predicted({"region": REGION, "size": SIZE})
+        self.assertTrue((self.predicted({"region": REGION.astype(np.float64), "size": SIZE}) == wanted).all())
+        self.assertTrue((self.predicted({"region": list(REGION.astype(np.float32)), "size": SIZE}) == wanted).all())
+        written = tables.write_csv({"x": [1.0, -3.0, -0.0, 1e14, 1e15, 0.5], "s": np.float32([1, 16777216, 1e8, 2, 3, 0.1])}, "w.csv")
+        self.assertEqual(Path("w.csv").read_text().split(), ["x,s", "1,1", "-3,16777216", "0,100000000", "100000000000000,2",
+                                                             "1000000000000000.0,3", "0.5,0.1"])
+        self.assertEqual(written.typed(), {})
+
+    @unittest.skipUnless(has("pandas"), "pandas is not installed")
+    def test_a_column_of_categories_is_categorical_though_its_values_are_numbers(self):
+        import pandas
+        given = [pandas.DataFrame({"region": pandas.Categorical(REGION), "price": PRICE})]
+        given.append({"region": pandas.Categorical(REGION), "price": PRICE})
+        if has("pyarrow"):
+            import pyarrow
+            given.append(pyarrow.table({"region": pyarrow.array(REGION).dictionary_encode(), "price": PRICE}))
+            given.append(pandas.DataFrame({"region": pandas.arrays.ArrowExtensionArray(pyarrow.array(REGION).dictionary_encode()),
+                                           "price": PRICE}))
+        for table in given:
+            self.train(table)
+            with reprise.open("a.reprise") as a:
+                self.assertEqual(a.recipe["data"]["columns"], [{"column": "region", "kind": "categorical"}])
+        self.train(given[0], columns={"region": "numeric"})  # what the recipe says goes before
+        with reprise.open("a.reprise") as a:
+            self.assertEqual(a.recipe["data"]["columns"], [{"column": "region", "kind": "numeric"}])
+
+    def test_rows_are_written_as_the_archives_own_table_was_read(self):
+        lines = [f"{a},{b},{c}" for a, b, c in zip(SIZE.tolist(), CITY, PRICE.tolist())]
+        german = [s.replace(",", ";").replace(".", ",") for s in lines]
+        cases = [({}, "size,city,price", lines, "utf-8"),
+                 ({"delimiter": ";", "decimal": ",", "thousands": "."}, "size;city;price", german, "utf-8"),
+                 ({"delimiter": ";", "decimal": ",", "encoding": "latin-1"}, "size;city;price", german, "latin-1"),
+                 ({"encoding": "utf-16"}, "size,city,price", lines, "utf-16"),
+                 ({"skip_lines": 2}, "a report\nof today\nsize,city,price", lines, "utf-8"),
+                 ({"decimal": ",", "thousands": "."}, "size,city,price",
+                  ['"' + s.replace(";", '","') + '"' for s in german], "utf-8"),
+                 ({"header": False, "target": 2}, None, lines, "utf-8")]
+        rows = {"size": SIZE[:9], "city": CITY[:9]}
+        for data, header, body, encoding in cases:
+            with self.subTest(data=data):
+                Path("t.csv").write_bytes("\n".join([*([header] if header else []), *body, ""]).encode(encoding))
+                self.train("t.csv", **{"target": "price", **data})
+                np.testing.assert_allclose(self.predicted(rows), PRICE[:9], atol=0.1)
+                self.train({"size": SIZE, "city": CITY, "price": PRICE}, **{"target": "price", **data})
+                np.testing.assert_allclose(self.predicted(rows), PRICE[:9], atol=0.1)
+        self.train({"size": SIZE, "city": CITY, "price": PRICE}, encoding="latin-1")
+        with self.assertRaisesRegex(ValueError, "data.encoding of the recipe is latin-1"):
+            self.predicted({"size": [1.5], "city": ["Łódź"]})
+
+    def test_a_text_that_begins_like_a_comment_is_a_row(self):
+        tags = np.array(["#1", "b"])[np.arange(60) % 2]
+        self.train({"tag": tags, "price": PRICE}, comment="#")
+        self.assertEqual(len(self.predicted({"tag": tags})), 60)
+
+    def test_a_word_for_a_missing_cell_among_texts_is_told(self):
+        land = [[None, "DE", "US"][i % 3] for i in range(60)]
+        self.train({"land": land, "price": PRICE})
+        with self.assertWarnsRegex(UserWarning, "column land: the text 'NA' is read as a missing cell"):
+            self.predicted({"land": ["NA", "DE"]})
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            self.predicted({"land": [None, "DE", "XX"]})
+            self.train({"land": land, "price": PRICE}, missing=[""])
+            self.predicted({"land": ["NA", "DE"]})
+
+    def test_midnights_are_spelt_out_beside_texts_with_carriage_returns(self):
+        import datetime
+        times = [datetime.datetime(2024, 1, 1), datetime.datetime(2024, 1, 1, 5)]
+        tables.write_csv({"a": ["x\ry", "z"], "t": times, "n": [0.5, 2]}, "w.csv", tables.Dialect(";", ",", skip_lines=1, comment="z"))
+        self.assertEqual(Path("w.csv").read_bytes(), b'\na;t;n\n"x\ry";"2024-01-01T00:00:00";"0,5"\n"z";"2024-01-01T05:00:00";"2"\n')
+
+
+if __name__ == "__main__":
+    unittest.main()
