@@ -5,6 +5,7 @@ The functions themselves, one for each of the command's, are in command_calls.py
 command_results.py: both are written by scripts/python-commands.py from the tables by which the command parses."""
 from __future__ import annotations
 
+import datetime
 import importlib
 import importlib.util
 import json
@@ -26,7 +27,7 @@ from typing import Any, ClassVar, TypeVar, Union
 import numpy as np
 
 from . import _core
-from .tables import Dialect, TableLike, Written, is_table, write_csv
+from .tables import Dialect, TableLike, Written, cell, is_table, write_csv
 
 PathLike = Union[str, "os.PathLike[str]"]
 Document = Union[PathLike, Mapping[str, Any]]
@@ -264,13 +265,15 @@ def policy_paths(policy: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """What JSON has of a value; NumPy's scalars become Python's."""
+    """What JSON has of a value; NumPy's scalars become Python's, days and times the texts of cells."""
     if isinstance(value, Mapping):
         return {str(k): plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(v) for v in value]
     if hasattr(value, "__fspath__"):
         return os.fspath(value)
+    if isinstance(value, (datetime.date, np.datetime64)):
+        return cell(value)
     if hasattr(value, "tolist") and not isinstance(value, (str, bytes)):
         return plain(value.tolist())
     return value

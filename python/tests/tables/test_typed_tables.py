@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables with types through the command: frames as they are, categories, whole floats, and rows for an archive whose own
 table was read by another dialect."""
+import datetime
 import importlib.util
 import os
 import tempfile
@@ -123,8 +124,15 @@ class Typed(unittest.TestCase):
             self.train({"land": land, "price": PRICE}, missing=[""])
             self.predicted({"land": ["NA", "DE"]})
 
+    def test_days_of_python_stand_in_conditions(self):
+        days = np.datetime64("2024-01-01") + np.arange(60)
+        for day in (days[20], days[20].item(), datetime.datetime(2024, 1, 21)):
+            self.train({"day": days, "size": SIZE, "price": PRICE}, columns={"day": "date"}, where=[{"column": "day", "is": ">=", "value": day}])
+            with reprise.open("a.reprise") as a:
+                self.assertEqual(a.recipe["data"]["where"][0]["value"], "2024-01-21")
+                self.assertEqual(a.json("data/schema.json")["split"]["rows"], 40)
+
     def test_midnights_are_spelt_out_beside_texts_with_carriage_returns(self):
-        import datetime
         times = [datetime.datetime(2024, 1, 1), datetime.datetime(2024, 1, 1, 5)]
         tables.write_csv({"a": ["x\ry", "z"], "t": times, "n": [0.5, 2]}, "w.csv", tables.Dialect(";", ",", skip_lines=1, comment="z"))
         self.assertEqual(Path("w.csv").read_bytes(), b'\na;t;n\n"x\ry";"2024-01-01T00:00:00";"0,5"\n"z";"2024-01-01T05:00:00";"2"\n')
