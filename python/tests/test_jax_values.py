@@ -47,6 +47,15 @@ class Values(unittest.TestCase):
         for name, value in step.params().items():
             self.assertLess(abs(float(value[0]) - float(params[name][0]) + 0.5 * (optax is not None)), 1e-3, name)
 
+    def test_a_name_beyond_ascii_is_its_own_whatever_stands_beside_it(self):
+        def names(*keys):
+            step = rj.compile(lambda p, x: sum((v * x).sum() for v in p.values()), {k: jnp.float32([1.0]) for k in keys}, (jnp.float32([2.0]),))
+            return {n: t for _, n, *t in step.program.inputs if n.startswith("params.")}
+        alone = [list(names(k))[0] for k in ("gr\u00f6\u00dfe", "gr\u00e4\u00dfe")]
+        self.assertEqual(sorted(names("gr\u00f6\u00dfe", "gr\u00e4\u00dfe")), sorted(alone))
+        self.assertRegex(alone[0], r"^params\.gr__e\.[0-9a-f]{12}$")
+        self.assertEqual(list(names("plain")), ["params.plain"])
+
     def test_windows_of_the_least_integer(self):
         x = np.array([-2 ** 31, 5, 7], np.int32)
         self.same(lambda x: lax.reduce_window(x, np.int32(2 ** 31 - 1), lax.min, (2,), (1,), "SAME"), x)

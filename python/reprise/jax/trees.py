@@ -100,24 +100,28 @@ class Tree:
 MOST_NAME = 95  # characters of a program's input or result: of a parameter there is also the result `grad.NAME`
 
 
-def fitting(name: str) -> str:
-    """A name that programs may have: of a longer one the beginning, the end, and between them what tells it from others."""
-    if len(name) <= MOST_NAME - len("grad.") * name.startswith("params."):
-        return name
-    return f"{name[:36]}.{hashlib.sha256(name.encode()).hexdigest()[:12]}.{name[-36:]}"
+def fitting(name: str, exact: str = "") -> str:
+    """A name that programs may have: of a longer one the beginning, the end, and between them what tells it from others; of one with
+    letters beyond ASCII, whose path is `exact`, that behind it."""
+    most = MOST_NAME - len("grad.") * name.startswith("params.")
+    digest = hashlib.sha256((exact or name).encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    own = f"{name}.{digest}" if exact else name
+    return own if len(own) <= most else f"{name[:36]}.{digest}.{name[-36:]}"
 
 
 def name_of(prefix: str, path: Any, own: set[str]) -> str:
     """prefix and the keys of the path with dots between; a second one of a name gets a number."""
-    parts = []
+    parts, paths = [], [prefix]
     for k in path:
         part = next((str(getattr(k, a)) for a in ("key", "name", "idx") if hasattr(k, a)), str(k))
+        paths.append(part)
         parts.append("".join(c if c.isascii() and c.isalnum() or c in "_-." else "." if c == "/" else "_" for c in part))
     base = ".".join([prefix, *parts])
-    name, count = fitting(base), 1
+    exact = "" if all(p.isascii() for p in paths) else ".".join(paths)
+    name, count = fitting(base, exact), 1
     while name in own:
         count += 1
-        name = fitting(f"{base}_{count}")
+        name = fitting(f"{base}_{count}", exact)
     own.add(name)
     return name
 
