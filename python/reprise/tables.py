@@ -48,6 +48,7 @@ class Column:
     zones: set[bool] = field(default_factory=set)  # whether a datetime has a time zone
     words: set[str] = field(default_factory=set)  # texts that are words for a missing cell
     category: bool = False  # its own type says so, whatever its values look like
+    own_format: bool = False  # its dates are written by a recipe's format
 
     def see(self, value: Any, text: str) -> str:
         """What kind of value it is."""
@@ -121,6 +122,7 @@ class Dialect:
     header: bool = True
     skip_lines: int = 0
     comment: str | None = None
+    dates: Mapping[Any, tuple[str, int]] = field(default_factory=dict)  # columns, by name or index: format and pivot of their dates
 
     @staticmethod
     def of(data: Any) -> Dialect:
@@ -131,7 +133,44 @@ class Dialect:
         encoding, skip = data.get("encoding", found.encoding), data.get("skip_lines", found.skip_lines)
         return Dialect(one(data.get("delimiter"), found.delimiter), one(data.get("decimal"), found.decimal),
                        encoding if encoding in ("latin-1", "windows-1252", "utf-16") else found.encoding, data.get("header") is not False,
-                       skip if isinstance(skip, int) and 0 <= skip < 65536 else 0, one(data.get("comment"), "") or None)
+                       skip if isinstance(skip, int) and 0 <= skip < 65536 else 0, one(data.get("comment"), "") or None,
+                       formats(data.get("columns")))
+
+    def text(self, column: Column, index: int, value: Any, text: str) -> str:
+        """A cell of that value, whose text is `text` where a recipe says nothing."""
+        if column.see(value, text) == "number":
+            return text.replace(".", self.decimal)
+        known = self.dates.get(column.name, self.dates.get(index))
+        if known is None or not text or not isinstance(value, (datetime.date, np.datetime64)):
+            return text
+        column.own_format = True
+        return formatted(exact_date(value) if isinstance(value, np.datetime64) else value, *known)
+
+
+def formats(columns: Any) -> dict[Any, tuple[str, int]]:
+    """The columns that a recipe, or a resolved one, reads as dates of a format of their own."""
+    pairs = columns.items() if isinstance(columns, Mapping) else [(c.get("column"), c) for c in columns or () if isinstance(c, Mapping)]
+    return {n: (c["format"], int(c.get("pivot", 69))) for n, c in pairs
+            if isinstance(c, Mapping) and c.get("kind") == "date" and str(c.get("format", "iso")) != "iso"}
+
+
+MONTHS = "January February March April May June July August September October November December".split()
+
+
+def formatted(value: datetime.date, form: str, pivot: int) -> str:
+    """A day or a time as a recipe's format has it (docs/recipe.md, Dates), in English whatever the locale is.
+    Errors: ValueError where the format would lose a part of it."""
+    moment = value if isinstance(value, datetime.datetime) else datetime.datetime(value.year, value.month, value.day)
+    parts = {"Y": f"{moment.year:04d}", "y": f"{moment.year % 100:02d}", "m": f"{moment.month:02d}", "d": f"{moment.day:02d}",
+             "b": MONTHS[moment.month - 1][:3], "B": MONTHS[moment.month - 1], "H": f"{moment.hour:02d}", "M": f"{moment.minute:02d}",
+             "S": f"{moment.second:02d}"}
+    text = re.sub("%([YymdbBHMS])", lambda m: parts[m[1]], form)
+    kept = [("%Y" in form or "%y" in form and moment.year == moment.year % 100 + (1900 if moment.year % 100 >= pivot else 2000)),
+            any(t in form for t in ("%m", "%b", "%B")), "%d" in form or moment.day == 1, "%H" in form or moment.hour == 0,
+            "%M" in form or moment.minute == 0, "%S" in form or moment.second == 0, moment.tzinfo is None]
+    if not all(kept):
+        raise ValueError(f"{value.isoformat()}, which the recipe's format {form!r} of this column does not hold: round it to what the format has")
+    return text
 
 
 def one(value: Any, otherwise: str) -> str:
@@ -172,7 +211,7 @@ def write_csv(table: Any, path: str, dialect: Dialect = PLAIN) -> Written:
         if source.close is not None:
             source.close()
     found.origin = source.origin
-    mixed = {i for i, c in enumerate(found.columns) if c.days and c.times}
+    mixed = {i for i, c in enumerate(found.columns) if c.days and c.times and not c.own_format}
     if mixed:
         spell_out(path, mixed, dialect)
     return found
@@ -207,14 +246,12 @@ def write_rows(names: list[str], rows: Any, path: str, categories: frozenset[str
         for row in rows:
             if len(row) != len(names):
                 raise ValueError(f"a row of {len(row)} cells where there are {len(names)} columns")
-            cells = []
+            cells: list[str] = []
             for column, value in zip(columns, row):
                 try:
-                    text = cell(value)
+                    cells.append(dialect.text(column, len(cells), value, cell(value)))
                 except (TypeError, ValueError) as e:
-                    raise type(e)(f"column {column.name}, row {count + 1}: {e}") from None
-                kind = column.see(value, text)
-                cells.append(text.replace(".", dialect.decimal) if kind == "number" else text)
+                    raise type(e)(str(e) if str(e).startswith("column ") else f"column {column.name}, row {count + 1}: {e}") from None
             count += 1
             lines.write(cells)
     for column in columns:

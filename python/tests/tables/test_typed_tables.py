@@ -132,6 +132,28 @@ class Typed(unittest.TestCase):
                 self.assertEqual(a.recipe["data"]["where"][0]["value"], "2024-01-21")
                 self.assertEqual(a.json("data/schema.json")["split"]["rows"], 40)
 
+    def test_days_are_written_in_the_archives_format(self):
+        days = np.datetime64("2024-01-01") + np.arange(60)
+        price = np.arange(60) * 0.5
+        rows = {"day": days[5:9]}
+        for form, pattern in (("%d.%m.%Y", "{0:%d.%m.%Y}"), ("%y%m%d", "{0:%y%m%d}"), ("%m/%d/%Y %H:%M", "{0:%m/%d/%Y} 00:00"),
+                              ("%d %b %Y", "{0:%d %b %Y}")):
+            lines = [f"{pattern.format(d.item())};{p}" for d, p in zip(days, price)]
+            Path("t.csv").write_text("\n".join(["day;price", *lines, ""]))
+            columns = {"day": {"kind": "date", "format": form}}
+            self.train("t.csv", delimiter=";", columns=columns)
+            np.testing.assert_allclose(self.predicted(rows), price[5:9], atol=0.01)
+            self.train({"day": days, "price": price}, columns=columns)
+            np.testing.assert_allclose(self.predicted({"day": [d.item() for d in days[5:9]]}), price[5:9], atol=0.01)
+        noon = datetime.datetime(2024, 1, 1, 12, 30)
+        for form, day, said in (("%d.%m.%Y", noon, "does not hold"), ("%y%m%d", datetime.date(1950, 1, 1), "does not hold"),
+                                ("%Y-%m", datetime.date(2024, 1, 2), "column day, row 1: 2024-01-02")):
+            with self.assertRaisesRegex(ValueError, said):
+                tables.write_csv({"day": [day]}, "w.csv", tables.Dialect.of({"columns": {"day": {"kind": "date", "format": form}}}))
+        written = tables.Dialect.of({"columns": {"t": {"kind": "date", "format": "%d.%m.%Y %H:%M"}}})
+        tables.write_csv({"t": [noon, datetime.datetime(2024, 1, 2), None], "n": [1, 2, 3]}, "w.csv", written)
+        self.assertEqual(Path("w.csv").read_text(), "t,n\n01.01.2024 12:30,1\n02.01.2024 00:00,2\n,3\n")
+
     def test_midnights_are_spelt_out_beside_texts_with_carriage_returns(self):
         times = [datetime.datetime(2024, 1, 1), datetime.datetime(2024, 1, 1, 5)]
         tables.write_csv({"a": ["x\ry", "z"], "t": times, "n": [0.5, 2]}, "w.csv", tables.Dialect(";", ",", skip_lines=1, comment="z"))
