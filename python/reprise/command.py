@@ -133,20 +133,20 @@ class Inputs:
         self.count += 1
         return os.path.join(self.folder, f"input{self.count}{suffix}")
 
-    def table(self, table: Any, data: Any = None) -> str:
-        """A CSV file of a table, as a recipe's section `data` reads one, or the path as it is."""
+    def table(self, table: Any, data: Any = None, schema: Any = None) -> str:
+        """A CSV file of a table, as a recipe's section `data` reads one, or the path as it is; `schema` is what a run learnt."""
         if not is_table(table):
             return word(table)
         path = self.path(".csv")
-        self.written[path] = write_csv(table, path, Dialect.of(data))
+        self.written[path] = write_csv(table, path, Dialect.of(data, schema))
         return path
 
     def tables(self, value: Any, archive: Any = None) -> Any:
         """An option that takes a table; the rows of an archive's command are read as its run read its own."""
         if value is None:
             return None
-        data = data_section(archive) if archive is not None and is_table(value) else {}
-        path = self.table(value, data)
+        data, schema = own_table(archive) if archive is not None and is_table(value) else ({}, None)
+        path = self.table(value, data, schema)
         if path in self.written:
             warn_missing(self.written[path], data)
         return path
@@ -211,16 +211,17 @@ def keep_types(recipe: dict[str, Any], table: Written) -> None:
         recipe["card"] = {**card, "data_source": said}
 
 
-def data_section(archive: Any) -> Mapping[str, Any]:
-    """How an archive's run read its table; nothing of one that cannot be read, which the command will say."""
+def own_table(archive: Any) -> tuple[Mapping[str, Any], Any]:
+    """How an archive's run read its table and what it learnt of it; nothing of one that cannot be read, which the command will say."""
     from .archive import Archive
 
     try:
         with Archive(archive) as a:
-            found = (a.recipe or {}).get("data")
+            data = (a.recipe or {}).get("data")
+            schema = a.json("data/schema.json") if "data/schema.json" in a.members else None
     except Exception:
-        return {}
-    return found if isinstance(found, Mapping) else {}
+        return {}, None
+    return (data if isinstance(data, Mapping) else {}), schema
 
 
 def warn_missing(table: Written, data: Mapping[str, Any]) -> None:

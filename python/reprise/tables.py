@@ -123,10 +123,11 @@ class Dialect:
     skip_lines: int = 0
     comment: str | None = None
     dates: Mapping[Any, tuple[str, int]] = field(default_factory=dict)  # columns, by name or index: format and pivot of their dates
+    spelled: Mapping[Any, Mapping[Any, str]] = field(default_factory=dict)  # columns: how a category is written that is a number or a boolean
 
     @staticmethod
-    def of(data: Any) -> Dialect:
-        """That of a recipe's section `data`; a value that is none is left for the command to refuse."""
+    def of(data: Any, schema: Any = None) -> Dialect:
+        """That of a recipe's section `data`, and of what a run learnt; a value that is none is left for the command to refuse."""
         found = Dialect()
         if not isinstance(data, Mapping):
             return found
@@ -134,17 +135,20 @@ class Dialect:
         return Dialect(one(data.get("delimiter"), found.delimiter), one(data.get("decimal"), found.decimal),
                        encoding if encoding in ("latin-1", "windows-1252", "utf-16") else found.encoding, data.get("header") is not False,
                        skip if isinstance(skip, int) and 0 <= skip < 65536 else 0, one(data.get("comment"), "") or None,
-                       formats(data.get("columns")))
+                       formats(data.get("columns")), spellings(schema, data.get("header") is not False, one(data.get("decimal"), ".")))
 
     def text(self, column: Column, index: int, value: Any, text: str) -> str:
         """A cell of that value, whose text is `text` where a recipe says nothing."""
-        if column.see(value, text) == "number":
-            return text.replace(".", self.decimal)
-        known = self.dates.get(column.name, self.dates.get(index))
-        if known is None or not text or not isinstance(value, (datetime.date, np.datetime64)):
+        kind = column.see(value, text)
+        if kind in ("number", "bool") and text:
+            known = self.spelled.get(column.name, self.spelled.get(index))
+            plain = text.replace(".", self.decimal) if kind == "number" else text
+            return known.get(likeness(text), plain) if known else plain
+        dates = self.dates.get(column.name, self.dates.get(index))
+        if dates is None or not text or not isinstance(value, (datetime.date, np.datetime64)):
             return text
         column.own_format = True
-        return formatted(exact_date(value) if isinstance(value, np.datetime64) else value, *known)
+        return formatted(exact_date(value) if isinstance(value, np.datetime64) else value, *dates)
 
 
 def formats(columns: Any) -> dict[Any, tuple[str, int]]:
@@ -152,6 +156,27 @@ def formats(columns: Any) -> dict[Any, tuple[str, int]]:
     pairs = columns.items() if isinstance(columns, Mapping) else [(c.get("column"), c) for c in columns or () if isinstance(c, Mapping)]
     return {n: (c["format"], int(c.get("pivot", 69))) for n, c in pairs
             if isinstance(c, Mapping) and c.get("kind") == "date" and str(c.get("format", "iso")) != "iso"}
+
+
+def likeness(text: str) -> Any:
+    """What a category's texts have in common: the number, or the boolean; of others None."""
+    if NUMBER.fullmatch(text):
+        return decimal.Decimal(text.strip())
+    return text.lower() if text.lower() in ("true", "false") else None
+
+
+def spellings(schema: Any, header: bool, point: str) -> dict[Any, dict[Any, str]]:
+    """How a run's categories and classes are written that are numbers or booleans: 1 or 1.0, true or True. Of two texts of one number
+    neither is chosen."""
+    if not isinstance(schema, Mapping):
+        return {}
+    found: dict[Any, dict[Any, str]] = {}
+    for i, column in enumerate(schema.get("columns", ())):
+        texts = schema.get("classes") if column.get("kind") == "target" else column.get("categories")
+        like = [(likeness(t.replace(point, ".")), t) for t in texts or () if isinstance(t, str)]
+        keys = [k for k, _ in like]
+        found[column.get("name") if header else i] = {k: t for k, t in like if k is not None and keys.count(k) == 1}
+    return found
 
 
 MONTHS = "January February March April May June July August September October November December".split()

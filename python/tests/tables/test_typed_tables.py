@@ -67,6 +67,23 @@ class Typed(unittest.TestCase):
                                                              "1000000000000000.0,3", "0.5,0.1"])
         self.assertEqual(written.typed(), {})
 
+    def test_categories_and_classes_are_spelt_as_the_archives_are(self):
+        flag = [bool(i % 2) for i in range(60)]
+        price = PRICE + 9 * np.array(flag)
+        for yes, no, code in (("True", "False", "{}.0"), ("TRUE", "FALSE", "{}"), ("true", "false", "{}.00")):
+            lines = [f"{yes if f else no},{code.format(r)},{p}" for f, r, p in zip(flag, REGION, price.tolist())]
+            Path("t.csv").write_text("\n".join(["flag,region,price", *lines, ""]))
+            self.train("t.csv", columns={"region": "categorical"})
+            wanted = self.predicted("t.csv")
+            for region in (REGION, REGION.astype(np.float64)):
+                self.assertTrue((self.predicted({"flag": flag, "region": region}) == wanted).all())
+        Path("t.csv").write_text("\n".join(["size,late", *[f"{x},{i % 3 == 0:d}.0" for i, x in enumerate(SIZE.tolist())], ""]))
+        calls.run({"reprise": 1, "data": {"csv": "t.csv", "target": "late"}}, out="a.reprise", force=True)
+        calls.validate("a.reprise", csv={"size": SIZE, "late": [int(i % 3 == 0) for i in range(60)]}, out="v.json")
+        both = tables.Dialect.of({}, {"columns": [{"name": "a", "kind": "categorical", "categories": ["1", "1.0", "2.0", None]}]})
+        tables.write_csv({"a": [1, 2, 3, None], "b": [2, 2, 2, 2]}, "w.csv", both)  # which of two is meant nobody knows
+        self.assertEqual(Path("w.csv").read_text(), "a,b\n1,2\n2.0,2\n3,2\n,2\n")
+
     @unittest.skipUnless(has("pandas"), "pandas is not installed")
     def test_a_column_of_categories_is_categorical_though_its_values_are_numbers(self):
         import pandas
