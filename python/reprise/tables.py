@@ -140,10 +140,10 @@ class Dialect:
     def text(self, column: Column, index: int, value: Any, text: str) -> str:
         """A cell of that value, whose text is `text` where a recipe says nothing."""
         kind = column.see(value, text)
-        if kind in ("number", "bool") and text:
-            known = self.spelled.get(column.name, self.spelled.get(index))
-            plain = text.replace(".", self.decimal) if kind == "number" else text
-            return known.get(likeness(text), plain) if known else plain
+        if kind in ("number", "bool"):
+            plain = text if self.decimal == "." or kind == "bool" else text.replace(".", self.decimal)
+            known = self.spelled.get(column.name, self.spelled.get(index)) if self.spelled else None
+            return known.get(likeness(text), plain) if known and text else plain
         dates = self.dates.get(column.name, self.dates.get(index))
         if dates is None or not text or not isinstance(value, (datetime.date, np.datetime64)):
             return text
@@ -319,7 +319,7 @@ def number(text: str, value: float) -> str:
     a value is missing, and as categories or classes 1 and 1.0 are the same then."""
     if math.isinf(value):
         raise ValueError("a cell that is infinite: recipes read finite numbers")
-    return str(int(value)) if abs(value) < 1e15 and value == int(value) else text
+    return str(int(value)) if value.is_integer() and abs(value) < 1e15 else text
 
 
 def exact_date(value: Any) -> datetime.date:
