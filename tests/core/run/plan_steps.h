@@ -249,19 +249,41 @@ static inline void next_feeds(const rp_program *p, store *s, size_t step)
             fill_input(s->memory[i], &p->input[i], &p->value[p->input[i].value], step);
 }
 
-/* Two steps on one plan, and the second step again on a fresh one, whose arena is poisoned like the first's was. */
-static inline void assert_plan_is_eager(const rp_program *p, rp_device *reference, rp_device *device, const char *what)
+/* Two steps of the eager tape: the same for every plan of the program, whatever its passes and device. */
+typedef struct tape {
+    record step[2];
+} tape;
+
+static inline tape tape_new(const rp_program *p, rp_device *reference)
 {
-    store s = store_new(p), eager = store_new(p);
-    rp_plan *plan = plan_new(p, device, &s);
-    record expected[2], found;
+    store s = store_new(p);
+    tape t;
 
     for (size_t step = 0; step < 2; step++) {
         next_feeds(p, &s, step);
-        next_feeds(p, &eager, step);
-        expected[step] = eager_step(p, reference, &eager);
+        t.step[step] = eager_step(p, reference, &s);
+    }
+    store_free(&s);
+    return t;
+}
+
+static inline void tape_free(tape *t)
+{
+    for (size_t step = 0; step < 2; step++)
+        record_free(&t->step[step]);
+}
+
+/* Two steps on one plan, and the second step again on a fresh one, whose arena is poisoned like the first's was. */
+static inline void assert_plan_is(const rp_program *p, const tape *expected, rp_device *device, const char *what)
+{
+    store s = store_new(p);
+    rp_plan *plan = plan_new(p, device, &s);
+    record found;
+
+    for (size_t step = 0; step < 2; step++) {
+        next_feeds(p, &s, step);
         found = plan_step(p, plan, &s);
-        assert_same(p, &expected[step], &found, what);
+        assert_same(p, &expected->step[step], &found, what);
         if (step == 0) {
             rp_plan_free(plan);
             plan = plan_new(p, device, &s);
@@ -274,12 +296,18 @@ static inline void assert_plan_is_eager(const rp_program *p, rp_device *referenc
     for (size_t step = 0; step < 2; step++) {
         next_feeds(p, &s, step);
         found = plan_step(p, plan, &s);
-        assert_same(p, &expected[step], &found, what);
-        record_free(&expected[step]);
+        assert_same(p, &expected->step[step], &found, what);
     }
     rp_plan_free(plan);
     store_free(&s);
-    store_free(&eager);
+}
+
+static inline void assert_plan_is_eager(const rp_program *p, rp_device *reference, rp_device *device, const char *what)
+{
+    tape expected = tape_new(p, reference);
+
+    assert_plan_is(p, &expected, device, what);
+    tape_free(&expected);
 }
 
 #endif
