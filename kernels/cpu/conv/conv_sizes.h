@@ -33,7 +33,9 @@ _Static_assert(A_BYTES + B_BYTES <= RP_SCRATCH_BYTES, "the borrowed block holds 
 enum {
     ROW_STEP = RP_CONV_CHUNK + 16, /* packed rows lie apart from each other in the cache */
     MOST_ROWS = 96,
-    FEW_PIXELS = MOST_ROWS, /* up to so many read a weight where it lies, and fetch it so many rows ahead */
+    /* Up to so many pixels read a weight where it lies, and fetch it so many rows ahead. Not where a panel is a part of
+     * a line, which would be read again for each. */
+    FEW_PIXELS = PANEL_BYTES < 64 ? 0 : MOST_ROWS,
     LINES_AHEAD = 32,
     IN_PLACE_PANELS = 2, /* up to so many, rows are not worth packing; where they lie apart in the first cache: */
     APART_PANELS = WIDEST == 64 ? 16 : 2,
