@@ -35,7 +35,7 @@ export REPRISE_COMMAND=$reprise REPRISE_SOURCE=$source MYPY_CACHE_DIR=$build/pyt
 env -u REPRISE_COMMAND PATH="$venv/bin:$PATH" "$venv/bin/reprise" --version >said 2>&1 &&
     fail "a package without the command has one: $(cat said)"
 grep -q 'without the command' said || fail "what is missing is not said: $(cat said)"
-for test in "$source"/python/tests/{,derivatives/,estimators/,outside/,runners/}test_*.py; do
+for test in "$source"/python/tests/{,derivatives/,estimators/,outside/,runners/,tables/}test_*.py; do
     timeout 120 "$venv/bin/python" -X faulthandler "$test" >log 2>&1 || { cat log; fail "$(basename "$test")"; }
     tail -n 3 log | head -n 1
 done
