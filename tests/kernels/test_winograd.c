@@ -17,6 +17,7 @@
 #include "tests/determinism/contract_text.h"
 #include "tests/kernels/kernel_call.h"
 #include "kernels/cpu/matmul/matmul_scratch.h"
+#include "tests/house/sanitized.h"
 
 static const char *const *levels;
 static size_t n_levels;
@@ -244,6 +245,7 @@ static void the_reference_has_the_bits_of_the_contracts_text(void **state)
 static void compare(const shape *p, rp_dtype dtype, bool odd, int spread)
 {
     static const unsigned cuts[] = {1, 2, 3, 7};
+    static size_t turn;
     operands o = make(p, dtype, odd, spread);
     const size_t n = o.count[2] * (size_t)spread, size = rp_dtype_size(dtype);
     unsigned char *want = malloc(n * size + 1), *found = malloc(n * size + 1);
@@ -254,10 +256,13 @@ static void compare(const shape *p, rp_dtype dtype, bool odd, int spread)
     memset(o.view[2].data, 0xA5, n * size); /* what lies between the elements stays */
     call("ref", RP_K_conv2d_winograd, &o);
     rp_to_stored(want, o.view[2].data, dtype, n);
+    turn++;
     for (size_t l = 1; l < n_levels; l++)
         for (size_t c = 0; c < 4; c++) {
             size_t items;
 
+            if (SANITIZED && c != (l + turn + turn / 4) % 4) /* one cut, by turns, as in test_conv.c */
+                continue;
             assert_int_equal(rp_kernel_table_get(&table, levels[l], NULL), RP_OK);
             items = table->kernel[RP_K_conv2d_winograd]->items(&args);
             memset(o.view[2].data, 0xA5, n * size);
