@@ -288,6 +288,8 @@ def functions_of(module: Any, loss: Any) -> list[Any]:
 
 def asks(name: str, module: Any, loss: Any) -> bool:
     """Whether a forward or the loss, or what they call, reads this name."""
+    for root in (module, loss):
+        refuse_scripted(root)
     functions = [getattr(f, "__func__", f) for f in functions_of(module, loss)]
     return any(name in names_read(f.__code__) for f in functions if inspect.isfunction(f))
 
