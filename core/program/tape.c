@@ -152,10 +152,12 @@ static rp_view exchanged(rp_view view)
     return view;
 }
 
-/* Whether the product is to lie turned. A pinned device's library has bits for a shape: there it stays as it is. */
+/* Whether the product is to lie turned: the one that is appended now, since others that it has made again may be read
+ * as they are. A pinned device's library has bits for a shape: there it stays as it is. */
 static bool lies_turned(const rp_graph *graph, const rp_instr *instr)
 {
     return graph->lays_turned && graph->calls == 0 && instr->op->role == RP_PLAYS_PRODUCT &&
+           instr == &graph->program->instr[graph->program->n_instrs - 1] &&
            !rp_device_pinned(graph->device) && rp_device_shares_memory(graph->device);
 }
 
