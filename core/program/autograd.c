@@ -129,6 +129,8 @@ static bool mark(rp_sweep *s, const rp_tensor *wrt, size_t n)
             return false;
         for (size_t i = 0; i < instr->n_in && instr->op->vjp; i++)
             any = any || s->reaches[instr->in[i]];
+        for (size_t i = 0; i < instr->n_in; i++)
+            s->readers[instr->in[i]] += s->readers[instr->in[i]] < 2;
         for (int i = 0; i < instr->n_out; i++)
             s->reaches[instr->out[i]] = s->reaches[instr->out[i]] || any;
     }
@@ -142,13 +144,17 @@ static bool reads_once(const rp_op *op)
 }
 
 /* Whether the value's gradient goes nowhere but into that of a transpose: then it may lie turned in memory, in the
- * order in which it is read. */
-static bool is_read_turned(const rp_sweep *s, uint32_t value)
+ * order in which it is read. Of several readers, and of a matrix that several meet, gradients are added first. */
+static bool is_read_turned(const rp_sweep *s, uint32_t value, uint32_t product)
 {
     const rp_program *p = s->graph->program;
+    const rp_type *x = &p->value[value], *y = &p->value[product];
 
+    for (int i = 0; i + 2 < y->rank; i++)
+        if (x->rank != y->rank || x->shape[i] != y->shape[i])
+            return false;
     return s->graph->device && p->maker[value] != RP_NO_INSTR && p->maker[value] >= s->first && !s->asked[value] &&
-           rp_instr_exchanges(&p->instr[p->maker[value]]);
+           s->readers[value] == 1 && !s->grad[value].graph && rp_instr_exchanges(&p->instr[p->maker[value]]);
 }
 
 /* One instruction: its rule appends instructions, which may move the program's arrays, so everything is copied first.
@@ -184,7 +190,7 @@ static void visit(rp_sweep *s, size_t k)
         if (reads_once(instr.op) && !s->asked[instr.out[0]])
             spend(s, grad_out[0]);
         for (size_t i = 0; i < 2 && instr.op->role == RP_PLAYS_PRODUCT; i++)
-            turned[i] = is_read_turned(s, instr.in[i]);
+            turned[i] = is_read_turned(s, instr.in[i], instr.out[0]);
         instr.op->vjp(&(rp_vjp_args){instr.attr, read, out, n, grad_out, need, grad_in, turned});
         s->graph->spent = 0;
         for (size_t i = 0; i < n; i++)
@@ -213,7 +219,8 @@ bool rp_sweep_begin(rp_sweep *s, rp_graph *graph, size_t first, const rp_tensor 
     s->grad = rp_calloc(values, sizeof *s->grad);
     s->reaches = rp_calloc(values, sizeof *s->reaches);
     s->asked = rp_calloc(values, sizeof *s->asked);
-    if (!s->grad || !s->reaches || !s->asked || (graph->status == RP_OK && !mark(s, wrt, n)))
+    s->readers = rp_calloc(values, sizeof *s->readers);
+    if (!s->grad || !s->reaches || !s->asked || !s->readers || (graph->status == RP_OK && !mark(s, wrt, n)))
         rp_graph_fail(graph, RP_ENOMEM, "out of memory");
     if (graph->status != RP_OK)
         return false;
@@ -246,6 +253,7 @@ void rp_sweep_end(rp_sweep *s)
     rp_free(s->grad);
     rp_free(s->reaches);
     rp_free(s->asked);
+    rp_free(s->readers);
     rp_free(s->uses);
 }
 

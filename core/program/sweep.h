@@ -11,6 +11,7 @@ typedef struct rp_sweep {
     rp_tensor *grad;    /* of each value before the sweep; graph NULL: none yet */
     bool mixed;         /* rules read bf16 where that is enough: core/program/mixed.c */
     bool *reaches;      /* the value depends on some wrt through differentiated instructions */
+    uint8_t *readers;   /* how many operands of those the value is; two, too, where there are more */
     /* where values may go (core/program/tape.c): gradients of which nothing is left to be read go on the way */
     bool drops;
     bool *asked;    /* the value is one of wrt: its gradient is the caller's */
