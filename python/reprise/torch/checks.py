@@ -225,9 +225,9 @@ def operations() -> tuple[Any, Any, Any]:
     """torch.ops.reprise.check of a flag, and of a number of Python, that says what is wrong: rules/checks.py."""
     torch = framework()
     library = torch.library.Library("reprise", "FRAGMENT")
-    for name, kind in (("check", "Tensor"), ("check_number", "Scalar")):
-        library.define(f"{name}({kind} bad, int number) -> Tensor")
-        torch.library.register_fake(f"reprise::{name}", lambda bad, number: torch.empty((), dtype=torch.bool), lib=library)
+    for name, kind in (("check", "Tensor bad, int number"), ("check_number", "Scalar found, int number, bool goes_on")):
+        library.define(f"{name}({kind}) -> Tensor")
+        torch.library.register_fake(f"reprise::{name}", lambda *_: torch.empty((), dtype=torch.bool), lib=library)
     found = torch.ops.reprise.check.default, torch.ops.reprise.check_number.default
     for op in found:
         framework("torch.fx.node").has_side_effect(op)
@@ -258,7 +258,7 @@ def watched(value: Any, frame: types.FrameType) -> bool | None:
             zero = value.detach().reshape(()) == 0
             of_tensor(zero if check.goes_on else torch.logical_not(zero), numbered(check.text))
     else:
-        of_number(torch.sym_not(value) if check.goes_on else value, numbered(check.text))
+        of_number(value, numbered(check.text), check.goes_on)  # without a sym_not, which makes of `not v <= 1` a `v > 1`: of NaN another
     return check.goes_on
 
 
@@ -283,14 +283,37 @@ def numbers_watched() -> Iterator[None]:
     torch = framework()
     was: Callable[..., bool] = torch.SymBool.__bool__
 
+    shapes, node = framework("torch.fx.experimental.symbolic_shapes").ShapeEnv, framework("torch.fx.experimental.sym_node").SymNode
+    made, expected = shapes.create_unbacked_symfloat, node.expect_true
+    reals: list[Any] = []
+
+    def real(self: Any) -> Any:
+        reals.append(None)
+        return made(self)
+
+    def settled(self: Any) -> bool:
+        """Whether PyTorch knows an answer; of real numbers it has none of its own, since it takes none for NaN (`v != v` is False) or
+        infinite, and none for rounded."""
+        found = self.has_hint() or self.maybe_as_bool() is not None
+        if found and reals:
+            raise refused("item()", "of a real number in a condition that PyTorch answers without the number, as if it were neither NaN nor "
+                          "infinite", "Leave out item(), and ask torch.isnan or torch.isfinite")
+        return found
+
     def asked(self: Any) -> bool:
-        found = watched(self, sys._getframe(1)) if not self.node.has_hint() and self.node.maybe_as_bool() is None else None
+        found = watched(self, sys._getframe(1)) if not settled(self.node) else None
         return unknown(was, self) if found is None else found
+
+    def expecting(self: Any, *args: Any) -> bool:
+        if not settled(self) and reals and framework("torch.fx.experimental.proxy_tensor").get_proxy_mode() is not None:
+            operations()[2](torch.SymBool(self), numbered("torch._check of item()"), True)  # PyTorch's own assertion is another of NaN
+        return bool(expected(self, *args))
 
     def refusing(name: str) -> Any:
         of = getattr(torch.Tensor, name)
         return lambda self, *args, **kwargs: unknown(functools.wraps(of)(lambda *a: of(*a, **kwargs)), self, *args)
-    changes = [(torch.SymBool, "__bool__", asked), (torch, "_assert_async", asserting), *((torch.Tensor, n, refusing(n)) for n in VALUES)]
+    changes = [(torch.SymBool, "__bool__", asked), (shapes, "create_unbacked_symfloat", real), (node, "expect_true", expecting),
+               (torch, "_assert_async", asserting), *((torch.Tensor, n, refusing(n)) for n in VALUES)]
     kept = [(owner, name, vars(owner).get(name)) for owner, name, _ in changes]
     for owner, name, other in changes:
         setattr(owner, name, other)

@@ -92,6 +92,32 @@ def of_torch_numbers(m, x, y):
     return y
 
 
+def of_not_a_number(m, x, y):
+    """Of NaN `not v <= n` raises, and `v > n` does not."""
+    v = x.max().item()
+    if v > 1e6:
+        raise ValueError("never")
+    if not v <= m.n:
+        raise ValueError("too large, or not a number")
+    return y
+
+
+def of_torch_not_a_number(m, x, y):
+    v = x.max().item()
+    if v > m.n:
+        raise ValueError("too large")
+    torch._check(v <= m.n)
+    return y
+
+
+def beyond_64_bits(m, x, y):
+    """Integers of Python have no end."""
+    v = (x.max() >= m.n).long().item() * 2 ** 40
+    if v * v > 2 ** 62:
+        raise ValueError("too large")
+    return y
+
+
 def helper(x, most):
     for column in x.unbind(1):
         assert column.max() < most
@@ -106,7 +132,9 @@ def of_distributions(m, x, y):
     return torch.distributions.Normal(y.detach(), torch.where(x < m.n, 1.0, -1.0)).log_prob(y) + y
 
 
-HONEST = (plain, asserts, other_way, several, of_buffers, numbers, of_torch, of_torch_later, of_torch_numbers, called, of_distributions)
+HONEST = (plain, asserts, other_way, several, of_buffers, numbers, of_torch, of_torch_later, of_torch_numbers, called, of_distributions,
+          of_not_a_number, of_torch_not_a_number, beyond_64_bits)
+OF_NAN = (of_not_a_number, of_torch_not_a_number)
 
 
 # ---- what looks like one ----
@@ -376,6 +404,32 @@ def in_a_branch(m, x, y):
     return torch.cond(y.sum() > 0, yes, lambda y: y * 3, (y,))
 
 
+def no_number(m, x, y):
+    """PyTorch answers False without the number."""
+    v = x.max().item()
+    if v != v:
+        raise ValueError
+    return y
+
+
+def no_number_by_difference(m, x, y):
+    v = x.max().item()
+    assert v - v == 0
+    return y
+
+
+def no_number_of_torch(m, x, y):
+    v = x.max().item()
+    torch._check(v == v)
+    return y
+
+
+def bits(m, x, y):
+    if (x.max().long().item() | 1) > 900:
+        raise ValueError
+    return y
+
+
 def guarded(f, other):
     """As careful code is written: what goes wrong goes another way."""
     def forward(m, x, y):
@@ -419,4 +473,5 @@ def by_mask(m, x, y):
 GUARDED = [guarded(f, lambda y: y * 2) for f in (straight, by_numpy, by_float, by_number, by_mask, computes)]
 DISHONEST = (swallowed, swallowed_above, left_by_finally, suppressed, suppressed_by_own, decorated, by_wrapper, ends_a_loop,
              ends_a_loop_by_index, no_attribute, counts, computes, computes_or_raises, nested, two, two_of, between, kept, walrus, warns, loops,
-             chooses, leaves, another_error, another_bool, again, some_of, within, condition_counts, in_a_branch)
+             chooses, leaves, another_error, another_bool, again, some_of, within, condition_counts, in_a_branch, no_number,
+             no_number_by_difference, no_number_of_torch, bits)

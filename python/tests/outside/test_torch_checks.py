@@ -19,7 +19,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import checked_models
 import reprise
 import reprise.torch as rt
-from checked_models import DISHONEST, GUARDED, HONEST, Checked
+from checked_models import DISHONEST, GUARDED, HONEST, OF_NAN, Checked
 
 X = torch.randn(4, 3, generator=torch.Generator().manual_seed(0))
 LARGE = torch.where(X == X.max(), 1000.0, X)
@@ -64,6 +64,16 @@ class Checks(unittest.TestCase):
                 for _ in range(3):
                     torch.testing.assert_close(forward(X), m(X).detach(), rtol=1e-4, atol=1e-4)
                     self.wrong(forward)
+
+    def test_of_nan_as_python_has_it(self):
+        for f in OF_NAN:
+            with self.subTest(f.__name__):
+                m = Checked(f).eval()
+                x = torch.where(X == X.max(), torch.nan, X)
+                with self.assertRaises(Exception):
+                    m(x)
+                with self.assertRaises(reprise.Error):
+                    rt.compile_inference(m, X)(x)
 
     def test_an_error_has_the_statement_and_a_program_its_number(self):
         m = Checked(checked_models.plain)

@@ -24,8 +24,9 @@ def fail(g: Lowering, bad: Tensor, number: int) -> Tensor:
 
 
 @lowers("reprise.check.default", "reprise.check_number.default")
-def check(g: Lowering, node: Node, bad: Any, number: int) -> Any:
-    return fail(g, true(g, bad), number)
+def check(g: Lowering, node: Node, found: Any, number: int, goes_on: bool = False) -> Any:
+    bad = true(g, found)
+    return fail(g, g.op("eq", bad, g.fill(0, "bool")) if goes_on else bad, number)
 
 
 @lowers("aten._assert_async.default", "aten._assert_async.msg", "aten._functional_assert_async.msg", "aten._assert_scalar.default")
@@ -68,7 +69,14 @@ def scalars(g: Lowering, node: Node, a: Any, b: Any) -> Any:
     if name == "div":
         operands = [g.cast(t, "f64") for t in operands]
     found = g.op(name, *operands)
+    if found.dtype == "i64":
+        within(g, g.op(name, *(g.cast(t, "f64") for t in operands)))
     return Number(g, found.dtype, (), found)
+
+
+def within(g: Lowering, size: Tensor) -> None:
+    """Integers of Python have no end, those of a program have 64 bits: beyond them is an error of the step."""
+    fail(g, g.op("ge", g.op("abs", size), g.fill(9.2e18, "f64")), numbered("a number of Python that item() gives goes beyond 64 bits"))
 
 
 @lowers("operator.neg", "torch.sym_float", "torch.sym_not", "operator.and_", "operator.or_", "torch.sym_ite")
@@ -76,6 +84,8 @@ def others(g: Lowering, node: Node, *given: Any) -> Any:
     name = node.op.partition(".")[2]
     if name == "neg":
         found = g.op("neg", *alike(g, *given))
+        if found.dtype == "i64":
+            within(g, g.cast(found, "f64"))
     elif name == "sym_float":
         found = g.cast(given[0].tensor, "f64")
     elif name == "sym_not":
@@ -83,6 +93,8 @@ def others(g: Lowering, node: Node, *given: Any) -> Any:
     elif name == "sym_ite":
         found = g.op("where", true(g, given[0]), *alike(g, *given[1:]))
     else:
+        if any(x.dtype != "bool" if isinstance(x, Value) else not isinstance(x, bool) for x in given):
+            raise g.refuse("of integers, bit by bit", "Leave out item(): torch.bitwise_and and torch.bitwise_or are taken")
         both = [g.cast(true(g, x), "i64") for x in given]
         found = g.op("ne", g.op("mul" if name == "and_" else "add", *both), g.fill(0, "i64"))
     return Number(g, found.dtype, (), found)
