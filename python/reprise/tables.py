@@ -7,6 +7,7 @@ Numbers are written as the shortest decimal that reads back as the same number, 
 CSV would make something else of (an empty text, texts beside numbers in one column) is refused."""
 from __future__ import annotations
 
+import collections
 import csv
 import datetime
 import decimal
@@ -124,6 +125,7 @@ class Dialect:
     comment: str | None = None
     dates: Mapping[Any, tuple[str, int]] = field(default_factory=dict)  # columns, by name or index: format and pivot of their dates
     spelled: Mapping[Any, Mapping[Any, str]] = field(default_factory=dict)  # columns: how a category is written that is a number or a boolean
+    missing: Mapping[Any, str] = field(default_factory=dict)  # words for a missing cell that are numbers or booleans
 
     @staticmethod
     def of(data: Any, schema: Any = None) -> Dialect:
@@ -135,7 +137,8 @@ class Dialect:
         return Dialect(one(data.get("delimiter"), found.delimiter), one(data.get("decimal"), found.decimal),
                        encoding if encoding in ("latin-1", "windows-1252", "utf-16") else found.encoding, data.get("header") is not False,
                        skip if isinstance(skip, int) and 0 <= skip < 65536 else 0, one(data.get("comment"), "") or None,
-                       formats(data.get("columns")), spellings(schema, data.get("header") is not False, one(data.get("decimal"), ".")))
+                       formats(data.get("columns")), spellings(schema, data.get("header") is not False, one(data.get("decimal"), ".")),
+                       likes(data.get("missing"), one(data.get("decimal"), ".")))
 
     def text(self, column: Column, index: int, value: Any, text: str) -> str:
         """A cell of that value, whose text is `text` where a recipe says nothing."""
@@ -143,7 +146,10 @@ class Dialect:
         if kind in ("number", "bool"):
             plain = text if self.decimal == "." or kind == "bool" else text.replace(".", self.decimal)
             known = self.spelled.get(column.name, self.spelled.get(index)) if self.spelled else None
-            return known.get(likeness(text), plain) if known and text else plain
+            if not text or not known and not self.missing:
+                return plain
+            like = likeness(text)
+            return self.missing[like] if like in self.missing else known.get(like, plain) if known else plain
         dates = self.dates.get(column.name, self.dates.get(index))
         if dates is None or not text or not isinstance(value, (datetime.date, np.datetime64)):
             return text
@@ -165,6 +171,12 @@ def likeness(text: str) -> Any:
     return text.lower() if text.lower() in ("true", "false") else None
 
 
+def likes(texts: Any, point: str) -> dict[Any, str]:
+    """The texts that are numbers or booleans, by what they have in common."""
+    given = [t for t in texts if isinstance(t, str)] if isinstance(texts, (list, tuple)) else []
+    return {k: t for t in given if (k := likeness(t.replace(point, "."))) is not None}
+
+
 def spellings(schema: Any, header: bool, point: str) -> dict[Any, dict[Any, str]]:
     """How a run's categories and classes are written that are numbers or booleans: 1 or 1.0, true or True. Of two texts of one number
     neither is chosen."""
@@ -174,8 +186,8 @@ def spellings(schema: Any, header: bool, point: str) -> dict[Any, dict[Any, str]
     for i, column in enumerate(schema.get("columns", ())):
         texts = schema.get("classes") if column.get("kind") == "target" else column.get("categories")
         like = [(likeness(t.replace(point, ".")), t) for t in texts or () if isinstance(t, str)]
-        keys = [k for k, _ in like]
-        found[column.get("name") if header else i] = {k: t for k, t in like if k is not None and keys.count(k) == 1}
+        count = collections.Counter(k for k, _ in like)
+        found[column.get("name") if header else i] = {k: t for k, t in like if k is not None and count[k] == 1}
     return found
 
 
@@ -192,7 +204,8 @@ def formatted(value: datetime.date, form: str, pivot: int) -> str:
     text = re.sub("%([YymdbBHMS])", lambda m: parts[m[1]], form)
     kept = [("%Y" in form or "%y" in form and moment.year == moment.year % 100 + (1900 if moment.year % 100 >= pivot else 2000)),
             any(t in form for t in ("%m", "%b", "%B")), "%d" in form or moment.day == 1, "%H" in form or moment.hour == 0,
-            "%M" in form or moment.minute == 0, "%S" in form or moment.second == 0, moment.tzinfo is None]
+            "%M" in form or moment.minute == 0, "%S" in form or moment.second == 0, moment.tzinfo is None,
+            moment.microsecond == 0 and getattr(moment, "nanosecond", 0) == 0]
     if not all(kept):
         raise ValueError(f"{value.isoformat()}, which the recipe's format {form!r} of this column does not hold: round it to what the format has")
     return text

@@ -85,6 +85,25 @@ class Typed(unittest.TestCase):
         self.assertEqual(Path("w.csv").read_text(), "a,b\n1,2\n2.0,2\n3,2\n,2\n")
 
     @unittest.skipUnless(has("pandas"), "pandas is not installed")
+    def test_numbers_and_booleans_are_missing_where_the_archive_says_so(self):
+        given = np.where(np.arange(60) % 7 == 0, -999.0, SIZE)
+        for word in ("-999.0", "-9.99e2", "-999"):
+            lines = [f"{word if x == -999 else x},{p}" for x, p in zip(given.tolist(), PRICE.tolist())]
+            Path("t.csv").write_text("\n".join(["size,price", *lines, ""]))
+            self.train("t.csv", missing=["", word])
+            wanted = self.predicted("t.csv")
+            for rows in (given, [int(x) if x == -999 else x for x in given.tolist()], [None if x == -999 else x for x in given.tolist()]):
+                self.assertTrue((self.predicted({"size": rows}) == wanted).all())
+            self.train({"size": given, "price": PRICE}, missing=["", word])
+            self.assertTrue((self.predicted("t.csv") == wanted).all())
+        self.assertEqual(tables.Dialect.of({"missing": ["False"]}).text(tables.Column("x"), 0, False, "false"), "False")
+        many = {"columns": [{"name": "x", "kind": "categorical", "categories": [str(i) for i in range(50000)]}]}
+        self.assertEqual(len(tables.spellings(many, True, ".")["x"]), 50000)
+
+    def test_a_format_of_dates_holds_no_part_of_a_second(self):
+        with self.assertRaisesRegex(ValueError, "does not hold"):
+            tables.formatted(datetime.datetime(2024, 3, 31, 12, 30, 59, 500000), "%Y-%m-%d %H:%M:%S", 69)
+
     def test_a_column_of_categories_is_categorical_though_its_values_are_numbers(self):
         import pandas
         given = [pandas.DataFrame({"region": pandas.Categorical(REGION), "price": PRICE})]
