@@ -24,6 +24,7 @@ from ..settled import compiled
 from .refusals import advise
 from .lower import COMPLEX_RULES, REMEDIES, RULES, Complex, Lowering, Unsupported, has_rule, live
 from .guards import Guards, Held, asks, burned_in, same_memory, structure_of, tensors_of
+from .substitutes import ASKED
 from .training import Batch, flatten, name_feeds, names_of, unflatten
 from . import rules
 
@@ -134,7 +135,9 @@ class Inference:
         return Batch.of(example if isinstance(example, (dict, tuple)) else (example,), self.names, self._asks)
 
     def _build(self, batch: Batch) -> Any:
+        ASKED.clear()
         captured, outputs = captured_forward(self.module, batch)
+        self._asks = self._asks or bool(ASKED)  # a key without what was asked for is not found again
         if any(o.kind == "buffer" for o in captured.graph.outputs):
             raise Unsupported("the forward changes buffers", remedy="module.eval() first, or compile a training step")
         g = Lowering(captured.graph)

@@ -24,6 +24,7 @@ from .optim import Optimizer, own_moments
 from .recording import OPEN, record
 from .refusals import CHECKS, advise
 from .guards import Guards, Held, asks, burned_in, structure_of, tensors_of
+from .substitutes import ASKED
 from .training import Batch, Built, build, captured_step, names_of
 
 MOST_PROGRAMS = 64
@@ -309,7 +310,9 @@ class Step(StepBase):
                               "changes at each step", remedy="Pad batches to few shapes; make what changes a tensor of the batch; "
                               "OneCycleLR with cycle_momentum=False")
         other = self.built.get((*key[:2], not last))  # of the same batch as another one of a step
+        ASKED.clear()
         captured = other.captured if other is not None else captured_step(self.module, self.loss, batch, self._states)
+        self._asks = self._asks or bool(ASKED)  # a key without what was asked for is not found again
         zeros = zeros_of(self.module, self.loss, batch, captured, self._zeros) if self._zeros else []
         built = build(captured, self.optimizer, known, clip=self.clip, last=last, zeros=zeros)
         self._watch(built.captured.constants.items())

@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import contextlib
 import math
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from .checks import trusted
 from .derivatives import functions
 from .packed import packing
 from .refusals import refused
@@ -218,6 +220,21 @@ def assigning(was: Any) -> Any:
     return call
 
 
+ASKED: set[str] = set()  # what models have asked of gradients since this was cleared
+
+
+def telling(name: str) -> property:
+    """An attribute of tensors that tells when a model asks for it: also in a file of another package, and by getattr()."""
+    was = getattr(framework()._C.TensorBase, name)
+
+    def get(self: Any) -> Any:
+        if not trusted(sys._getframe(1).f_code.co_filename):
+            ASKED.add(name)
+        return was.__get__(self)
+
+    return property(get, was.__set__)
+
+
 @contextlib.contextmanager
 def substituted() -> Iterator[None]:
     """While a model is exported."""
@@ -232,6 +249,7 @@ def substituted() -> Iterator[None]:
         (torch, "istft", inverted(torch.istft)), (torch.Tensor, "istft", inverted(torch.Tensor.istft)),
         (torch, "cov", covariance), (torch.Tensor, "cov", covariance), (torch, "corrcoef", correlations), (torch.Tensor, "corrcoef", correlations),
         (norm, "forward", averaging(norm.forward)), (torch.Tensor, "data", property(data_of, set_data)),
+        *((torch.Tensor, n, telling(n)) for n in ("requires_grad", "is_leaf", "grad_fn")),
         (torch.nn.Module, "__setattr__", assigning(torch.nn.Module.__setattr__)), *packing(), *functions()]
     kept = [(owner, name, vars(owner).get(name)) for owner, name, _ in places]
     for owner, name, other in places:

@@ -83,7 +83,7 @@ class Batch:
         if form is None or form[0] is not tuple or any(f is not None for f in form[2]):
             key = (key, frozen(form))  # two batches with leaves alike may have them under other names
         if gradients:
-            key = (key, tuple(isinstance(x, tensor) and x.requires_grad for x in leaves))
+            key = (key, tuple((x.requires_grad, x.is_leaf) if isinstance(x, tensor) else None for x in leaves))
         return Batch(leaves, paths, form, key)
 
     def tensors(self) -> list[Any]:

@@ -210,6 +210,25 @@ class Gradients(unittest.TestCase):
             for _ in range(3):
                 torch.testing.assert_close(forward(X), m(X).detach())
 
+    def test_by_whatever_way_it_asks(self):
+        name = "_".join(("requires", "grad"))
+        for ask in (lambda t: getattr(t, name), lambda t: not getattr(t, "is_leaf"), lambda t: t.grad_fn is not None):
+            class Of(Asks):
+                def forward(self, x):
+                    return self.l(x).square().sum() * (2 if ask(x) else 1)  # noqa: B023
+            m, z = Of(None), X.clone().requires_grad_()
+            forward = rt.compile_inference(m, X)
+            step = rt.compile(m, None, (X,), torch.optim.SGD(m.parameters(), 0.0))
+            for x in (X, X, z, z, z * 1, X, z):
+                for call in (forward, step):
+                    self.assertAlmostEqual(float(call(x)), float(m(x).detach()), places=4)
+        m = Asks(lambda m, y: y * 2 if getattr(m.l.weight, name) else y)
+        forward = rt.compile_inference(m, X)
+        for wanted in (True, False, True):
+            m.l.weight.requires_grad_(wanted)
+            for _ in range(3):
+                torch.testing.assert_close(forward(X), m(X).detach())
+
     def test_and_of_its_inputs(self):
         class Of(Asks):
             def forward(self, x):
