@@ -13,7 +13,8 @@ enum {
     RP_VALUE_RELEASED = 1, /* nobody has a handle of it any more, or says so */
     RP_VALUE_PINNED = 2,   /* an output, or what an update that waits reads: stays until the step ends */
     RP_VALUE_TAPED = 4,    /* gradients may pass through it */
-    RP_VALUE_NEEDED = 8    /* the first gradients of the step may read it */
+    RP_VALUE_NEEDED = 8,   /* the first gradients of the step may read it */
+    RP_VALUE_TURNED = 16 /* its last two axes lie exchanged, also when it is made again: views of it may have stayed */
 };
 
 /* Where a value of an eager graph lies, and what keeps it there. */

@@ -153,11 +153,14 @@ static rp_view exchanged(rp_view view)
 }
 
 /* Whether the product is to lie turned: the one that is appended now, since others that it has made again may be read
- * as they are. A pinned device's library has bits for a shape: there it stays as it is. */
+ * as they are, or one that did before. A pinned device's library has bits for a shape: there it stays as it is. */
 static bool lies_turned(const rp_graph *graph, const rp_instr *instr)
 {
-    return graph->lays_turned && graph->calls == 0 && instr->op->role == RP_PLAYS_PRODUCT &&
-           instr == &graph->program->instr[graph->program->n_instrs - 1] &&
+    if (instr->op->role != RP_PLAYS_PRODUCT)
+        return false;
+    if (graph->memory[instr->out[0]].mark & RP_VALUE_TURNED)
+        return true;
+    return graph->lays_turned && graph->calls == 0 && instr == &graph->program->instr[graph->program->n_instrs - 1] &&
            !rp_device_pinned(graph->device) && rp_device_shares_memory(graph->device);
 }
 
@@ -176,6 +179,7 @@ static rp_status execute_turned(rp_graph *graph, const rp_instr *instr)
     type.shape[type.rank - 1] = rows;
     out = rp_view_of(&type, graph->view[instr->out[0]].data);
     graph->view[instr->out[0]] = exchanged(out);
+    graph->memory[instr->out[0]].mark |= RP_VALUE_TURNED;
     rp_bind_operands(instr->op, in, 2, &out);
     return rp_execute(graph->device, instr->op, &(rp_kernel_args){in, 2, &out, 1, instr->attr},
                       (size_t)(instr - graph->program->instr), &graph->error);

@@ -279,9 +279,36 @@ static void what_is_made_again_on_the_way_is_not_turned(void **state)
     assert_memory_equal(read, wanted, sizeof read);
 }
 
+/* What lies turned has gone, but a view of it has not: made again it lies as the view reads it. */
+static void what_is_made_again_under_a_view_lies_as_before(void **state)
+{
+    static float read[N * K], view[N * K], wanted[N * K];
+    rp_error err = {0};
+
+    (void)state;
+    for (int released = 0; released < 2; released++) {
+        rp_run *run = new_run(1);
+        rp_tensor x, w, t, grad;
+
+        assert_int_equal(rp_step_begin(run, &err), RP_OK);
+        x = rp_data(run, "x");
+        w = rp_data(run, "w");
+        rp_gradients_or_zeros(rp_sum(uneven(rp_matmul(x, turn(w))), NULL, 0, false), &w, 1, &grad);
+        t = turn(grad);
+        if (released)
+            rp_tensor_release(grad);
+        assert_int_equal(rp_read(run, grad, released ? read : wanted, sizeof read, &err), RP_OK);
+        assert_int_equal(rp_read(run, turn(t), view, sizeof view, &err), RP_OK);
+        assert_memory_equal(view, wanted, sizeof view);
+        rp_run_free(run);
+    }
+    assert_memory_equal(read, wanted, sizeof read);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_made_again_under_a_view_lies_as_before),
         cmocka_unit_test(gradients_have_the_bits_of_the_compiled_step),
         cmocka_unit_test(what_anything_but_a_transpose_reads_lies_in_order),
         cmocka_unit_test(what_is_made_again_on_the_way_is_not_turned),
