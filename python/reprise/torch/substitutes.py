@@ -235,6 +235,37 @@ def telling(name: str) -> property:
     return property(get, was.__set__)
 
 
+def no_gradients() -> property:
+    """Tensor.grad: what is exported has none, a model in training has those of its last step."""
+    was = framework()._C.TensorBase.grad
+
+    def get(self: Any) -> Any:
+        if not trusted(sys._getframe(1).f_code.co_filename):
+            raise refused("Tensor.grad", "is read by a forward", "Give what it decides to the model, as an argument or an attribute")
+        return was.__get__(self)
+
+    return property(get, was.__set__, was.__delete__)
+
+
+def mode(name: str, known: Callable[[bool], bool]) -> tuple[Any, str, Any]:
+    """torch.is_grad_enabled and is_inference_mode_enabled: how answers will be asked for is not known while a model is exported, but
+    inside of a region of the forward's own. Steps are made with gradients."""
+    torch, own = framework(), __file__.replace("substitutes", "inference")
+    was = getattr(torch, name)
+
+    def call() -> bool:
+        found: bool = was()
+        frame: Any = sys._getframe(1)
+        asks = not trusted(frame.f_code.co_filename) and not known(found)
+        while asks and frame is not None:
+            if frame.f_code.co_filename == own and frame.f_code.co_name == "forward":
+                raise refused(f"torch.{name}()", "is asked by a forward whose answers are compiled",
+                              "Let an attribute of the model decide, such as self.training, or an argument")
+            frame = frame.f_back
+        return found
+    return torch, name, call
+
+
 @contextlib.contextmanager
 def substituted() -> Iterator[None]:
     """While a model is exported."""
@@ -250,6 +281,7 @@ def substituted() -> Iterator[None]:
         (torch, "cov", covariance), (torch.Tensor, "cov", covariance), (torch, "corrcoef", correlations), (torch.Tensor, "corrcoef", correlations),
         (norm, "forward", averaging(norm.forward)), (torch.Tensor, "data", property(data_of, set_data)),
         *((torch.Tensor, n, telling(n)) for n in ("requires_grad", "is_leaf", "grad_fn")),
+        (torch.Tensor, "grad", no_gradients()), mode("is_grad_enabled", lambda on: not on), mode("is_inference_mode_enabled", lambda on: on),
         (torch.nn.Module, "__setattr__", assigning(torch.nn.Module.__setattr__)), *packing(), *functions()]
     kept = [(owner, name, vars(owner).get(name)) for owner, name, _ in places]
     for owner, name, other in places:

@@ -229,6 +229,26 @@ class Gradients(unittest.TestCase):
             for _ in range(3):
                 torch.testing.assert_close(forward(X), m(X).detach())
 
+    def test_of_the_mode_only_what_its_own_regions_say(self):
+        def own(m, y):
+            with torch.no_grad():
+                return y * 2 if torch.is_grad_enabled() else y
+        for ask in (lambda m, y: y * 2 if torch.is_grad_enabled() else y, lambda m, y: y * 2 if torch.is_inference_mode_enabled() else y):
+            with self.assertRaisesRegex(rt.Unsupported, "is asked by a forward whose answers are compiled"):
+                rt.compile_inference(Asks(ask), X)
+        m = Asks(own)
+        torch.testing.assert_close(rt.compile_inference(m, X)(X), m(X).detach())
+        m = Asks(lambda m, y: y * 2 if torch.is_grad_enabled() else y)
+        step = rt.compile(m, lambda y, t: (y - t).square().mean(), (X, X), torch.optim.SGD(m.parameters(), 0.0))
+        self.assertAlmostEqual(float(step(X, X)), float((m(X) - X).square().mean()), places=5)
+
+    def test_last_steps_gradients_are_refused(self):
+        m = Asks(lambda m, y: y if m.l.weight.grad is None else y * 2)
+        with self.assertRaisesRegex(rt.Unsupported, "Tensor.grad is read by a forward"):
+            rt.compile_inference(m, X)
+        with self.assertRaisesRegex(rt.Unsupported, "Tensor.grad is read by a forward"):
+            rt.compile(m, lambda y, t: (y - t).square().mean(), (X, X), sgd(m))
+
     def test_and_of_its_inputs(self):
         class Of(Asks):
             def forward(self, x):
