@@ -16,6 +16,7 @@ import math
 import os
 import re
 import uuid
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -50,6 +51,8 @@ class Column:
     words: set[str] = field(default_factory=set)  # texts that are words for a missing cell
     category: bool = False  # its own type says so, whatever its values look like
     own_format: bool = False  # its dates are written by a recipe's format
+    met: bool = False  # one of its cells is a category that a run has learnt
+    strange: str = ""  # the first that is not, of values that are no texts
 
     def see(self, value: Any, text: str) -> str:
         """What kind of value it is."""
@@ -126,6 +129,7 @@ class Dialect:
     dates: Mapping[Any, tuple[str, int]] = field(default_factory=dict)  # columns, by name or index: format and pivot of their dates
     spelled: Mapping[Any, Mapping[Any, str]] = field(default_factory=dict)  # columns: how a category is written that is a number or a boolean
     missing: Mapping[Any, str] = field(default_factory=dict)  # words for a missing cell that are numbers or booleans
+    learnt: Mapping[Any, frozenset[str]] = field(default_factory=dict)  # columns: the categories that a run has learnt
 
     @staticmethod
     def of(data: Any, schema: Any = None) -> Dialect:
@@ -138,11 +142,19 @@ class Dialect:
                        encoding if encoding in ("latin-1", "windows-1252", "utf-16") else found.encoding, data.get("header") is not False,
                        skip if isinstance(skip, int) and 0 <= skip < 65536 else 0, one(data.get("comment"), "") or None,
                        formats(data.get("columns")), spellings(schema, data.get("header") is not False, one(data.get("decimal"), ".")),
-                       likes(data.get("missing"), one(data.get("decimal"), ".")))
+                       likes(data.get("missing"), one(data.get("decimal"), ".")), categories_of(schema, data.get("header") is not False))
 
     def text(self, column: Column, index: int, value: Any, text: str) -> str:
         """A cell of that value, whose text is `text` where a recipe says nothing."""
         kind = column.see(value, text)
+        written = self.spell(column, index, kind, value, text)
+        known = self.learnt.get(column.name, self.learnt.get(index)) if self.learnt and text and kind != "text" else None
+        if known:
+            column.met = column.met or written in known
+            column.strange = column.strange or ("" if written in known else written)
+        return written
+
+    def spell(self, column: Column, index: int, kind: str, value: Any, text: str) -> str:
         if kind in ("number", "bool"):
             plain = text if self.decimal == "." or kind == "bool" else text.replace(".", self.decimal)
             known = self.spelled.get(column.name, self.spelled.get(index)) if self.spelled else None
@@ -189,6 +201,11 @@ def spellings(schema: Any, header: bool, point: str) -> dict[Any, dict[Any, str]
         count = collections.Counter(k for k, _ in like)
         found[column.get("name") if header else i] = {k: t for k, t in like if k is not None and count[k] == 1}
     return found
+
+
+def categories_of(schema: Any, header: bool) -> dict[Any, frozenset[str]]:
+    columns = schema.get("columns", ()) if isinstance(schema, Mapping) else ()
+    return {c.get("name") if header else i: frozenset(c["categories"]) for i, c in enumerate(columns) if c.get("categories")}
 
 
 MONTHS = "January February March April May June July August September October November December".split()
@@ -294,6 +311,9 @@ def write_rows(names: list[str], rows: Any, path: str, categories: frozenset[str
             lines.write(cells)
     for column in columns:
         column.check()
+        if column.strange and not column.met:
+            warnings.warn(f"column {column.name}: none of its values is a category that the archive has learnt, such as {column.strange!r}: "
+                          "give the texts of the categories", UserWarning, stacklevel=2)
     return Written(columns, count, None)
 
 

@@ -84,6 +84,20 @@ class Typed(unittest.TestCase):
         tables.write_csv({"a": [1, 2, 3, None], "b": [2, 2, 2, 2]}, "w.csv", both)  # which of two is meant nobody knows
         self.assertEqual(Path("w.csv").read_text(), "a,b\n1,2\n2.0,2\n3,2\n,2\n")
 
+    def test_rows_of_which_no_value_is_a_category_are_told(self):
+        days = [datetime.datetime(2020, 1, 1 + i % 3) for i in range(60)]
+        for texts, rows in (([f"{d}" for d in days], days), ([f"{d.day - 1}" for d in days], [d.day > 1 for d in days]),
+                            ([f"{d.day > 1}" for d in days], [d.day - 1 for d in days])):
+            self.train({"when": texts, "size": SIZE, "price": PRICE}, columns={"when": "categorical"})
+            with self.assertWarnsRegex(UserWarning, "column when: none of its values is a category that the archive has learnt, such as"):
+                self.predicted({"when": rows, "size": SIZE})
+        self.train({"when": [f"{d.date()}" for d in days], "size": SIZE, "price": PRICE}, columns={"when": "categorical"})
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            self.predicted({"when": days, "size": SIZE})
+            self.predicted({"when": ["2021-02-03"] * 60, "size": SIZE})  # a text is what it is
+            self.predicted({"when": [*days[:59], datetime.date(2021, 2, 3)], "size": SIZE})
+
     @unittest.skipUnless(has("pandas"), "pandas is not installed")
     def test_numbers_and_booleans_are_missing_where_the_archive_says_so(self):
         given = np.where(np.arange(60) % 7 == 0, -999.0, SIZE)
