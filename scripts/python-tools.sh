@@ -24,7 +24,8 @@ shown='adbc[a-z-]*|duckdb|mlflow-skinny|numpy|pandas|polars|pyarrow|scikit-learn
 failed=0
 cd "$(mktemp -d)"
 trap 'rm -rf "$PWD"' EXIT
-for test in estimators/test_sklearn estimators/test_sklearn_networks tables/test_typed_tables test_command test_tools test_functions; do
+for test in estimators/test_sklearn estimators/test_sklearn_networks tables/test_typed_tables test_command test_tools \
+    test_functions; do
     echo "$test: $("$python" "$source/python/tests/$test.py" 2>&1 | tee log | tail -n 1)"
     grep -q '^OK' log || { cat log; failed=1; }
 done
