@@ -135,9 +135,9 @@ class Inference:
         return Batch.of(example if isinstance(example, (dict, tuple)) else (example,), self.names, self._asks)
 
     def _build(self, batch: Batch) -> Any:
-        ASKED.clear()
+        ASKED.names.clear()
         captured, outputs = captured_forward(self.module, batch)
-        self._asks = self._asks or bool(ASKED)  # a key without what was asked for is not found again
+        self._asks = self._asks or bool(ASKED.names)  # a key without what was asked for is not found again
         if any(o.kind == "buffer" for o in captured.graph.outputs):
             raise Unsupported("the forward changes buffers", remedy="module.eval() first, or compile a training step")
         g = Lowering(captured.graph)

@@ -310,9 +310,9 @@ class Step(StepBase):
                               "changes at each step", remedy="Pad batches to few shapes; make what changes a tensor of the batch; "
                               "OneCycleLR with cycle_momentum=False")
         other = self.built.get((*key[:2], not last))  # of the same batch as another one of a step
-        ASKED.clear()
+        ASKED.names.clear()
         captured = other.captured if other is not None else captured_step(self.module, self.loss, batch, self._states)
-        self._asks = self._asks or bool(ASKED)  # a key without what was asked for is not found again
+        self._asks = self._asks or bool(ASKED.names)  # a key without what was asked for is not found again
         zeros = zeros_of(self.module, self.loss, batch, captured, self._zeros) if self._zeros else []
         built = build(captured, self.optimizer, known, clip=self.clip, last=last, zeros=zeros)
         self._watch(built.captured.constants.items())

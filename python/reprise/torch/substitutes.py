@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import math
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -220,7 +221,14 @@ def assigning(was: Any) -> Any:
     return call
 
 
-ASKED: set[str] = set()  # what models have asked of gradients since this was cleared
+class Asked(threading.local):
+    """What models have asked of gradients since this was cleared, by the thread that exports them."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+
+
+ASKED = Asked()
 
 
 def telling(name: str) -> property:
@@ -229,7 +237,7 @@ def telling(name: str) -> property:
 
     def get(self: Any) -> Any:
         if not trusted(sys._getframe(1).f_code.co_filename):
-            ASKED.add(name)
+            ASKED.names.add(name)
         return was.__get__(self)
 
     return property(get, was.__set__)
