@@ -40,11 +40,17 @@ static void FN(conv2d)(const rp_conv *p, size_t n, size_t oh, size_t ow)
         size_t h, w;
 
         for (size_t r = 0; r < p->h.taps; r++)
-            for (size_t s = 0; s < p->w.taps; s++)
+            for (size_t s = 0; s < p->w.taps; s++) {
+                const T *x, *weight = FN(at)(p->weight, r, s, 0, k);
+
+                if (!input_of(&p->h, oh, r, &h) || !input_of(&p->w, ow, s, &w))
+                    continue;
+                x = FN(at)(p->x, n, h, w, first);
                 for (size_t c = 0; c < p->c; c++)
-                    if (input_of(&p->h, oh, r, &h) && input_of(&p->w, ow, s, &w))
-                        FN(chain_add)
-        (&chain, (r * p->w.taps + s) * p->c + c, *FN(at)(p->x, n, h, w, first + c), *FN(at)(p->weight, r, s, c, k));
+                    FN(chain_add)
+                (&chain, (r * p->w.taps + s) * p->c + c, x[(ptrdiff_t)c * p->x->stride[3]],
+                 weight[(ptrdiff_t)c * p->weight->stride[2]]);
+            }
         *FN(at)(p->y, n, oh, ow, k) = FN(chain_total)(&chain);
     }
 }
@@ -58,12 +64,17 @@ static void FN(conv2d_grad_input)(const rp_conv *p, size_t n, size_t h, size_t w
         size_t oh, ow;
 
         for (size_t r = 0; r < p->h.taps; r++)
-            for (size_t s = 0; s < p->w.taps; s++)
+            for (size_t s = 0; s < p->w.taps; s++) {
+                const T *dy, *weight = FN(at)(p->weight, r, s, c % p->c, first);
+
+                if (!output_of(&p->h, h, r, &oh) || !output_of(&p->w, w, s, &ow))
+                    continue;
+                dy = FN(at)(p->y, n, oh, ow, first);
                 for (size_t k = 0; k < p->k; k++)
-                    if (output_of(&p->h, h, r, &oh) && output_of(&p->w, w, s, &ow))
-                        FN(chain_add)
-        (&chain, (r * p->w.taps + s) * p->k + k, *FN(at)(p->y, n, oh, ow, first + k),
-         *FN(at)(p->weight, r, s, c % p->c, first + k));
+                    FN(chain_add)
+                (&chain, (r * p->w.taps + s) * p->k + k, dy[(ptrdiff_t)k * p->y->stride[3]],
+                 weight[(ptrdiff_t)k * p->weight->stride[3]]);
+            }
         *FN(at)(p->x, n, h, w, c) = FN(chain_total)(&chain);
     }
 }
@@ -78,8 +89,8 @@ static void FN(conv2d_grad_weight)(const rp_conv *p, size_t r, size_t s, size_t 
 
         for (size_t n = 0; n < p->images; n++)
             for (size_t oh = 0; oh < p->h.out; oh++)
-                for (size_t ow = 0; ow < p->w.out; ow++)
-                    if (input_of(&p->h, oh, r, &h) && input_of(&p->w, ow, s, &w))
+                for (size_t ow = 0; ow < p->w.out && input_of(&p->h, oh, r, &h); ow++)
+                    if (input_of(&p->w, ow, s, &w))
                         FN(chain_add)
         (&chain, (n * p->h.out + oh) * p->w.out + ow, *FN(at)(p->x, n, h, w, channel), *FN(at)(p->y, n, oh, ow, k));
         *FN(at)(p->weight, r, s, c, k) = FN(chain_total)(&chain);
