@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "kernels/cpu/fourier/lanes.h"
 #include "kernels/cpu/fourier/turns.h"
 #include "kernels/cpu/matmul/matmul_scratch.h"
 #include "kernels/level.h"
@@ -12,15 +13,21 @@
 
 #if defined(__AVX512F__)
 enum { VECTOR = 64 };
+#define LANES_F32 16
+#define LANES_F64 8
 #elif defined(__AVX2__)
 enum { VECTOR = 32 };
+#define LANES_F32 8
+#define LANES_F64 4
 #else
 enum { VECTOR = 16 };
+#define LANES_F32 4
+#define LANES_F64 2
 #endif
 
 /* Bytes of what goes to and fro between passes; lines that lie side by side go in vectors up to this length; bytes
  * of either part of a line that is kept between the halves of its stages. */
-enum { NEAR = 256 * 1024, SIDE_LONGEST = 4096, FOURIER_KEPT = RP_SCRATCH_BYTES / 4 - 4096, APART = 1088 };
+enum { NEAR = 256 * 1024, SIDE_LONGEST = 4096, ALONE_LONGEST = 4096, FOURIER_KEPT = RP_SCRATCH_BYTES / 4 - 4096, APART = 1088 };
 
 extern const rp_kernel rp_kernel_fft_ref;
 
@@ -59,8 +66,11 @@ RP_INLINE void turn_square_f64(double *y, ptrdiff_t ys, const double *x, ptrdiff
 }
 
 #include "kernels/type_f32.h"
+#define LINE_LANES LANES_F32
 #include "kernels/cpu/fourier/fourier_type.inc.h"
 #include "kernels/type_f64.h"
+#undef LINE_LANES
+#define LINE_LANES LANES_F64
 #include "kernels/cpu/fourier/fourier_type.inc.h"
 #include "kernels/type_end.h"
 

@@ -112,6 +112,32 @@ RP_INLINE void FN(two)(const FN(pass) * given, bool lanes, bool back, bool trans
     }
 }
 
+/* Two stages of four elements: their parts in the order of the result. */
+RP_INLINE void FN(part_four)(FN(pair) * v, FN(pair) near, FN(pair) beyond, FN(pair) next, bool back)
+{
+    const FN(pair) t = FN(plus)(v[0], v[2]), u = FN(plus)(v[1], v[3]);
+    const FN(pair) x = FN(turned)(FN(minus)(v[0], v[2]), near, back);
+    const FN(pair) y = FN(turned)(FN(minus)(v[1], v[3]), beyond, back);
+
+    v[0] = FN(plus)(t, u);
+    v[1] = FN(plus)(x, y);
+    v[2] = FN(turned)(FN(minus)(t, u), next, back);
+    v[3] = FN(turned)(FN(minus)(x, y), next, back);
+}
+
+RP_INLINE void FN(join_four)(FN(pair) * v, FN(pair) near, FN(pair) beyond, FN(pair) next, bool back)
+{
+    const FN(pair) t = FN(turned)(v[2], next, back), u = FN(turned)(v[3], next, back);
+    const FN(pair) x = FN(turned)(FN(plus)(v[1], u), near, back);
+    const FN(pair) y = FN(turned)(FN(minus)(v[1], u), beyond, back);
+    const FN(pair) sum = FN(plus)(v[0], t), rest = FN(minus)(v[0], t);
+
+    v[0] = FN(plus)(sum, x);
+    v[1] = FN(plus)(rest, y);
+    v[2] = FN(minus)(sum, x);
+    v[3] = FN(minus)(rest, y);
+}
+
 /* Two stages in registers. */
 RP_INLINE void FN(four)(const FN(pass) * given, bool lanes, bool back, bool transposed)
 {
@@ -131,29 +157,15 @@ RP_INLINE void FN(four)(const FN(pass) * given, bool lanes, bool back, bool tran
                 const FN(rows) *from = transposed ? &a.y : &a.x, *to = transposed ? &a.x : &a.y;
                 const ptrdiff_t of = i + (transposed ? y : x), at = i + (transposed ? x : y);
                 const ptrdiff_t of_row = transposed ? y_row : far, row = transposed ? far : y_row;
-                const FN(pair) e = FN(get)(from, of), f = FN(get)(from, of + of_row);
-                const FN(pair) g = FN(get)(from, of + 2 * of_row), h = FN(get)(from, of + 3 * of_row);
+                FN(pair) v[4] = {FN(get)(from, of), FN(get)(from, of + of_row), FN(get)(from, of + 2 * of_row),
+                                 FN(get)(from, of + 3 * of_row)};
 
-                if (transposed) {
-                    const FN(pair) t = FN(turned)(g, next, back), u = FN(turned)(h, next, back);
-                    const FN(pair) v = FN(turned)(FN(plus)(f, u), near, back);
-                    const FN(pair) w = FN(turned)(FN(minus)(f, u), beyond, back);
-                    const FN(pair) sum = FN(plus)(e, t), rest = FN(minus)(e, t);
-
-                    FN(put)(to, at, FN(plus)(sum, v));
-                    FN(put)(to, at + row, FN(plus)(rest, w));
-                    FN(put)(to, at + 2 * row, FN(minus)(sum, v));
-                    FN(put)(to, at + 3 * row, FN(minus)(rest, w));
-                } else {
-                    const FN(pair) t = FN(plus)(e, g), u = FN(plus)(f, h);
-                    const FN(pair) v = FN(turned)(FN(minus)(e, g), near, back);
-                    const FN(pair) w = FN(turned)(FN(minus)(f, h), beyond, back);
-
-                    FN(put)(to, at, FN(plus)(t, u));
-                    FN(put)(to, at + row, FN(plus)(v, w));
-                    FN(put)(to, at + 2 * row, FN(turned)(FN(minus)(t, u), next, back));
-                    FN(put)(to, at + 3 * row, FN(turned)(FN(minus)(v, w), next, back));
-                }
+                if (transposed)
+                    FN(join_four)(v, near, beyond, next, back);
+                else
+                    FN(part_four)(v, near, beyond, next, back);
+                for (int h = 0; h < 4; h++)
+                    FN(put)(to, at + h * row, v[h]);
             }
         }
     }
@@ -182,6 +194,12 @@ PASSES(1, 1, 1)
         FN(two_##lanes##_##back##_##transposed), FN(four_##lanes##_##back##_##transposed) \
     }
 
+static FN(pass_fn) *const FN(passes)[2][2][2][2] = {
+    {{BOTH(0, 0, 0), BOTH(0, 0, 1)}, {BOTH(0, 1, 0), BOTH(0, 1, 1)}},
+    {{BOTH(1, 0, 0), BOTH(1, 0, 1)}, {BOTH(1, 1, 0), BOTH(1, 1, 1)}},
+};
+#undef BOTH
+
 /* What the lines of a call have in common. */
 typedef struct FN(work) {
     size_t n;
@@ -195,11 +213,7 @@ typedef struct FN(work) {
 static FN(rows) FN(stages)(const FN(work) * w, const FN(rows) * to, FN(rows) from, size_t rows, size_t width,
                            size_t span, size_t first)
 {
-    static FN(pass_fn) *const passes[2][2][2][2] = {
-        {{BOTH(0, 0, 0), BOTH(0, 0, 1)}, {BOTH(0, 1, 0), BOTH(0, 1, 1)}},
-        {{BOTH(1, 0, 0), BOTH(1, 0, 1)}, {BOTH(1, 1, 0), BOTH(1, 1, 1)}},
-    };
-    FN(pass_fn) *const *pass = passes[span > 1][w->inverse != w->transposed][w->transposed];
+    FN(pass_fn) *const *pass = FN(passes)[span > 1][w->inverse != w->transposed][w->transposed];
     const bool odd = __builtin_ctzll(rows) % 2 != 0;
     FN(pass) a = {.width = width, .c = w->c, .d = w->d, .span = span, .first = first};
     bool in_a = false;
@@ -223,7 +237,6 @@ static FN(rows) FN(stages)(const FN(work) * w, const FN(rows) * to, FN(rows) fro
     }
     return from;
 }
-#undef BOTH
 
 /* Columns of `from` become rows of `to`. */
 static void FN(turn)(T *to, ptrdiff_t to_step, const T *from, ptrdiff_t from_step, size_t rows, size_t columns)
@@ -395,6 +408,8 @@ static void FN(short_lines)(const FN(work) * w, const rp_walk *walk, const fouri
     }
 }
 
+#include "kernels/cpu/fourier/fourier_alone.inc.h"
+
 static void FN(fourier_lines)(const rp_walk *walk, const rp_kernel_args *args, const rp_turns *turns, void *scratch)
 {
     const fourier_line first = fourier_line_at(walk, 0, args);
@@ -411,7 +426,17 @@ static void FN(fourier_lines)(const rp_walk *walk, const rp_kernel_args *args, c
                         .b = {memory + 2 * room, memory + 3 * room, 0},
                         .whole = {memory + 4 * room, memory + 6 * room, 0}};
 
-    if (matrix)
+    if (first.n >= 4 * FN(LANES) && first.n <= ALONE_LONGEST && !side) {
+        const FN(turns) fours = FN(turns_in)(w.whole.re, w.n / 4);
+
+        if (FN(LANES) > 4)
+            FN(spread)(fours, &w, w.n / 16);
+        for (size_t i = 0; i < walk->run; i++) {
+            const fourier_line line = fourier_line_at(walk, i, args);
+
+            FN(line_alone)(&w, &fours, &line);
+        }
+    } else if (matrix)
         for (size_t i = 0; i < walk->run; i++) {
             const fourier_line line = fourier_line_at(walk, i, args);
 

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One line of fft, for one type: it lies in the nearest caches, and its own elements fill the vectors. The first stages
+ * have 1, then 4 transforms between each other, fewer than lanes: what comes of four vectors is woven into four.
+ * Parameters: those of fourier_type.inc.h, which includes it; LINE_LANES, the number of lanes in digits. */
+#define ORDER(order, chunk) LANES_ORDER(order, LINE_LANES, chunk)
+#define WEAVE(chunk) \
+    RP_INLINE void FN(weave_##chunk)(FN(vec) * v) \
+    { \
+        const FN(vec) a = __builtin_shufflevector(v[0], v[2], ORDER(LOW, chunk)); \
+        const FN(vec) b = __builtin_shufflevector(v[0], v[2], ORDER(HIGH, chunk)); \
+        const FN(vec) c = __builtin_shufflevector(v[1], v[3], ORDER(LOW, chunk)); \
+        const FN(vec) d = __builtin_shufflevector(v[1], v[3], ORDER(HIGH, chunk)); \
+\
+        v[0] = __builtin_shufflevector(a, c, ORDER(LOW, chunk)); \
+        v[1] = __builtin_shufflevector(a, c, ORDER(HIGH, chunk)); \
+        v[2] = __builtin_shufflevector(b, d, ORDER(LOW, chunk)); \
+        v[3] = __builtin_shufflevector(b, d, ORDER(HIGH, chunk)); \
+    } \
+    RP_INLINE void FN(part_##chunk)(FN(vec) * v) \
+    { \
+        const FN(vec) a = __builtin_shufflevector(v[0], v[1], ORDER(EVEN, chunk)); \
+        const FN(vec) b = __builtin_shufflevector(v[2], v[3], ORDER(EVEN, chunk)); \
+        const FN(vec) c = __builtin_shufflevector(v[0], v[1], ORDER(ODD, chunk)); \
+        const FN(vec) d = __builtin_shufflevector(v[2], v[3], ORDER(ODD, chunk)); \
+\
+        v[0] = __builtin_shufflevector(a, b, ORDER(EVEN, chunk)); \
+        v[1] = __builtin_shufflevector(c, d, ORDER(EVEN, chunk)); \
+        v[2] = __builtin_shufflevector(a, b, ORDER(ODD, chunk)); \
+        v[3] = __builtin_shufflevector(c, d, ORDER(ODD, chunk)); \
+    }
+WEAVE(1)
+WEAVE(4)
+#undef WEAVE
+#undef ORDER
+
+/* The turns of a stage of four, for each of its n / 4 places; next: of the second half. */
+typedef struct FN(turns) {
+    FN(rows) near, beyond, next;
+} FN(turns);
+
+RP_INLINE FN(turns) FN(turns_in)(T *memory, size_t quarter)
+{
+    return (FN(turns)){{memory, memory + quarter, 0},
+                       {memory + 2 * quarter, memory + 3 * quarter, 0},
+                       {memory + 4 * quarter, memory + 5 * quarter, 0}};
+}
+
+/* Those of m turns, each for four places. */
+static void FN(spread)(FN(turns) to, const FN(work) * w, size_t m)
+{
+    RP_EACH(i, 4 * m)
+    {
+        const size_t p = (size_t)i / 4;
+
+        to.near.re[i] = w->c[2 * m + p];
+        to.near.im[i] = w->d[2 * m + p];
+        to.beyond.re[i] = w->c[3 * m + p];
+        to.beyond.im[i] = w->d[3 * m + p];
+        to.next.re[i] = w->c[m + p];
+        to.next.im[i] = w->d[m + p];
+    }
+}
+
+/* A stage of four with chunk 1 or 4 transforms between each other: y[4 (chunk p + ..)] of x, or the other way. Where
+ * all imaginary parts are one number they are not in memory, but where x.im points. */
+RP_INLINE void FN(woven)(const FN(rows) * y, const FN(rows) * x, size_t n, const FN(turns) * t, int chunk, bool back,
+                         bool transposed, bool same)
+{
+    const ptrdiff_t quarter = (ptrdiff_t)n / 4;
+    const FN(vec) one = same ? *x->im - (FN(vec)){0} : (FN(vec)){0};
+
+    for (ptrdiff_t i = 0; i < quarter; i += FN(LANES)) {
+        const FN(pair) near = FN(get)(&t->near, i), beyond = FN(get)(&t->beyond, i), next = FN(get)(&t->next, i);
+        FN(vec) re[4], im[4];
+        FN(pair) v[4];
+
+        for (int h = 0; h < 4; h++) {
+            const ptrdiff_t at = transposed ? 4 * i + h * FN(LANES) : i + h * quarter;
+            const FN(rows) *from = transposed ? y : x;
+
+            memcpy(&re[h], from->re + at, sizeof re[h]);
+            im[h] = one;
+            if (!same)
+                memcpy(&im[h], from->im + at, sizeof im[h]);
+        }
+        if (transposed) {
+            (chunk == 1 ? FN(part_1) : FN(part_4))(re);
+            (chunk == 1 ? FN(part_1) : FN(part_4))(im);
+        }
+        for (int h = 0; h < 4; h++)
+            v[h] = (FN(pair)){re[h], im[h]};
+        if (transposed)
+            FN(join_four)(v, near, beyond, next, back);
+        else
+            FN(part_four)(v, near, beyond, next, back);
+        for (int h = 0; h < 4; h++) {
+            re[h] = v[h].re;
+            im[h] = v[h].im;
+        }
+        if (!transposed) {
+            (chunk == 1 ? FN(weave_1) : FN(weave_4))(re);
+            (chunk == 1 ? FN(weave_1) : FN(weave_4))(im);
+        }
+        for (int h = 0; h < 4; h++)
+            FN(put)(transposed ? x : y, transposed ? i + h * quarter : 4 * i + h * FN(LANES), (FN(pair)){re[h], im[h]});
+    }
+}
+
+typedef void FN(woven_fn)(const FN(rows) * y, const FN(rows) * x, size_t n, const FN(turns) * t);
+#define WOVEN(chunk, back, transposed, same) \
+    static void FN(woven_##chunk##_##back##_##transposed##_##same)(const FN(rows) * y, const FN(rows) * x, size_t n, \
+                                                                    const FN(turns) * t) \
+    { \
+        FN(woven)(y, x, n, t, chunk, back, transposed, same); \
+    }
+WOVEN(1, 0, 0, 0)
+WOVEN(1, 0, 0, 1)
+WOVEN(1, 1, 0, 0)
+WOVEN(1, 1, 0, 1)
+WOVEN(4, 0, 0, 0)
+WOVEN(4, 1, 0, 0)
+WOVEN(1, 0, 1, 0)
+WOVEN(1, 1, 1, 0)
+WOVEN(4, 0, 1, 0)
+WOVEN(4, 1, 1, 0)
+#undef WOVEN
+
+/* The stage with s transforms between each other; radix 2 where only one is left. */
+static void FN(line_stage)(const FN(work) * w, const FN(turns) * fours, FN(rows) y, FN(rows) x, size_t s, bool same)
+{
+    static FN(woven_fn) *const first[2][3] = {
+        {FN(woven_1_0_0_0), FN(woven_1_0_0_1), FN(woven_1_0_1_0)},
+        {FN(woven_1_1_0_0), FN(woven_1_1_0_1), FN(woven_1_1_1_0)},
+    };
+    static FN(woven_fn) *const second[2][2] = {{FN(woven_4_0_0_0), FN(woven_4_0_1_0)},
+                                               {FN(woven_4_1_0_0), FN(woven_4_1_1_0)}};
+    const bool back = w->inverse != w->transposed, single = 2 * s == w->n;
+    const size_t m = w->n / s / (single ? 2 : 4);
+
+    if (s == 1) {
+        const FN(turns) t = {{(T *)(uintptr_t)w->c + 2 * m, (T *)(uintptr_t)w->d + 2 * m, 0},
+                             {(T *)(uintptr_t)w->c + 3 * m, (T *)(uintptr_t)w->d + 3 * m, 0},
+                             {(T *)(uintptr_t)w->c + m, (T *)(uintptr_t)w->d + m, 0}};
+
+        first[back][w->transposed ? 2 : same](&y, &x, w->n, &t);
+    } else if (s < FN(LANES)) {
+        second[back][w->transposed](&y, &x, w->n, fours);
+    } else {
+        FN(pass) a = {.y = y, .x = x, .m = m, .s = 1, .width = s, .c = w->c, .d = w->d, .span = 1};
+
+        a.x.step = a.y.step = (ptrdiff_t)s;
+        FN(passes)[0][back][w->transposed][!single](&a);
+    }
+}
+
+/* A part of a line in memory, in order. */
+static T *FN(line_part)(T *to, const T *from, ptrdiff_t step, size_t n, T share)
+{
+    if (step == 1 && share == 1)
+        return (T *)(uintptr_t)from;
+    FN(load)(to, from, step, n, share);
+    return to;
+}
+
+/* A line of 4 LANES elements or more. */
+static void FN(line_alone)(const FN(work) * w, const FN(turns) * fours, const fourier_line *l)
+{
+    const T share = w->inverse && w->transposed ? (T)(1 / (double)w->n) : 1;
+    const bool same = l->y_step == 0 && !w->transposed;
+    const FN(rows) out = {l->u, l->v, 0};
+    FN(rows) from = {FN(line_part)(w->b.re, l->x, l->x_step, w->n, share), (T *)(uintptr_t)l->y, 0};
+    bool in_a = false;
+    size_t s = 1;
+
+    if (!same)
+        from.im = FN(line_part)(w->b.im, l->y, l->y_step, w->n, share);
+    while (w->transposed && 4 * s < w->n)
+        s *= 4;
+    for (size_t left = w->n; left > 1;) {
+        const size_t radix = 2 * s == w->n ? 2 : 4;
+        const FN(rows) to = left == radix ? out : in_a ? w->b : w->a;
+
+        FN(line_stage)(w, fours, w->transposed ? from : to, w->transposed ? to : from, s, same);
+        s = w->transposed ? s / 4 : s * 4;
+        left /= radix;
+        from = to;
+        in_a = !in_a;
+    }
+    FN(finish)(w, out.re);
+    FN(finish)(w, out.im);
+}
