@@ -258,10 +258,10 @@ static void transpose_rows(const rp_view *const views[2], const rp_walk *axes, s
     }
 }
 
-static void copy_run(const rp_kernel_args *args, size_t begin, size_t end)
+/* Elements [begin, end) of out, which may be a part of what stream_pays was asked of. */
+static void copy_part(const rp_view *out, const rp_view *in, size_t begin, size_t end, bool stream)
 {
-    const rp_view *out = &args->out[0], *in = &args->in[0], *views[2] = {out, in};
-    const bool stream = stream_pays(out);
+    const rp_view *views[2] = {out, in};
     const ptrdiff_t size = (ptrdiff_t)rp_dtype_size(out->dtype);
     rp_walk axes;
     int last;
@@ -279,6 +279,11 @@ static void copy_run(const rp_kernel_args *args, size_t begin, size_t end)
         }
     }
     copy_elements(out, in, begin, end, stream);
+}
+
+static void copy_run(const rp_kernel_args *args, size_t begin, size_t end)
+{
+    copy_part(&args->out[0], &args->in[0], begin, end, stream_pays(&args->out[0]));
     stream_end();
 }
 
@@ -299,8 +304,8 @@ static void concat_run(const rp_kernel_args *args, size_t begin, size_t end)
         part.data = rp_view_at(out, offset * out->stride[axis]);
         part.shape[axis] = in->shape[axis];
         if (first + count > begin && part.data != in->data)
-            copy_elements(&part, in, begin > first ? begin - first : 0, end - first < count ? end - first : count,
-                          stream_pays(out));
+            copy_part(&part, in, begin > first ? begin - first : 0, end - first < count ? end - first : count,
+                      stream_pays(out));
         first += count;
         offset += (ptrdiff_t)in->shape[axis];
     }

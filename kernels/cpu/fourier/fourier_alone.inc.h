@@ -189,3 +189,20 @@ static void FN(line_alone)(const FN(work) * w, const FN(turns) * fours, const fo
     FN(finish)(w, out.re);
     FN(finish)(w, out.im);
 }
+
+static void FN(lines_alone)(const FN(work) * w, const rp_walk *walk, const fourier_line *first)
+{
+    const FN(turns) fours = FN(turns_in)(w->whole.re, w->n / 4);
+
+    if (FN(LANES) > 4)
+        FN(spread)(fours, w, w->n / 16);
+    for (size_t i = 0; i < walk->run; i++) {
+        fourier_line line = *first;
+
+        line.u = LINE(walk, 0, i);
+        line.v = LINE(walk, 1, i);
+        line.x = LINE(walk, 2, i);
+        line.y = LINE(walk, 3, i);
+        FN(line_alone)(w, &fours, &line);
+    }
+}

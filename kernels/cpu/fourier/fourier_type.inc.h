@@ -427,15 +427,7 @@ static void FN(fourier_lines)(const rp_walk *walk, const rp_kernel_args *args, c
                         .whole = {memory + 4 * room, memory + 6 * room, 0}};
 
     if (first.n >= 4 * FN(LANES) && first.n <= ALONE_LONGEST && !side) {
-        const FN(turns) fours = FN(turns_in)(w.whole.re, w.n / 4);
-
-        if (FN(LANES) > 4)
-            FN(spread)(fours, &w, w.n / 16);
-        for (size_t i = 0; i < walk->run; i++) {
-            const fourier_line line = fourier_line_at(walk, i, args);
-
-            FN(line_alone)(&w, &fours, &line);
-        }
+        FN(lines_alone)(&w, walk, &first);
     } else if (matrix)
         for (size_t i = 0; i < walk->run; i++) {
             const fourier_line line = fourier_line_at(walk, i, args);
