@@ -27,7 +27,7 @@ enum { VECTOR = 16 };
 
 /* Bytes of what goes to and fro between passes; lines that lie side by side go in vectors up to this length; bytes
  * of either part of a line that is kept between the halves of its stages. */
-enum { NEAR = 256 * 1024, SIDE_LONGEST = 4096, ALONE_LONGEST = 4096, FOURIER_KEPT = RP_SCRATCH_BYTES / 4 - 4096, APART = 1088 };
+enum { NEAR = 256 * 1024, SIDE_LONGEST = 4096, ALONE_LONGEST = 4096, ALONE_STAGES = 6, FOURIER_KEPT = RP_SCRATCH_BYTES / 4 - 4096, APART = 1088 };
 
 extern const rp_kernel rp_kernel_fft_ref;
 

@@ -125,31 +125,53 @@ WOVEN(4, 0, 1, 0)
 WOVEN(4, 1, 1, 0)
 #undef WOVEN
 
-/* The stage with s transforms between each other; radix 2 where only one is left. */
-static void FN(line_stage)(const FN(work) * w, const FN(turns) * fours, FN(rows) y, FN(rows) x, size_t s, bool same)
+/* A stage of all lines of a call: woven, or a pass. */
+typedef struct FN(stage) {
+    FN(woven_fn) *woven, *woven_same;
+    FN(turns) turns;
+    FN(pass_fn) *pass;
+    FN(pass) given;
+} FN(stage);
+
+/* That with s transforms between each other; radix 2 where only one is left. */
+static FN(stage) FN(stage_of)(const FN(work) * w, const FN(turns) * fours, size_t s)
 {
-    static FN(woven_fn) *const first[2][3] = {
-        {FN(woven_1_0_0_0), FN(woven_1_0_0_1), FN(woven_1_0_1_0)},
-        {FN(woven_1_1_0_0), FN(woven_1_1_0_1), FN(woven_1_1_1_0)},
-    };
+    static FN(woven_fn) *const first[2][2] = {{FN(woven_1_0_0_0), FN(woven_1_0_1_0)},
+                                              {FN(woven_1_1_0_0), FN(woven_1_1_1_0)}};
     static FN(woven_fn) *const second[2][2] = {{FN(woven_4_0_0_0), FN(woven_4_0_1_0)},
                                                {FN(woven_4_1_0_0), FN(woven_4_1_1_0)}};
     const bool back = w->inverse != w->transposed, single = 2 * s == w->n;
     const size_t m = w->n / s / (single ? 2 : 4);
+    FN(stage) a = {.given = {.m = m, .s = 1, .width = s, .c = w->c, .d = w->d, .span = 1}};
 
+    a.given.x.step = a.given.y.step = (ptrdiff_t)s;
     if (s == 1) {
-        const FN(turns) t = {{(T *)(uintptr_t)w->c + 2 * m, (T *)(uintptr_t)w->d + 2 * m, 0},
-                             {(T *)(uintptr_t)w->c + 3 * m, (T *)(uintptr_t)w->d + 3 * m, 0},
-                             {(T *)(uintptr_t)w->c + m, (T *)(uintptr_t)w->d + m, 0}};
+        T *const c = (T *)(uintptr_t)w->c, *const d = (T *)(uintptr_t)w->d;
 
-        first[back][w->transposed ? 2 : same](&y, &x, w->n, &t);
+        a.turns = (FN(turns)){{c + 2 * m, d + 2 * m, 0}, {c + 3 * m, d + 3 * m, 0}, {c + m, d + m, 0}};
+        a.woven = first[back][w->transposed];
+        a.woven_same = back ? FN(woven_1_1_0_1) : FN(woven_1_0_0_1);
     } else if (s < FN(LANES)) {
-        second[back][w->transposed](&y, &x, w->n, fours);
+        a.turns = *fours;
+        a.woven = second[back][w->transposed];
     } else {
-        FN(pass) a = {.y = y, .x = x, .m = m, .s = 1, .width = s, .c = w->c, .d = w->d, .span = 1};
+        a.pass = FN(passes)[0][back][w->transposed][!single];
+    }
+    return a;
+}
 
-        a.x.step = a.y.step = (ptrdiff_t)s;
-        FN(passes)[0][back][w->transposed][!single](&a);
+static void FN(make_stage)(const FN(stage) * a, size_t n, FN(rows) y, FN(rows) x, bool same)
+{
+    if (a->woven) {
+        (same ? a->woven_same : a->woven)(&y, &x, n, &a->turns);
+    } else {
+        FN(pass) pass = a->given;
+
+        pass.y.re = y.re;
+        pass.y.im = y.im;
+        pass.x.re = x.re;
+        pass.x.im = x.im;
+        a->pass(&pass);
     }
 }
 
@@ -162,29 +184,20 @@ static T *FN(line_part)(T *to, const T *from, ptrdiff_t step, size_t n, T share)
     return to;
 }
 
-/* A line of 4 LANES elements or more. */
-static void FN(line_alone)(const FN(work) * w, const FN(turns) * fours, const fourier_line *l)
+/* A line of 4 LANES elements or more, by its stages in order. */
+static void FN(line_alone)(const FN(work) * w, const FN(stage) * stage, size_t stages, const fourier_line *l, T share)
 {
-    const T share = w->inverse && w->transposed ? (T)(1 / (double)w->n) : 1;
     const bool same = l->y_step == 0 && !w->transposed;
     const FN(rows) out = {l->u, l->v, 0};
     FN(rows) from = {FN(line_part)(w->b.re, l->x, l->x_step, w->n, share), (T *)(uintptr_t)l->y, 0};
-    bool in_a = false;
-    size_t s = 1;
 
     if (!same)
         from.im = FN(line_part)(w->b.im, l->y, l->y_step, w->n, share);
-    while (w->transposed && 4 * s < w->n)
-        s *= 4;
-    for (size_t left = w->n; left > 1;) {
-        const size_t radix = 2 * s == w->n ? 2 : 4;
-        const FN(rows) to = left == radix ? out : in_a ? w->b : w->a;
+    for (size_t i = 0; i < stages; i++) {
+        const FN(rows) to = i + 1 == stages ? out : i % 2 == 0 ? w->a : w->b;
 
-        FN(line_stage)(w, fours, w->transposed ? from : to, w->transposed ? to : from, s, same);
-        s = w->transposed ? s / 4 : s * 4;
-        left /= radix;
+        FN(make_stage)(&stage[i], w->n, w->transposed ? from : to, w->transposed ? to : from, same && i == 0);
         from = to;
-        in_a = !in_a;
     }
     FN(finish)(w, out.re);
     FN(finish)(w, out.im);
@@ -193,9 +206,16 @@ static void FN(line_alone)(const FN(work) * w, const FN(turns) * fours, const fo
 static void FN(lines_alone)(const FN(work) * w, const rp_walk *walk, const fourier_line *first)
 {
     const FN(turns) fours = FN(turns_in)(w->whole.re, w->n / 4);
+    const T share = w->inverse && w->transposed ? (T)(1 / (double)w->n) : 1;
+    FN(stage) stage[ALONE_STAGES];
+    size_t stages = 0;
 
     if (FN(LANES) > 4)
         FN(spread)(fours, w, w->n / 16);
+    for (size_t s = 1; s < w->n; s *= 4)
+        stages++;
+    for (size_t i = 0; i < stages; i++)
+        stage[i] = FN(stage_of)(w, &fours, (size_t)1 << 2 * (w->transposed ? stages - 1 - i : i));
     for (size_t i = 0; i < walk->run; i++) {
         fourier_line line = *first;
 
@@ -203,6 +223,6 @@ static void FN(lines_alone)(const FN(work) * w, const rp_walk *walk, const fouri
         line.v = LINE(walk, 1, i);
         line.x = LINE(walk, 2, i);
         line.y = LINE(walk, 3, i);
-        FN(line_alone)(w, &fours, &line);
+        FN(line_alone)(w, stage, stages, &line, share);
     }
 }
