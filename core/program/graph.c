@@ -198,6 +198,8 @@ rp_tensor rp_graph_input(rp_graph *graph, rp_input_kind kind, const char *name, 
         if (graph->status == RP_OK) {
             graph->view[value] = rp_view_of(&graph->program->value[value], data);
             graph->memory[value].mark = RP_D_REAL & 1u << type->dtype ? RP_VALUE_TAPED : 0;
+            if (kind == RP_INPUT_STATE)
+                graph->memory[value].mark |= RP_VALUE_TRAINED;
         }
     }
     return graph->status == RP_OK ? rp_graph_tensor(graph, value) : rp_no_tensor();

@@ -14,7 +14,8 @@ enum {
     RP_VALUE_PINNED = 2,   /* an output, or what an update that waits reads: stays until the step ends */
     RP_VALUE_TAPED = 4,    /* gradients may pass through it */
     RP_VALUE_NEEDED = 8,   /* the first gradients of the step may read it */
-    RP_VALUE_TURNED = 16 /* its last two axes lie exchanged, also when it is made again: views of it may have stayed */
+    RP_VALUE_TURNED = 16, /* its last two axes lie exchanged, also when it is made again: views of it may have stayed */
+    RP_VALUE_TRAINED = 32 /* it depends on a state's value: gradients are likely to come */
 };
 
 /* Where a value of an eager graph lies, and what keeps it there. */

@@ -479,15 +479,18 @@ static rp_status defer(rp_graph *graph, const rp_instr *instr)
 static void note_tape(rp_graph *graph, const rp_instr *instr)
 {
     bool taped = false;
+    unsigned trained = 0;
 
-    for (size_t i = 0; i < instr->n_in; i++)
+    for (size_t i = 0; i < instr->n_in; i++) {
         taped = taped || graph->memory[instr->in[i]].mark & RP_VALUE_TAPED;
+        trained |= graph->memory[instr->in[i]].mark & RP_VALUE_TRAINED;
+    }
     if (graph->swept || !taped || !(instr->region || instr->op->vjp))
         return;
     for (size_t i = 0; i < instr->n_in; i++)
         graph->memory[instr->in[i]].mark |= RP_VALUE_NEEDED;
     for (int i = 0; i < instr->n_out; i++)
-        graph->memory[instr->out[i]].mark |= RP_VALUE_TAPED | RP_VALUE_NEEDED;
+        graph->memory[instr->out[i]].mark |= RP_VALUE_TAPED | RP_VALUE_NEEDED | trained;
 }
 
 void rp_graph_execute_last(rp_graph *graph)

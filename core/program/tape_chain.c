@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Calls that are written in others, on a tape that executes: their large elementwise instructions wait until one of
  * them is read or the call ends, and run as one chain (kernels/chain.h). The values in between have no handle outside
- * the call and are not stored, but for those of elementary functions that gradients may read: a value that was not kept
- * is like one that has gone, so what reads it makes it, and an addition costs no more to make again than to store. */
+ * the call and are not stored, but for those of elementary functions, of what depends on a state, that gradients may
+ * read: a value that was not kept is like one that has gone, so what reads it makes it, and an addition costs no more to
+ * make again than to store. */
 #include <string.h>
 
 #include "core/program/graph.h"
@@ -211,7 +212,8 @@ static rp_status add_step(links *l, const members *m, size_t i)
         add_view(l, graph, instr->in[k]);
     step->out = l->chain.n_views;
     if (i == 0 || graph->memory[made].mark & RP_VALUE_PINNED ||
-        (graph->memory[made].mark & RP_VALUE_NEEDED && !cheap[instr->op->kernel]))
+        (graph->memory[made].mark & RP_VALUE_NEEDED && graph->memory[made].mark & RP_VALUE_TRAINED &&
+         !cheap[instr->op->kernel]))
         status = rp_graph_allocate(graph, made);
     else
         take_slot(l, made, rp_dtype_size(graph->program->value[made].dtype));

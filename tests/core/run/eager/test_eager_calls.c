@@ -126,14 +126,18 @@ static void none(void *self, const rp_graph *graph, const rp_instr *instr)
     (void)self, (void)graph, (void)instr;
 }
 
+/* Operands are data, or states, which gradients are expected of: what a call keeps hangs on it. */
+static bool of_states;
+
 static void add(rp_run *run, const char *name, uint32_t seed, size_t rows, double scale, double shift)
 {
     static float x[COUNT];
 
     for (uint32_t i = 0; i < COUNT; i++)
         x[i] = (float)((double)((i * 2654435761u ^ seed * 40503u) >> 12 & 1023) / 1024 * scale + shift);
-    assert_int_equal(rp_run_add_data(run, name, RP_F32, rows == 1 ? 1 : 2,
-                                     rows == 1 ? (const size_t[]){COLS} : (const size_t[]){rows, COLS}, x, NULL),
+    assert_int_equal((of_states ? rp_run_add_state : rp_run_add_data)(
+                         run, name, RP_F32, rows == 1 ? 1 : 2,
+                         rows == 1 ? (const size_t[]){COLS} : (const size_t[]){rows, COLS}, x, NULL),
                      RP_OK);
 }
 
@@ -160,6 +164,11 @@ static rp_run *new_run(void)
     return run;
 }
 
+static rp_tensor take(rp_run *run, const char *name)
+{
+    return of_states ? rp_state(run, name) : rp_data(run, name);
+}
+
 /* The call's value, and the gradients of its sum for x, y and p where there are any. */
 static void run_step(float *value, size_t c, bool watched)
 {
@@ -171,8 +180,8 @@ static void run_step(float *value, size_t c, bool watched)
 
     assert_int_equal(rp_step_begin(run, &err), RP_OK);
     run->graph->watch = watched ? &watch : NULL;
-    o = (operands){rp_data(run, "x"), rp_data(run, "y"),   rp_data(run, "z"),
-                   rp_data(run, "p"), rp_data(run, "row"), rp_data(run, "index")};
+    o = (operands){take(run, "x"), take(run, "y"),   take(run, "z"),
+                   take(run, "p"), take(run, "row"), rp_data(run, "index")};
     made = calls[c].make(&o);
     of[0] = o.x, of[1] = o.z, of[2] = o.p;
     rp_gradients_or_zeros(rp_sum(made, NULL, 0, false), of, 3, grad);
@@ -231,6 +240,11 @@ static void calls_have_the_bits_of_their_instructions(void **state)
         run_step(apart, c, true);
         if (memcmp(together, apart, VALUES * COUNT * sizeof *apart) != 0)
             fail_msg("%s: other bits than its instructions have", calls[c].name);
+        of_states = true;
+        run_step(together, c, false);
+        of_states = false;
+        if (memcmp(together, apart, VALUES * COUNT * sizeof *apart) != 0)
+            fail_msg("%s of states: other bits than its instructions have", calls[c].name);
         run_compiled(together, c);
         if (memcmp(together, apart, VALUES * COUNT * sizeof *apart) != 0)
             fail_msg("%s, compiled: other bits than its instructions have", calls[c].name);
@@ -303,6 +317,26 @@ static size_t bytes_held(const rp_graph *g)
     for (size_t v = 0; v < g->n_views; v++)
         bytes += g->memory[v].piece ? g->memory[v].piece->bytes : 0;
     return bytes;
+}
+
+/* Gradients are seldom asked for of what no state led to: a function's values are then made again where they are. */
+static void a_call_on_data_alone_keeps_its_value_only(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < 2; kind++) {
+        rp_run *run;
+        rp_tensor x, y;
+
+        of_states = kind == 1;
+        run = new_run();
+        assert_int_equal(rp_step_begin(run, NULL), RP_OK);
+        x = take(run, "x");
+        y = rp_glu(x, 1);
+        assert_int_equal(rp_graph_status(run->graph, NULL), RP_OK);
+        assert_int_equal(bytes_held(run->graph) > rp_type_bytes(rp_tensor_type(y)) * 3 / 2, kind == 1);
+        rp_run_free(run);
+    }
+    of_states = false;
 }
 
 static void a_pad_of_several_axes_is_made_where_it_lies(void **state)
@@ -508,6 +542,7 @@ int main(void)
         cmocka_unit_test(a_bias_is_added_where_the_product_lies),
         cmocka_unit_test(calls_have_the_bits_of_their_instructions),
         cmocka_unit_test(a_bad_index_is_told_of_as_ever),
+        cmocka_unit_test(a_call_on_data_alone_keeps_its_value_only),
         cmocka_unit_test(a_pad_of_several_axes_is_made_where_it_lies),
         cmocka_unit_test(a_gradient_is_made_where_the_last_one_lies),
         cmocka_unit_test(summed_gradients_take_one_piece_and_the_next),
