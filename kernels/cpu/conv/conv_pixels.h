@@ -110,6 +110,7 @@ static bool list_runs(const side *s, runs_of_taps *list)
 typedef struct plan {
     const rp_conv *conv;
     rp_view to, from, weight; /* data at the group's first channel */
+    ptrdiff_t from_at;        /* of the first image's first row in `from`, which may begin behind it: usually 0 */
     size_t depth, columns;    /* terms a tap, outputs a pixel */
     ptrdiff_t a_step, b_step, b_col, y_col;
     side h, w;

@@ -337,8 +337,8 @@ static void FN(add_row)(FN(work) * w, const pixel_class *k, size_t image, size_t
     const size_t row = k->h.start + i * k->h.step, item = (image * p->h.length + row) * p->w.length;
     const ptrdiff_t move = (ptrdiff_t)p->w.move * p->from.stride[2];
     T *y = (T *)p->to.data + (ptrdiff_t)image * p->to.stride[0] + (ptrdiff_t)row * p->to.stride[1];
-    const T *a = (const T *)p->from.data +
-                 ((ptrdiff_t)image * p->from.stride[0] + (ptrdiff_t)(i * p->h.move) * p->from.stride[1] + origin);
+    const ptrdiff_t from =
+        p->from_at + (ptrdiff_t)image * p->from.stride[0] + (ptrdiff_t)(i * p->h.move) * p->from.stride[1] + origin;
 
     if (item >= w->end || item + p->w.length <= w->begin)
         return;
@@ -346,7 +346,9 @@ static void FN(add_row)(FN(work) * w, const pixel_class *k, size_t image, size_t
         const size_t column = k->w.start + j * k->w.step;
 
         if (item + column >= w->begin && item + column < w->end)
-            FN(add_pixel)(w, y + (ptrdiff_t)column * p->to.stride[2], a + (ptrdiff_t)j * move, fresh);
+            FN(add_pixel)
+        (w, y + (ptrdiff_t)column * p->to.stride[2],
+         w->list.n > 0 ? (const T *)p->from.data + (from + (ptrdiff_t)j * move) : NULL, fresh);
     }
 }
 

@@ -84,6 +84,7 @@ static T *FN(turn_image)(const plan *p, size_t begin, size_t end, plan *made)
     made->from.stride[2] = (ptrdiff_t)p->depth;
     made->from.stride[1] = (ptrdiff_t)line;
     made->from.stride[0] = (ptrdiff_t)((last - first) * line);
-    made->from.data = memory - (ptrdiff_t)image * made->from.stride[0] - (ptrdiff_t)(first * line);
+    made->from.data = memory;
+    made->from_at = -(ptrdiff_t)image * made->from.stride[0] - (ptrdiff_t)(first * line);
     return memory;
 }
