@@ -45,7 +45,7 @@ static void FN(pack_rows)(const FN(work) * w, size_t row, size_t end)
             const T *from = w->a[i] + run->a;
 
             if (step == 1)
-                FN(copy)(to, from, run->n);
+                copy_few(to, from, run->n * sizeof *to);
             else
                 for (size_t l = 0; l < run->n; l++)
                     to[l] = from[(ptrdiff_t)l * step];

@@ -3,7 +3,7 @@
  * Vectors lie across columns, so every output has a chain of its own, in order.
  *
  * Parameters, from kernels/type_f32.h or type_f64.h: T the type of the elements, FN(name) the name of its variant.
- * Before it: nothing. Gives FN(strip), FN(rows_lie), FN(tile_any), FN(tile_resume), FN(copy),
+ * Before it: nothing. Gives FN(strip), FN(rows_lie), FN(tile_any), FN(tile_resume),
  * FN(turn_square), FN(pack_b). */
 #if !defined(T) || !defined(FN)
 #error "a template: include one of kernels/type_f32.h and kernels/type_f64.h before it"
@@ -11,6 +11,7 @@
 
 #include "kernels/cpu/functions/inline_math.h"
 #include "kernels/cpu/conv/conv_pixels.h"
+#include "kernels/cpu/matmul/copy_few.h"
 #include "kernels/cpu/matmul/matmul_zip.h"
 #include "kernels/level.h"
 
@@ -279,34 +280,6 @@ static void FN(tile_resume)(size_t rows, size_t vecs, const FN(strip) * s)
         FN(tile_rows)(rows, 2, true, FN(READY), true, s);
 }
 
-/* n elements, without calling memcpy for the many that are a few vectors long. */
-RP_INLINE void FN(copy)(T *to, const T *from, size_t n)
-{
-#ifdef VEC_BYTES
-    size_t l = 0;
-
-    if (n >= WIDTH) {
-        for (; l + WIDTH <= n; l += WIDTH)
-            FN(vec_store)(to + l, FN(vec_load)(from + l));
-        if (l < n)
-            FN(vec_store)(to + n - WIDTH, FN(vec_load)(from + n - WIDTH));
-        return;
-    }
-#endif
-    if (n >= 4 && n <= 8) { /* ... or the taps of a row: parts of a constant size, which may overlap */
-        memcpy(to, from, 4 * sizeof *to);
-        memcpy(to + n - 4, from + n - 4, 4 * sizeof *to);
-    } else if (n > 8 && n <= 16) { /* three taps of three colours */
-        memcpy(to, from, 8 * sizeof *to);
-        memcpy(to + n - 8, from + n - 8, 8 * sizeof *to);
-    } else if (n == 3 || n == 2) {
-        to[0] = from[0];
-        to[n / 2] = from[n / 2];
-        to[n - 1] = from[n - 1];
-    } else
-        memcpy(to, from, n * sizeof *to);
-}
-
 /* How the rows of a lie. */
 typedef enum FN(rows_lie) { FN(BESIDE), FN(PACKED), FN(ANYWHERE) } FN(rows_lie);
 
@@ -335,7 +308,7 @@ static void FN(tile_aside)(FN(rows_lie) lie, size_t rows, size_t columns, ptrdif
         T *to = s->y[i] + s->column;
 
         if (y_col == 1 && s->fresh[i])
-            FN(copy)(to, chain[i], columns);
+            copy_few(to, chain[i], columns * sizeof *to);
         else if (y_col == 1)
             RP_EACH(j, columns) to[j] = to[j] + chain[i][j];
         else

@@ -8,6 +8,7 @@
 #error "a template: include one of kernels/type_f32.h and kernels/type_f64.h before it"
 #endif
 
+#include "kernels/cpu/matmul/copy_few.h"
 #include "kernels/cpu/matmul/matmul_operand.h"
 #include "kernels/cpu/matmul/matmul_sizes.h"
 #include "kernels/level.h"
@@ -99,30 +100,6 @@ static void FN(transpose_half)(T *to, size_t to_step, const void *from, ptrdiff_
     FN(transpose_from)(to, to_step, from, true, from_row, rows, k);
 }
 
-/* The first and the last so many bytes, which may overlap. */
-#define COPY_ENDS(bytes) \
-    memcpy(to, from, bytes); \
-    memcpy((char *)to + count * sizeof(T) - (bytes), (const char *)from + count * sizeof(T) - (bytes), bytes)
-
-/* memcpy, of which the few elements of a tile's row or column are no call. */
-static inline void FN(copy_few)(T *to, const T *from, size_t count)
-{
-    if (count * sizeof(T) > 128) {
-        memcpy(to, from, count * sizeof(T));
-    } else if (count * sizeof(T) >= 64) {
-        COPY_ENDS(64);
-    } else if (count * sizeof(T) >= 32) {
-        COPY_ENDS(32);
-    } else if (count * sizeof(T) >= 16) {
-        COPY_ENDS(16);
-    } else if (count * sizeof(T) >= 8) {
-        COPY_ENDS(8);
-    } else if (count > 0) {
-        to[0] = from[0];
-    }
-}
-#undef COPY_ENDS
-
 /* to[l * to_step + i] = from[i * across + l * along] for i < count; the values up to `width` serve outputs that nobody
  * stores. */
 static void FN(pack)(T *to, size_t to_step, size_t width, const T *from, ptrdiff_t across, ptrdiff_t along,
@@ -136,7 +113,7 @@ static void FN(pack)(T *to, size_t to_step, size_t width, const T *from, ptrdiff
         if (across == 1 && count == PANEL)
             memcpy(to, from, PANEL * sizeof(T)); /* of a constant size: a few vectors */
         else if (across == 1)
-            FN(copy_few)(to, from, count);
+            copy_few(to, from, count * sizeof(T));
         else
             for (size_t i = 0; i < count; i++)
                 to[i] = from[(ptrdiff_t)i * across];

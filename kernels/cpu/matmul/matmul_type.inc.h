@@ -226,7 +226,7 @@ static void FN(tile_aside)(const FN(part) * w, size_t row, size_t rows, size_t c
     FN(tile_any)(rows, columns > WIDTH ? 2 : 1, s);
     for (size_t i = 0; i < rows; i++, y += y_row)
         if (y_col == 1 && FN(begins)(w))
-            FN(copy_few)(y, aside + i * PANEL, columns);
+            copy_few(y, aside + i * PANEL, columns * sizeof(T));
         else
             for (size_t j = 0; j < columns; j++) {
                 T *at = y + (ptrdiff_t)j * y_col;
