@@ -35,10 +35,15 @@ class Stubs(unittest.TestCase):
             self.assertEqual(said, there, node.name)
 
     def test_mypy_takes_a_users_file(self):
+        self.taken_by_mypy(os.path.join(SOURCE, "python", "tests", "fixtures", "typed.py"))
+
+    def test_mypy_takes_the_package_and_each_of_its_doors(self):
+        self.taken_by_mypy("-p", "reprise")
+
+    def taken_by_mypy(self, *what):
         if not importlib.util.find_spec("mypy"):
             self.skipTest("no mypy")
-        done = subprocess.run([sys.executable, "-m", "mypy", "--strict",
-                               os.path.join(SOURCE, "python", "tests", "fixtures", "typed.py")], capture_output=True, text=True,
+        done = subprocess.run([sys.executable, "-m", "mypy", "--strict", *what], capture_output=True, text=True,
                               env={"MYPY_CACHE_DIR": os.devnull, **os.environ})
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 

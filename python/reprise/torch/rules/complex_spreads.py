@@ -18,8 +18,9 @@ def spread(g: Lowering, node: Node, x: Any, *args: Any, **kwargs: Any) -> Any:
     """A variance is the sum of those of both parts; a mean has both."""
     name, _, form = node.op.removeprefix("aten.").partition(".")
     metas = node.meta if isinstance(node.meta, list) else [node.meta]
-    real = [Meta(x.re.dtype, m.shape) for m in metas if m is not None]
-    made = Node(node.name, f"aten.{name.replace('std', 'var')}.{form}", node.args, node.kwargs, real if len(real) > 1 else real[0], node.where)
+    real: list[Meta | None] = [Meta(x.re.dtype, m.shape) for m in metas if m is not None]
+    meta = real if len(real) > 1 else real[0]
+    made = Node(node.name, f"aten.{name.replace('std', 'var')}.{form}", node.args, node.kwargs, meta, node.where)
     found = [RULES[made.op](g, made, v, *args, **kwargs) for v in (x.re, x.im)]
     found = [f if isinstance(f, list) else [f] for f in found]
     values = [[v if isinstance(v, Value) else g.value(v) for v in f] for f in found]

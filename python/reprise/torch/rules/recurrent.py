@@ -125,8 +125,8 @@ def rnn(g: Lowering, node: Node, x: Value, state: Value, params: Sequence[Value]
 
 
 @lowers("reprise.packed_recurrent.default")
-def packed(g: Lowering, node: Node, kind: str, x: Value, lengths: Value, states: Sequence[Value], params: Sequence[Value],
-           *form: Any) -> list[Tensor]:
+def packed(g: Lowering, node: Node, kind: str, x: Value, lengths: Value, states: Sequence[Value], params: Sequence[Value], biased: bool,
+           layers: int, rate: float, train: bool, both: bool) -> list[Tensor]:
     """A packed batch as a padded one, [times, n, in]: of each sequence its first elements, [n] numbers of them, count."""
     if x.dtype not in ("f32", "f64"):
         raise g.refuse(f"of a packed sequence of {x.dtype}", "Keep the layer in float32, and convert what it is given: x.float()")
@@ -134,4 +134,4 @@ def packed(g: Lowering, node: Node, kind: str, x: Value, lengths: Value, states:
     count = g.cast(lengths.tensor, "i64")
     at = g.broadcast(g.reshape(g.op("iota", n=times, dtype="i64"), [times, 1]), [times, n])
     there = g.reshape(g.op("lt", at, g.broadcast(g.reshape(count, [1, n]), [times, n])), [times, n, 1])
-    return recurrent(g, kind, x, states, params, *form, False, there)
+    return recurrent(g, kind, x, states, params, biased, layers, rate, train, both, False, there)
