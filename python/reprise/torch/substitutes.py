@@ -5,6 +5,7 @@ first gradients runs PyTorch's own. What has no such form is refused by its name
 from __future__ import annotations
 
 import contextlib
+import inspect
 import math
 import sys
 import threading
@@ -13,6 +14,7 @@ from typing import Any
 
 from .checks import trusted
 from .derivatives import functions
+from .names import by_whatever_name
 from .packed import packing
 from .refusals import refused
 from .squares import lstsq
@@ -292,11 +294,13 @@ def substituted() -> Iterator[None]:
         (torch.Tensor, "grad", no_gradients()), mode("is_grad_enabled", lambda on: not on), mode("is_inference_mode_enabled", lambda on: on),
         (torch.nn.Module, "__setattr__", assigning(torch.nn.Module.__setattr__)), *packing(), *functions()]
     kept = [(owner, name, vars(owner).get(name)) for owner, name, _ in places]
+    plain = [(was, other) for (owner, _, was), (*_, other) in zip(kept, places) if inspect.ismodule(owner) and inspect.isroutine(was)]
     for owner, name, other in places:
         if hasattr(owner, name):
             setattr(owner, name, other)
     try:
-        yield
+        with by_whatever_name([was for was, _ in plain], [other for _, other in plain]):
+            yield
     finally:
         for owner, name, was in kept:
             if was is not None:

@@ -13,6 +13,8 @@ if importlib.util.find_spec("torch") is None:
 
 import torch
 import torch.nn as nn
+from torch import cov, is_grad_enabled
+from torch.nn.functional import gaussian_nll_loss
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -241,6 +243,33 @@ class Gradients(unittest.TestCase):
         m = Asks(lambda m, y: y * 2 if torch.is_grad_enabled() else y)
         step = rt.compile(m, lambda y, t: (y - t).square().mean(), (X, X), torch.optim.SGD(m.parameters(), 0.0))
         self.assertAlmostEqual(float(step(X, X)), float((m(X) - X).square().mean()), places=5)
+
+    def test_of_the_mode_by_whatever_name_it_is_asked(self):
+        kept, listed, held = torch.is_grad_enabled, [torch.is_grad_enabled], {"on": torch.is_inference_mode_enabled}
+
+        class Of(Asks):
+            asks = torch.is_grad_enabled
+
+        def default(m, y, on=torch.is_grad_enabled):
+            return y * 2 if on() else y
+        itself = Asks(lambda m, y: y * 2 if m.own() else y)
+        itself.own = torch.is_grad_enabled
+        ways = {"a name of the file": Asks(lambda m, y: y * 2 if is_grad_enabled() else y), "a closure": Asks(lambda m, y: y * 2 if kept() else y),
+                "a list": Asks(lambda m, y: y * 2 if listed[0]() else y), "a dict": Asks(lambda m, y: y * 2 if held["on"]() else y),
+                "a class": Of(lambda m, y: y * 2 if m.asks() else y), "a default": Asks(default), "an attribute": itself,
+                "torch._C": Asks(lambda m, y: y * 2 if torch._C.is_grad_enabled() else y)}
+        for way, m in ways.items():
+            with self.subTest(way), self.assertRaisesRegex(rt.Unsupported, "is asked by a forward whose answers are compiled"):
+                rt.compile_inference(m, X)
+        self.assertIs(is_grad_enabled, torch.is_grad_enabled)
+        self.assertIs(Of.__dict__["asks"], torch.is_grad_enabled)
+        self.assertIs(default.__defaults__[0], torch.is_grad_enabled)
+
+    def test_what_is_written_otherwise_is_so_by_whatever_name(self):
+        def nll(m, y):
+            return gaussian_nll_loss(y, torch.zeros_like(y), y * y + 1) + cov(y).sum()
+        m, step = compiled(nll)
+        self.assertAlmostEqual(float(step(X)), float(m(X).detach()), places=4)
 
     def test_last_steps_gradients_are_refused(self):
         m = Asks(lambda m, y: y if m.l.weight.grad is None else y * 2)
