@@ -95,6 +95,11 @@ class Traps(unittest.TestCase):
         with self.assertRaisesRegex(rt.Unsupported, r"(torch_small|test_torch_traps).py:\d+.*Function.apply of Straight"):
             rt.compile(m := Line(lambda m, x: Straight.apply(m.w * x).sum()), example=(X,), optimizer=sgd(m), check=False)
         self.assertEqual(float(Straight.apply(torch.tensor(1.2))), 1.0)  # as it was
+        straight, of = Straight.apply, {"straight": Straight.apply}  # as most files have it
+        for f in (lambda m, x: straight(m.w * x).sum(), lambda m, x: of["straight"](m.w * x).sum(), lambda m, x, f=straight: f(m.w * x).sum()):
+            with self.assertRaisesRegex(rt.Unsupported, r"(torch_small|test_torch_traps).py:\d+.*Function.apply of Straight"):
+                rt.compile(m := Line(f), example=(X,), optimizer=sgd(m), check=False)
+            self.assertEqual(float(f(m, X).detach()), float(straight(m.w.detach() * X).sum()))
         self.same_gradient(lambda m, x: ((m.w * x) + ((m.w * x).round() - m.w * x).detach()).sum())  # the remedy
 
     def test_changes_in_place_without_gradient_are_refused(self):

@@ -74,3 +74,14 @@ def by_whatever_name(functions: list[Any], others: list[Any]) -> Iterator[None]:
     finally:
         for back in reversed(undo):
             back()
+
+
+def bound(base: type, name: str) -> list[Any]:
+    """The methods of classes outside of PyTorch that are made of `base` which someone keeps, as in `f = Kind.apply`."""
+    ahead, kinds = [base], list[type]()
+    while ahead:
+        more = type.__subclasses__(ahead.pop())
+        ahead += more
+        kinds += [k for k in more if k.__module__.partition(".")[0] != "torch"]
+    kept = gc.get_referrers(*kinds) if kinds else []
+    return [m for m in kept if isinstance(m, (types.BuiltinMethodType, types.MethodType)) and m.__name__ == name and isinstance(m.__self__, type)]

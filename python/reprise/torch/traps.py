@@ -8,6 +8,7 @@ import collections
 import contextlib
 import contextvars
 import copy
+import functools
 import importlib
 import random
 import sys
@@ -18,6 +19,7 @@ import numpy as np
 
 from .graph import Node
 from .lower import Unsupported
+from .names import bound, by_whatever_name
 
 
 def framework(name: str = "torch") -> Any:
@@ -144,9 +146,12 @@ def trapped() -> Iterator[list[str]]:
             found.append(f"Tensor.{name}")
         super(torch.Tensor, self).__setattr__(name, value)
     torch.Tensor.__setattr__ = hang
+    methods = bound(torch.autograd.Function, "apply")  # PyTorch makes another one each time that Kind.apply is asked for
+    refusing = torch.autograd.Function.__dict__["apply"].__func__
     token = KEPT.set(found)
     try:
-        yield found
+        with by_whatever_name(methods, [functools.partial(refusing, m.__self__) for m in methods]):
+            yield found
     finally:
         KEPT.reset(token)
         del torch.Tensor.__setattr__
