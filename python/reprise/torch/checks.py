@@ -10,6 +10,7 @@ import contextlib
 import dis
 import functools
 import linecache
+import operator
 import os
 import sys
 import types
@@ -18,6 +19,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from .graph import Node
+from .lower import Unsupported
 from .refusals import CHECKS, DECIDED, refused
 from .traps import framework, own_file
 
@@ -30,10 +33,16 @@ HANDLED = tuple(getattr(ast, n) for n in ("Try", "TryStar", "AsyncWith") if hasa
 
 @dataclass(frozen=True)
 class Check:
-    """`goes_on`: the truth with which nothing is raised; `text`: the statement."""
+    """`goes_on`: the truth with which nothing is raised; `text`: the statement. `ahead`: an `and` or `or` whose later parts decide too,
+    where the other truth has them asked; `among`: those of which this is the last part."""
 
     goes_on: bool
     text: str
+    ahead: ast.BoolOp | None = None
+    among: tuple[ast.BoolOp, ...] = ()
+
+
+OPEN: dict[tuple[types.FrameType, ast.BoolOp], list[Any]] = {}  # flags of earlier parts with which the last one decides
 
 
 # ---- the source ----
@@ -79,11 +88,11 @@ def source_of(code: types.CodeType) -> Source | None:
 
 # ---- what a truth decides ----
 
-def decided(frame: types.FrameType) -> Check | None:
+def decided(frame: types.FrameType, atom: ast.expr | None = None) -> Check | None:
     """What the frame does with the truth that it asks for now; None where that is not a check that only raises and is seen by whoever
     called the model."""
     text = source_of(frame.f_code)
-    atom = asked_for(frame, text) if text is not None else None
+    atom = asked_for(frame, text) if text is not None and atom is None else atom
     if text is None or atom is None:
         return None
     path = [atom]  # from what is asked for up to the statement
@@ -98,18 +107,35 @@ def decided(frame: types.FrameType) -> Check | None:
             return None
     else:
         return None
+    ahead, among = None, list[ast.BoolOp]()
     for above, below in zip(path[-2:0:-1], path[-3::-1]):  # what the whole test is to be decides what its parts are to be
         if isinstance(above, ast.BoolOp):
-            if goes_on is isinstance(above.op, ast.Or) and below is not above.values[-1]:
-                return None  # what comes behind it decides too
+            if ahead is not None:
+                return None  # of `(a or b) and c` no part says what is asked next
+            if goes_on is isinstance(above.op, ast.Or):
+                if below is above.values[-1]:
+                    among.append(above)
+                elif repeats(statement, text):
+                    return None
+                else:
+                    ahead = above  # what comes behind it decides too
         elif isinstance(above, ast.UnaryOp) and isinstance(above.op, ast.Not):
             goes_on = not goes_on
         elif not (isinstance(above, ast.Call) and below in above.args and truth(above, frame)):
             return None
     if isinstance(atom, ast.Compare) and len(atom.ops) > 1 and not goes_on:
         return None
-    return Check(goes_on, " ".join(ast.unparse(statement if isinstance(statement, ast.Assert) else short(statement)).split())) \
-        if seen(frame) else None
+    return Check(goes_on, " ".join(ast.unparse(statement if isinstance(statement, ast.Assert) else short(statement)).split()), ahead,
+                 tuple(among)) if seen(frame) else None
+
+
+def repeats(statement: ast.AST, text: Source) -> bool:
+    """Whether one call of the function may come here again."""
+    while not isinstance(statement, SCOPES) and statement in text.above:
+        if isinstance(statement, (ast.For, ast.AsyncFor, ast.While)):
+            return True
+        statement = text.above[statement]
+    return False
 
 
 def short(statement: Any) -> Any:
@@ -184,17 +210,19 @@ def trusted(path: str) -> bool:
 def seen(frame: types.FrameType | None) -> bool:
     """Whether an error that is raised here reaches whoever called the model, which is the forward that this package exports."""
     own = [os.path.join(os.path.dirname(__file__), n) for n in ("training.py", "inference.py")]
+    asking = frame
     while frame is not None:
         path, name = frame.f_code.co_filename, frame.f_code.co_name
         if path in own and name == "forward":
             return True
-        if not trusted(path) and not passes(frame):
+        if not trusted(path) and not passes(frame, frame is asking):
             return False
         frame = frame.f_back
     return False
 
 
-def passes(frame: types.FrameType) -> bool:
+def passes(frame: types.FrameType, asking: bool) -> bool:
+    """What a later part of an open `and` calls is not called each time: its own checks are not those of each step."""
     code, text = frame.f_code, source_of(frame.f_code)
     name = code.co_name
     if text is None or name.startswith("__") and name.endswith("__") and name not in CALLED:
@@ -206,6 +234,8 @@ def passes(frame: types.FrameType) -> bool:
         return False
     n: Any = max(inside, key=lambda n: (n.lineno, n.col_offset, -(n.end_lineno or 0), -(n.end_col_offset or 0)))
     while not isinstance(n, SCOPES) and n in text.above:
+        if not asking and (frame, n) in OPEN:
+            return False
         if isinstance(n, HANDLED) or isinstance(n, ast.With) and not all(lets_through(i.context_expr, frame) for i in n.items):
             return False
         n = text.above[n]
@@ -254,12 +284,68 @@ def watched(value: Any, frame: types.FrameType) -> bool | None:
         return None
     _, of_tensor, of_number = operations()
     if tensor:
-        with torch.no_grad():
-            zero = value.detach().reshape(()) == 0
-            of_tensor(zero if check.goes_on else torch.logical_not(zero), numbered(check.text))
+        return held(check, value.detach().reshape(()) == 0, frame)
+    elif check.ahead is not None or any((frame, b) in OPEN for b in check.among):
+        return None
     else:
         of_number(value, numbered(check.text), check.goes_on)  # without a sym_not, which makes of `not v <= 1` a `v > 1`: of NaN another
     return check.goes_on
+
+
+def held(check: Check, false: Any, frame: types.FrameType) -> bool:
+    """Has the program look at a flag that tells whether the condition is false, and those that go with it; gives the answer."""
+    torch = framework()
+    with torch.no_grad():
+        bad = false if check.goes_on else torch.logical_not(false)
+        if check.ahead is not None:
+            OPEN.setdefault((frame, check.ahead), []).append(bad)
+            return not check.goes_on  # so that the next part is asked for
+        for flag in (f for b in check.among for f in OPEN.get((frame, b), ())):
+            bad = torch.logical_and(bad, flag)
+        operations()[1](bad, numbered(check.text))
+    return check.goes_on
+
+
+COMPARED: dict[type, Callable[[Any, Any], Any]] = {ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
+                                                   ast.Eq: operator.eq, ast.NotEq: operator.ne}
+SIMPLE = (ast.Constant, ast.Name, ast.Attribute, ast.Load, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.Subscript)
+
+
+def number_compared(value: Any, frame: types.FrameType, kind: type) -> int | float | None:
+    """Of `int(t) >= n` and `float(t) >= n` in a check that only raises, where n is a number of Python that nothing happens for: one with
+    which it goes on, where the program looks at each step whether that is so."""
+    torch, text = framework(), source_of(frame.f_code)
+    if text is None or framework("torch.fx.experimental.proxy_tensor").get_proxy_mode() is None or not isinstance(value, torch.Tensor) or \
+            value.numel() != 1 or value.is_complex() or torch._C._functorch.is_functorch_wrapped_tensor(value):
+        return None
+    k = next((i for i in dis.get_instructions(frame.f_code) if i.offset == frame.f_lasti), None)
+    at = k.positions if k is not None and k.opname.startswith(("CALL", "PRECALL")) else None
+    nodes = text.at.get((at.lineno or 0, at.end_lineno or 0, at.col_offset or 0, at.end_col_offset or 0), []) if at is not None else []
+    call = nodes[0] if len(nodes) == 1 else None
+    above = text.above.get(call) if call is not None else None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or len(call.args) != 1 or call.keywords or \
+            resolved(call.func, frame) is not kind or not isinstance(above, ast.Compare) or len(above.ops) != 1:
+        return None
+    first, compare = call is above.left, COMPARED.get(type(above.ops[0]))
+    other = above.comparators[0] if first else above.left
+    if compare is None or not all(isinstance(n, SIMPLE) for n in ast.walk(other)):
+        return None
+    n = eval(compile(ast.Expression(other), frame.f_code.co_filename, "eval"), frame.f_globals, frame.f_locals)  # as it is evaluated there
+    check = decided(frame, above) if type(n) in (int, float) and abs(n) < 2 ** 52 else None
+    if check is None:
+        return None
+    with torch.no_grad():
+        real = value.is_floating_point()
+        v = value.detach().reshape(())
+        v = v.double() if real or type(n) is float else v.long()
+        if type(n) is float and not real:
+            asserting(v.abs() < 2.0 ** 53, "an integer beyond those that float64 has")
+        if kind is int and real:
+            asserting(torch.isfinite(v), "int() of what is not finite")
+            v = v.trunc()
+        truth = compare(v, n) if first else compare(n, v)
+    answer = held(check, torch.logical_not(truth), frame)
+    return next((c for c in map(kind, (n - 1, n, n + 1)) if (compare(c, n) if first else compare(n, c)) is answer), None)
 
 
 def unknown(was: Callable[..., Any], *args: Any) -> Any:
@@ -317,9 +403,20 @@ def numbers_watched() -> Iterator[None]:
     kept = [(owner, name, vars(owner).get(name)) for owner, name, _ in changes]
     for owner, name, other in changes:
         setattr(owner, name, other)
+    OPEN.clear()
     try:
         yield
+    except Exception as e:
+        at = e.__traceback__
+        while at is not None and at.tb_next is not None:
+            at = at.tb_next
+        if at is not None and any(at.tb_frame is frame for frame, _ in OPEN):
+            raise Unsupported("of several parts, of which what is known before the step runs stands behind what tensors decide",
+                              Node("", "a check", where=f"{at.tb_frame.f_code.co_filename}:{at.tb_lineno}"),
+                              "Let what is known stand first: `if self.strict and x.isnan().any(): raise ..`") from e
+        raise
     finally:
+        OPEN.clear()
         for owner, name, own in kept:
             if own is not None:
                 setattr(owner, name, own)

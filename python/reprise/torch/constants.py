@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .checks import unknown, watched
+from .checks import number_compared, unknown, watched
 from .refusals import refused
 from .traps import framework
 
@@ -153,7 +153,7 @@ def known_values(module: Any) -> Iterator[Known]:
     torch, known = framework(), Known(module)
     busy: list[bool] = []
 
-    truth = torch.Tensor.__bool__
+    truth, numbers = torch.Tensor.__bool__, {torch.Tensor.__int__: int, torch.Tensor.__float__: float}
 
     def looked(f: Callable[..., Any], *args: Any) -> Any:
         """Nothing that PyTorch itself asks meanwhile is a question of the model."""
@@ -170,6 +170,8 @@ def known_values(module: Any) -> Iterator[Known]:
             value = looked(known.of, self)
             if value is None:
                 found = looked(watched, self, sys._getframe(1)) if was is truth else None
+                if was in numbers:
+                    found = looked(number_compared, self, sys._getframe(1), numbers[was])
                 return unknown(was, self, *args) if found is None else found
             with framework("torch.utils._python_dispatch")._disable_current_modes(), torch._C.DisableTorchFunction():
                 return was(value, *args)

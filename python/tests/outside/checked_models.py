@@ -132,8 +132,22 @@ def of_distributions(m, x, y):
     return torch.distributions.Normal(y.detach(), torch.where(x < m.n, 1.0, -1.0)).log_prob(y) + y
 
 
+def of_ints(m, x, y):
+    if int(x.max()) >= m.n:
+        raise ValueError(f"{int(x.max())} is too large")
+    assert -m.n + 1.5 < int(x.min() * 2), "too small"
+    return y
+
+
+def of_floats(m, x, y):
+    assert m.n > float(x.max())
+    if not float(x.sum()) != 7.25 or int((x > 100).sum()) == 1:
+        raise ValueError
+    return y
+
+
 HONEST = (plain, asserts, other_way, several, of_buffers, numbers, of_torch, of_torch_later, of_torch_numbers, called, of_distributions,
-          of_not_a_number, of_torch_not_a_number, beyond_64_bits)
+          of_ints, of_floats, of_not_a_number, of_torch_not_a_number, beyond_64_bits)
 OF_NAN = (of_not_a_number, of_torch_not_a_number)
 
 
@@ -304,13 +318,83 @@ def nested(m, x, y):
 
 
 def two(m, x, y):
-    if x.max() >= 1.0 and x.min() <= -100.0:
+    if (x.max() >= 1.0 or x.min() <= -100.0) and x.sum() > 0:
         raise ValueError
     return y
 
 
 def two_of(m, x, y):
-    assert x.max() < 1.0 or x.min() > -100.0
+    assert (x.max() < 1.0 and x.sum() > 0) or x.min() > -100.0
+    return y
+
+
+def together(m, x, y):
+    if x.max() >= m.n and (x.min() <= 0).any():
+        raise ValueError("large, and not all are above 0")
+    return y
+
+
+def together_asserted(m, x, y):
+    assert (x < m.n).all() or not x.min() <= 0, "large, and not all are above 0"
+    return y
+
+
+def together_of_three(m, x, y):
+    if m.on and (x >= m.n).any() and m.n and bool((x < 0).any()):
+        raise ValueError
+    return y
+
+
+def together_in_parts(m, x, y):
+    if x.max() >= m.n and (x.min() <= -50 or (x.sum() > 0 and x.min() <= 0)):
+        raise ValueError
+    return y
+
+
+def together_of_numbers(m, x, y):
+    if int(x.max()) >= m.n and 0.0 >= float(x.min()):
+        raise ValueError
+    return y
+
+
+def known_behind(m, x, y):
+    if (x >= m.n).any() and m.on:
+        raise ValueError
+    return y
+
+
+def repeated(m, x, y):
+    for row in x:
+        if row.max() >= m.n and row.min() <= 0:
+            raise ValueError
+    return y
+
+
+def looks_further(x):
+    if x.min() <= -1e-9:
+        raise ValueError
+    return x.min() <= 0
+
+
+def calls_behind(m, x, y):
+    if (x >= m.n).any() and looks_further(x):
+        raise ValueError
+    return y
+
+
+def of_int_that_is_used(m, x, y):
+    k = int(x.max())
+    if k >= m.n:
+        raise ValueError
+    return y * k
+
+
+def of_int_of_what_happens(m, x, y):
+    def most():
+        m.bad += 1
+        return m.n
+    if int(x.max()) >= most():
+        raise ValueError
     return y
 
 
@@ -471,7 +555,9 @@ def by_mask(m, x, y):
 
 
 GUARDED = [guarded(f, lambda y: y * 2) for f in (straight, by_numpy, by_float, by_number, by_mask, computes)]
+TOGETHER = (together, together_asserted, together_of_three, together_in_parts, together_of_numbers)  # only of a LARGE that is also 0 or less
 DISHONEST = (swallowed, swallowed_above, left_by_finally, suppressed, suppressed_by_own, decorated, by_wrapper, ends_a_loop,
              ends_a_loop_by_index, no_attribute, counts, computes, computes_or_raises, nested, two, two_of, between, kept, walrus, warns, loops,
              chooses, leaves, another_error, another_bool, again, some_of, within, condition_counts, in_a_branch, no_number,
-             no_number_by_difference, no_number_of_torch, bits)
+             no_number_by_difference, no_number_of_torch, bits, known_behind, repeated, calls_behind,
+             of_int_that_is_used, of_int_of_what_happens)

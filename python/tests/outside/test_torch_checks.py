@@ -19,7 +19,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import checked_models
 import reprise
 import reprise.torch as rt
-from checked_models import DISHONEST, GUARDED, HONEST, OF_NAN, Checked
+from checked_models import DISHONEST, GUARDED, HONEST, OF_NAN, TOGETHER, Checked
 
 X = torch.randn(4, 3, generator=torch.Generator().manual_seed(0))
 LARGE = torch.where(X == X.max(), 1000.0, X)
@@ -64,6 +64,38 @@ class Checks(unittest.TestCase):
                 for _ in range(3):
                     torch.testing.assert_close(forward(X), m(X).detach(), rtol=1e-4, atol=1e-4)
                     self.wrong(forward)
+
+    def test_parts_that_raise_together_do_so_only_together(self):
+        above = LARGE.abs() + 0.5
+        for f in TOGETHER:
+            with self.subTest(f.__name__):
+                m = Checked(f).eval()
+                forward = rt.compile_inference(m, X)
+                for x in (X, above, LARGE, X + 3, above):
+                    if x is LARGE:
+                        with self.assertRaises((ValueError, AssertionError)):
+                            m(x)
+                        self.wrong(forward)
+                    else:
+                        torch.testing.assert_close(forward(x), m(x).detach(), rtol=1e-4, atol=1e-4)
+
+    def test_what_is_known_stands_first(self):
+        with self.assertRaisesRegex(rt.Unsupported, "checked_models.py:.*Let what is known stand first"):
+            rt.compile_inference(Checked(checked_models.known_behind).eval(), X)
+
+    def test_ints_of_numbers_at_their_edges(self):
+        for value, ok in ((99.99, True), (100.0, False), (-49.5, False), (-49.26, True), (-50.0, False), (torch.inf, False), (torch.nan, False)):
+            m, x = Checked(checked_models.of_ints).eval(), X.clone()
+            x[1, 1] = value
+            forward = rt.compile_inference(m, X)
+            with self.subTest(value):
+                if ok:
+                    torch.testing.assert_close(forward(x), m(x).detach(), rtol=1e-4, atol=1e-4)
+                else:
+                    with self.assertRaises((ValueError, AssertionError, OverflowError)):
+                        m(x)
+                    with self.assertRaises(reprise.Error):
+                        forward(x)
 
     def test_of_nan_as_python_has_it(self):
         for f in OF_NAN:
