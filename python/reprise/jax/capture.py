@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """jaxprs as graphs (graph.py): this file alone knows jax's own structures.
 
-Random keys become their words, and what is done with them jax's own definition of it on words. A function with a derivative
-of its own becomes an equation `custom_derivative` of two graphs: the function, and its derivative as a linear map."""
+Random keys become their words, and what is done with them jax's own definition of it on words; complex numbers become their two
+parts, and what is done with them what complexes.py says. A function with a derivative of its own becomes an equation
+`custom_derivative` of two graphs: the function, and its derivative as a linear map."""
 from __future__ import annotations
 
 import enum
@@ -13,12 +14,14 @@ from typing import Any
 
 import numpy as np
 
+from . import complexes
 from .graph import NAMES, Equation, Graph, Literal, Operand, Type, Unsupported
 
 RANDOM = ("random_seed", "random_bits", "random_split", "random_fold_in")
 SAME = ("random_wrap", "random_unwrap", "random_clone")
 INNER = ("jit", "pjit", "closed_call", "core_call", "remat", "remat2", "checkpoint", "custom_lin", "core_closed_call")
 CUSTOM = ("custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr")
+REGIONS: dict[str, tuple[str, ...]] = {"scan": ("num_consts", "num_carry"), "while": ("cond_nconsts", "body_nconsts"), "cond": ()}
 LARGEST = 1 << 28  # bytes of one constant
 
 
@@ -42,6 +45,16 @@ def type_of(aval: Any, primitive: str = "", at: str = "") -> Type:
     if name not in NAMES:
         raise Unsupported(f"elements of type {name}: programs have {', '.join(sorted(NAMES))}", primitive, at)
     return NAMES[name], tuple(int(n) for n in aval.shape)
+
+
+def types_of(avals: Sequence[Any], primitive: str = "", at: str = "") -> list[Type]:
+    """Of the values; of a complex one there are two, its parts."""
+    return [t for a in avals for t in [type_of(part_of(a), primitive, at)] * (2 if complexes.is_complex(a) else 1)]
+
+
+def part_of(aval: Any) -> Any:
+    kind = complexes.PARTS.get(str(getattr(aval, "dtype", "")))
+    return aval if kind is None else jax().ShapeDtypeStruct(aval.shape, kind)
 
 
 def line_of(eqn: Any) -> str:
@@ -80,14 +93,20 @@ class Capture:
 
     def __init__(self, consts: Sequence[Any], jaxpr: Any, inside: bool = False) -> None:
         self.inside = inside  # of a derivative, where functions are but values
-        self.g = Graph([type_of(v.aval) for v in jaxpr.invars])
-        self.names: dict[Any, Operand] = {v: i for i, v in enumerate(jaxpr.invars)}
-        self.count = len(jaxpr.invars)
+        self.g = Graph(types_of([v.aval for v in jaxpr.invars]))
+        self.names: dict[Any, Sequence[Operand]] = {}  # one number, or those of both parts
+        self.name(jaxpr.invars, range(len(self.g.inputs)))
+        self.count = len(self.g.inputs)
         for v, x in zip(jaxpr.constvars, consts):
             self.names[v] = self.constant(x)
         for eqn in jaxpr.eqns:
             self.equation(eqn)
-        self.g.outputs = [self.operand(v) for v in jaxpr.outvars]
+        self.g.outputs = self.operands(jaxpr.outvars)
+
+    def name(self, vars_: Sequence[Any], made: Sequence[Operand]) -> None:
+        left = iter(made)
+        for v in vars_:
+            self.names[v] = [next(left) for _ in range(2 if complexes.is_complex(v.aval) else 1)]
 
     def append(self, primitive: str, params: dict[str, Any], inputs: Sequence[Operand], outputs: Sequence[Type],
                at: str = "") -> list[int]:
@@ -95,10 +114,13 @@ class Capture:
         self.count += len(outputs)
         return list(range(self.count - len(outputs), self.count))
 
-    def constant(self, x: Any) -> Operand:
+    def constant(self, x: Any) -> list[Operand]:
         if hasattr(x, "dtype") and hasattr(x.dtype, "_impl"):
             x = jax().random.key_data(x)
         array = np.asarray(x)
+        return [self.real(a) for a in ((array.real, array.imag) if complexes.is_complex(array) else (array,))]
+
+    def real(self, array: np.ndarray[Any, Any]) -> Operand:
         if str(array.dtype) == "float0":
             array = np.zeros(array.shape, np.bool_)
         if str(array.dtype) not in NAMES:
@@ -111,27 +133,52 @@ class Capture:
         wide = array.astype(np.float32) if dtype == "bf16" else array
         return self.append("constant", {"value": wide}, [], [(dtype, array.shape)])[0]
 
-    def operand(self, v: Any) -> Operand:
-        if not hasattr(v, "val"):
-            return self.names[v]
-        return self.constant(v.val if is_key(v.aval) else np.asarray(v.val).astype(v.aval.dtype))
+    def operands(self, vars_: Sequence[Any]) -> list[Operand]:
+        return [o for v in vars_ for o in (self.names[v] if not hasattr(v, "val") else self.constant(
+            v.val if is_key(v.aval) else np.asarray(v.val).astype(v.aval.dtype)))]
 
     def equation(self, eqn: Any) -> None:
         name, at = eqn.primitive.name, line_of(eqn)
-        inputs = [self.operand(v) for v in eqn.invars]
-        outputs = [type_of(v.aval, name, at) for v in eqn.outvars]
+        inputs = self.operands(eqn.invars)
+        outputs = types_of([v.aval for v in eqn.outvars], name, at)
+        both = any(complexes.is_complex(v.aval) for v in (*eqn.invars, *eqn.outvars)) or name == "fft"
         if name in SAME:
             made: Sequence[Operand] = inputs
         elif name in RANDOM:
             made = self.append("jit", {"jaxpr": self.random(eqn)}, inputs, outputs, at)
         elif name in CUSTOM and self.inside:
             made = self.append("jit", {"jaxpr": graph(primal(eqn), True)}, inputs, outputs, at)
+        elif name in CUSTOM and both:
+            raise Unsupported("a derivative of one's own of complex numbers: of their real and imaginary parts it is taken", name, at)
+        elif both and name not in INNER and name not in REGIONS:
+            made = self.append("jit", {"jaxpr": self.parts(eqn, name, at)}, inputs, outputs, at)
         elif name in CUSTOM:
             made = self.append("custom_derivative", self.derivative(eqn, name, at), inputs, outputs, at)
         else:
             params = self.params(eqn, name, at)
+            if both and name in REGIONS:
+                self.counted(eqn, name, params)
             made = self.append("jit" if name in INNER else name, params, inputs, outputs, at)
-        self.names.update((v, m) for v, m in zip(eqn.outvars, made))
+        self.name(eqn.outvars, made)
+
+    def counted(self, eqn: Any, name: str, params: dict[str, Any]) -> None:
+        """Numbers of operands, which are more where some are complex."""
+        at = 0
+        for key in REGIONS[name]:
+            own = eqn.invars[at:at + int(params[key])]
+            at += len(own)
+            params[key] = sum(2 if complexes.is_complex(v.aval) else 1 for v in own)
+
+    def parts(self, eqn: Any, name: str, at: str) -> Graph:
+        """What an equation does with complex numbers, on their parts."""
+        if name not in complexes.RULES:
+            raise Unsupported("of complex numbers; of their real and imaginary parts it is taken", name, at)
+        given = [jax().ShapeDtypeStruct(part_of(v.aval).shape, part_of(v.aval).dtype) for v in eqn.invars
+                 for _ in range(2 if complexes.is_complex(v.aval) else 1)]
+        try:
+            return graph(jax().make_jaxpr(complexes.of_parts(eqn))(*given), self.inside)
+        except Unsupported as e:
+            raise Unsupported(e.what, name, at) from None
 
     def params(self, eqn: Any, name: str, at: str) -> dict[str, Any]:
         params: dict[str, Any] = {}
@@ -274,5 +321,11 @@ def graph(closed: Any, inside: bool = False) -> Graph:
 
 
 def capture(f: Callable[..., Any], *args: Any) -> Graph:
-    """The graph of f of flat arguments: arrays, or shapes with types."""
-    return graph(jax().make_jaxpr(f)(*args))
+    """The graph of f of flat arguments: arrays, or shapes with types. Those that are complex, and results that are, are arrays of pairs
+    [.., 2] there."""
+    pairs = [complexes.is_complex(x) for x in args]
+
+    def flat(*own: Any) -> Any:
+        made = f(*(complexes.joined(x) if two else x for x, two in zip(own, pairs)))
+        return jax().tree_util.tree_map(complexes.apart, made)
+    return graph(jax().make_jaxpr(flat)(*(complexes.apart(x) if two else x for x, two in zip(args, pairs))))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Logarithm of the gamma function and its derivative."""
+"""Logarithm of the gamma function and its derivative; the transform of lines that complexes.py asks for."""
 from __future__ import annotations
 
 from ..gamma import digamma, log_gamma, trigamma
@@ -26,3 +26,9 @@ def digamma_(n: Node) -> Value:
     if not n.active:
         return n.made(value)
     return n.made(joined(n, value, g.op("mul", trigamma(g, rest), moved(g, x, rest))))
+
+
+@handles("fft_of_lines")
+def fft_of_lines(n: Node) -> list[Value]:
+    made = n.g.op("fft", n.tensor(0), n.tensor(1), inverse=bool(n.need("inverse")), transposed=bool(n.need("transposed")))
+    return [n.made(t, i) for i, t in enumerate(made)]

@@ -17,7 +17,8 @@ from .capture import capture
 from .graph import NAMES, Graph, Unsupported
 from .lowering import MOST_ITERATIONS
 from .program import Parts, training
-from .trees import Tree, alone, given, host, is_real, jax, like, taken, tree
+from .complexes import apart, is_complex
+from .trees import Tree, alone, given, host, is_real, is_trained, jax, like, paired, taken, tree
 
 TOLERANCE = {"f64": 1e-9, "f32": 2e-3, "bf16": 0.1, "f16": 0.05}
 PROBES, NUDGE, FACTOR = 4, 16, 8.0  # of a comparison that does not agree: how often, by how many last places, how far beyond
@@ -96,8 +97,8 @@ class Step(StepBase):
         self._loss, self._optimizer, self._has_state, self._has_aux = loss, optimizer, state is not None, has_aux
         self._iterations, self._options, self._run = while_limit, options, run
         self._own = run is not None
-        self._params: Tree = tree("params", params, is_real)
-        self._trained = alone(params, is_real)
+        self._params: Tree = tree("params", params, is_trained)
+        self._trained = alone(params, is_trained)
         if not self._params.leaves:
             raise ValueError("params has no array of floats to train")
         self._state: Tree = tree("state", state)
@@ -136,6 +137,7 @@ class Step(StepBase):
                 raise TypeError(f"the loss returns a state of {left.names}, and gets one of {self._state.names}")
             more = tree("aux", aux)
             form["names"], form["build"], form["dtype"] = more.names, more.build, value.dtype
+            form["pairs"] = {n for n, x in zip(more.names, more.leaves) if is_complex(x)}
             return [value, *left.leaves, *more.leaves]
         return flat
 
@@ -164,7 +166,7 @@ class Step(StepBase):
         data = {n: a for n, a in data.items() if n not in late}
 
         def auxiliary(found: dict[str, Any]) -> Any:
-            return form["build"]([jax().numpy.asarray(taken(found[n])) for n in form["names"]])
+            return form["build"]([paired(taken(found[n])) if n in form["pairs"] else jax().numpy.asarray(taken(found[n])) for n in form["names"]])
         return Compiled(program, parts, data, auxiliary, late)
 
     def _update(self, dtype: Any) -> Graph | None:
@@ -174,7 +176,8 @@ class Step(StepBase):
         p, optimizer = len(self._params.leaves), self._optimizer
 
         def flat(*leaves: Any) -> list[Any]:
-            own, slopes = self._trained(list(leaves[:p])), self._trained(list(leaves[p:2 * p]))
+            own = self._trained(list(leaves[:p]))
+            slopes = self._trained([g.conj() if is_complex(g) else g for g in leaves[p:2 * p]])  # as jax has those of complex numbers
             state = self._opt.build(list(leaves[2 * p:2 * p + len(self._opt.leaves)]))
             if hasattr(optimizer, "apply"):  # which gives the parameters, not what is added to them
                 moved, new = optimizer.apply(slopes, state, own)
@@ -216,7 +219,7 @@ class Step(StepBase):
 
         def at(f: Any, params: list[Any]) -> tuple[float, list[Any]]:
             value, grads = f(params)
-            return float(value), [np.asarray(g).astype(np.float64) for g in grads]
+            return float(value), [np.asarray(apart(g.conj() if is_complex(g) else g)).astype(np.float64) for g in grads]
 
         def beside(value: float, grads: list[Any]) -> dict[str, Any]:
             return compared(self._params.names, ours, grads) | {"loss": float(found["loss"]), "loss_jax": value}

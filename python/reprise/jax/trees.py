@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .complexes import is_complex
 from .graph import NAMES, Type, Unsupported
 
 
@@ -31,14 +32,19 @@ def is_real(x: Any) -> bool:
     return hasattr(x, "dtype") and not hasattr(x.dtype, "_impl") and (str(x.dtype) == "bfloat16" or np.dtype(x.dtype).kind == "f")
 
 
+def is_trained(x: Any) -> bool:
+    return is_real(x) or is_complex(x)
+
+
 def host(x: Any) -> np.ndarray[Any, Any]:
-    """The leaf as an array of numpy, a key as its words, bf16 as jax's own type of numpy; numbers have jax's default types, and
-    without jax_enable_x64 arrays of 64 bits have 32. Raises OverflowError for integers that do not fit, TypeError for
-    a masked array."""
+    """The leaf as an array of numpy, a key as its words, complex numbers as pairs [.., 2], bf16 as jax's own type of numpy; numbers have
+    jax's default types, and without jax_enable_x64 arrays of 64 bits have 32. Raises OverflowError for integers that do not fit,
+    TypeError for a masked array."""
     x = words(x)
     if isinstance(x, np.ma.MaskedArray):
         raise TypeError("a masked array of numpy: jax takes none either, give x.filled(..)")
     a = np.asarray(x) if hasattr(x, "dtype") else np.asarray(jax().numpy.asarray(x))
+    a = np.stack([a.real, a.imag], -1) if is_complex(a) else a
     if a.dtype.itemsize != 8 or a.dtype.kind not in "iuf":
         return a
     kind = np.dtype(jax().dtypes.canonicalize_dtype(a.dtype))
@@ -153,12 +159,18 @@ def alone(value: Any, wanted: Callable[[Any], bool]) -> Callable[[list[Any]], An
     return build
 
 
+def paired(a: np.ndarray[Any, Any]) -> Any:
+    return jax().numpy.asarray(np.ascontiguousarray(a).view(f"c{2 * a.dtype.itemsize}")[..., 0])
+
+
 def like(leaves: list[Any], arrays: list[Any]) -> list[Any]:
-    """Arrays as jax has them, keys again as keys."""
+    """Arrays as jax has them, keys again as keys, pairs as complex numbers."""
     j, found = jax(), []
     for leaf, a in zip(leaves, arrays):
         if hasattr(leaf, "dtype") and hasattr(leaf.dtype, "_impl"):
             found.append(j.random.wrap_key_data(j.numpy.asarray(a), impl=str(j.random.key_impl(leaf))))
+        elif is_complex(leaf):
+            found.append(paired(a))
         else:
             found.append(j.numpy.asarray(a))
     return found
