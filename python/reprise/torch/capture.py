@@ -20,7 +20,7 @@ from .constants import known_values
 from .derivatives import one_tensor
 from .graph import GRADIENT, PARTS, DType, Graph, Input, Meta, Node, Output, Ref, Sub, map_refs, refs
 from .lower import Unsupported, has_rule
-from .refusals import DECIDED, not_swallowed
+from .refusals import DECIDED, LENGTHS, not_swallowed
 from .substitutes import substituted
 from .traps import (framework, nothing_kept, own_file, refuse_changed, refuse_hooks, refuse_layouts, refuse_remembered,
                     refuse_scripted, refuse_shared, source_line, trapped, unchanged)
@@ -75,7 +75,7 @@ def exported(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None 
             text = (str(e).strip() or type(e).__name__).splitlines()[0]
             remedy = "torch.export.export(model, args) alone gives its whole reason"
             if any("DataDependent" in type(cause).__name__ for cause in causes(e)):
-                remedy = DECIDED
+                remedy = LENGTHS if "specialized integer" in text else DECIDED
             if "aten.linalg_lstsq" in text:
                 remedy = "Call it as torch.linalg.lstsq, by which it is taken"
             raise Unsupported(f"does not take this model: {type(e).__name__}: {text}",

@@ -38,6 +38,9 @@ ADVICE = {1: "where sequences are packed: each length is 1 to as many as there a
 
 DECIDED = ("What values decide is written with torch.where or torch.cond, or given to the step as a number. A check that only raises is taken: "
            "`if c: raise E(..)` or `assert c` with nothing around it that swallows errors")
+LENGTHS = ("A number that values of a batch decide, as int(lengths.max()), is given with the batch as a number of Python, of which another one is "
+           "another program, or is the length that all batches are padded to: x.shape[1]. Then `torch.arange(x.shape[1]) < lengths[:, None]` is "
+           "the mask")
 CHECKS: dict[int, str] = {}  # the statements of models that raise of values, by the element that is asked for then
 
 

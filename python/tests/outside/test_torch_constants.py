@@ -271,6 +271,19 @@ class Gradients(unittest.TestCase):
         m, step = compiled(nll)
         self.assertAlmostEqual(float(step(X)), float(m(X).detach()), places=4)
 
+    def test_a_length_that_a_batch_decides_is_given_with_it(self):
+        class Of(nn.Module):
+            def forward(self, x, lengths, longest=None):
+                n = int(lengths.max()) if longest is None else longest
+                return (x * (torch.arange(n) < lengths[:, None])).sum(1)
+        x, lengths = torch.randn(2, 3), torch.tensor([3, 1])
+        with self.assertRaisesRegex(rt.Unsupported, r"given with the batch as a number of Python.*x\.shape\[1\]"):
+            rt.compile_inference(Of(), (x, lengths))
+        forward = rt.compile_inference(Of(), (x, lengths, 3))
+        for other in (lengths, lengths - 1):
+            n = int(other.max())
+            torch.testing.assert_close(forward(x[:, :n], other, n), Of()(x[:, :n], other))
+
     def test_last_steps_gradients_are_refused(self):
         m = Asks(lambda m, y: y if m.l.weight.grad is None else y * 2)
         with self.assertRaisesRegex(rt.Unsupported, "Tensor.grad is read by a forward"):
