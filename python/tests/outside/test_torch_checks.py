@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of values that only raise are a part of the program, whose step is an error where PyTorch raises; what only looks like such a
 check is refused."""
+import importlib
 import importlib.util
 import os
 import sys
@@ -78,6 +79,11 @@ class Checks(unittest.TestCase):
                         self.wrong(forward)
                     else:
                         torch.testing.assert_close(forward(x), m(x).detach(), rtol=1e-4, atol=1e-4)
+
+    def test_of_what_the_exporter_computes_itself(self):
+        of_tensor = importlib.import_module("reprise.torch.checks").operations()[1]  # as of the scale of a pyro.distributions.Normal(x, 1.0)
+        for bad in (False, True):
+            self.assertEqual(bool(of_tensor(torch.tensor(bad), 3)), bad)
 
     def test_what_is_known_stands_first(self):
         with self.assertRaisesRegex(rt.Unsupported, "checked_models.py:.*Let what is known stand first"):
