@@ -140,6 +140,10 @@ class Wide(unittest.TestCase):
         for got, want in zip(rj.function(f, x)(x), f(x)):
             np.testing.assert_array_equal(np.asarray(got), np.asarray(want))
 
+    def test_greatest_so_far_share_their_gradient_as_jax_has_it(self):
+        x = np.array([[2.0, 1, 2, 3, 3, 0], [1, 1, 0, 1, -1, -1]])
+        self.near(lambda x: jnp.concatenate([lax.cummax(x, 1), lax.cummin(x, 1, reverse=True)]), x)
+
     def test_sums_over_an_axis_of_vmap(self):
         self.near(jax.vmap(lambda q: jnp.tanh(q - lax.pmean(q, "b")) * lax.psum(q * q, "b"), axis_name="b"), self.matrices[0])
 

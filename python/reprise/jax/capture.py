@@ -22,6 +22,7 @@ SAME = ("random_wrap", "random_unwrap", "random_clone")
 INNER = ("jit", "pjit", "closed_call", "core_call", "remat", "remat2", "checkpoint", "custom_lin", "core_closed_call")
 CUSTOM = ("custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr")
 REGIONS: dict[str, tuple[str, ...]] = {"scan": ("num_consts", "num_carry"), "while": ("cond_nconsts", "body_nconsts"), "cond": ()}
+EXTREMES = {"cummax": "max", "cummin": "min"}
 LARGEST = 1 << 28  # bytes of one constant
 
 
@@ -156,6 +157,10 @@ class Capture:
             made = self.append("custom_derivative", self.derivative(eqn, name, at), inputs, outputs, at)
         else:
             params = self.params(eqn, name, at)
+            if name in EXTREMES:  # where a gradient passes: equal elements share it as jax's own derivative, that of a tree, has it
+                how, lax = eqn.params, jax().lax
+                params["jaxpr"] = graph(jax().make_jaxpr(lambda x: lax.associative_scan(
+                    getattr(lax, EXTREMES[name]), x, how["reverse"], how["axis"]))(eqn.invars[0].aval), self.inside)
             if both and name in REGIONS:
                 self.counted(eqn, name, params)
             made = self.append("jit" if name in INNER else name, params, inputs, outputs, at)
