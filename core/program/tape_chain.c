@@ -2,8 +2,8 @@
  * Calls that are written in others, on a tape that executes: their large elementwise instructions wait until one of
  * them is read or the call ends, and run as one chain (kernels/chain.h). The values in between have no handle outside
  * the call and are not stored, but for those of elementary functions, of what depends on a state, that gradients may
- * read: a value that was not kept is like one that has gone, so what reads it makes it, and an addition costs no more to
- * make again than to store. */
+ * read: a value that was not kept is like one that has gone, so what reads it makes it, and an addition costs no more
+ * to make again than to store. */
 #include <string.h>
 
 #include "core/program/graph.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The Fourier transform for one instruction set: all stages of a line while it is in the nearest caches. An element of
  * a stage's result needs two of the one before, so stages may be made in any order that keeps that, with the bits of
- * the clause: two at once in registers, first those of the columns of a line, seen as a matrix, then those of its rows.
- */
+ * the clause: two at once in registers. Lines of some thousand elements fill vectors themselves (fourier_alone.inc.h);
+ * of longer ones come first the stages of the columns, the line seen as a matrix, then those of its rows; lines that
+ * are shorter than a few vectors, or lie side by side, go side by side. */
 #include <string.h>
 
 #include "kernels/cpu/fourier/lanes.h"
@@ -25,9 +26,16 @@ enum { VECTOR = 16 };
 #define LANES_F64 2
 #endif
 
-/* Bytes of what goes to and fro between passes; lines that lie side by side go in vectors up to this length; bytes
- * of either part of a line that is kept between the halves of its stages. */
-enum { NEAR = 256 * 1024, SIDE_LONGEST = 4096, ALONE_LONGEST = 4096, ALONE_STAGES = 6, FOURIER_KEPT = RP_SCRATCH_BYTES / 4 - 4096, APART = 1088 };
+/* Bytes of what goes to and fro between passes; lines that lie side by side go in vectors up to this length, and
+ * lines alone, in so many passes; bytes of either part of a line that is kept between the halves of its stages. */
+enum {
+    NEAR = 256 * 1024,
+    SIDE_LONGEST = 4096,
+    ALONE_LONGEST = 4096,
+    ALONE_STAGES = 6,
+    FOURIER_KEPT = RP_SCRATCH_BYTES / 4 - 4096,
+    APART = 1088
+};
 
 extern const rp_kernel rp_kernel_fft_ref;
 

@@ -109,7 +109,7 @@ RP_INLINE void FN(woven)(const FN(rows) * y, const FN(rows) * x, size_t n, const
 typedef void FN(woven_fn)(const FN(rows) * y, const FN(rows) * x, size_t n, const FN(turns) * t);
 #define WOVEN(chunk, back, transposed, same) \
     static void FN(woven_##chunk##_##back##_##transposed##_##same)(const FN(rows) * y, const FN(rows) * x, size_t n, \
-                                                                    const FN(turns) * t) \
+                                                                   const FN(turns) * t) \
     { \
         FN(woven)(y, x, n, t, chunk, back, transposed, same); \
     }
@@ -127,9 +127,9 @@ WOVEN(4, 1, 1, 0)
 
 /* A stage of all lines of a call: woven, or a pass. */
 typedef struct FN(stage) {
-    FN(woven_fn) *woven, *woven_same;
+    FN(woven_fn) * woven, *woven_same;
     FN(turns) turns;
-    FN(pass_fn) *pass;
+    FN(pass_fn) * pass;
     FN(pass) given;
 } FN(stage);
 

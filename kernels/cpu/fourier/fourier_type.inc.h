@@ -157,9 +157,10 @@ RP_INLINE void FN(four)(const FN(pass) * given, bool lanes, bool back, bool tran
                 const FN(rows) *from = transposed ? &a.y : &a.x, *to = transposed ? &a.x : &a.y;
                 const ptrdiff_t of = i + (transposed ? y : x), at = i + (transposed ? x : y);
                 const ptrdiff_t of_row = transposed ? y_row : far, row = transposed ? far : y_row;
-                FN(pair) v[4] = {FN(get)(from, of), FN(get)(from, of + of_row), FN(get)(from, of + 2 * of_row),
-                                 FN(get)(from, of + 3 * of_row)};
+                FN(pair) v[4];
 
+                for (int h = 0; h < 4; h++)
+                    v[h] = FN(get)(from, of + h * of_row);
                 if (transposed)
                     FN(join_four)(v, near, beyond, next, back);
                 else
