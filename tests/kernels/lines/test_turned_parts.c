@@ -32,10 +32,10 @@ static void join(unsigned char *to, const char *level, const rp_view *in, size_t
 {
     rp_attr attr[RP_MAX_ATTR] = {{0}};
     const int factor = (int)n_in;
-    const rp_view out = view_of(to + FRAME, in->dtype, axis == 0 ? factor * PLANES : PLANES,
-                                axis == 1 ? (int)in[0].shape[1] + (n_in > 1 ? (int)in[1].shape[1] : 0)
-                                          : (int)in->shape[1],
-                                axis == 2 ? factor * COLS : COLS, -1);
+    const rp_view out =
+        view_of(to + FRAME, in->dtype, axis == 0 ? factor * PLANES : PLANES,
+                axis == 1 ? (int)in[0].shape[1] + (n_in > 1 ? (int)in[1].shape[1] : 0) : (int)in->shape[1],
+                axis == 2 ? factor * COLS : COLS, -1);
     const rp_kernel_args args = {.in = in, .n_in = n_in, .out = &out, .n_out = 1, .attr = attr};
     const rp_kernel_table *table;
     size_t items;
