@@ -226,7 +226,7 @@ static void FN(look_ahead)(FN(work) * w, size_t j, size_t tile, FN(strip) * s)
 }
 
 /* Whether packing the rows would cost more than it saves: few columns meet them, and they do not drive each other out
- * of the first cache. Tiles that read in place fetch nothing ahead, which counts where large panels are packed by
+ * of the first cache. Tiles that read in place fetch no weight ahead, which counts where large panels are packed by
  * turning. */
 static bool FN(rows_in_place)(const FN(work) * w)
 {
@@ -297,6 +297,8 @@ static void FN(flush)(FN(work) * w)
             }
             if (in_place && !s.copy) {
                 s.rows = w->a + row;
+                /* the next pixels, where this one's last taps lie: an image's row that no tap before has read */
+                s.ahead = w->a[end - 1] + w->terms.both[w->terms.runs - 1].a;
                 s.run = w->terms.both;
                 s.runs = w->terms.runs;
                 FN(tile_any)(FN(ANYWHERE), end - row, columns, 1, &s);

@@ -106,7 +106,10 @@ RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool beside, FN(panel_is) pane
     }
 }
 
-/* The same for rows of a that lie anywhere: row i's terms of run r from rows[i] + r.a on. */
+/* The same for rows of a that lie anywhere: row i's terms of run r from rows[i] + r.a on. Half a line a term is fetched
+ * from `ahead` on: enough for rows that meet a few terms each, and an address that costs no register or instruction
+ * more. */
+#define HALF_LINE 32 /* bytes */
 RP_INLINE void FN(tile_in_place)(size_t rows, size_t vecs, const FN(strip) * s)
 {
     FN(vec) sum[CONV_ROWS][2];
@@ -120,6 +123,7 @@ RP_INLINE void FN(tile_in_place)(size_t rows, size_t vecs, const FN(strip) * s)
     }
     for (const segment *run = s->run, *end = run + s->runs; run < end; run++) {
         const T *a[CONV_ROWS], *b = s->b + run->b * (ptrdiff_t)PANEL;
+        const uintptr_t ahead = (uintptr_t)s->ahead + (size_t)run->b * HALF_LINE;
         const size_t n = run->n;
 
         RP_UNROLL
@@ -136,6 +140,7 @@ RP_INLINE void FN(tile_in_place)(size_t rows, size_t vecs, const FN(strip) * s)
                 if (vecs == 2)
                     sum[i][1] = FN(vec_fma)(x, high, sum[i][1]);
             }
+            __builtin_prefetch((const void *)(ahead + l * HALF_LINE), 0, 2);
         }
     }
     RP_UNROLL
@@ -147,6 +152,7 @@ RP_INLINE void FN(tile_in_place)(size_t rows, size_t vecs, const FN(strip) * s)
             FN(vec_store)(y + WIDTH, s->fresh[i] ? sum[i][1] : FN(vec_add)(FN(vec_load)(y + WIDTH), sum[i][1]));
     }
 }
+#undef HALF_LINE
 #else
 /* Without a fused instruction: the exact software fma, a panel of neighbouring chains at a time. */
 RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool beside, FN(panel_is) panel, bool resume, const FN(strip) * s)
