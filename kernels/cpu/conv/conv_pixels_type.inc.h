@@ -238,10 +238,13 @@ static bool FN(rows_in_place)(const FN(work) * w)
 }
 
 /* Whether so few pixels meet the weight that packing it costs more than it saves: few tiles read each panel, the first
- * from far away, the others from the second cache. There rows a page's length apart push each other out. */
+ * from far away, the others from the second cache. There rows a page's length apart push each other out, and vectors
+ * that two lines share are waited for by each tile. */
 static bool FN(meets_few)(const FN(work) * w, size_t tiles)
 {
-    return w->end - w->begin <= FEW_PIXELS && (tiles == 1 || w->p->b_step * (ptrdiff_t)sizeof(T) % 4096 != 0);
+    const ptrdiff_t step = w->p->b_step * (ptrdiff_t)sizeof(T);
+
+    return w->end - w->begin <= FEW_PIXELS && (tiles == 1 || (step % 4096 != 0 && step % 64 == 0));
 }
 
 /* A tile of the panel at column j that reads it where it lies. */
