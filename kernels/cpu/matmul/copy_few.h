@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * memcpy, of which a few elements are no call: of a tile's row or column, or of a tap's channels. The number of bytes is
- * a multiple of four. */
+ * memcpy, of which a few elements are no call: of a tile's row or column, or of a tap's channels. The number of bytes
+ * is a multiple of four. */
 #ifndef KERNELS_CPU_MATMUL_COPY_FEW_H
 #define KERNELS_CPU_MATMUL_COPY_FEW_H
 

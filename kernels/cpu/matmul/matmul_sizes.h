@@ -25,6 +25,8 @@ enum {
     LARGE_B = 1 << 19,   /* bytes from which packing b deserves large pages */
     FAR_B = 1 << 20,     /* bytes of b's rows from which a product of one tile's rows waits for memory, */
     PACKING_ROWS = 8,    /* and how many rows have time to pack it meanwhile */
+    LYING_ROWS = 96,     /* up to here b is read in place, */
+    LINES_AHEAD = 32,    /* and fetched so many of its rows ahead */
     THIN_ROWS = 4,       /* up to here b is not worth packing */
     IN_PLACE_PANELS = 2, /* up to here a is not; where its rows lie apart in the first cache: */
     APART_PANELS = VEC_BYTES == 64 ? 16 : 2,

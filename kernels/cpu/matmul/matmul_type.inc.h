@@ -25,12 +25,17 @@ typedef struct FN(strip) {
      * in place, the same rows of the next product of a batch, or half of what lies behind a strip of it. */
     const T *ahead;
     ptrdiff_t a_row, a_col, b_step;
-    T *copy; /* NULL, or where the panel of b is left in packed form */
+    bool lying; /* b is read in place by few tiles, and `ahead` goes along its rows, a panel of each */
+    T *copy;    /* NULL, or where the panel of b is left in packed form */
     size_t k;
     T *y;
     ptrdiff_t y_row;
     bool first; /* this is the first chunk of k */
 } FN(strip);
+
+/* The panel of b is packed, or read in place in passing; it is packed on the way; or it lies, and what is read next is
+ * fetched. */
+typedef enum FN(panel_is) { FN(READY), FN(COPIED), FN(LYING) } FN(panel_is);
 
 /* Where a tile is in its operands. */
 typedef struct FN(cursor) {
@@ -39,12 +44,12 @@ typedef struct FN(cursor) {
 } FN(cursor);
 
 /* One k: sum += a column of a by a row of b. */
-RP_INLINE void FN(tile_step)(size_t rows, size_t vecs, bool copy, FN(vec) sum[][2], FN(cursor) * c, ptrdiff_t a_row,
-                             ptrdiff_t a_col, ptrdiff_t b_step)
+RP_INLINE void FN(tile_step)(size_t rows, size_t vecs, FN(panel_is) panel, FN(vec) sum[][2], FN(cursor) * c,
+                             ptrdiff_t a_row, ptrdiff_t a_col, ptrdiff_t b_step)
 {
     const FN(vec) left = FN(vec_load)(c->b), right = vecs == 2 ? FN(vec_load)(c->b + WIDTH) : left;
 
-    if (copy) {
+    if (panel == FN(COPIED)) {
         /* The next panel, into the second cache: the last element of each vector, as rows that do not begin with a line
          * have a panel in three lines, of which this one has brought the first. */
         __builtin_prefetch(c->b + PANEL + WIDTH - 1, 0, 2);
@@ -54,7 +59,9 @@ RP_INLINE void FN(tile_step)(size_t rows, size_t vecs, bool copy, FN(vec) sum[][
         c->packed += PANEL;
     } else {
         __builtin_prefetch(c->ahead, 0, 2);
-        c->ahead += WIDTH;
+        if (panel == FN(LYING))
+            __builtin_prefetch(c->ahead + PANEL - 1, 0, 2);
+        c->ahead += panel == FN(LYING) ? b_step : (ptrdiff_t)WIDTH;
     }
     RP_UNROLL
     for (size_t i = 0; i < rows; i++) {
@@ -69,10 +76,10 @@ RP_INLINE void FN(tile_step)(size_t rows, size_t vecs, bool copy, FN(vec) sum[][
 }
 
 /* y = or += the chains of rows x vecs vectors of outputs. unit: the rows of a lie beside one another, as if packed.
- * copy: the panel is packed on the way, which hides the wait for memory behind the arithmetic. Rows of y are fetched
+ * A panel that is packed on the way hides the wait for memory behind the arithmetic. Rows of y are fetched
  * one by one: all at once they would keep the operands waiting; and late, or the operands drive them out of the first
  * cache again. */
-RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool unit, bool copy, const FN(strip) * s)
+RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool unit, FN(panel_is) panel, const FN(strip) * s)
 {
     const ptrdiff_t a_row = unit ? 1 : s->a_row, a_col = unit ? s->a_col : 1, b_step = s->b_step;
     FN(cursor) c = {.a = s->a, .b = s->b, .ahead = s->ahead, .packed = s->copy};
@@ -86,7 +93,7 @@ RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool unit, bool copy, const FN
     for (; steps >= GROUP; steps -= GROUP) {
         RP_UNROLL
         for (size_t l = 0; l < GROUP; l++)
-            FN(tile_step)(rows, vecs, copy, sum, &c, a_row, a_col, b_step);
+            FN(tile_step)(rows, vecs, panel, sum, &c, a_row, a_col, b_step);
         if (steps <= Y_AHEAD && left > 0) {
             __builtin_prefetch(next, 1);
             if (vecs == 2)
@@ -96,7 +103,7 @@ RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool unit, bool copy, const FN
         }
     }
     for (; steps > 0; steps--)
-        FN(tile_step)(rows, vecs, copy, sum, &c, a_row, a_col, b_step);
+        FN(tile_step)(rows, vecs, panel, sum, &c, a_row, a_col, b_step);
     RP_UNROLL
     for (size_t i = 0; i < rows; i++) {
         T *at = y + (ptrdiff_t)i * s->y_row;
@@ -155,15 +162,15 @@ static void FN(tiles_outer)(size_t rows, const FN(strip) * s, size_t pairs, ptrd
 
 #define ROWS_CASE(n) \
     case n: \
-        FN(tile)(n, vecs, unit, copy, s); \
+        FN(tile)(n, vecs, unit, panel, s); \
         break;
 
-RP_INLINE void FN(tile_rows)(size_t rows, size_t vecs, bool unit, bool copy, const FN(strip) * s)
+RP_INLINE void FN(tile_rows)(size_t rows, size_t vecs, bool unit, FN(panel_is) panel, const FN(strip) * s)
 {
     switch (rows) {
         RP_EACH_TILE(ROWS_CASE)
     default:
-        FN(tile)(TILE_ROWS, vecs, unit, copy, s);
+        FN(tile)(TILE_ROWS, vecs, unit, panel, s);
         break;
     }
 }
@@ -174,17 +181,21 @@ static void FN(tile_any)(size_t rows, size_t vecs, const FN(strip) * s)
     const bool unit = s->a_row == 1;
 
     if (vecs == 1 && unit)
-        FN(tile_rows)(rows, 1, true, false, s);
+        FN(tile_rows)(rows, 1, true, FN(READY), s);
     else if (vecs == 1)
-        FN(tile_rows)(rows, 1, false, false, s);
+        FN(tile_rows)(rows, 1, false, FN(READY), s);
     else if (s->copy != NULL && unit)
-        FN(tile_rows)(rows, 2, true, true, s);
+        FN(tile_rows)(rows, 2, true, FN(COPIED), s);
     else if (s->copy != NULL)
-        FN(tile_rows)(rows, 2, false, true, s);
+        FN(tile_rows)(rows, 2, false, FN(COPIED), s);
+    else if (s->lying && unit)
+        FN(tile_rows)(rows, 2, true, FN(LYING), s);
+    else if (s->lying)
+        FN(tile_rows)(rows, 2, false, FN(LYING), s);
     else if (unit)
-        FN(tile_rows)(rows, 2, true, false, s);
+        FN(tile_rows)(rows, 2, true, FN(READY), s);
     else
-        FN(tile_rows)(rows, 2, false, false, s);
+        FN(tile_rows)(rows, 2, false, FN(READY), s);
 }
 
 /* Rows [row, row + rows) in tiles as equal as they can be: the first rows % tiles of them have one row more. */
@@ -194,10 +205,10 @@ typedef struct FN(part) {
     size_t start, k;      /* the chunk */
     size_t frame, frames; /* so many products of p from this one on, one behind the other in what is packed */
     T *packed_b, *packed_a;
-    size_t room_b, room_a; /* columns; elements */
-    bool in_place;         /* rows of a are read where they lie */
-    size_t column;         /* the first of those that meet them */
-    bool onto;             /* the first chunk's chains are added to y too */
+    size_t room_b, room_a;     /* columns; elements */
+    bool in_place;             /* rows of a are read where they lie */
+    size_t column, column_end; /* of those that meet them */
+    bool onto;                 /* the first chunk's chains are added to y too */
 } FN(part);
 
 static size_t FN(tile_start)(const FN(part) * w, size_t tile)
@@ -238,6 +249,7 @@ static void FN(tile_aside)(const FN(part) * w, size_t row, size_t rows, size_t c
 /* How the panels of b come to the tiles. */
 typedef enum FN(supply) {
     FN(IN_PLACE), /* they are read where they lie */
+    FN(FETCHED),  /* the same, and the first two tiles fetch them */
     FN(FUSED),    /* the first tile packs them on its way */
     FN(APART)     /* they are packed first */
 } FN(supply);
@@ -253,6 +265,17 @@ static bool FN(waits_for_b)(const FN(part) * w)
            (w->base >= PACKING_ROWS || row % (64 / sizeof(T)) != 0);
 }
 
+/* Whether so few rows meet b that packing it costs more than it saves. Its rows a page's length apart would push each
+ * other out of the caches, and vectors that two lines share would be waited for by each tile. */
+static bool FN(meets_few)(const FN(part) * w)
+{
+    const rp_matmul *p = w->p;
+    const size_t row = (size_t)p->b_row * sizeof(T);
+
+    return w->tiles > 1 && w->tiles * w->base + w->extra <= LYING_ROWS && w->frames == 1 && w->k > 1 && p->b_row > 0 &&
+           row % 4096 != 0 && row % 64 == 0 && (uintptr_t)p->b % 64 == 0;
+}
+
 static FN(supply) FN(supply_of)(const FN(part) * w, size_t columns)
 {
     const ptrdiff_t b_row = w->p->b_row;
@@ -264,8 +287,9 @@ static FN(supply) FN(supply_of)(const FN(part) * w, size_t columns)
     if (w->k == 1 && w->frames > 1)
         return FN(APART); /* for tiles that keep y in registers */
     /* a few tiles over a matrix that the first cache holds */
-    return w->tiles <= 4 && b_row > 0 && (size_t)b_row * w->k * w->frames <= 16384 / sizeof(T) ? FN(IN_PLACE)
-                                                                                               : FN(FUSED);
+    if (w->tiles <= 4 && b_row > 0 && (size_t)b_row * w->k * w->frames <= 16384 / sizeof(T))
+        return FN(IN_PLACE);
+    return FN(meets_few)(w) ? FN(FETCHED) : FN(FUSED);
 }
 
 /* A tile of each of the products. */
@@ -293,6 +317,19 @@ static void FN(frames)(const FN(part) * w, size_t row, size_t rows, size_t colum
     }
 }
 
+/* What a tile fetches of a panel b that lies: the first one rows shortly before they are met, the second the next panel
+ * or the first one of the next chunk, which little waits for then. NULL: nothing. */
+static const T *FN(lying_ahead)(const FN(part) * w, size_t tile, size_t column, const T *b)
+{
+    const bool more = w->start + RP_MATMUL_CHUNK < w->p->k;
+
+    if (tile == 0)
+        return w->k > LINES_AHEAD ? b + LINES_AHEAD * w->p->b_row : NULL;
+    if (tile == 1 && column + 2 * PANEL <= w->column_end)
+        return b + PANEL;
+    return tile == 1 && more ? b - (column - w->column) + RP_MATMUL_CHUNK * w->p->b_row : NULL;
+}
+
 /* Tiles [tile, tile_end) of one panel. */
 static void FN(panel)(const FN(part) * w, size_t tile, size_t tile_end, size_t column, size_t columns, T *packed)
 {
@@ -302,24 +339,27 @@ static void FN(panel)(const FN(part) * w, size_t tile, size_t tile_end, size_t c
         (ptrdiff_t)w->frame * p->b_on + (ptrdiff_t)w->start * p->b_row + (ptrdiff_t)column * p->b_col;
     const T *b = p->b_half ? NULL : (const T *)p->b + from_b, *packed_a = w->packed_a; /* bf16 is packed first */
     const bool aside = columns % WIDTH != 0 || p->y_col != 1;
+    const bool lies = supply == FN(IN_PLACE) || supply == FN(FETCHED);
     bool fuse = supply == FN(FUSED) && tile == 0 && !aside;
 
-    for (size_t f = 0; f < w->frames && tile == 0 && !fuse && supply != FN(IN_PLACE); f++)
+    for (size_t f = 0; f < w->frames && tile == 0 && !fuse && !lies; f++)
         FN(pack_from)
     (packed + f * PANEL * w->k, PANEL, p->b, p->b_half, from_b + (ptrdiff_t)f * p->b_on, p->b_col, p->b_row, columns,
      w->k);
     for (; tile < tile_end; tile++, fuse = false) {
         const size_t row = FN(tile_start)(w, tile), rows = FN(tile_start)(w, tile + 1) - row;
-        const bool as_it_lies = fuse || supply == FN(IN_PLACE);
+        const bool as_it_lies = fuse || lies;
+        const T *fetched = supply == FN(FETCHED) ? FN(lying_ahead)(w, tile, column, b) : NULL;
         const T *a = p->a_half ? NULL
                                : (const T *)p->a + (ptrdiff_t)w->frame * p->a_on + (ptrdiff_t)row * p->a_row +
                                      (ptrdiff_t)w->start * p->a_col;
         const T *next_panel = packed + PANEL * RP_MATMUL_CHUNK + (tile_end - tile) % 2 * WIDTH * w->k;
         /* two or three tiles over one strip in one piece: the rows behind it, half of them by each */
         const bool strip = supply == FN(IN_PLACE) && w->tiles > 1 && w->tiles <= 3 && p->b_row == (ptrdiff_t)PANEL;
-        const T *ahead = strip                                ? b + PANEL * w->k + (tile_end - tile) % 2 * WIDTH * w->k
+        const T *ahead = fetched                              ? fetched
+                         : strip                              ? b + PANEL * w->k + (tile_end - tile) % 2 * WIDTH * w->k
                          : w->in_place && column == w->column ? a + (ptrdiff_t)rows * p->a_row
-                         : supply == FN(IN_PLACE)             ? a + (ptrdiff_t)p->m * p->a_row
+                         : lies                               ? a + (ptrdiff_t)p->m * p->a_row
                                                               : next_panel;
         FN(strip)
         s = {.a = w->in_place ? a : packed_a,
@@ -328,6 +368,7 @@ static void FN(panel)(const FN(part) * w, size_t tile, size_t tile_end, size_t c
              .a_row = w->in_place ? p->a_row : 1,
              .a_col = w->in_place ? p->a_col : (ptrdiff_t)rows,
              .b_step = as_it_lies ? p->b_row : (ptrdiff_t)PANEL,
+             .lying = fetched != NULL,
              .copy = fuse ? packed : NULL,
              .k = w->k,
              .y = (T *)p->y + (ptrdiff_t)row * p->y_row + (ptrdiff_t)column,
@@ -377,6 +418,7 @@ static void FN(chunk)(FN(part) * w, size_t column, size_t columns)
 
     w->in_place = FN(reads_in_place)(w, columns);
     w->column = column;
+    w->column_end = column + columns;
     for (size_t tile = 0; tile < w->tiles; tile += room) {
         const size_t tile_end = w->tiles - tile < room ? w->tiles : tile + room;
 
