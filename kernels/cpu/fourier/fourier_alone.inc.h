@@ -31,7 +31,6 @@
 WEAVE(1)
 WEAVE(4)
 #undef WEAVE
-#undef ORDER
 
 /* The turns of a stage of four, for each of its n / 4 places; next: of the second half. */
 typedef struct FN(turns) {
@@ -45,21 +44,28 @@ RP_INLINE FN(turns) FN(turns_in)(T *memory, size_t quarter)
                        {memory + 4 * quarter, memory + 5 * quarter, 0}};
 }
 
-/* Those of m turns, each for four places. */
-static void FN(spread)(FN(turns) to, const FN(work) * w, size_t m)
+/* m turns, each for four places, a vector of more than four lanes at a time: a line alone pays for all of it. */
+RP_INLINE void FN(spread_part)(T *to, const T *from, size_t m)
 {
-    RP_EACH(i, 4 * m)
-    {
-        const size_t p = (size_t)i / 4;
+    for (size_t i = 0; i < m; i += FN(LANES) / 4) {
+        FN(vec) v; /* whole, of which the first quarter counts: what lies behind are other turns */
 
-        to.near.re[i] = w->c[2 * m + p];
-        to.near.im[i] = w->d[2 * m + p];
-        to.beyond.re[i] = w->c[3 * m + p];
-        to.beyond.im[i] = w->d[3 * m + p];
-        to.next.re[i] = w->c[m + p];
-        to.next.im[i] = w->d[m + p];
+        memcpy(&v, from + i, sizeof v);
+        v = __builtin_shufflevector(v, v, ORDER(FOURFOLD, 1));
+        memcpy(to + 4 * i, &v, sizeof v);
     }
 }
+
+static void FN(spread)(FN(turns) to, const FN(work) * w, size_t m)
+{
+    FN(spread_part)(to.near.re, w->c + 2 * m, m);
+    FN(spread_part)(to.near.im, w->d + 2 * m, m);
+    FN(spread_part)(to.beyond.re, w->c + 3 * m, m);
+    FN(spread_part)(to.beyond.im, w->d + 3 * m, m);
+    FN(spread_part)(to.next.re, w->c + m, m);
+    FN(spread_part)(to.next.im, w->d + m, m);
+}
+#undef ORDER
 
 /* A stage of four with chunk 1 or 4 transforms between each other: y[4 (chunk p + ..)] of x, or the other way. Where
  * all imaginary parts are one number they are not in memory, but where x.im points. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Orders of two vectors' elements for __builtin_shufflevector, by the number of lanes and of elements that stay
- * together: LOW and HIGH weave them, EVEN and ODD take them apart again. */
+ * together: LOW and HIGH weave them, EVEN and ODD take them apart again; FOURFOLD
+ * repeats the first few. */
 #ifndef KERNELS_CPU_FOURIER_LANES_H
 #define KERNELS_CPU_FOURIER_LANES_H
 
@@ -36,6 +37,11 @@
 #define HIGH_16_4 8, 9, 10, 11, 24, 25, 26, 27, 12, 13, 14, 15, 28, 29, 30, 31
 #define EVEN_16_4 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27
 #define ODD_16_4 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31
+
+#define FOURFOLD_2_1 0, 0       /* less than one element: never spread */
+#define FOURFOLD_4_1 0, 0, 0, 0 /* as above */
+#define FOURFOLD_8_1 0, 0, 0, 0, 1, 1, 1, 1
+#define FOURFOLD_16_1 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3
 
 #define LANES_NAME(order, lanes, chunk) order##_##lanes##_##chunk
 #define LANES_ORDER(order, lanes, chunk) LANES_NAME(order, lanes, chunk)
