@@ -294,7 +294,9 @@ def substituted() -> Iterator[None]:
         (torch.Tensor, "grad", no_gradients()), mode("is_grad_enabled", lambda on: not on), mode("is_inference_mode_enabled", lambda on: on),
         (torch.nn.Module, "__setattr__", assigning(torch.nn.Module.__setattr__)), *packing(), *functions()]
     kept = [(owner, name, vars(owner).get(name)) for owner, name, _ in places]
-    plain = [(was, other) for (owner, _, was), (*_, other) in zip(kept, places) if inspect.ismodule(owner) and inspect.isroutine(was)]
+    inner = {(id(owner), name) for owner, name, _ in functions()}  # PyTorch's own functions call these, and some of ours the first of them
+    plain = [(was, other) for (owner, name, was), (*_, other) in zip(kept, places)
+             if inspect.ismodule(owner) and inspect.isroutine(was) and (id(owner), name) not in inner]
     for owner, name, other in places:
         if hasattr(owner, name):
             setattr(owner, name, other)
