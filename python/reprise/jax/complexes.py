@@ -261,8 +261,12 @@ def less_one(x: Pair) -> Pair:
 
 
 def with_one(x: Pair) -> Pair:
-    lax = jax().lax
-    return Pair(lax.log1p(x.re * (2 + x.re) + x.im * x.im) / 2, lax.atan2(x.im, 1 + x.re))
+    """log(1 + x): near -1 < x < 1 by the size's distance from 1, whose squares a large x has not."""
+    j = jax()
+    far = j.numpy.maximum(abs(x.re), abs(x.im)) > 4
+    a, b = j.numpy.where(far, 0, x.re), j.numpy.where(far, 0, x.im)
+    large = logarithm(Pair(j.numpy.where(far, 1 + x.re, 1), j.numpy.where(far, x.im, 0))).re
+    return Pair(j.numpy.where(far, large, j.lax.log1p(a * (2 + a) + b * b) / 2), j.lax.atan2(x.im, 1 + x.re))
 
 
 def root(x: Pair) -> Pair:
