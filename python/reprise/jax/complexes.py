@@ -261,12 +261,12 @@ def less_one(x: Pair) -> Pair:
 
 
 def with_one(x: Pair) -> Pair:
-    """log(1 + x): near -1 < x < 1 by the size's distance from 1, whose squares a large x has not."""
+    """log(1 + x): where |1 + x|^2 is near 1 by how far, which is x (2 + conj x)'s real part; elsewhere that may overflow, or end at 0."""
     j = jax()
-    far = j.numpy.maximum(abs(x.re), abs(x.im)) > 4
-    a, b = j.numpy.where(far, 0, x.re), j.numpy.where(far, 0, x.im)
-    large = logarithm(Pair(j.numpy.where(far, 1 + x.re, 1), j.numpy.where(far, x.im, 0))).re
-    return Pair(j.numpy.where(far, large, j.lax.log1p(a * (2 + a) + b * b) / 2), j.lax.atan2(x.im, 1 + x.re))
+    near = abs(x.re * (2 + x.re) + x.im * x.im) < 0.5
+    a, b = j.numpy.where(near, x.re, 0), j.numpy.where(near, x.im, 0)
+    other = logarithm(Pair(j.numpy.where(near, 1, 1 + x.re), j.numpy.where(near, 0, x.im))).re
+    return Pair(j.numpy.where(near, j.lax.log1p(a * (2 + a) + b * b) / 2, other), j.lax.atan2(x.im, 1 + x.re))
 
 
 def root(x: Pair) -> Pair:

@@ -97,12 +97,12 @@ class Complex(unittest.TestCase):
         step()
         np.testing.assert_array_equal(np.asarray(step.params())[0], 0)
 
-    def test_logarithms_of_large_numbers_do_not_overflow(self):
-        z = np.array([1e200 - 1e199j, -3e180j, 5, 0.1j, -4.5 + 1e-3j])
+    def test_logarithms_far_from_1(self):
+        z = np.array([1e200 - 1e199j, -3e180j, 5, 0.1j, -1 + 1e-20j, -1.5 + 1e-3j])
         for f in (jnp.log1p, jnp.log):
             made = rj.function(f, z)(z)
-            self.assertLess(far(made, np.log(z + (f is jnp.log1p))), EXACT)
-            slope = rj.compile(lambda p, f=f: jnp.sum(f(p).real * jnp.array([1e200, 1e180, 1, 1, 1])), z, (), tolerance=1e-9)
+            np.testing.assert_allclose(made, np.log(z + (f is jnp.log1p)), rtol=1e-13)
+            slope = rj.compile(lambda p, f=f: jnp.sum(f(p).real * jnp.array([1e200, 1e180, 1, 1, 1e-20, 1])), z, (), tolerance=1e-9)
             self.assertLess(slope.check["difference"], 1e-11)
 
     def test_a_spectral_model_is_trained_as_jax_trains_it_and_replayed(self):
