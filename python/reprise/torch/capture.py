@@ -76,8 +76,6 @@ def exported(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None 
             remedy = "torch.export.export(model, args) alone gives its whole reason"
             if any("DataDependent" in type(cause).__name__ for cause in causes(e)):
                 remedy = LENGTHS if "specialized integer" in text else DECIDED
-            if "aten.linalg_lstsq" in text:
-                remedy = "Call it as torch.linalg.lstsq, by which it is taken"
             raise Unsupported(f"does not take this model: {type(e).__name__}: {text}",
                               Node("", "torch.export", where=raised_at(e)), remedy) from e
         finally:
