@@ -96,7 +96,8 @@ def convert(eqn: Any, x: Any) -> Any:
 
 @rule("complex")
 def complex_(eqn: Any, re: Any, im: Any) -> Pair:
-    return Pair(re, im)
+    """One of them may be a number for all elements."""
+    return Pair(*jax().numpy.broadcast_arrays(re, im))
 
 
 @rule("real")
@@ -213,8 +214,11 @@ def bilinear(eqn: Any, x: Any, y: Any) -> Pair:
 
 
 def quotient(x: Pair, y: Pair) -> Pair:
-    s = scale_of(y)
-    c, d = y.re / s, y.im / s
+    """By what is infinite a finite number is 0."""
+    j, s = jax(), scale_of(y)
+    endless = (abs(y.re) == np.inf) | (abs(y.im) == np.inf)
+    c, d = (j.numpy.where(endless, j.numpy.where(abs(v) == np.inf, j.lax.sign(v), 0 * v), v / s) for v in y)
+    s = j.numpy.where(endless, np.inf, s)
     below = c * c + d * d
     return Pair((x.re * c + x.im * d) / below / s, (x.im * c - x.re * d) / below / s)
 
@@ -241,10 +245,24 @@ def integer_pow(eqn: Any, x: Pair) -> Pair:
 
 # ---- functions ----
 
+def grown(a: Any, b: Any) -> Any:
+    """a b, and of what is infinite and 0 it is 0: what has overflown has no imaginary part where there is none."""
+    return jax().numpy.where((b == 0) & (abs(a) == np.inf), b, a * b)
+
+
 def exponential(x: Pair) -> Pair:
     lax = jax().lax
     e = lax.exp(x.re)
-    return Pair(e * lax.cos(x.im), e * lax.sin(x.im))
+    return Pair(e * lax.cos(x.im), grown(e, lax.sin(x.im)))
+
+
+def logistic(x: Pair) -> Pair:
+    """1 / (1 + exp(-x)) and exp(x) / (1 + exp(x)), by which of them does not overflow."""
+    j = jax()
+    right = x.re >= 0
+    e = exponential(Pair(*(j.numpy.where(right, -v, v) for v in x)))
+    above = Pair(j.numpy.where(right, 1, e.re), j.numpy.where(right, 0, e.im))
+    return quotient(above, Pair(1 + e.re, e.im))
 
 
 def logarithm(x: Pair) -> Pair:
@@ -270,16 +288,16 @@ def with_one(x: Pair) -> Pair:
 
 
 def root(x: Pair) -> Pair:
-    """The root whose real part is not negative."""
+    """The root whose real part is not negative; of -1 - 0i it is i, as jax has it."""
     j = jax()
     zero = (x.re == 0) & (x.im == 0)
     safe = Pair(j.numpy.where(zero, 1, x.re), j.numpy.where(zero, 0, x.im))
     w = j.lax.sqrt((size_of(safe) + abs(safe.re)) / 2)
     other = safe.im / (2 * w)
-    right, below = safe.re >= 0, j.numpy.signbit(safe.im)
+    right, below = safe.re >= 0, safe.im < 0
     re = j.numpy.where(right, w, abs(other))
     im = j.numpy.where(right, other, j.numpy.where(below, -w, w))
-    return Pair(j.numpy.where(zero, 0, re), j.numpy.where(zero, x.im, im))
+    return Pair(j.numpy.where(zero, 0, re), j.numpy.where(zero, 0, im))
 
 
 def half_turn(x: Pair) -> Pair:
@@ -290,15 +308,15 @@ def half_turn(x: Pair) -> Pair:
 def sine(x: Pair, hyperbolic: bool) -> Pair:
     lax = jax().lax
     if not hyperbolic:
-        return Pair(lax.sin(x.re) * lax.cosh(x.im), lax.cos(x.re) * lax.sinh(x.im))
-    return Pair(lax.sinh(x.re) * lax.cos(x.im), lax.cosh(x.re) * lax.sin(x.im))
+        return Pair(grown(lax.cosh(x.im), lax.sin(x.re)), lax.cos(x.re) * lax.sinh(x.im))
+    return Pair(lax.sinh(x.re) * lax.cos(x.im), grown(lax.cosh(x.re), lax.sin(x.im)))
 
 
 def cosine(x: Pair, hyperbolic: bool) -> Pair:
     lax = jax().lax
     if not hyperbolic:
-        return Pair(lax.cos(x.re) * lax.cosh(x.im), -(lax.sin(x.re) * lax.sinh(x.im)))
-    return Pair(lax.cosh(x.re) * lax.cos(x.im), lax.sinh(x.re) * lax.sin(x.im))
+        return Pair(lax.cos(x.re) * lax.cosh(x.im), -grown(lax.sinh(x.im), lax.sin(x.re)))
+    return Pair(lax.cosh(x.re) * lax.cos(x.im), grown(lax.sinh(x.re), lax.sin(x.im)))
 
 
 def tangent(x: Pair) -> Pair:
@@ -314,7 +332,7 @@ FUNCTIONS: dict[str, Callable[[Pair], Pair]] = {
     "expm1": less_one, "log1p": with_one,
     "exp2": lambda x: exponential(Pair(x.re * math.log(2), x.im * math.log(2))),
     "tan": lambda x: Pair(*(v * s for v, s in zip(reversed(tangent(half_turn(x))), (1, -1)))),
-    "logistic": lambda x: quotient(one(x), Pair(1 + exponential(Pair(-x.re, -x.im)).re, exponential(Pair(-x.re, -x.im)).im)),
+    "logistic": logistic,
     "sin": functools.partial(sine, hyperbolic=False), "cos": functools.partial(cosine, hyperbolic=False),
     "sinh": functools.partial(sine, hyperbolic=True), "cosh": functools.partial(cosine, hyperbolic=True)}
 
@@ -326,11 +344,12 @@ def function(eqn: Any, x: Pair) -> Pair:
 
 @rule("pow")
 def power(eqn: Any, x: Any, y: Any) -> Pair:
-    """exp(y log x), and of 0 it is 1 to the 0, else 0."""
+    """exp(y log x), and of 0 it is 1 to the 0, 0 to what is real and above, else no number, as jax has it."""
     j, x, y = jax(), both(x), both(y)
-    zero, none = (x.re == 0) & (x.im == 0), (y.re == 0) & (y.im == 0)
+    zero, real_ = (x.re == 0) & (x.im == 0), y.im == 0
     found = exponential(product(y, logarithm(Pair(j.numpy.where(zero, 1, x.re), x.im))))
-    return Pair(j.numpy.where(zero, j.numpy.where(none, 1, 0).astype(found.re.dtype), found.re), j.numpy.where(zero, 0, found.im))
+    of_0 = [j.numpy.where(real_ & (y.re >= 0), v, np.nan).astype(found.re.dtype) for v in (j.numpy.where(y.re == 0, 1, 0), 0)]
+    return Pair(*(j.numpy.where(zero, v, f) for v, f in zip(of_0, found)))
 
 
 # ---- Fourier transforms ----

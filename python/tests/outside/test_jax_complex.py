@@ -105,6 +105,23 @@ class Complex(unittest.TestCase):
             slope = rj.compile(lambda p, f=f: jnp.sum(f(p).real * jnp.array([1e200, 1e180, 1, 1, 1e-20, 1])), z, (), tolerance=1e-9)
             self.assertLess(slope.check["difference"], 1e-11)
 
+    def test_roots_powers_and_quotients_at_zeros_and_what_overflows(self):
+        """Signs of zeros as jax has them: the root of -z is i sqrt(z). What has overflown divides to 0, and 0 to below 0 is no number."""
+        z, zero = np.array([1, 4, 0, -9j]), np.zeros(6, complex)
+        wide = np.array([-1000 + 1j, -1000, 1000, 800 + 3j, 1e300, -2])
+        for f, args in ((lambda z: jnp.sqrt(-z), (z,)), (jnp.power, (zero, np.array([-0.5, -1, 0, 2, -1 + 1j, 0.5 + 1j]))),
+                        (lambda z: z ** -1.5, (zero,)), (lambda z: 1 / jnp.cosh(z), (wide[:4],)), (lambda z: 1 / jnp.exp(z), (wide[2:5],)),
+                        (lambda z: 2j / z, (np.array([np.inf, complex(0, -np.inf), complex(-np.inf, 3)]),)), (jax.nn.sigmoid, (wide,))):
+            np.testing.assert_allclose(rj.function(f, *args)(*args), f(*map(jnp.asarray, args)), rtol=EXACT, atol=1e-300)
+        slope = rj.compile(lambda p: jnp.sum(jnp.abs(jax.nn.sigmoid(p)) ** 2), wide[[0, 1, 2, 5]], (), tolerance=1e-9)
+        self.assertLess(slope.check["difference"], 1e-11)
+
+    def test_gradients_inside_of_the_loss(self):
+        z = drawn(5)
+        for f in (lambda z: jax.grad(lambda r: jnp.sum(jnp.abs(r * z) ** 2))(1.5) * z,
+                  lambda z: jax.grad(lambda q: jnp.sum(jnp.abs(q * z[::-1]) ** 2))(z) * z):
+            self.near(f, z)
+
     def test_a_spectral_model_is_trained_as_jax_trains_it_and_replayed(self):
         x = drawn(4, 80, 3).real
         params = {"w": drawn(3, 3, 9), "b": drawn(3).real}
