@@ -28,6 +28,8 @@ SILENT = (StopIteration, StopAsyncIteration, GeneratorExit, AttributeError)  # w
 CALLED = ("__call__", "__init__", "__post_init__", "__new__", "__torch_function__", "__enter__")  # what else Python calls may take errors so
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.ClassDef)
 VALUES = ("numpy", "__array__", "data_ptr")  # which raise of what is traced
+SIMPLE = (ast.Constant, ast.Name, ast.Attribute, ast.Load, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.Subscript)
+WRITING = ("next", "setattr", "delattr", "exec", "eval", "print", "input", "open", "backward", "register_hook", "manual_seed", "seed")
 HANDLED = tuple(getattr(ast, n) for n in ("Try", "TryStar", "AsyncWith") if hasattr(ast, n))
 
 
@@ -115,7 +117,7 @@ def decided(frame: types.FrameType, atom: ast.expr | None = None) -> Check | Non
             if goes_on is isinstance(above.op, ast.Or):
                 if below is above.values[-1]:
                     among.append(above)
-                elif repeats(statement, text):
+                elif repeats(statement, text) or not all(only_looks(v, frame) for v in above.values[above.values.index(below) + 1:]):
                     return None
                 else:
                     ahead = above  # what comes behind it decides too
@@ -127,6 +129,23 @@ def decided(frame: types.FrameType, atom: ast.expr | None = None) -> Check | Non
         return None
     return Check(goes_on, " ".join(ast.unparse(statement if isinstance(statement, ast.Assert) else short(statement)).split()), ahead,
                  tuple(among)) if seen(frame) else None
+
+
+def only_looks(part: ast.expr, frame: types.FrameType) -> bool:
+    """Whether what PyTorch asks only at times may be asked at each step: nothing is named, written, drawn or called that is not PyTorch's."""
+    for n in ast.walk(part):
+        if isinstance(n, ast.Call):
+            f = n.func
+            owner = resolved(f.value, frame) if isinstance(f, ast.Attribute) else None
+            found = resolved(f, frame) if owner is None or isinstance(owner, types.ModuleType) else None
+            own = (getattr(found, "__module__", None) or "").partition(".")[0] in ("torch", "builtins") if found is not None else \
+                isinstance(f, ast.Attribute) and hasattr(framework().Tensor, f.attr) and (owner is None or isinstance(owner, framework().Tensor))
+            name = getattr(f, "attr", getattr(f, "id", "_"))
+            if not own or name.endswith("_") or name in WRITING or any(k.arg in (None, "out") for k in n.keywords):
+                return False
+        elif not isinstance(n, (*SIMPLE, ast.Compare, ast.cmpop, ast.BoolOp, ast.boolop, ast.keyword, ast.Tuple, ast.List, ast.Slice)):
+            return False
+    return True
 
 
 def repeats(statement: ast.AST, text: Source) -> bool:
@@ -309,7 +328,6 @@ def held(check: Check, false: Any, frame: types.FrameType) -> bool:
 
 COMPARED: dict[type, Callable[[Any, Any], Any]] = {ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
                                                    ast.Eq: operator.eq, ast.NotEq: operator.ne}
-SIMPLE = (ast.Constant, ast.Name, ast.Attribute, ast.Load, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.Subscript)
 
 
 def number_compared(value: Any, frame: types.FrameType, kind: type) -> int | float | None:

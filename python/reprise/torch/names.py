@@ -4,32 +4,49 @@ as an argument's default has another in its place while the model is exported, a
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import inspect
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 Undo = Callable[[], None]
+Put = Callable[[Any, Any], None]
 
 
-def swapped(items: Mapping[Any, Any] | list[Any], others: Mapping[int, Any], set_to: Callable[[Any, Any], None]) -> Iterator[Undo]:
+def swapped(items: Iterable[tuple[Any, Any]], others: Mapping[int, Any], put: Put, now: Callable[[Any], Any]) -> Iterator[Undo]:
     """Of a container's places those that have one of the functions."""
-    for k, v in list(items.items() if isinstance(items, Mapping) else enumerate(items)):
+    for k, v in list(items):
         if id(v) in others:
-            set_to(k, others[id(v)])
-            yield lambda k=k, v=v: set_to(k, v)  # type: ignore[misc]
+            put(k, others[id(v)])
+            yield functools.partial(put_back, k, v, others[id(v)], put, now)
+
+
+def put_back(k: Any, v: Any, other: Any, put: Put, now: Callable[[Any], Any]) -> None:
+    """What a forward has put there since stays, and what it took away stays away."""
+    with contextlib.suppress(LookupError):
+        if now(k) is other:
+            put(k, v)
+
+
+def in_dict(d: dict[Any, Any], others: Mapping[int, Any]) -> Iterator[Undo]:
+    """Whatever a class of dicts makes of its own methods: one that forbids changes, or computes what it is asked for."""
+    return swapped(dict.items(d), others, functools.partial(dict.__setitem__, d), functools.partial(dict.__getitem__, d))
 
 
 def in_class(kind: type, others: Mapping[int, Any]) -> Iterator[Undo]:
     """A builtin function is no method: what takes its place may not be one either."""
-    return swapped(dict(vars(kind)), others, lambda k, v: setattr(kind, k, staticmethod(v) if inspect.isfunction(v) else v))
+    def now(k: Any) -> Any:
+        found = vars(kind)[k]
+        return found.__func__ if isinstance(found, staticmethod) else found
+    return swapped(vars(kind).items(), others, lambda k, v: type.__setattr__(kind, k, staticmethod(v) if inspect.isfunction(v) else v), now)
 
 
 def in_defaults(function: Any, others: Mapping[int, Any]) -> Iterator[Undo]:
     was = function.__defaults__
-    function.__defaults__ = tuple(others.get(id(v), v) for v in was)
-    yield lambda: setattr(function, "__defaults__", was)
+    made = function.__defaults__ = tuple(others.get(id(v), v) for v in was)
+    yield functools.partial(put_back, "__defaults__", was, made, functools.partial(setattr, function), functools.partial(getattr, function))
 
 
 def places(others: Mapping[int, Any], functions: list[Any]) -> Iterator[Undo]:
@@ -42,9 +59,9 @@ def places(others: Mapping[int, Any], functions: list[Any]) -> Iterator[Undo]:
         elif type(d) is tuple:
             tuples.append(d)
         elif type(d) is list and d is not functions:
-            yield from swapped(d, others, d.__setitem__)
+            yield from swapped(enumerate(d), others, d.__setitem__, d.__getitem__)
         elif isinstance(d, types.CellType) and id(d) not in own:
-            yield from swapped([d.cell_contents], others, lambda _, v, d=d: setattr(d, "cell_contents", v))  # type: ignore[misc]
+            yield from swapped([("cell_contents", d.cell_contents)], others, functools.partial(setattr, d), functools.partial(getattr, d))
         elif isinstance(d, type):
             yield from in_class(d, others)
         elif not isinstance(d, (types.FrameType, types.ModuleType)) and isinstance(getattr(d, "__dict__", None), dict):
@@ -58,7 +75,7 @@ def places(others: Mapping[int, Any], functions: list[Any]) -> Iterator[Undo]:
         if kinds:
             yield from in_class(kinds[0], others)
         else:
-            yield from swapped(d, others, d.__setitem__)
+            yield from in_dict(d, others)
     for f in gc.get_referrers(*tuples) if tuples else ():
         if inspect.isfunction(f) and any(f.__defaults__ is t for t in tuples):
             yield from in_defaults(f, others)
@@ -67,13 +84,10 @@ def places(others: Mapping[int, Any], functions: list[Any]) -> Iterator[Undo]:
 @contextlib.contextmanager
 def by_whatever_name(functions: list[Any], others: list[Any]) -> Iterator[None]:
     """`others` take the places of `functions`."""
-    undo: list[Undo] = []
-    try:
-        undo.extend(places({id(f): o for f, o in zip(functions, others)}, functions))
+    with contextlib.ExitStack() as undo:  # which calls all of them, also where one raises
+        for back in places({id(f): o for f, o in zip(functions, others)}, functions):
+            undo.callback(back)
         yield
-    finally:
-        for back in reversed(undo):
-            back()
 
 
 def bound(base: type, name: str) -> list[Any]:

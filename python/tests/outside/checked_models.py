@@ -382,6 +382,49 @@ def calls_behind(m, x, y):
     return y
 
 
+def names_behind(m, x, y):
+    z = y
+    if x.max() >= m.n and (z := y * 2).min() <= -1e9:
+        raise ValueError
+    return z
+
+
+def writes_behind(m, x, y):
+    if x.max() >= m.n and y.mul_(2).min() <= -1e9:
+        raise ValueError
+    return y
+
+
+def writes_out_behind(m, x, y):
+    if x.max() >= m.n and torch.add(y, y, out=m.most).min() <= -1e9:
+        raise ValueError
+    return y * m.most
+
+
+def counts_behind(m, x, y):
+    def least():
+        m.bad += 1
+        return y.min()
+    if x.max() >= m.n and least() <= -1e9:
+        raise ValueError
+    return y * m.bad
+
+
+class Counter:
+    def __init__(self):
+        self.k = 0
+
+    def min(self):
+        self.k += 1
+        return self.k
+
+
+def counts_by_a_method_behind(m, x, y):
+    counter = Counter()
+    assert (x < m.n).all() or x.max() > counter.min() or y.min() > -1e9
+    return y * counter.k
+
+
 def of_int_that_is_used(m, x, y):
     k = int(x.max())
     if k >= m.n:
@@ -559,5 +602,6 @@ TOGETHER = (together, together_asserted, together_of_three, together_in_parts, t
 DISHONEST = (swallowed, swallowed_above, left_by_finally, suppressed, suppressed_by_own, decorated, by_wrapper, ends_a_loop,
              ends_a_loop_by_index, no_attribute, counts, computes, computes_or_raises, nested, two, two_of, between, kept, walrus, warns, loops,
              chooses, leaves, another_error, another_bool, again, some_of, within, condition_counts, in_a_branch, no_number,
-             no_number_by_difference, no_number_of_torch, bits, known_behind, repeated, calls_behind,
+             no_number_by_difference, no_number_of_torch, bits, known_behind, repeated, calls_behind, names_behind, writes_behind, writes_out_behind,
+             counts_behind, counts_by_a_method_behind,
              of_int_that_is_used, of_int_of_what_happens)

@@ -265,6 +265,28 @@ class Gradients(unittest.TestCase):
         self.assertIs(Of.__dict__["asks"], torch.is_grad_enabled)
         self.assertIs(default.__defaults__[0], torch.is_grad_enabled)
 
+    def test_places_are_as_a_forward_leaves_them(self):
+        class Fixed(dict):
+            def __setitem__(self, k, v):
+                raise TypeError("fixed")
+
+        class Kind(type):
+            def __setattr__(cls, k, v):
+                raise AttributeError("fixed")
+
+        class Held(metaclass=Kind):
+            asks = torch.is_inference_mode_enabled
+        listed, held, fixed = [torch.cov, torch.corrcoef, torch.is_grad_enabled], {"a": torch.cov, "b": torch.corrcoef}, Fixed(on=torch.cov)
+
+        def takes(m, y):
+            if len(listed) == 3:
+                listed.pop(), held.pop("a"), held.update(b=len)
+            return y + fixed["on"](y).sum()
+        rt.compile_inference(Asks(takes), X)
+        self.assertEqual((listed, held, fixed), ([torch.cov, torch.corrcoef], {"b": len}, {"on": torch.cov}))
+        self.assertIs(Held.asks, torch.is_inference_mode_enabled)
+        self.assertEqual({f.__module__ for f in (cov, is_grad_enabled, torch.corrcoef)}, {"torch"})  # not one of this package's
+
     def test_what_is_written_otherwise_is_so_by_whatever_name(self):
         def nll(m, y):
             return gaussian_nll_loss(y, torch.zeros_like(y), y * y + 1) + cov(y).sum()
