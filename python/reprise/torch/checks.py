@@ -353,14 +353,21 @@ def number_compared(value: Any, frame: types.FrameType, kind: type) -> int | flo
     check = decided(frame, above) if type(n) in (int, float) and abs(n) < 2 ** 52 else None
     if check is None:
         return None
+    ahead = [f for b in (*check.among, check.ahead) if b is not None for f in OPEN.get((frame, b), ())]
+
+    def where_asked(fine: Any, message: str) -> None:
+        """Only where the earlier parts have it asked."""
+        for flag in ahead:
+            fine = torch.logical_or(fine, torch.logical_not(flag))
+        asserting(fine, message)
     with torch.no_grad():
         real = value.is_floating_point()
         v = value.detach().reshape(())
         v = v.double() if real or type(n) is float else v.long()
         if type(n) is float and not real:
-            asserting(v.abs() < 2.0 ** 53, "an integer beyond those that float64 has")
+            where_asked(v.abs() < 2.0 ** 53, "an integer beyond those that float64 has")
         if kind is int and real:
-            asserting(torch.isfinite(v), "int() of what is not finite")
+            where_asked(torch.isfinite(v), "int() of what is not finite")
             v = v.trunc()
         truth = compare(v, n) if first else compare(n, v)
     answer = held(check, torch.logical_not(truth), frame)

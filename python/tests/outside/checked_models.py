@@ -357,6 +357,12 @@ def together_of_numbers(m, x, y):
     return y
 
 
+def asked_of_finite(m, x, y):
+    if torch.isfinite(x).all() and int(x.max()) >= m.n:
+        raise ValueError
+    return y
+
+
 def known_behind(m, x, y):
     if (x >= m.n).any() and m.on:
         raise ValueError

@@ -103,6 +103,14 @@ class Checks(unittest.TestCase):
                     with self.assertRaises(reprise.Error):
                         forward(x)
 
+    def test_an_int_that_earlier_parts_leave_unasked_is_no_error(self):
+        m = Checked(checked_models.asked_of_finite).eval()
+        forward = rt.compile_inference(m, X)
+        for value in (torch.nan, torch.inf, 1.0):
+            x = torch.where(X == X.max(), value, X)
+            torch.testing.assert_close(forward(x), m(x).detach(), rtol=1e-4, atol=1e-4, equal_nan=True)
+        self.wrong(forward)
+
     def test_of_nan_as_python_has_it(self):
         for f in OF_NAN:
             with self.subTest(f.__name__):
