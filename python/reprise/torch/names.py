@@ -94,7 +94,7 @@ def bound(base: type, name: str) -> list[Any]:
     """The methods of classes outside of PyTorch that are made of `base` which someone keeps, as in `f = Kind.apply`."""
     ahead, kinds = [base], list[type]()
     while ahead:
-        more = type.__subclasses__(ahead.pop())
+        more: list[type] = type.__subclasses__(ahead.pop())
         ahead += more
         kinds += [k for k in more if k.__module__.partition(".")[0] != "torch"]
     kept = gc.get_referrers(*kinds) if kinds else []
