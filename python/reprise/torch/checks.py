@@ -138,7 +138,7 @@ def only_looks(part: ast.expr, frame: types.FrameType) -> bool:
             f = n.func
             owner = resolved(f.value, frame) if isinstance(f, ast.Attribute) else None
             found = resolved(f, frame) if owner is None or isinstance(owner, types.ModuleType) else None
-            own = (getattr(found, "__module__", None) or "").partition(".")[0] in ("torch", "builtins") if found is not None else \
+            own = (getattr(found, "__module__", None) or "").partition(".")[0] in ("torch", "builtins", "math") if found is not None else \
                 isinstance(f, ast.Attribute) and hasattr(framework().Tensor, f.attr) and (owner is None or isinstance(owner, framework().Tensor))
             name = getattr(f, "attr", getattr(f, "id", "_"))
             if not own or name.endswith("_") or name in WRITING or any(k.arg in (None, "out") for k in n.keywords):
