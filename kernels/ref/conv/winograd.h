@@ -8,7 +8,8 @@
 enum {
     RP_WINOGRAD_OUT = 4,                  /* outputs of a tile along either axis */
     RP_WINOGRAD_IN = RP_WINOGRAD_OUT + 2, /* its inputs, and values after a transform */
-    RP_WINOGRAD_POINTS = RP_WINOGRAD_IN * RP_WINOGRAD_IN
+    RP_WINOGRAD_POINTS = RP_WINOGRAD_IN * RP_WINOGRAD_IN,
+    RP_WINOGRAD_FILTERS = 8 /* that one transform of the inputs serves in the reference */
 };
 
 /* What the weight is scaled by at 0, at 5/8 and -5/8, and at 3/2 and -3/2: 1 over the derivative of x (x^2 - 25/64)

@@ -77,24 +77,42 @@ static void FN(weight_points)(const rp_conv *p, T u[IN][IN], size_t c, size_t k)
         FN(turn_weight)(u[i], 1, half[i], 1);
 }
 
-/* m = the 36 sums over channels of v u, by CONTRACT 4.4; of no channels +0. */
-static void FN(sum_points)(const rp_conv *p, T m[IN][IN], size_t n, size_t h, size_t w, size_t k)
+/* m[f] = for filters k + f the 36 sums over channels of v u, by CONTRACT 4.4; of no channels +0. */
+static void FN(sum_points)(const rp_conv *p, T m[RP_WINOGRAD_FILTERS][IN][IN], size_t n, size_t h, size_t w, size_t k,
+                           size_t filters)
 {
     for (size_t start = 0; start == 0 || start < p->c; start += RP_CONV_CHUNK) {
         const size_t stop = p->c - start < RP_CONV_CHUNK ? p->c : start + RP_CONV_CHUNK;
-        T chain[IN][IN] = {{0}}, v[IN][IN], u[IN][IN];
+        T chain[RP_WINOGRAD_FILTERS][IN][IN] = {{{0}}}, v[IN][IN], u[IN][IN];
 
         for (size_t c = start; c < stop; c++) {
             FN(input_points)(p, v, n, h, w, c);
-            FN(weight_points)(p, u, c, k);
+            for (size_t f = 0; f < filters; f++) {
+                FN(weight_points)(p, u, c, k + f);
+                for (size_t i = 0; i < IN; i++)
+                    for (size_t j = 0; j < IN; j++)
+                        chain[f][i][j] = FN(rp_fma)(v[i][j], u[i][j], chain[f][i][j]);
+            }
+        }
+        for (size_t f = 0; f < filters; f++)
             for (size_t i = 0; i < IN; i++)
                 for (size_t j = 0; j < IN; j++)
-                    chain[i][j] = FN(rp_fma)(v[i][j], u[i][j], chain[i][j]);
-        }
-        for (size_t i = 0; i < IN; i++)
-            for (size_t j = 0; j < IN; j++)
-                m[i][j] = start == 0 ? chain[i][j] : m[i][j] + chain[i][j];
+                    m[f][i][j] = start == 0 ? chain[f][i][j] : m[f][i][j] + chain[f][i][j];
     }
+}
+
+/* The outputs of filter k, of its 36 sums, for the tile from (h, w) on. */
+static void FN(store_tile)(const rp_conv *p, T m[IN][IN], size_t n, size_t h, size_t w, size_t k)
+{
+    T half[OUT][IN], y[OUT][OUT];
+
+    for (size_t j = 0; j < IN; j++)
+        FN(turn_output)(&half[0][j], IN, &m[0][j], IN);
+    for (size_t i = 0; i < OUT; i++)
+        FN(turn_output)(y[i], 1, half[i], 1);
+    for (size_t i = 0; i < OUT && h + i < p->h.out; i++)
+        for (size_t j = 0; j < OUT && w + j < p->w.out; j++)
+            *FN(element)(p->y, n, h + i, w + j, k) = y[i][j];
 }
 
 RP_KERNEL_FN void FN(rp_winograd_tiles)(const rp_conv *p, size_t tile, size_t tile_end, size_t filter,
@@ -105,17 +123,13 @@ RP_KERNEL_FN void FN(rp_winograd_tiles)(const rp_conv *p, size_t tile, size_t ti
     for (; tile < tile_end; tile++) {
         const size_t n = tile / across / down, h = tile / across % down * OUT, w = tile % across * OUT;
 
-        for (size_t k = filter; k < filter_end; k++) {
-            T m[IN][IN], half[OUT][IN], y[OUT][OUT];
+        for (size_t k = filter; k < filter_end; k += RP_WINOGRAD_FILTERS) {
+            const size_t filters = filter_end - k < RP_WINOGRAD_FILTERS ? filter_end - k : RP_WINOGRAD_FILTERS;
+            T m[RP_WINOGRAD_FILTERS][IN][IN];
 
-            FN(sum_points)(p, m, n, h, w, k);
-            for (size_t j = 0; j < IN; j++)
-                FN(turn_output)(&half[0][j], IN, &m[0][j], IN);
-            for (size_t i = 0; i < OUT; i++)
-                FN(turn_output)(y[i], 1, half[i], 1);
-            for (size_t i = 0; i < OUT && h + i < p->h.out; i++)
-                for (size_t j = 0; j < OUT && w + j < p->w.out; j++)
-                    *FN(element)(p->y, n, h + i, w + j, k) = y[i][j];
+            FN(sum_points)(p, m, n, h, w, k, filters);
+            for (size_t f = 0; f < filters; f++)
+                FN(store_tile)(p, m[f], n, h, w, k + f);
         }
     }
 }
