@@ -193,6 +193,21 @@ class Steps(unittest.TestCase):
             step()
         self.assertIn("a derivative that is infinite", caught.exception.__notes__[0])
 
+    def test_derivatives_of_ones_own_in_half_types(self):
+        """What policies of mixed precision compute in: relu is its operation there too, others are moved in binary32."""
+        x, w = np.float32([[1, -2, 0.5], [0.25, 3, -1]]), np.float32([[1, -2], [0.5, 3], [-1, 0.125]])
+        for half, name in ((jnp.float16, "f16"), (jnp.bfloat16, "bf16")):
+            for f in (jax.nn.relu, jax.nn.relu6, jax.nn.softplus):
+                def loss(w, x, f=f, half=half):
+                    return f(x.astype(half) @ w.astype(half)).astype(jnp.float32).sum()
+                step = rj.compile(loss, w, (x,))
+                self.assertEqual(b'"relu"' in step.program.text, f is jax.nn.relu)
+                self.assertLess(abs(step(x) - float(loss(w, x))), 0.05, (f, name))
+                self.assertLess(step.check["difference"], 0.01, (f, name))
+
+    def test_a_function_with_a_derivative_of_its_own_takes_a_constant_integer(self):
+        self.check(lambda p: (jnp.ldexp(p, 3) ** 2).sum(), [1, -2, 0.5])
+
     def test_the_loss_is_compared(self):
         from reprise.jax import step as module
         self.check(lambda p: (p * p).sum(), [1, 2])

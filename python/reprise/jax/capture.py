@@ -41,7 +41,7 @@ def type_of(aval: Any, primitive: str = "", at: str = "") -> Type:
     if is_key(aval):
         return "u32", (*aval.shape, *aval.dtype._impl.key_shape)
     name = str(aval.dtype)
-    if name == "float0":
+    if aval.dtype == jax().dtypes.float0:
         return "bool", tuple(aval.shape)
     if name not in NAMES:
         raise Unsupported(f"elements of type {name}: programs have {', '.join(sorted(NAMES))}", primitive, at)
@@ -122,7 +122,7 @@ class Capture:
         return [self.real(a) for a in ((array.real, array.imag) if complexes.is_complex(array) else (array,))]
 
     def real(self, array: np.ndarray[Any, Any]) -> Operand:
-        if str(array.dtype) == "float0":
+        if array.dtype == jax().dtypes.float0:
             array = np.zeros(array.shape, np.bool_)
         if str(array.dtype) not in NAMES:
             raise Unsupported(f"a constant with elements of type {array.dtype}")

@@ -4,7 +4,6 @@
 The constants of a region's function become operands of the region, as functions see nothing but their parameters."""
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -165,7 +164,8 @@ def custom_derivative(n: Node) -> list[Value]:
         if not v.active:
             tangents.append(Value(v.dtype, v.shape, g.broadcast(g.fill(0, v.dtype), v.shape)))
             continue
-        tangents.append(Value(v.dtype, v.shape, moved(g, g.tensor(v), g.tensor(s)), active=True))
+        tangents.append(Value(v.dtype, v.shape, g.cast(moved(g, n.computed(i), g.cast(g.tensor(s), COMPUTED.get(v.dtype, v.dtype))), v.dtype),
+                              active=True))
     dots = iter(g.run(n.need("derivative"), [*stopped, *tangents]))
     made = []
     for i, v in enumerate(values):
@@ -196,19 +196,20 @@ def fail_if(n: Node, bad: Any) -> None:
     n.g.op("gather", n.g.op("iota", n=1, dtype="i64"), bad, axis=0)
 
 
-RELU = [["gt", {}, [0, ["f32", {"real": "0x0.0p+0"}]]], ["broadcast_in_dim", None, [["f32", {"real": "0x0.0p+0"}]]],
-        ["select_n", {}, [2, 3, 1]]]
+ZERO = {"real": "0x0.0p+0"}
 
 
 def is_relu(n: Node) -> bool:
     """Whether it is jax.nn.relu: max(x, 0), whose derivative is 1 where x > 0, else 0, as the operation's is."""
     derivative, f = n.need("derivative"), n.need("function")
     inner = f.equations[0].params.get("jaxpr") if len(f.equations) == 1 and f.equations[0].primitive == "jit" else f
-    if n.params.get("name") != "relu" or n.dtype != "f32" or not isinstance(inner, Graph):
+    if n.params.get("name") != "relu" or n.dtype not in ("f32", "f16", "bf16") or not isinstance(inner, Graph):
         return False
+    zero = [n.dtype, ZERO]
+    relu = [["gt", {}, [0, zero]], ["broadcast_in_dim", None, [zero]], ["select_n", {}, [2, 3, 1]]]
     known = [[e[0], {} if e[0] != "broadcast_in_dim" else None, e[2]] for e in to_json(derivative, False)["equations"]]
     value = [[e[0], e[2]] for e in to_json(inner, False)["equations"]]
-    return bool(json.dumps(known) == json.dumps(RELU) and value == [["max", [0, ["f32", {"real": "0x0.0p+0"}]]]])
+    return known == relu and value == [["max", [0, zero]]]
 
 
 # ---- random bits ----
