@@ -399,6 +399,48 @@ class Operators(unittest.TestCase):
                 self.refused(one("BatchNormalization", {**given, name: self.floats(*shape)}, ("y", "m1", "v1"), training_mode=1),
                              "BatchNormalization|not valid")
 
+    def test_pools_of_narrow_floats_and_bytes(self):
+        """Of half precision as converters write it, rounded once; greatest bytes are bytes."""
+        x = np.random.default_rng(5).normal(size=(2, 3, 6, 7)).astype(np.float16)
+        for kind, more in (("MaxPool", {}), ("AveragePool", {}), ("AveragePool", {"count_include_pad": 1, "pads": [1, 0, 1, 0]})):
+            found = computed(one(kind, {"x": x}, to=TensorProto.FLOAT16, opset=22, kernel_shape=[2, 3], **more), {"x": x})["y"]
+            wide = computed(one(kind, {"x": x.astype(np.float32)}, opset=22, kernel_shape=[2, 3], **more), {"x": x.astype(np.float32)})["y"]
+            self.assertEqual(found.dtype, np.float16)
+            np.testing.assert_array_equal(found, wide.astype(np.float16))
+        for dtype, to in ((np.int8, TensorProto.INT8), (np.uint8, TensorProto.UINT8)):
+            b = (x * 60).astype(np.int64).astype(dtype)
+            found = computed(one("MaxPool", {"x": b}, to=to, kernel_shape=[2, 2], strides=[2, 1]), {"x": b})["y"]
+            view = np.lib.stride_tricks.sliding_window_view(b, (2, 2), (2, 3))[:, :, ::2]
+            self.assertEqual(found.dtype, dtype)
+            np.testing.assert_array_equal(found, view.max((4, 5)))
+
+    def test_scales_of_onnxruntimes_own_domain_are_the_standards(self):
+        """Its tool writes 4 and 16 bits so for versions before 21; and what else is of that domain is refused with a way out."""
+        x, scale, zero = np.float32([[0.4, -3.1, 900], [1.25, 0.75, -900]]), np.float32(0.5), np.array(3, np.uint16)
+        given = {"x": x, "s": scale, "z": zero}
+        found = [computed(one("QuantizeLinear", given, domain=domain, opset=21, to=TensorProto.UINT16), given)["y"]
+                 for domain in ("com.microsoft", "")]
+        np.testing.assert_array_equal(*found)
+        self.assertEqual(found[0].ravel().tolist(), [4, 0, 1803, 5, 5, 0])
+        given = {"x": found[0], "s": scale, "z": zero}
+        found = [computed(one("DequantizeLinear", given, domain=domain, opset=21), given)["y"] for domain in ("com.microsoft", "")]
+        np.testing.assert_array_equal(*found)
+        self.refused(one("QLinearAdd", {"x": x}, domain="com.microsoft"), "QLinearAdd: .*quant_format=QuantFormat.QDQ")
+
+    def test_outputs_need_no_shape(self):
+        """As skl2onnx writes a Gaussian process's deviations, and onnxruntime takes them."""
+        x = np.float32([1, -2])
+        proto = one("Abs", {"x": x})
+        proto.graph.output[0].type.tensor_type.ClearField("shape")
+        before = proto.SerializeToString()
+        np.testing.assert_array_equal(computed(proto, {"x": x})["y"], [1, 2])
+        np.testing.assert_array_equal(computed(before, {"x": x})["y"], [1, 2])
+        self.assertEqual(proto.SerializeToString(), before)
+        proto.graph.node[0].op_type = "Nothing"
+        with self.assertRaisesRegex(importer.Unsupported, "not valid"):
+            importer.load(proto)
+        self.assertFalse(proto.graph.output[0].type.tensor_type.HasField("shape"))
+
     def test_lists_that_do_not_fit_the_axes_are_refused(self):
         """One stride of two axes was that of the second alone."""
         byte = lambda *s: self.random.integers(0, 256, s).astype(np.uint8)

@@ -6,11 +6,12 @@ expanded by its own definition where the standard gives one, and refused by name
 fixed: dimensions with a name take their lengths from `shapes`, and values that decide a shape from `constants`."""
 from __future__ import annotations
 
+import contextlib
 import importlib
 import math
 import os
 from collections import ChainMap
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,6 +28,7 @@ from .savedmodel import ValuesDiffer, convert, is_saved_model
 __all__ = ["Appended", "Exported", "Imported", "NeedsConstant", "Unsupported", "ValuesDiffer", "convert", "into", "load",
            "operations", "save", "supported"]
 DOMAINS = ("", "ai.onnx", "ai.onnx.preview")
+BEFORE = {"com.microsoft": ": take the model as it was before onnxruntime optimized it, and quantize with quant_format=QuantFormat.QDQ"}
 MOST_NODES, DEEPEST, OLDEST, MOST_ITERATIONS = 1 << 17, 16, 7, 1024
 FOLDED = frozenset("""Abs Add And Cast CastLike Ceil Clip Concat Div Equal Expand Flatten Floor Gather Greater GreaterOrEqual Less
 LessOrEqual Max Min Mod Mul Neg Not Or Pow Reciprocal ReduceMax ReduceMin ReduceProd ReduceSum Reshape Round Slice Sqrt Squeeze Sub Tile
@@ -158,6 +160,19 @@ def folder_of(model: Any) -> str | None:
     return os.path.dirname(os.path.abspath(os.fspath(model))) if isinstance(model, (str, os.PathLike)) else None
 
 
+@contextlib.contextmanager
+def shaped(proto: Any) -> Iterator[bool]:
+    """The model while its outputs without a shape have one of no axes, and whether there are any."""
+    without = [o.type.tensor_type for o in proto.graph.output if o.type.HasField("tensor_type") and not o.type.tensor_type.HasField("shape")]
+    for t in without:
+        t.shape.SetInParent()
+    try:
+        yield bool(without)
+    finally:
+        for t in without:
+            t.ClearField("shape")
+
+
 def read(model: Any) -> Any:
     """A checked ModelProto whose local functions are inlined."""
     onnx = importlib.import_module("onnx")
@@ -168,7 +183,8 @@ def read(model: Any) -> Any:
             proto = onnx.load(os.fspath(model), load_external_data=False)
         else:
             proto = onnx.load_model_from_string(bytes(model)) if isinstance(model, (bytes, bytearray)) else model
-        checker.check_model(os.fspath(model) if isinstance(model, (str, os.PathLike)) else proto)
+        with shaped(proto) as without:  # the checker asks outputs for shapes, which onnxruntime does not; nothing here reads them
+            checker.check_model(os.fspath(model) if isinstance(model, (str, os.PathLike)) and not without else proto)
     except (checker.ValidationError, decode, RecursionError, UnicodeDecodeError) as e:
         raise Unsupported(f"the model is not valid: {(str(e) or type(e).__name__).splitlines()[0]}") from None
     newest = importlib.import_module("onnx.defs").onnx_opset_version()
@@ -309,7 +325,7 @@ class Importer:
         self.counted(kind)
         named = kind if node.domain in DOMAINS else f"{node.domain}.{kind}"
         if node.domain not in DOMAINS and named not in HANDLERS:
-            raise Unsupported(f"operators of the domain {node.domain}", kind)
+            raise Unsupported(f"operators of the domain {node.domain}{BEFORE.get(node.domain, '')}", kind)
         forms.words(node)
         folded = self.fold(node, inputs) if node.domain in DOMAINS else None
         trained = any(v is not None and v.trained for v in inputs)

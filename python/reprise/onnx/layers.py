@@ -205,15 +205,21 @@ def conv_transpose(n: Node) -> Value:
     return an_image(g.result(from_image(g, y, v.rank), v.dtype, *[x for x in n.inputs if x is not None]))
 
 
+POOLED = ("f32", "f64", "f16", "bf16")
+
+
 @handles("MaxPool")
 def max_pool(n: Node) -> Value | Sequence[Value]:
     g, v = n.g, n.value(0)
-    if v.dtype not in ("f32", "f64"):
+    whole = v.dtype in ("i8", "u8")  # which binary32 holds
+    if v.dtype not in POOLED and not (whole and n.outputs < 2):
         raise n.refuse(f"elements of type {v.dtype}")
     window = Window(n, v.shape[2:], n.get("kernel_shape"))
     if any(p >= s for p, s in zip(window.before + [a + e for a, e in zip(window.after, window.extra)], window.span * 2)):
         raise n.refuse("a padding not smaller than the window")
-    y = pooled(g, n.tensor(0), window, lambda t, w: g.op("max_pool", t, window=w.size(), **w.place()))
+    y = pooled(g, g.cast(n.tensor(0), "f32") if whole else n.tensor(0), window, lambda t, w: g.op("max_pool", t, window=w.size(), **w.place()))
+    if whole:
+        return g.made(g.cast(y, "i32"), v.dtype, v)
     found = g.result(y, v.dtype, v)
     if n.outputs < 2:
         return found
@@ -224,7 +230,7 @@ def max_pool(n: Node) -> Value | Sequence[Value]:
 @handles("AveragePool", "LpPool")
 def average_pool(n: Node) -> Value:
     g, v = n.g, n.value(0)
-    if v.dtype not in ("f32", "f64"):
+    if v.dtype not in POOLED:
         raise n.refuse(f"elements of type {v.dtype}")
     window = Window(n, v.shape[2:], n.get("kernel_shape"))
     if any(p >= s for p, s in zip(window.before + [a + e for a, e in zip(window.after, window.extra)], window.span * 2)):
@@ -547,7 +553,7 @@ def spread(n: Node, i: int, v: Value) -> Any:
     return g.reshape(t, [t.shape[0] if k == axis else 1 for k in range(v.rank)])
 
 
-@handles("DequantizeLinear")
+@handles("DequantizeLinear", "com.microsoft.DequantizeLinear")
 def dequantize(n: Node) -> Value:
     g, v, scale = n.g, n.value(0), n.value(1)
     if scale.dtype != "f32":
@@ -562,7 +568,7 @@ def dequantize(n: Node) -> Value:
     return g.result(y, scale.dtype, *[w for w in n.inputs if w is not None])
 
 
-@handles("QuantizeLinear")
+@handles("QuantizeLinear", "com.microsoft.QuantizeLinear")
 def quantize(n: Node) -> Value:
     g, v = n.g, n.value(0)
     named = str(n.get("output_dtype_name", "UNDEFINED"))
