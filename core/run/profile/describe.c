@@ -50,6 +50,37 @@ static bool put_inputs(rp_buffer *out, const rp_program *p, const rp_instr *inst
     return n > 0;
 }
 
+static const char *file_of(const rp_instr *instr)
+{
+    const char *file = rp_mark_file(instr->mark), *slash = strrchr(file, '/');
+
+    return slash ? slash + 1 : file;
+}
+
+/* Of the operations [first, end) of a call each line of code once, in their order: "model.c:12, 15, layers.c:7".
+ * Whether there are any. */
+static bool put_lines(rp_buffer *out, const rp_plan *plan, size_t first, size_t end)
+{
+    const char *file = NULL;
+
+    for (size_t k = first; k < end; k++) {
+        const rp_instr *instr = rp_plan_at(plan, k);
+        bool known = !instr->mark;
+
+        for (size_t i = first; i < k && !known; i++)
+            known = rp_plan_at(plan, i)->mark && rp_mark_line(rp_plan_at(plan, i)->mark) == rp_mark_line(instr->mark) &&
+                    strcmp(file_of(rp_plan_at(plan, i)), file_of(instr)) == 0;
+        if (known)
+            continue;
+        rp_buffer_text(out, file ? ", " : "");
+        if (!file || strcmp(file, file_of(instr)) != 0)
+            rp_buffer_printf(out, "%s:", file_of(instr));
+        rp_buffer_printf(out, "%d", rp_mark_line(instr->mark));
+        file = file_of(instr);
+    }
+    return file;
+}
+
 /* A program that was read has no lines of code; names say most of a layer. What reads none is told by what its first
  * operand was made from. */
 static void put_source(rp_buffer *out, const rp_program *p, const rp_instr *instr)
@@ -58,9 +89,7 @@ static void put_source(rp_buffer *out, const rp_program *p, const rp_instr *inst
     rp_buffer names = {0};
 
     if (instr->mark) {
-        const char *file = rp_mark_file(instr->mark), *slash = strrchr(file, '/');
-
-        rp_buffer_printf(out, "%s:%d", slash ? slash + 1 : file, rp_mark_line(instr->mark));
+        rp_buffer_printf(out, "%s:%d", file_of(instr), rp_mark_line(instr->mark));
         return;
     }
 
@@ -207,7 +236,8 @@ static bool describe_call(rp_profile_row *row, const rp_profile_entry *e, const 
         rp_buffer_printf(&operations, "%s%s", k == first ? "" : "+", rp_plan_at(plan, k)->op->name);
     put_place(&place, e, plan, first, end);
     put_type(&type, &plan->program->value[last->out[0]]);
-    put_source(&source, plan->program, rp_plan_at(plan, first));
+    if (!put_lines(&source, plan, first, end))
+        put_source(&source, plan->program, rp_plan_at(plan, first));
     if (end - first == 1) {
         add_instr(row, plan->program, last);
         if (c->region && c->region->rows[0])

@@ -33,9 +33,10 @@ static int line_of_product;
 static rp_tensor loss_of(rp_tensor x, rp_tensor w)
 {
     line_of_product = __LINE__ + 1;
-    rp_tensor y = rp_matmul(x, w);
+    rp_tensor y = rp_matmul(x, w), sum;
 
-    y = rp_relu(rp_mul(rp_add(y, x), y));
+    sum = rp_add(y, x);
+    y = rp_relu(rp_mul(sum, y));
     return rp_sum(y, (int[]){0, 1}, 2, false);
 }
 
@@ -397,6 +398,18 @@ static void rows_name_the_caller_s_line(void **state)
     }
 }
 
+static void a_chain_names_the_lines_of_all_its_operations(void **state)
+{
+    found f = record(true, true);
+    char lines[64];
+
+    (void)state;
+    (void)snprintf(lines, sizeof lines, "\"source\":\"test_timing.c:%d, %d", line_of_product + 2, line_of_product + 3);
+    if (!strstr(f.json, lines))
+        fail_msg("no row with %s in %s", lines, f.json);
+    found_free(&f);
+}
+
 static void watching_changes_no_bit(void **state)
 {
     (void)state;
@@ -496,6 +509,7 @@ int main(void)
         cmocka_unit_test(sums_that_are_one_launch_tell_of_all_frames),
         cmocka_unit_test(a_copy_that_a_plan_appended_stands_at_the_end),
         cmocka_unit_test(rows_name_the_caller_s_line),
+        cmocka_unit_test(a_chain_names_the_lines_of_all_its_operations),
         cmocka_unit_test(watching_changes_no_bit),
         cmocka_unit_test(a_trace_has_its_threads_and_spans),
         cmocka_unit_test(a_trace_counts_the_run_s_steps),
