@@ -15,6 +15,7 @@ typedef struct search {
     const rp_plan_options *options;
     rp_plan *whole; /* with nothing computed again */
     size_t memory;  /* that it may take */
+    size_t goal;    /* that rounds aim at: this or less */
     size_t planned; /* instructions so far */
 } search;
 
@@ -58,14 +59,6 @@ static rp_status aim_of(const rp_plan *plan, size_t memory, size_t *aim, rp_erro
     if (*aim >= alive) /* it lies in order, and does not fit */
         *aim = alive ? alive - 1 : 0;
     return status;
-}
-
-static rp_status refuse(const rp_plan *plan, const rp_plan_options *options, rp_error *err)
-{
-    return rp_fail(err, RP_ENOMEM,
-                   "a step's values, feeds and results take %zu bytes at the least, with values computed again, "
-                   "and the budget leaves %zu beside states and data",
-                   needs(plan), options->memory);
 }
 
 /* Rounds from a plan on, each aiming at `memory` bytes in all, until one needs no more than `enough`. *out: the plan
@@ -128,7 +121,7 @@ static rp_status at_once(rp_plan **best, search *s, rp_error *err)
     for (size_t i = 0; i < sizeof part / sizeof *part && status == RP_OK && needs(*best) > s->memory; i++) {
         rp_plan *found;
 
-        status = descend(&found, s->whole, (size_t)(part[i] * (double)s->memory), s->memory, s, err);
+        status = descend(&found, s->whole, (size_t)(part[i] * (double)s->goal), s->memory, s, err);
         prefer(best, found, s);
     }
     return status;
@@ -143,9 +136,9 @@ static rp_status by_steps(rp_plan **best, search *s, rp_error *err)
     rp_status status = RP_OK;
 
     while (status == RP_OK && needs(*best) > s->memory) {
-        const size_t lower = needs(from) - needs(from) / 16, aim = lower > s->memory ? lower : s->memory;
+        const size_t lower = needs(from) - needs(from) / 16, aim = lower > s->goal ? lower : s->goal;
 
-        status = descend(&found, from, aim, aim, s, err);
+        status = descend(&found, from, aim, aim > s->memory ? aim : s->memory, s, err);
         rp_plan_free(before);
         before = found;
         from = found;
@@ -162,17 +155,69 @@ static rp_status by_steps(rp_plan **best, search *s, rp_error *err)
     return status;
 }
 
+/* The plan that needs least; what aims lower than it must now and then gets there where what does not ends above. */
+static rp_status look_for(rp_plan **best, search *s, rp_error *err)
+{
+    static const double part[] = {1, 0.9, 0.7, 0.4};
+    rp_status status = RP_OK;
+
+    *best = s->whole;
+    for (size_t i = 0; i < sizeof part / sizeof *part && status == RP_OK && needs(*best) > s->memory; i++) {
+        s->goal = (size_t)(part[i] * (double)s->memory);
+        status = at_once(best, s, err);
+        if (status == RP_OK && needs(*best) > s->memory)
+            status = by_steps(best, s, err);
+    }
+    return status;
+}
+
+/* What the search would be content with: what a plan needs, if with so much that plan, or one as small, is found again,
+ * as another aim leads another way; else somewhat more. */
+static rp_status least_of(size_t *least, const search *s, size_t found, rp_error *err)
+{
+    enum { TRIES = 8 };
+    rp_status status = RP_OK;
+
+    *least = found;
+    for (int i = 0; i < TRIES && status == RP_OK && *least < needs(s->whole); i++) {
+        search again = {s->program, s->input_memory, s->options, s->whole, *least, *least, 0};
+        rp_plan *best;
+
+        status = look_for(&best, &again, err);
+        found = needs(best);
+        if (best != s->whole)
+            rp_plan_free(best);
+        if (status != RP_OK || found <= *least)
+            return status;
+        *least += *least / 64;
+        *least = found > *least ? found : *least;
+    }
+    *least = needs(s->whole);
+    return status;
+}
+
+static rp_status refuse(const search *s, const rp_plan *best, rp_error *err)
+{
+    size_t least;
+    rp_status status = least_of(&least, s, needs(best), err);
+
+    if (status != RP_OK)
+        return status;
+    return rp_fail(err, RP_ENOMEM,
+                   "a step's values, feeds and results take %zu bytes at the least, with values computed again, "
+                   "and the budget leaves %zu beside states and data",
+                   least, s->memory);
+}
+
 rp_status rp_plan_within(rp_plan **plan, const rp_program *program, void *const *input_memory,
                          const rp_plan_options *options, rp_error *err)
 {
-    search s = {program, input_memory, options, *plan, options->memory, 0};
-    rp_plan *best = *plan;
-    rp_status status = at_once(&best, &s, err);
+    search s = {program, input_memory, options, *plan, options->memory, options->memory, 0};
+    rp_plan *best;
+    rp_status status = look_for(&best, &s, err);
 
     if (status == RP_OK && needs(best) > s.memory)
-        status = by_steps(&best, &s, err);
-    if (status == RP_OK && needs(best) > s.memory)
-        status = refuse(best, options, err);
+        status = refuse(&s, best, err);
     best->stores = s.whole->stores;
     if (best != s.whole)
         rp_plan_free(s.whole);

@@ -377,6 +377,37 @@ static void what_cannot_be_met_is_refused_with_the_least(void **state)
     rp_program_free(p);
 }
 
+/* Whoever takes the least that a refusal names is not refused again, however far below it the budget was. */
+static void the_least_that_is_told_is_enough(void **state)
+{
+    static const gpt sizes[] = {{3, 48, 2, 256, 256, true, 0}, {1, 32, 2, 100, 64, false, 0}};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(sizes); i++) {
+        rp_program *p = gpt_program(&sizes[i]);
+        rp_memory_needed whole, needed;
+        size_t refusals = 0;
+
+        assert_int_equal(rp_program_memory(p, NULL, &whole, NULL), RP_OK);
+        for (uint64_t part = 1; part < 16; part++) {
+            rp_run_options o = {.memory = whole.total - whole.values + whole.values * part / 16};
+            rp_error err = {0};
+
+            if (rp_program_memory(p, &o, &needed, &err) == RP_OK)
+                continue;
+            assert_int_equal(err.status, RP_ENOMEM);
+            o.memory = whole.states + whole.data + strtoull(strstr(err.text, "take ") + strlen("take "), NULL, 10);
+            if (rp_program_memory(p, &o, &needed, &err) != RP_OK)
+                fail_msg("with the least of %zu/16, %llu bytes: %s", (size_t)part, (unsigned long long)o.memory,
+                         err.text);
+            refusals++;
+        }
+        print_message("%zu refusals\n", refusals);
+        assert_true(refusals > 0);
+        rp_program_free(p);
+    }
+}
+
 /* A row of functions whose values are read from the last to the first, none twice or never, and a scan. */
 static rp_program *row_and_scan(uint64_t times)
 {
@@ -637,6 +668,7 @@ int main(void)
         cmocka_unit_test(a_wrong_index_is_the_error_of_the_tape),
         cmocka_unit_test(what_is_told_is_what_is_held),
         cmocka_unit_test(what_cannot_be_met_is_refused_with_the_least),
+        cmocka_unit_test(the_least_that_is_told_is_enough),
         cmocka_unit_test(what_a_limit_of_programs_refuses_cannot_be_made_smaller),
         cmocka_unit_test(all_steps_of_a_run_share_its_budget),
         cmocka_unit_test(a_process_takes_what_was_told),
