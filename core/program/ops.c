@@ -263,9 +263,11 @@ rp_tensor rp_scatter_add(rp_tensor g, rp_tensor index, int axis, size_t size)
 
 rp_tensor rp_one_hot(rp_tensor index, size_t depth, rp_dtype dtype)
 {
-    rp_attr attr[RP_MAX_ATTR] = {{.i = depth <= (size_t)INT64_MAX ? (int64_t)depth : -1}, {.i = dtype}};
+    const rp_dtype real = dtype == RP_F64 ? RP_F64 : RP_F32;
+    rp_attr attr[RP_MAX_ATTR] = {{.i = depth <= (size_t)INT64_MAX ? (int64_t)depth : -1}, {.i = real}};
+    const rp_tensor hot = apply(RP_OP_one_hot, attr, &index, 1);
 
-    return apply(RP_OP_one_hot, attr, &index, 1);
+    return dtype == real ? hot : rp_cast(hot, dtype);
 }
 
 /* What was made on the way to y, of which nobody else has a handle. */

@@ -154,6 +154,7 @@ RP_API rp_tensor rp_gather(rp_tensor x, rp_tensor index, int axis);
 /* The gradient of gather: g's entries added into zeros of length size, in ascending order of their position. */
 RP_API rp_tensor rp_scatter_add(rp_tensor g, rp_tensor index, int axis, size_t size);
 RP_API rp_tensor rp_embedding(rp_tensor table, rp_tensor index); /* gather along axis 0 */
+/* 1 where a new last axis of length depth counts the index, else 0, of any dtype: f32 or f64, or f32 and a cast. */
 RP_API rp_tensor rp_one_hot(rp_tensor index, size_t depth, rp_dtype dtype);
 
 /* Reductions over n axes (n = 0: all); keep: leave reduced axes with length 1. */

@@ -141,6 +141,9 @@ static void data_moves_where_its_indices_say(void **state)
     assert_f32(run, rp_scatter_add(rp_gather(x, index, 1), index, -1, 4), SHAPE(2, 4),
                (float[]){2, 2, 3, 0, 8, 5, 6, 0});
     assert_f32(run, rp_one_hot(rows, 2, RP_F32), SHAPE(3, 2), (float[]){0, 1, 1, 0, 0, 1});
+    assert_values(run, rp_one_hot(rows, 2, RP_I64), RP_I64, SHAPE(3, 2), (int64_t[]){0, 1, 1, 0, 0, 1});
+    assert_values(run, rp_one_hot(rows, 2, RP_BOOL), RP_BOOL, SHAPE(3, 2), (unsigned char[]){0, 1, 1, 0, 0, 1});
+    assert_values(run, rp_one_hot(rows, 2, RP_U8), RP_U8, SHAPE(3, 2), (unsigned char[]){0, 1, 1, 0, 0, 1});
     rp_run_free(run);
 }
 
