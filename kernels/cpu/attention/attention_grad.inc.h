@@ -42,8 +42,10 @@ static void FN(weight_grads)(FN(block) * w, size_t from, size_t to)
 
         count = to - key < KEYS ? to - key : KEYS;
         FN(products)(x, w->v.data + (ptrdiff_t)key * w->v.row, w->v.row, count, w->arrive, w->h->a->e, 1);
-        if (w->h->a->rng)
-            FN(drop)(w, x, x, key, count);
+        if (w->h->a->rng) {
+            FN(draw)(w, w->stays + (key - w->base), key, count);
+            FN(drop)(w, x, x, w->stays + (key - w->base), count);
+        }
     }
 }
 
@@ -123,7 +125,7 @@ static void FN(give_keys)(FN(backward) * b, size_t from, size_t to, bool *more)
         count = to - key < KEYS ? to - key : KEYS;
         FN(score_grads)(w, ds, p, key, count);
         if (a->rng) {
-            FN(drop)(w, w->piece, p, key, count);
+            FN(drop)(w, w->piece, p, w->stays + (key - w->base), count);
             dropped = w->piece;
         }
         FN(join)
@@ -292,7 +294,7 @@ static bool FN(attend_back)(const rp_attention_head *h, const rp_attention_matri
          .out = out,
          .wide_d = (a->d + PANEL - 1) / PANEL * PANEL,
          .wide_e = (a->e + PANEL - 1) / PANEL * PANEL};
-    const size_t each = (2 * PANEL + b.wide_d + b.wide_e) * sizeof(T);
+    const size_t each = (2 * PANEL + b.wide_d + b.wide_e + (a->rng ? 1 : 0)) * sizeof(T);
     const size_t known = 3 * a->m * sizeof(T) + 64;
     size_t left;
 
@@ -316,6 +318,7 @@ static bool FN(attend_back)(const rp_attention_head *h, const rp_attention_matri
         return false;
     b.w.scores = FN(take)(&at, b.room * PANEL);
     b.w.grads = FN(take)(&at, b.room * PANEL);
+    b.w.stays = a->rng ? (uint32_t *)FN(take)(&at, b.room) : NULL;
     b.chain_k = FN(take)(&at, b.room * b.wide_d);
     b.chain_v = FN(take)(&at, b.room * b.wide_e);
     if (!FN(rows_ready)(&b.w.k, &h->k, a->n, a->d, true, &at, end) ||

@@ -37,6 +37,7 @@ typedef struct FN(block) {
     T *queries, *arrive; /* packed for FN(products): the queries, the gradient that arrives */
     T *chain, *total;    /* of a combination: the chunk under way, and those before it */
     T *piece;            /* weights of KEYS keys as dropout leaves them */
+    uint32_t *stays;     /* of the gradient, like its rows: the weights that dropout leaves, a bit for each query */
     FN(sums) sums;
     T most[PANEL], sum[PANEL], slope[PANEL];
 } FN(block);
@@ -216,23 +217,31 @@ static void FN(divide)(const FN(block) * w, T *to, const T *e, size_t count)
     }
 }
 
-/* to = x as dropout leaves it, of `count` <= KEYS keys from `key` on; to may be x. */
-static void FN(drop)(const FN(block) * w, T *to, const T *x, size_t key, size_t count)
+/* Which weights of `count` <= KEYS keys dropout leaves, a bit for each query. Draws lie query by query. */
+static void FN(draw)(const FN(block) * w, uint32_t *stays, size_t key, size_t count)
 {
     const rp_attending *a = w->h->a;
     const philox_source source = {a->seed, a->step, a->stream};
     const double least = a->rate * 0x1p24;
-    const T scale = (T)(1.0 / (1.0 - a->rate));
     uint32_t buffer[KEYS + 4 * PHILOX_WIDE + 4], kept = (uint32_t)least;
 
     kept += (double)kept < least;
+    memset(stays, 0, count * sizeof *stays);
     for (size_t i = 0; i < w->count; i++) {
         const uint64_t at = w->h->first + (uint64_t)(w->first + i) * a->n + key;
-        const uint32_t *word = philox_words(&source, at, count, buffer);
+        const uint32_t *word = philox_words(&source, at, count, buffer), bit = UINT32_C(1) << i;
 
-        for (size_t j = 0; j < count; j++)
-            to[j * PANEL + i] = word[j] >> 8 >= kept ? x[j * PANEL + i] * scale : (T)0;
+        RP_EACH(j, count) stays[j] |= word[j] >> 8 >= kept ? bit : 0;
     }
+}
+
+/* to = x as dropout leaves it; to may be x. */
+static void FN(drop)(const FN(block) * w, T *to, const T *x, const uint32_t *stays, size_t count)
+{
+    const T scale = (T)(1.0 / (1.0 - w->h->a->rate));
+
+    for (size_t j = 0; j < count; j++)
+        RP_EACH(i, PANEL) to[j * PANEL + i] = stays[j] >> i & 1 ? x[j * PANEL + i] * scale : (T)0;
 }
 
 /* Whether a block that left keys out may have: no sum is a NaN, which the keys left out would have shared. */

@@ -126,6 +126,7 @@ static void FN(weigh)(FN(block) * w, size_t room)
 static void FN(mix)(FN(block) * w, size_t room)
 {
     const bool parts = w->end - w->begin > room;
+    uint32_t stays[KEYS];
     bool more = false;
 
     for (size_t from = w->begin, to; from < w->end; from = to) {
@@ -138,7 +139,8 @@ static void FN(mix)(FN(block) * w, size_t room)
             count = to - key < KEYS ? to - key : KEYS;
             if (w->h->a->rng) {
                 FN(divide)(w, w->piece, e, count);
-                FN(drop)(w, w->piece, w->piece, key, count);
+                FN(draw)(w, stays, key, count);
+                FN(drop)(w, w->piece, w->piece, stays, count);
                 FN(join)(w, w->piece, NULL, w->v, key, count, w->h->a->e, w->begin, w->end, &more);
             } else
                 FN(join)(w, e, w->sum, w->v, key, count, w->h->a->e, w->begin, w->end, &more);
