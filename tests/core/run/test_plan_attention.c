@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The pass of plans that finds attention written in products and softmax: the bits stay those of the eager tape, the
  * square of scores is gone where nothing else reads it, and what looks alike and is not stays as it is. */
+#include <math.h>
+
 #include "tests/core/run/plan_steps.h"
 #include "rp/rp.h"
 
@@ -12,6 +14,11 @@ typedef struct form {
     bool scale, mask, both, extra, other, narrow; /* narrow: q and k in bf16 */
     int wrt;                                      /* with both: bits of q, k, v */
     bool found;
+    int hides;      /* 1: where(mask, z, low), 2: where(mask, low, z) */
+    bool high;      /* low is -1e9, not -inf */
+    double divisor; /* in the place of a scale */
+    double rate;    /* of dropout */
+    bool apart;     /* what dropout leaves has another reader */
 } form;
 
 static rp_tensor matrix(rp_graph *g, rp_input_kind kind, const char *name, int rank, size_t rows, size_t cols)
@@ -23,10 +30,19 @@ static rp_tensor matrix(rp_graph *g, rp_input_kind kind, const char *name, int r
     return rp_graph_input(g, kind, name, &type, NULL);
 }
 
+static rp_tensor hidden(rp_graph *g, const form *f, rp_tensor z)
+{
+    rp_tensor mask = matrix(g, RP_INPUT_DATA, "mask", 2, ROWS, KEYS);
+    rp_tensor low = rp_fill(g, RP_F32, 0, NULL, f->high ? -1e9 : -INFINITY);
+
+    mask = rp_gt(mask, rp_fill(g, RP_F32, 0, NULL, 0.25));
+    return f->hides == 1 ? rp_where(mask, z, low) : rp_where(mask, low, z);
+}
+
 static rp_program *program_of(const form *f)
 {
     rp_graph *g = rp_graph_new(NULL);
-    rp_tensor in[3], wrt[3], grad[3], z, y;
+    rp_tensor in[3], wrt[3], grad[3], z, y, rng = {0};
     size_t n = 0;
     char name[3] = "d0";
     rp_error err = {0};
@@ -35,16 +51,26 @@ static rp_program *program_of(const form *f)
     in[0] = matrix(g, RP_INPUT_STATE, "q", 3, ROWS, WIDTH);
     in[1] = matrix(g, RP_INPUT_DATA, "k", 3, KEYS, WIDTH);
     in[2] = matrix(g, RP_INPUT_FEED, "v", 3, KEYS, WIDTH);
+    if (f->rate > 0)
+        rng = rp_graph_input(g, RP_INPUT_DATA, "rng", &(rp_type){RP_I64, 1, {2}}, NULL);
     if (f->narrow)
         z = rp_matmul(rp_cast(in[0], RP_BF16), rp_transpose(rp_cast(in[1], RP_BF16), NULL));
     else
         z = rp_matmul(in[0], rp_transpose(in[1], NULL));
     if (f->scale)
         z = rp_scale(z, 0.25);
+    if (f->divisor != 0)
+        z = rp_div(z, rp_fill(g, RP_F32, 0, NULL, f->divisor));
+    if (f->hides)
+        z = hidden(g, f, z);
     if (f->mask)
         z = rp_add(z, matrix(g, RP_INPUT_DATA, "mask", 2, ROWS, KEYS));
     z = rp_softmax(z);
+    if (f->rate > 0)
+        z = rp_dropout(z, f->rate, rng, 5);
     y = rp_matmul(z, in[2]);
+    if (f->apart)
+        rp_graph_set(g, RP_OUTPUT_RESULT, "left", rp_sum(z, (int[]){0, 1, 2}, 3, false));
     rp_graph_set(g, RP_OUTPUT_RESULT, "y", y);
     if (f->extra)
         rp_graph_set(g, RP_OUTPUT_RESULT, "weights", z);
@@ -92,6 +118,26 @@ static void attention_is_found_where_nothing_else_reads_its_square(void **state)
         {.name = "both, no scale", .both = true, .wrt = 7, .found = true},
         {.name = "both, of q and v", .scale = true, .both = true, .wrt = 5, .found = true},
         {.name = "both, of q and k", .scale = true, .both = true, .wrt = 3, .found = true},
+        {.name = "where, forward", .scale = true, .hides = 1, .found = true},
+        {.name = "where, both", .scale = true, .hides = 1, .both = true, .wrt = 7, .found = true},
+        {.name = "filled, both", .scale = true, .hides = 2, .both = true, .wrt = 7, .found = true},
+        {.name = "filled, of q and v", .hides = 2, .both = true, .wrt = 5, .found = true},
+        {.name = "filled with -1e9", .scale = true, .hides = 2, .both = true, .wrt = 7, .high = true},
+        {.name = "divided, both", .divisor = 4, .both = true, .wrt = 7, .found = true},
+        {.name = "divided, mask", .divisor = -0.5, .mask = true, .both = true, .wrt = 7, .found = true},
+        {.name = "divided by 3", .divisor = 3, .both = true, .wrt = 7},
+        {.name = "dropout, forward", .scale = true, .rate = 0.25, .found = true},
+        {.name = "dropout, both", .scale = true, .rate = 0.25, .both = true, .wrt = 7, .found = true},
+        {.name = "dropout of filled, both",
+         .divisor = 8,
+         .hides = 2,
+         .rate = 0.1,
+         .both = true,
+         .wrt = 7,
+         .found = true},
+        {.name = "dropout, of q and k", .rate = 0.5, .mask = true, .both = true, .wrt = 3, .found = true},
+        {.name = "dropout that is read", .scale = true, .rate = 0.25, .both = true, .wrt = 7, .apart = true},
+        {.name = "dropout, the gradient of its result", .rate = 0.25, .both = true, .wrt = 1, .other = true},
         {.name = "scores of bf16", .scale = true, .narrow = true},
         {.name = "the weights are a result", .scale = true, .extra = true},
         {.name = "both, the weights are a result", .scale = true, .both = true, .wrt = 7, .extra = true},
