@@ -328,6 +328,7 @@ typedef struct rewriting {
     const search *s;
     rp_program *to;
     uint32_t *map, *number; /* of values of the old program; of instructions of the new one */
+    uint32_t *in, *out;     /* of one instruction: as many as any has */
     size_t cap;
 } rewriting;
 
@@ -400,22 +401,20 @@ static rp_status put(rewriting *w, found *f, uint32_t k, uint32_t number, rp_err
     return status;
 }
 
-static rp_status copy(rewriting *w, const rp_instr *instr, uint32_t *in, uint32_t number, rp_error *err)
+static rp_status copy(rewriting *w, const rp_instr *instr, uint32_t number, rp_error *err)
 {
-    uint32_t out[RP_MAX_OUT];
     rp_status status;
 
     for (size_t i = 0; i < instr->n_in; i++)
-        in[i] = w->map[instr->in[i]];
+        w->in[i] = w->map[instr->in[i]];
     w->number[w->to->n_instrs] = number;
-    status = rp_program_add_instr(w->to, instr->op, instr->attr, in, instr->n_in, out, err);
-    rp_program_mark_like(w->to, w->to->n_instrs - (status == RP_OK), instr->mark);
+    status = rp_program_add_like(w->to, instr, w->in, w->out, err);
     for (int i = 0; i < instr->n_out && status == RP_OK; i++)
-        w->map[instr->out[i]] = out[i];
+        w->map[instr->out[i]] = w->out[i];
     return status;
 }
 
-static rp_status rewrite(rewriting *w, const uint32_t *number, uint32_t *in, rp_error *err)
+static rp_status rewrite(rewriting *w, const uint32_t *number, rp_error *err)
 {
     const rp_program *p = w->s->p;
     size_t inputs = 0, values = 0;
@@ -430,9 +429,14 @@ static rp_status rewrite(rewriting *w, const uint32_t *number, uint32_t *in, rp_
             continue;
         }
         values += (size_t)p->instr[k].n_out;
-        status = w->s->of[k] == NONE
-                     ? copy(w, &p->instr[k], in, number ? number[k] : (uint32_t)k, err)
-                     : put(w, &w->s->found[w->s->of[k]], (uint32_t)k, number ? number[k] : (uint32_t)k, err);
+        if (w->s->of[k] == NONE) {
+            status = copy(w, &p->instr[k], number ? number[k] : (uint32_t)k, err);
+        } else {
+            const size_t from = w->to->n_instrs;
+
+            status = put(w, &w->s->found[w->s->of[k]], (uint32_t)k, number ? number[k] : (uint32_t)k, err);
+            rp_program_mark_like(w->to, from, p->instr[k].mark);
+        }
         k++;
     }
     for (size_t o = 0; o < p->n_outputs && status == RP_OK; o++)
@@ -444,17 +448,20 @@ static rp_status replace(rp_plan *plan, const search *s, rp_error *err)
 {
     const rp_program *p = plan->program;
     rewriting w = {.s = s, .to = rp_program_new()};
-    size_t operands = 1;
-    uint32_t *in;
+    size_t operands = 1, results = RP_MAX_OUT;
     rp_status status;
 
-    for (size_t k = 0; k < p->n_instrs; k++)
+    for (size_t k = 0; k < p->n_instrs; k++) {
         operands = p->instr[k].n_in > operands ? p->instr[k].n_in : operands;
+        results = (size_t)p->instr[k].n_out > results ? (size_t)p->instr[k].n_out : results;
+    }
     w.map = rp_reallocarray(NULL, p->n_values, sizeof *w.map);
     w.number = rp_reallocarray(NULL, p->n_instrs + 4 * s->n, sizeof *w.number);
-    in = rp_reallocarray(NULL, operands, sizeof *in);
-    status = w.to && w.map && w.number && in ? rewrite(&w, plan->number, in, err) : rp_no_memory(err);
-    rp_free(in);
+    w.in = rp_reallocarray(NULL, operands, sizeof *w.in);
+    w.out = rp_reallocarray(NULL, results, sizeof *w.out);
+    status = w.to && w.map && w.number && w.in && w.out ? rewrite(&w, plan->number, err) : rp_no_memory(err);
+    rp_free(w.in);
+    rp_free(w.out);
     rp_free(w.map);
     if (status != RP_OK) {
         rp_program_free(w.to);
@@ -469,18 +476,6 @@ static rp_status replace(rp_plan *plan, const search *s, rp_error *err)
 }
 
 /* ---- the pass ---- */
-
-static bool worth_looking(const rp_plan *plan)
-{
-    const rp_program *p = plan->program;
-    bool regions = false; /* operands of functions are not followed */
-
-    if (!rp_program_has(p, RP_PLAYS_SOFTMAX))
-        return false;
-    for (size_t k = 0; k < p->n_instrs && !regions; k++)
-        regions = p->instr[k].region;
-    return !regions;
-}
 
 static rp_status look(rp_plan *plan, search *s, rp_error *err)
 {
@@ -508,7 +503,7 @@ rp_status rp_plan_attention(rp_plan *plan, rp_error *err)
     rp_status status;
 
     if (!(plan->passes & RP_PASS_ATTENTION) || plan->function || !rp_device_shares_memory(plan->device) ||
-        !worth_looking(plan))
+        !rp_program_has(p, RP_PLAYS_SOFTMAX))
         return RP_OK;
     for (size_t k = 0; k < p->n_instrs; k++)
         n += p->instr[k].op->role == RP_PLAYS_SOFTMAX;

@@ -19,6 +19,7 @@ typedef struct form {
     double divisor; /* in the place of a scale */
     double rate;    /* of dropout */
     bool apart;     /* what dropout leaves has another reader */
+    bool scanned;   /* a scan beside it, of many values, that reads the output */
 } form;
 
 static rp_tensor matrix(rp_graph *g, rp_input_kind kind, const char *name, int rank, size_t rows, size_t cols)
@@ -37,6 +38,37 @@ static rp_tensor hidden(rp_graph *g, const form *f, rp_tensor z)
 
     mask = rp_gt(mask, rp_fill(g, RP_F32, 0, NULL, 0.25));
     return f->hides == 1 ? rp_where(mask, z, low) : rp_where(mask, low, z);
+}
+
+/* Twelve sums that are carried, of a row after the other of y. */
+static void scan_beside(rp_graph *g, rp_tensor y)
+{
+    enum { SUMS = 12 };
+    const rp_type index = {.dtype = RP_I64}, row = {RP_F32, 1, {WIDTH}};
+    rp_graph *inner = rp_graph_new(NULL);
+    rp_tensor sum[SUMS], start[SUMS], rows = rp_reshape(y, 2, (size_t[]){HEADS * ROWS, WIDTH}), x;
+    rp_function *f;
+    char name[4];
+
+    (void)rp_function_parameter(inner, &index);
+    for (int i = 0; i < SUMS; i++)
+        sum[i] = rp_function_parameter(inner, &row);
+    x = rp_function_parameter(inner, &row);
+    for (int i = 0; i < SUMS; i++) {
+        rp_function_return(inner, rp_add(rp_scale(sum[i], 0.5), x));
+        start[i] = rp_fill(g, RP_F32, 1, (size_t[]){WIDTH}, i);
+    }
+    assert_int_equal(rp_function_finish(inner, &f, NULL), RP_OK);
+    rp_scan(
+        g,
+        &(rp_scan_options){
+            .function = f, .carried = start, .n_carried = SUMS, .sliced = &rows, .n_sliced = 1, .times = HEADS * ROWS},
+        sum);
+    for (int i = 0; i < SUMS; i++) {
+        snprintf(name, sizeof name, "s%d", i);
+        rp_graph_set(g, RP_OUTPUT_RESULT, name, sum[i]);
+    }
+    rp_function_free(f);
 }
 
 static rp_program *program_of(const form *f)
@@ -72,6 +104,8 @@ static rp_program *program_of(const form *f)
     if (f->apart)
         rp_graph_set(g, RP_OUTPUT_RESULT, "left", rp_sum(z, (int[]){0, 1, 2}, 3, false));
     rp_graph_set(g, RP_OUTPUT_RESULT, "y", y);
+    if (f->scanned)
+        scan_beside(g, y);
     if (f->extra)
         rp_graph_set(g, RP_OUTPUT_RESULT, "weights", z);
     for (int i = 0; i < 3; i++)
@@ -138,6 +172,7 @@ static void attention_is_found_where_nothing_else_reads_its_square(void **state)
         {.name = "dropout, of q and k", .rate = 0.5, .mask = true, .both = true, .wrt = 3, .found = true},
         {.name = "dropout that is read", .scale = true, .rate = 0.25, .both = true, .wrt = 7, .apart = true},
         {.name = "dropout, the gradient of its result", .rate = 0.25, .both = true, .wrt = 1, .other = true},
+        {.name = "a scan beside it", .scale = true, .both = true, .wrt = 7, .found = true, .scanned = true},
         {.name = "scores of bf16", .scale = true, .narrow = true},
         {.name = "the weights are a result", .scale = true, .extra = true},
         {.name = "both, the weights are a result", .scale = true, .both = true, .wrt = 7, .extra = true},
