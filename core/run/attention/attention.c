@@ -230,7 +230,8 @@ static uint32_t find_shown(const search *s, uint32_t dz, const found *f)
     if (!f->hides)
         return dz;
     if (!where || s->readers[dz] != 1 || where->in[0] != f->mask || where->in[f->hides] != dz ||
-        !filled_with(s, where->in[3 - f->hides], &c) || c != 0 || signbit(c))
+        !filled_with(s, where->in[3 - f->hides], &c) || c != 0 || signbit(c) ||
+        !rp_type_equal(&s->p->value[where->out[0]], &s->p->value[dz])) /* zeros of more axes stretch it */
         return NONE;
     return where->out[0];
 }

@@ -198,10 +198,51 @@ static void attention_is_found_where_nothing_else_reads_its_square(void **state)
     rp_device_free(device);
 }
 
+/* A gradient by hand: where's zeros have heads that the scores lack, and so has the gradient of the queries. */
+static rp_program *with_zeros_of(size_t heads)
+{
+    const rp_type row = {RP_F32, 3, {1, 520, WIDTH}};
+    const size_t zeros[] = {heads, 520, 520};
+    rp_graph *g = rp_graph_new(NULL);
+    rp_tensor q = rp_graph_input(g, RP_INPUT_DATA, "q", &row, NULL);
+    rp_tensor k = rp_graph_input(g, RP_INPUT_DATA, "k", &row, NULL);
+    rp_tensor v = rp_graph_input(g, RP_INPUT_DATA, "v", &row, NULL);
+    rp_tensor seed = rp_graph_input(g, RP_INPUT_FEED, "g", &row, NULL);
+    rp_tensor mask = rp_graph_input(g, RP_INPUT_DATA, "mask", &(rp_type){RP_BOOL, 2, {520, 520}}, NULL);
+    rp_tensor t = rp_transpose(k, NULL), z = rp_matmul(q, t), p, ds;
+    rp_program *program;
+
+    p = rp_softmax(rp_where(mask, z, rp_fill(g, RP_F32, 0, NULL, -INFINITY)));
+    rp_graph_set(g, RP_OUTPUT_RESULT, "y", rp_matmul(p, v));
+    rp_emit(g, RP_OP_softmax_grad, NULL, (rp_tensor[]){rp_matmul(seed, rp_transpose(v, NULL)), p}, 2, &ds);
+    ds = rp_where(mask, ds, rp_fill(g, RP_F32, 3, zeros, 0));
+    rp_graph_set(g, RP_OUTPUT_RESULT, "dq", rp_matmul(ds, rp_transpose(t, NULL)));
+    program = rp_graph_take_program(g, NULL);
+    assert_non_null(program);
+    return program;
+}
+
+static void a_gradient_that_zeros_stretch_is_none_of_attention(void **state)
+{
+    rp_device *device;
+
+    (void)state;
+    assert_int_equal(rp_device_cpu_new(&device, NULL, 2, NULL), RP_OK);
+    for (size_t heads = 1; heads <= 3; heads++) {
+        rp_program *p = with_zeros_of(heads);
+
+        assert_plan_is_eager(p, device, device, heads == 1 ? "zeros like the scores" : "zeros of more heads");
+        assert_true((bytes_of(p, device, RP_PASSES) < 520 * 520 * sizeof(float)) == (heads == 1));
+        rp_program_free(p);
+    }
+    rp_device_free(device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(attention_is_found_where_nothing_else_reads_its_square),
+        cmocka_unit_test(a_gradient_that_zeros_stretch_is_none_of_attention),
     };
 
     return cmocka_run_group_tests_name("attention in plans", tests, NULL, NULL);
