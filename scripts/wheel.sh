@@ -19,7 +19,7 @@ if [ $# -gt 0 ]; then
     mkdir -p "$work/raw"
     cp "$1" "$work/raw"
 else
-    "$work/tools/bin/python" -m build -o "$work/raw" .
+    "$work/tools/bin/python" -m build -C cmake.define.RP_LOWEST_FLAGS= -o "$work/raw" .
 fi
 PATH=$PWD/$work/tools/bin:$PATH "$work/tools/bin/auditwheel" repair "$work"/raw/*.whl -w "$work/dist"
 "$python" -m venv "$work/fresh"

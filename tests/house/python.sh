@@ -25,7 +25,7 @@ trap 'rm -rf "$work"' EXIT
 export PYTHONPYCACHEPREFIX=$build/python-compiled
 pip install -q --disable-pip-version-check --no-compile --no-build-isolation --no-deps --force-reinstall "$source" \
     -C "cmake.define.RP_PYTHON_LIBRARY=$build/libreprise.a" -C build.targets=reprise_python \
-    -C "build-dir=$build/python-wheel" >"$work/log" 2>&1 ||
+    -C cmake.define.RP_WERROR=ON -C "build-dir=$build/python-wheel" >"$work/log" 2>&1 ||
     { cat "$work/log"; fail "pip install"; }
 cd "$work"
 export REPRISE_COMMAND=$reprise REPRISE_SOURCE=$source MYPY_CACHE_DIR=$build/python-mypy \
