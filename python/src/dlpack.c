@@ -212,12 +212,26 @@ static bool takes_versions(PyObject *version)
     return major >= 1;
 }
 
+/* PyTorch takes memory that is read-only as its own, and its operations in place write to it. */
+static bool asked_by_torch(void)
+{
+    PyObject *frame = (PyObject *)PyEval_GetFrame();
+    PyObject *globals = frame ? PyObject_GetAttrString(frame, "f_globals") : NULL;
+    PyObject *name = globals && PyDict_Check(globals) ? PyDict_GetItemString(globals, "__name__") : NULL;
+    const char *text = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
+    const bool torch = text && (strncmp(text, "torch.", 6) == 0 || strcmp(text, "torch") == 0);
+
+    Py_XDECREF(globals);
+    PyErr_Clear();
+    return torch;
+}
+
 PyObject *tensor_dlpack(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"stream", "max_version", "dl_device", "copy", NULL};
     PyObject *stream = NULL, *version = NULL, *device = NULL, *copy = NULL, *capsule;
     exported *e;
-    bool versioned;
+    bool versioned, torch;
 
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$OOOO:__dlpack__", names, &stream, &version, &device, &copy) ||
         !tensor_bytes((tensor_object *)self))
@@ -226,7 +240,15 @@ PyObject *tensor_dlpack(PyObject *self, PyObject *args, PyObject *kwargs)
     if (!e)
         return PyErr_NoMemory();
     versioned = takes_versions(version);
-    if (!versioned || copy == Py_True) { /* the old capsule cannot say "read-only" */
+    torch = asked_by_torch();
+    if (torch && copy == Py_False) {
+        free(e);
+        PyErr_SetString(PyExc_BufferError, "DLPack: a tensor is never changed and torch may write to what it is given; "
+                                           "let it have a copy");
+        return NULL;
+    }
+    /* The old capsule cannot say "read-only", and whoever does not say what of copies may not look. */
+    if (!versioned || copy == Py_True || !copy || torch) {
         const size_t size = type_bytes(&((tensor_object *)self)->type);
 
         e->copy = malloc(size ? size : 1);

@@ -222,6 +222,33 @@ class Values(unittest.TestCase):
         copied[0] = 7
         same(t, np.array([1, 2], "f4"))
 
+    def test_a_consumer_that_disregards_read_only_has_a_copy(self):
+        t = rp.Tensor([1.0, 2.0])
+        own = np.asarray(t).__array_interface__["data"][0]
+
+        class Asks:  # as PyTorch does, and as NumPy does
+            def __init__(self, given, module):
+                self.given, self.call = given, eval("lambda t, given: t.__dlpack__(**given)", {"__name__": module})
+
+            def __dlpack__(self, **ignored):
+                return self.call(t, self.given)
+
+            def __dlpack_device__(self):
+                return (1, 0)
+
+        if np.lib.NumpyVersion(np.__version__) < "2.1.0":
+            self.skipTest("NumPy takes no capsules of version 1")
+        for module, given, shared in (("torch.utils.dlpack", {"max_version": (1, 0)}, False),
+                                      ("torch.utils.dlpack", {"max_version": (1, 0), "copy": None}, False),
+                                      ("other", {"max_version": (1, 0)}, False),
+                                      ("torches", {"max_version": (1, 0), "copy": None}, True),
+                                      ("other", {"max_version": (1, 0), "copy": False, "dl_device": None}, True)):
+            got = np.from_dlpack(Asks(given, module))
+            self.assertEqual(got.__array_interface__["data"][0] == own, shared, (module, given))
+            self.assertEqual(got.flags.writeable, not shared)
+        with self.assertRaisesRegex(BufferError, "never changed"):
+            np.from_dlpack(Asks({"max_version": (1, 0), "copy": False}, "torch.utils.dlpack"))
+
     def test_numpy_sees_the_tensors_own_memory_and_may_not_write_it(self):
         x = rp.Tensor(X) + 1
         a, b = x.numpy(), np.asarray(x)

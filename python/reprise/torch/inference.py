@@ -211,8 +211,7 @@ class Inference:
             outputs = self._short._last
         finally:
             self._short._release()
-        from_dlpack = framework().from_dlpack
-        return self._form(outputs, [from_dlpack(t) for t in found] if type(found) is tuple else [from_dlpack(found)])
+        return self._form(outputs, [given(t) for t in found] if type(found) is tuple else [given(found)])
 
     def _form(self, outputs: dict[str, Any], tensors: Sequence[Any]) -> Any:
         pairs = outputs["pairs"]
@@ -237,7 +236,12 @@ class Inference:
         if args and len(batch.leaves) == len(args):
             with EXPORTS:
                 self._teach(args, key)
-        return self._form(outputs, [framework().from_dlpack(found[f"out.{k}"]) for k in range(count)])
+        return self._form(outputs, [given(found[f"out.{k}"]) for k in range(count)])
+
+
+def given(result: Any) -> Any:
+    """A tensor of torch on the memory of a result, which nobody else has: it may be written to, so no copy is made."""
+    return framework().from_dlpack(result.__dlpack__(max_version=(1, 0), copy=False))
 
 
 def compile_inference(module: Any, example: Any, **options: Any) -> Inference:
