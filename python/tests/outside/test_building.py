@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `pip install .` does on a machine that lacks something of the build: one line says it, or the build fetches it."""
 import contextlib
+import importlib.util
 import io
 import os
 import shutil
@@ -12,15 +13,14 @@ from unittest import mock
 
 SOURCE = os.environ.get("REPRISE_SOURCE") or os.path.join(os.path.dirname(os.path.abspath(__file__)), *[".."] * 3)
 sys.path.insert(0, os.path.join(SOURCE, "python", "building"))
-try:
+HERE = importlib.util.find_spec("scikit_build_core") is not None
+if HERE:
     import reprise_build as building
-except ImportError:
-    building = None
 TOOLS = ("pkg-config", "sh", "env")
 COMPILER = {"cc": "exit 0"}
 
 
-@unittest.skipUnless(building, "no scikit-build-core")
+@unittest.skipUnless(HERE, "no scikit-build-core")
 class Lacking(unittest.TestCase):
     def setUp(self):
         self.folder = self.enterContext(tempfile.TemporaryDirectory())
