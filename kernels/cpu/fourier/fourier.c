@@ -27,12 +27,14 @@ enum { VECTOR = 16 };
 #endif
 
 /* Bytes of what goes to and fro between passes; lines that lie side by side go in vectors up to this length, and
- * lines alone, in so many passes; bytes of either part of a line that is kept between the halves of its stages. */
+ * lines alone, in so many passes, asking for the next line from so many bytes on; bytes of either part of a line that
+ * is kept between the halves of its stages. */
 enum {
     NEAR = 256 * 1024,
     SIDE_LONGEST = 4096,
     ALONE_LONGEST = 4096,
     ALONE_STAGES = 6,
+    ASK_LEAST = 1024,
     FOURIER_KEPT = RP_SCRATCH_BYTES / 4 - 4096,
     APART = 1088
 };

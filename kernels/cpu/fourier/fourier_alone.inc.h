@@ -190,29 +190,48 @@ static T *FN(line_part)(T *to, const T *from, ptrdiff_t step, size_t n, T share)
     return to;
 }
 
-/* A line of 4 LANES elements or more, by its stages in order. */
-static void FN(line_alone)(const FN(work) * w, const FN(stage) * stage, size_t stages, const fourier_line *l, T share)
+/* Quarter i of a part of the line that comes next: a processor's own fetching ahead stops at a page's end, where a line
+ * may end too, and does not find four quarters that are read in turn. */
+static void FN(ask)(const T *next, size_t n, size_t i)
+{
+    const char *at = (const char *)(next + i * n / 4);
+
+    for (size_t k = 0; k < n * sizeof(T) / 4; k += 64)
+        __builtin_prefetch(at + k, 0, 2);
+}
+
+/* A line of 4 LANES elements or more, by its stages in order; x_next, y_next: parts of the next line, or NULL. */
+static void FN(line_alone)(const FN(work) * w, const FN(stage) * stage, size_t stages, const fourier_line *l, T share,
+                           const T *x_next, const T *y_next)
 {
     const bool same = l->y_step == 0 && !w->transposed;
+    const bool apart = FN(finishes)(w); /* results may be far: they are finished on their way there */
     const FN(rows) out = {l->u, l->v, 0};
     FN(rows) from = {FN(line_part)(w->b.re, l->x, l->x_step, w->n, share), (T *)(uintptr_t)l->y, 0};
 
     if (!same)
         from.im = FN(line_part)(w->b.im, l->y, l->y_step, w->n, share);
     for (size_t i = 0; i < stages; i++) {
-        const FN(rows) to = i + 1 == stages ? out : i % 2 == 0 ? w->a : w->b;
+        const FN(rows) to = i + 1 == stages && !apart ? out : i % 2 == 0 ? w->a : w->b;
 
+        if (x_next && i < 4)
+            FN(ask)(x_next, w->n, i);
+        if (y_next && i < 4)
+            FN(ask)(y_next, w->n, i);
         FN(make_stage)(&stage[i], w->n, w->transposed ? from : to, w->transposed ? to : from, same && i == 0);
         from = to;
     }
-    FN(finish)(w, out.re);
-    FN(finish)(w, out.im);
+    if (apart) {
+        FN(finish)(w, out.re, from.re, w->n);
+        FN(finish)(w, out.im, from.im, w->n);
+    }
 }
 
 static void FN(lines_alone)(const FN(work) * w, const rp_walk *walk, const fourier_line *first)
 {
     const FN(turns) fours = FN(turns_in)(w->whole.re, w->n / 4);
     const T share = w->inverse && w->transposed ? (T)(1 / (double)w->n) : 1;
+    const bool asks = first->x_step == 1 && w->n * sizeof(T) >= ASK_LEAST, both = asks && first->y_step == 1;
     FN(stage) stage[ALONE_STAGES];
     size_t stages = 0;
 
@@ -223,12 +242,14 @@ static void FN(lines_alone)(const FN(work) * w, const rp_walk *walk, const fouri
     for (size_t i = 0; i < stages; i++)
         stage[i] = FN(stage_of)(w, &fours, (size_t)1 << 2 * (w->transposed ? stages - 1 - i : i));
     for (size_t i = 0; i < walk->run; i++) {
+        const bool last = i + 1 == walk->run;
         fourier_line line = *first;
 
         line.u = LINE(walk, 0, i);
         line.v = LINE(walk, 1, i);
         line.x = LINE(walk, 2, i);
         line.y = LINE(walk, 3, i);
-        FN(line_alone)(w, stage, stages, &line, share);
+        FN(line_alone)(w, stage, stages, &line, share, asks && !last ? LINE(walk, 2, i + 1) : NULL,
+                       both && !last ? LINE(walk, 3, i + 1) : NULL);
     }
 }

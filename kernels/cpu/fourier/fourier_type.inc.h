@@ -259,14 +259,19 @@ static void FN(turn_both)(FN(rows) to, FN(rows) from, size_t rows, size_t column
 }
 
 /* A share of each element at the inverse's end; +0 for -0 at the transposed one's. */
-static void FN(finish)(const FN(work) * w, T *x)
+static bool FN(finishes)(const FN(work) * w)
+{
+    return w->transposed || w->inverse;
+}
+
+static void FN(finish)(const FN(work) * w, T *to, const T *x, size_t count)
 {
     const T share = (T)(1 / (double)w->n);
 
     if (w->transposed)
-        RP_EACH(i, w->n) x[i] += 0;
+        RP_EACH(i, count) to[i] = x[i] + 0;
     else if (w->inverse)
-        RP_EACH(i, w->n) x[i] *= share;
+        RP_EACH(i, count) to[i] = x[i] * share;
 }
 
 static void FN(load)(T *to, const T *from, ptrdiff_t step, size_t n, T share)
@@ -359,8 +364,8 @@ static void FN(long_line)(const FN(work) * w, const fourier_line *l)
         for (size_t r = 0; r < high; r += FN(LANES))
             FN(rows_to_columns)(w, &a, r);
     }
-    FN(finish)(w, a.out.re);
-    FN(finish)(w, a.out.im);
+    FN(finish)(w, a.out.re, a.out.re, w->n);
+    FN(finish)(w, a.out.im, a.out.im, w->n);
 }
 
 /* Operand x of `count` lines, at most LANES, as columns. */
@@ -393,6 +398,8 @@ static void FN(short_lines)(const FN(work) * w, const rp_walk *walk, const fouri
     FN(load_columns)(w, from.re, LINE(walk, 2, i), walk->step[2], l->x_step, count);
     FN(load_columns)(w, from.im, LINE(walk, 3, i), walk->step[3], l->y_step, count);
     made = FN(stages)(w, NULL, from, w->n, FN(LANES), 1, 0);
+    FN(finish)(w, made.re, made.re, w->n * FN(LANES));
+    FN(finish)(w, made.im, made.im, w->n * FN(LANES));
     if (count == FN(LANES)) {
         FN(turn)(LINE(walk, 0, i), walk->step[0], made.re, FN(LANES), w->n, FN(LANES));
         FN(turn)(LINE(walk, 1, i), walk->step[1], made.im, FN(LANES), w->n, FN(LANES));
@@ -404,8 +411,6 @@ static void FN(short_lines)(const FN(work) * w, const rp_walk *walk, const fouri
             u[k] = made.re[k * FN(LANES) + j];
             v[k] = made.im[k * FN(LANES) + j];
         }
-        FN(finish)(w, u);
-        FN(finish)(w, v);
     }
 }
 
