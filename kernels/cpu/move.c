@@ -120,7 +120,7 @@ TRANSPOSE(uint16_t, 8)
 TRANSPOSE(uint32_t, 4)
 TRANSPOSE(uint64_t, 2)
 
-/* Backwards and of one element again and again are loops of vectors, any other step is not. */
+/* Backwards, of one element again and again and of each second one are loops of vectors, any other step is not. */
 #define MOVE_RUN(T) \
     static void move_##T(T *restrict y, ptrdiff_t sy, const T *restrict x, ptrdiff_t sx, size_t n) \
     { \
@@ -128,6 +128,8 @@ TRANSPOSE(uint64_t, 2)
             RP_EACH(i, n) y[i] = x[-i]; \
         else if (sy == 1 && sx == 0) \
             RP_EACH(i, n) y[i] = *x; \
+        else if (sy == 1 && sx == 2) \
+            RP_EACH(i, n) y[i] = x[2 * i]; \
         else \
             RP_EACH(i, n) y[i * sy] = x[i * sx]; \
     }
@@ -287,6 +289,53 @@ static void copy_run(const rp_kernel_args *args, size_t begin, size_t end)
     stream_end();
 }
 
+/* Pairs of an element of each of two inputs: parts of complex numbers. */
+#define ZIP_RUN(T) \
+    static void zip_##T(T *restrict y, ptrdiff_t sy, const T *restrict a, ptrdiff_t sa, const T *restrict b, \
+                        ptrdiff_t sb, size_t n) \
+    { \
+        if (sy == 2 && sa == 1 && sb == 1) \
+            RP_EACH(i, n) \
+            { \
+                y[2 * i] = a[i]; \
+                y[2 * i + 1] = b[i]; \
+            } \
+        else \
+            RP_EACH(i, n) \
+            { \
+                y[i * sy] = a[i * sa]; \
+                y[i * sy + 1] = b[i * sb]; \
+            } \
+    }
+
+ZIP_RUN(uint32_t)
+ZIP_RUN(uint64_t)
+
+static bool concat_zips(const rp_kernel_args *args)
+{
+    const rp_view *out = &args->out[0];
+    const size_t size = rp_dtype_size(out->dtype);
+
+    return args->n_in == 2 && (size == 4 || size == 8) && RP_AT(args->attr, concat, axis).i == out->rank - 1 &&
+           rp_view_last(&args->in[0]) == 1 && rp_view_last(&args->in[1]) == 1 && rp_view_last_stride(out) == 1 &&
+           args->in[0].data != out->data && args->in[1].data != rp_view_at(out, 1);
+}
+
+/* A pair is made by whoever has the item of twice its number. */
+static void zip_run(const rp_kernel_args *args, size_t begin, size_t end)
+{
+    const rp_view y = rp_view_rows(&args->out[0]), a = rp_view_rows(&args->in[0]), b = rp_view_rows(&args->in[1]);
+    const rp_view *views[3] = {&y, &a, &b};
+    rp_walk walk;
+
+    rp_walk_begin(&walk, views, 3, (begin + 1) / 2, (end + 1) / 2);
+    while (rp_walk_next(&walk))
+        if (rp_dtype_size(y.dtype) == 4)
+            zip_uint32_t(walk.at[0], walk.step[0], walk.at[1], walk.step[1], walk.at[2], walk.step[2], walk.run);
+        else
+            zip_uint64_t(walk.at[0], walk.step[0], walk.at[1], walk.step[1], walk.at[2], walk.step[2], walk.run);
+}
+
 /* Items are the inputs' elements one input after the other, as in the reference; an input that lies where it goes stays
  * there. */
 static void concat_run(const rp_kernel_args *args, size_t begin, size_t end)
@@ -296,6 +345,10 @@ static void concat_run(const rp_kernel_args *args, size_t begin, size_t end)
     ptrdiff_t offset = 0;
     size_t first = 0;
 
+    if (concat_zips(args)) {
+        zip_run(args, begin, end);
+        return;
+    }
     for (size_t v = 0; v < args->n_in && first < end; v++) {
         const rp_view *in = &args->in[v];
         const size_t count = rp_view_count(in);

@@ -278,6 +278,8 @@ static void FN(load)(T *to, const T *from, ptrdiff_t step, size_t n, T share)
 {
     if (step == 1)
         RP_EACH(i, n) to[i] = from[i] * share;
+    else if (step == 2) /* of complex numbers one part */
+        RP_EACH(i, n) to[i] = from[2 * i] * share;
     else
         RP_EACH(i, n) to[i] = from[i * step] * share;
 }

@@ -75,9 +75,61 @@ static void turned_parts_have_the_bits_of_the_reference(void **state)
                     }
 }
 
+/* Two columns beside each other, as the parts of complex numbers: in order, apart, one number, and one of them where it
+ * goes already. */
+static void columns_side_by_side_have_the_bits_of_the_reference(void **state)
+{
+    static const rp_dtype dtypes[] = {RP_F32, RP_F64, RP_BF16, RP_BOOL};
+    static const ptrdiff_t steps[][2] = {{1, 1}, {3, 1}, {2, 2}, {0, 1}, {1, 0}};
+    enum { COUNT = 997 };
+    const char *const *levels;
+    const size_t n_levels = rp_kernel_levels(&levels);
+    rp_attr attr[RP_MAX_ATTR] = {{0}};
+    const rp_kernel_table *table;
+
+    (void)state;
+    RP_AT(attr, concat, axis).i = 1;
+    for (size_t i = 0; i < 2 * BYTES; i++)
+        memory[i / BYTES][i % BYTES] = (unsigned char)(i * 2654435761u >> 13);
+    for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++)
+        for (size_t l = 1; l < n_levels; l++)
+            for (size_t cuts = 1; cuts < 9; cuts++)
+                for (size_t s = 0; s < 6; s++) {
+                    const rp_view out = view_of(found + FRAME, dtypes[d], COUNT, 2, -1);
+                    const size_t lies = s == 5 ? cuts % 2 : 2, items = (size_t)2 * COUNT;
+                    rp_view in[2];
+
+                    for (size_t i = 0; i < 2; i++) {
+                        in[i] = view_of(memory[i] + 8, dtypes[d], COUNT, 1, -1);
+                        in[i].stride[0] = s < 5 ? steps[s][i] : 1;
+                    }
+                    assert_int_equal(rp_kernel_table_get(&table, "ref", NULL), RP_OK);
+                    memset(found, 0x5A, BYTES);
+                    table->kernel[RP_K_concat]->run(
+                        &(rp_kernel_args){.in = in, .n_in = 2, .out = &out, .n_out = 1, .attr = attr}, 0, items);
+                    memcpy(want, found, BYTES);
+                    if (lies == 2)
+                        memset(found, 0x5A, BYTES);
+                    else {
+                        in[lies].data = found + FRAME + lies * rp_dtype_size(dtypes[d]);
+                        in[lies].stride[0] = 2;
+                    }
+                    assert_int_equal(rp_kernel_table_get(&table, levels[l], NULL), RP_OK);
+                    for (size_t i = 0; i < cuts; i++)
+                        table->kernel[RP_K_concat]->run(
+                            &(rp_kernel_args){.in = in, .n_in = 2, .out = &out, .n_out = 1, .attr = attr},
+                            items * i / cuts, items * (i + 1) / cuts);
+                    if (memcmp(found, want, BYTES) != 0)
+                        fail_msg("%s at %s: steps %zu, %zu cuts", rp_dtype_name(dtypes[d]), levels[l], s, cuts);
+                }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(turned_parts_have_the_bits_of_the_reference)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(turned_parts_have_the_bits_of_the_reference),
+        cmocka_unit_test(columns_side_by_side_have_the_bits_of_the_reference),
+    };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
