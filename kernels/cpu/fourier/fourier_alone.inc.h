@@ -243,13 +243,14 @@ static void FN(lines_alone)(const FN(work) * w, const rp_walk *walk, const fouri
         stage[i] = FN(stage_of)(w, &fours, (size_t)1 << 2 * (w->transposed ? stages - 1 - i : i));
     for (size_t i = 0; i < walk->run; i++) {
         const bool last = i + 1 == walk->run;
+        const T *x_next = asks && !last ? LINE(walk, 2, i + 1) : NULL;
+        const T *y_next = both && !last ? LINE(walk, 3, i + 1) : NULL;
         fourier_line line = *first;
 
         line.u = LINE(walk, 0, i);
         line.v = LINE(walk, 1, i);
         line.x = LINE(walk, 2, i);
         line.y = LINE(walk, 3, i);
-        FN(line_alone)(w, stage, stages, &line, share, asks && !last ? LINE(walk, 2, i + 1) : NULL,
-                       both && !last ? LINE(walk, 3, i + 1) : NULL);
+        FN(line_alone)(w, stage, stages, &line, share, x_next, y_next);
     }
 }

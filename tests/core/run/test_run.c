@@ -378,6 +378,33 @@ static void nans_are_read_out_as_the_one_nan(void **state)
     rp_run_free(run);
 }
 
+/* Wherever it is among many: stretches that have none are only read. */
+static void one_nan_among_many_is_read_out_as_the_one_nan(void **state)
+{
+    enum { MANY = 2500 };
+    static const size_t places[] = {0, 1023, 1024, 2047, 2048, MANY - 1};
+    rp_run *run = run_new();
+    static float x[MANY], found[MANY];
+    static double wide[MANY];
+
+    (void)state;
+    for (size_t p = 0; p < sizeof places / sizeof *places; p++)
+        x[places[p]] = rp_from_bits_f32(0xFFC12345u);
+    assert_int_equal(rp_run_add_state(run, "x", RP_F32, 1, (const size_t[]){MANY}, x, NULL), RP_OK);
+    begin(run);
+    assert_int_equal(rp_read(run, rp_neg(rp_state(run, "x")), found, sizeof found, NULL), RP_OK);
+    assert_int_equal(rp_read(run, rp_cast(rp_state(run, "x"), RP_F64), wide, sizeof wide, NULL), RP_OK);
+    end(run);
+    for (size_t i = 0, p = 0; i < MANY; i++) {
+        const bool nan = i == places[p];
+
+        assert_int_equal(rp_bits_f32(found[i]), nan ? 0x7FC00000u : 0x80000000u);
+        assert_true(rp_bits_f64(wide[i]) == (nan ? 0x7FF8000000000000u : 0));
+        p += nan && p + 1 < sizeof places / sizeof *places;
+    }
+    rp_run_free(run);
+}
+
 /* Flushing, and rounding down: switched on by the application before every call of a step. */
 static void spoil(void)
 {
@@ -472,6 +499,7 @@ int main(void)
         cmocka_unit_test(compiled_steps_count_and_are_observed_like_eager_ones),
         cmocka_unit_test(a_graph_in_error_gives_no_program),
         cmocka_unit_test(nans_are_read_out_as_the_one_nan),
+        cmocka_unit_test(one_nan_among_many_is_read_out_as_the_one_nan),
         cmocka_unit_test(a_changed_floating_point_environment_changes_no_bit),
     };
 
