@@ -382,7 +382,7 @@ static void nans_are_read_out_as_the_one_nan(void **state)
 static void one_nan_among_many_is_read_out_as_the_one_nan(void **state)
 {
     enum { MANY = 2500 };
-    static const size_t places[] = {0, 1023, 1024, 2047, 2048, MANY - 1};
+    static const size_t places[] = {0, 2047, 2048}; /* one a stretch, at its ends */
     rp_run *run = run_new();
     static float x[MANY], found[MANY];
     static double wide[MANY];
