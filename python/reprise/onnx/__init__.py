@@ -173,6 +173,10 @@ def shaped(proto: Any) -> Iterator[bool]:
             t.ClearField("shape")
 
 
+def not_valid(e: Exception) -> Unsupported:
+    return Unsupported(f"the model is not valid: {(str(e) or type(e).__name__).splitlines()[0]}")
+
+
 def read(model: Any) -> Any:
     """A checked ModelProto whose local functions are inlined."""
     onnx = importlib.import_module("onnx")
@@ -186,7 +190,7 @@ def read(model: Any) -> Any:
         with shaped(proto) as without:  # the checker asks outputs for shapes, which onnxruntime does not; nothing here reads them
             checker.check_model(os.fspath(model) if isinstance(model, (str, os.PathLike)) and not without else proto)
     except (checker.ValidationError, decode, RecursionError, UnicodeDecodeError) as e:
-        raise Unsupported(f"the model is not valid: {(str(e) or type(e).__name__).splitlines()[0]}") from None
+        raise not_valid(e) from None
     newest = importlib.import_module("onnx.defs").onnx_opset_version()
     for opset in proto.opset_import:  # of other domains an operator is refused, not that they are named: many exporters name some
         if opset.version < OLDEST and opset.domain in DOMAINS[:2]:
@@ -195,7 +199,10 @@ def read(model: Any) -> Any:
             raise Unsupported(f"opset {opset.version}: {newest} is the newest that the package onnx has, a newer one of it is needed")
     if len(proto.graph.node) > MOST_NODES:
         raise Unsupported(f"{len(proto.graph.node)} operators, {MOST_NODES} are the most")
-    return importlib.import_module("onnx.inliner").inline_local_functions(proto) if proto.functions else proto
+    try:
+        return importlib.import_module("onnx.inliner").inline_local_functions(proto) if proto.functions else proto
+    except checker.ValidationError as e:  # of functions that call themselves, which the checker does not always look at
+        raise not_valid(e) from None
 
 
 class Importer:
