@@ -261,20 +261,20 @@ rp_tensor rp_scatter_add(rp_tensor g, rp_tensor index, int axis, size_t size)
     return apply(RP_OP_scatter_add, attr, (rp_tensor[]){g, index}, 2);
 }
 
+/* What was made on the way to y, of which nobody else has a handle. */
+static rp_tensor without(rp_tensor y, rp_tensor on_the_way)
+{
+    rp_tensor_release(on_the_way);
+    return y;
+}
+
 rp_tensor rp_one_hot(rp_tensor index, size_t depth, rp_dtype dtype)
 {
     const rp_dtype real = dtype == RP_F64 ? RP_F64 : RP_F32;
     rp_attr attr[RP_MAX_ATTR] = {{.i = depth <= (size_t)INT64_MAX ? (int64_t)depth : -1}, {.i = real}};
     const rp_tensor hot = apply(RP_OP_one_hot, attr, &index, 1);
 
-    return dtype == real ? hot : rp_cast(hot, dtype);
-}
-
-/* What was made on the way to y, of which nobody else has a handle. */
-static rp_tensor without(rp_tensor y, rp_tensor on_the_way)
-{
-    rp_tensor_release(on_the_way);
-    return y;
+    return dtype == real ? hot : without(rp_cast(hot, dtype), hot);
 }
 
 /* The reduced axes with length 1 are dropped by a reshape when they are not kept. */

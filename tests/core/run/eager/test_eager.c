@@ -382,6 +382,24 @@ static void what_no_gradient_passes_goes_at_once(void **state)
     assert_memory_equal(kept, released, sizeof kept);
 }
 
+/* The elements in f32 that a type without a one_hot of its own is made of. */
+static void what_one_hot_makes_on_its_way_goes(void **state)
+{
+    static int64_t index[SIDE];
+    rp_tensor w, x, hot;
+    rp_run *run = square_run(&w);
+
+    (void)state;
+    x = rp_feed(run, "index", RP_I64, 1, (size_t[]){SIDE}, index);
+    hot = rp_one_hot(x, SIDE, RP_U8);
+    for (size_t i = 0; i < run->graph->n_views; i++)
+        assert_false(i != w.value && run->graph->memory[i].piece && run->graph->view[i].data &&
+                     run->graph->memory[i].piece->bytes >= SIDE * SIDE * sizeof(float));
+    assert_true(rp_tensor_ok(hot));
+    assert_int_equal(rp_step_end(run, NULL), RP_OK);
+    rp_run_free(run);
+}
+
 /* The tape keeps what the gradients read until they have read it; their own values go on the way. */
 static void what_gradients_read_goes_when_they_have_read_it(void **state)
 {
@@ -520,6 +538,7 @@ int main(void)
         cmocka_unit_test(eager_steps_of_a_run_give_the_bits_of_the_tape),
         cmocka_unit_test(released_values_change_no_bit),
         cmocka_unit_test(what_no_gradient_passes_goes_at_once),
+        cmocka_unit_test(what_one_hot_makes_on_its_way_goes),
         cmocka_unit_test(what_gradients_read_goes_when_they_have_read_it),
         cmocka_unit_test(what_has_gone_is_computed_again),
         cmocka_unit_test(a_long_chain_that_has_gone_is_computed_again),
