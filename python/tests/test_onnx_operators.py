@@ -6,6 +6,7 @@ import itertools
 import math
 import os
 import sys
+import tempfile
 import time
 import unittest
 
@@ -440,6 +441,19 @@ class Operators(unittest.TestCase):
         with self.assertRaisesRegex(importer.Unsupported, "not valid"):
             importer.load(proto)
         self.assertFalse(proto.graph.output[0].type.tensor_type.HasField("shape"))
+
+    def test_outputs_need_no_shape_where_weights_lie_beside_the_file(self):
+        x, w = np.float32([[1, -2]]), np.float32([[1, 2], [3, 4]])
+        proto = one("MatMul", {"x": x, "w": w}, known=("w",))
+        proto.graph.output[0].type.tensor_type.ClearField("shape")
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "m.onnx")
+            onnx.save(proto, path, save_as_external_data=True, location="w.bin", size_threshold=0)
+            self.assertTrue(os.path.exists(os.path.join(folder, "w.bin")))
+            loaded = importer.load(path)
+            np.testing.assert_array_equal(loaded.compile(threads=1)(x=x)["y"], x @ w)
+            os.rename(os.path.join(folder, "w.bin"), os.path.join(folder, "v.bin"))
+            self.refused(path, "no file w.bin")
 
     def test_lists_that_do_not_fit_the_axes_are_refused(self):
         """One stride of two axes was that of the second alone."""

@@ -188,7 +188,11 @@ def read(model: Any) -> Any:
         else:
             proto = onnx.load_model_from_string(bytes(model)) if isinstance(model, (bytes, bytearray)) else model
         with shaped(proto) as without:  # the checker asks outputs for shapes, which onnxruntime does not; nothing here reads them
-            checker.check_model(os.fspath(model) if isinstance(model, (str, os.PathLike)) and not without else proto)
+            if folder_of(model) and without:
+                with external.emptied(proto):
+                    checker.check_model(proto)
+            else:
+                checker.check_model(os.fspath(model) if folder_of(model) else proto)
     except (checker.ValidationError, decode, RecursionError, UnicodeDecodeError) as e:
         raise not_valid(e) from None
     newest = importlib.import_module("onnx.defs").onnx_opset_version()
