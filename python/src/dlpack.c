@@ -212,6 +212,16 @@ static bool takes_versions(PyObject *version)
     return major >= 1;
 }
 
+/* Whether a device is asked for that is not the processor. */
+static bool asks_for_another(PyObject *device)
+{
+    PyObject *kind = device && PyTuple_Check(device) && PyTuple_Size(device) > 0 ? PyTuple_GetItem(device, 0) : NULL;
+    const long number = kind ? PyLong_AsLong(kind) : DL_CPU;
+
+    PyErr_Clear();
+    return number != DL_CPU;
+}
+
 /* PyTorch takes memory that is read-only as its own, and its operations in place write to it. */
 static bool asked_by_torch(void)
 {
@@ -236,15 +246,19 @@ PyObject *tensor_dlpack(PyObject *self, PyObject *args, PyObject *kwargs)
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$OOOO:__dlpack__", names, &stream, &version, &device, &copy) ||
         !tensor_bytes((tensor_object *)self))
         return NULL;
+    if (asks_for_another(device)) {
+        PyErr_SetString(PyExc_BufferError, "DLPack: a tensor's memory is the processor's, device (1, 0)");
+        return NULL;
+    }
     e = calloc(1, sizeof *e);
     if (!e)
         return PyErr_NoMemory();
     versioned = takes_versions(version);
     torch = asked_by_torch();
-    if (torch && copy == Py_False) {
+    if ((torch || !versioned) && copy == Py_False) {
         free(e);
-        PyErr_SetString(PyExc_BufferError, "DLPack: a tensor is never changed and torch may write to what it is given; "
-                                           "let it have a copy");
+        PyErr_Format(PyExc_BufferError, "DLPack: a tensor is never changed and %s may write to what it is given; "
+                                        "let it have a copy", torch ? "torch" : "who takes no capsules of version 1");
         return NULL;
     }
     /* The old capsule cannot say "read-only", and whoever does not say what of copies may not look. */

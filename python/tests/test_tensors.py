@@ -248,6 +248,12 @@ class Values(unittest.TestCase):
             self.assertEqual(got.flags.writeable, not shared)
         with self.assertRaisesRegex(BufferError, "never changed"):
             np.from_dlpack(Asks({"max_version": (1, 0), "copy": False}, "torch.utils.dlpack"))
+        for given in ({"copy": False}, {"copy": False, "max_version": (0, 8)}):  # the old capsule is a copy always
+            with self.assertRaisesRegex(BufferError, "never changed"):
+                t.__dlpack__(**given)
+        with self.assertRaisesRegex(BufferError, "the processor's"):
+            t.__dlpack__(max_version=(1, 0), dl_device=(2, 0))
+        t.__dlpack__(max_version=(1, 0), dl_device=(1, 0))
 
     def test_numpy_sees_the_tensors_own_memory_and_may_not_write_it(self):
         x = rp.Tensor(X) + 1
