@@ -12,6 +12,7 @@ from __future__ import annotations
 import glob
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -43,27 +44,41 @@ def _runs(*command: str, text: str | None = None) -> bool:
         return False
 
 
-def _compiles() -> bool:
+def _command(text: str) -> list[str]:
+    """As CMake takes a variable that names a program: a path, which may have spaces, or a program and its arguments."""
+    return [text] if shutil.which(text) else shlex.split(text)
+
+
+def _told(settings: Settings, *names: str) -> bool:
+    """Whether CMake is told a variable by settings or by CMAKE_ARGS."""
+    told = [str(value) for key, value in (settings or {}).items() if key.endswith("cmake.args")] + [os.environ.get("CMAKE_ARGS", "")]
+    return any(key.endswith(f"cmake.define.{name}") for key in settings or {} for name in names) or any(
+        re.search(rf"-D\s*{name}[:=]", text) for text in told for name in names)
+
+
+def _compiles(settings: Settings) -> bool:
+    if os.environ.get("CMAKE_TOOLCHAIN_FILE") or _told(settings, "CMAKE_C_COMPILER", "CMAKE_TOOLCHAIN_FILE"):
+        return True  # a compiler that CMake knows of
     compiler = os.environ.get("CC") or next(filter(shutil.which, ("cc", "gcc", "clang")), "cc")
-    return _runs(*compiler.split(), "-x", "c", "-fsyntax-only", "-", text="#include <stdio.h>\n")
+    return _runs(*_command(compiler), "-x", "c", "-fsyntax-only", "-", text="#include <stdio.h>\n")
 
 
 def _python_package() -> str:
     return f"libpython3.{sys.version_info.minor}-dev"
 
 
-def _lacking() -> dict[str, list[str]]:
+def _lacking(settings: Settings = None) -> dict[str, list[str]]:
     """What is not here: its name, and the packages of Debian that have it."""
     lacking = {}
-    if not _compiles():
+    if not _compiles(settings):
         lacking["a C compiler"] = ["gcc", "libc6-dev"]
-    if not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")):
+    if not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")) and not _told(settings, "Python_INCLUDE_DIR"):
         lacking["Python's headers"] = [_python_package()]
-    tool = os.environ.get("PKG_CONFIG") or "pkg-config"
-    if not _runs(tool, "--version"):
+    tool = _command(os.environ.get("PKG_CONFIG") or "pkg-config")
+    if not _runs(*tool, "--version"):
         lacking["pkg-config"] = PKG_CONFIG
     for name, packages in LIBRARIES.items():
-        if "pkg-config" in lacking or not _runs(tool, "--exists", name):
+        if "pkg-config" in lacking or not _runs(*tool, "--exists", name):
             lacking[name] = packages
     return lacking
 
@@ -121,14 +136,16 @@ def _make_ready(root: str) -> None:
     named here; libcrypto is the machine's own where it has one, so that its mends arrive."""
     takes = {"libarchive": "-larchive -lz -lzstd", "libcrypto": "-lcrypto -ldl -pthread"}
     libcrypto = _system_libcrypto()
-    for link in glob.glob(f"{root}/usr/lib/*/lib*.so"):
+    libraries = f"{glob.escape(root)}/usr/lib/*"
+    for link in glob.glob(f"{libraries}/lib*.so"):
         os.remove(link)
         if libcrypto and os.path.basename(link) == "libcrypto.so":
             os.symlink(libcrypto, link)
-    for path in glob.glob(f"{root}/usr/lib/*/pkgconfig/*.pc"):
+    prefix = re.sub(r"([^\w/.,:+-])", r"\\\1", f"{root}/usr")  # spaces and their like are the path's
+    for path in glob.glob(f"{libraries}/pkgconfig/*.pc"):
         with open(path, encoding="utf-8") as file:
             text = file.read()
-        text = re.sub(r"(?m)^(\w+)=/usr", rf"\1={root}/usr", text)
+        text = re.sub(r"(?m)^(\w+)=/usr", lambda found: f"{found[1]}={prefix}", text)
         text = re.sub(r"(?m)^(Libs|Requires)\.private:.*\n?", "", text)
         for name, links in takes.items():
             if os.path.basename(path) == f"{name}.pc":
@@ -145,13 +162,13 @@ def _fetch(folder: str, lacking: dict[str, list[str]]) -> dict[str, str]:
     root = f"{folder}/root"
     if not _download(folder, packages):
         _refuse(lacking, "apt-get could not fetch it")
-    for file in glob.glob(f"{folder}/files/*.deb"):
+    for file in glob.glob(f"{glob.escape(folder)}/files/*.deb"):
         if not _runs("dpkg-deb", "-x", file, root):
             _refuse(lacking, f"{os.path.basename(file)} could not be unpacked")
     _make_ready(root)
-    libraries = glob.glob(f"{root}/usr/lib/*-linux-gnu*")
+    libraries = glob.glob(f"{glob.escape(root)}/usr/lib/*-linux-gnu*")
     texts = [f"{path}/pkgconfig" for path in libraries] + os.environ.get("PKG_CONFIG_PATH", "").split(":")
-    includes = [f"{root}/usr/include", *glob.glob(f"{root}/usr/include/*-linux-gnu*")]
+    includes = [f"{root}/usr/include", *glob.glob(f"{glob.escape(root)}/usr/include/*-linux-gnu*")]
     variables = {"PKG_CONFIG_PATH": ":".join(filter(None, texts))}
     if "Python's headers" in lacking:
         includes.insert(0, f"{root}/usr/include/python3.{sys.version_info.minor}")
@@ -160,19 +177,20 @@ def _fetch(folder: str, lacking: dict[str, list[str]]) -> dict[str, str]:
     if "pkg-config" in lacking:
         tool = f"{folder}/pkg-config"
         with open(tool, "w", encoding="utf-8") as file:
-            file.write(f'#!/bin/sh\nLD_LIBRARY_PATH={":".join(libraries)} exec {root}/usr/bin/pkgconf "$@"\n')
+            file.write(f'#!/bin/sh\nLD_LIBRARY_PATH={shlex.quote(":".join(libraries))} exec {shlex.quote(f"{root}/usr/bin/pkgconf")} "$@"\n')
         os.chmod(tool, 0o755)
         variables["PKG_CONFIG"] = tool
     return variables
 
 
 def _built(make: Any, where: str, settings: Settings, metadata: str | None) -> str:
-    lacking = _lacking()
+    lacking = _lacking(settings)
     _looked(lacking)
     if not lacking:
         return str(make(where, settings, metadata))
     with tempfile.TemporaryDirectory(prefix="reprise-build-") as folder:
-        kept = str((settings or {}).get("build-dir", ""))
+        given = settings or {}
+        kept = str(given.get("build-dir") or given.get("skbuild.build-dir") or os.environ.get("SKBUILD_BUILD_DIR", ""))
         if kept and "{" not in kept:  # a build folder that stays remembers where its libraries are
             folder = os.path.join(kept, "fetched")
             shutil.rmtree(folder, ignore_errors=True)
@@ -184,12 +202,12 @@ def _built(make: Any, where: str, settings: Settings, metadata: str | None) -> s
 
 
 def get_requires_for_build_wheel(config_settings: Settings = None) -> list[str]:
-    _looked(_lacking())
+    _looked(_lacking(config_settings))
     return list(_build.get_requires_for_build_wheel(config_settings))
 
 
 def get_requires_for_build_editable(config_settings: Settings = None) -> list[str]:
-    _looked(_lacking())
+    _looked(_lacking(config_settings))
     return list(_build.get_requires_for_build_editable(config_settings))
 
 

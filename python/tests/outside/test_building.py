@@ -4,6 +4,7 @@ import contextlib
 import importlib.util
 import io
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -62,6 +63,32 @@ class Lacking(unittest.TestCase):
         self.assertIn("a C compiler", line)
         self.assertIn("apt-get install gcc libc6-dev", line)
 
+    def test_programs_are_named_as_cmake_takes_them(self):
+        """By a path with spaces, or with arguments; a compiler that CMake alone is told of is one, too."""
+        self.tools(**COMPILER)
+        os.makedirs(os.path.join(self.folder, "of my own"))
+        own = shutil.copy(os.path.join(self.folder, "cc"), os.path.join(self.folder, "of my own"))
+        os.remove(os.path.join(self.folder, "cc"))
+        with mock.patch.dict(os.environ, {"PKG_CONFIG": f"{own} --static"}):
+            self.assertIn("pkg-config", building._lacking())
+        tool = shutil.copy(own, os.path.join(self.folder, "tool"))
+        with mock.patch.dict(os.environ, {"PKG_CONFIG": f"{tool} --static", "CC": own}):
+            self.assertFalse({"a C compiler", "pkg-config", *building.LIBRARIES} & set(building._lacking()))
+        with mock.patch.dict(os.environ, {"PKG_CONFIG": own, "CC": f"{tool} -m64"}):
+            self.assertFalse({"a C compiler", "pkg-config"} & set(building._lacking()))
+        self.assertIn("a C compiler", building._lacking({"cmake.define.CMAKE_C_COMPILER_AR": "x"}))
+        self.assertNotIn("a C compiler", building._lacking({"cmake.define.CMAKE_C_COMPILER": "x"}))
+        for variable, value in (("CMAKE_ARGS", "-DCMAKE_C_COMPILER=x"), ("CMAKE_TOOLCHAIN_FILE", "x")):
+            with mock.patch.dict(os.environ, {variable: value}):
+                self.assertNotIn("a C compiler", building._lacking())
+
+    def test_a_build_folder_that_stays_has_what_was_fetched(self):
+        self.tools(**COMPILER, apt_get="exit 100", dpkg_deb="exit 0")
+        for settings, more in (({"build-dir": "kept"}, {}), ({"skbuild.build-dir": "kept"}, {}), ({}, {"SKBUILD_BUILD_DIR": "kept"})):
+            with mock.patch.dict(os.environ, more), mock.patch.object(building, "_fetch", return_value={}) as fetch:
+                building._built(mock.Mock(return_value="wheel"), "", settings, None)
+            self.assertEqual(fetch.call_args[0][0], os.path.join("kept", "fetched"))
+
     def test_nothing_is_fetched_where_that_is_said(self):
         self.tools(**COMPILER, apt_get="exit 0", dpkg_deb="exit 0")
         os.environ["REPRISE_FETCH"] = "0"
@@ -75,7 +102,7 @@ class Lacking(unittest.TestCase):
 
     def test_what_is_here_is_taken_as_it_is(self):
         made = mock.Mock(return_value="wheel")
-        with mock.patch.object(building, "_lacking", dict), mock.patch.object(building, "_fetch") as fetch:
+        with mock.patch.object(building, "_lacking", lambda settings: {}), mock.patch.object(building, "_fetch") as fetch:
             self.assertEqual(building._built(made, "here", {"a": "b"}, None), "wheel")
         made.assert_called_once_with("here", {"a": "b"}, None)
         fetch.assert_not_called()
@@ -84,7 +111,7 @@ class Lacking(unittest.TestCase):
     def test_what_is_fetched_compiles_links_and_runs_without_being_installed(self):
         lacking = {name: packages for name, packages in building._lacking().items() if name in building.LIBRARIES}
         self.assertEqual(list(lacking), list(building.LIBRARIES))
-        folder = os.path.join(self.folder, "fetched")
+        folder = os.path.join(self.folder, "a folder [of one's own]")
         said = io.StringIO()
         try:
             with contextlib.redirect_stderr(said):
@@ -100,7 +127,7 @@ class Lacking(unittest.TestCase):
                 "return archive_read_support_filter_gzip(a) != ARCHIVE_OK || archive_read_support_filter_zstd(a) != ARCHIVE_OK ||\n"
                 "archive_read_support_format_tar(a) != ARCHIVE_OK || archive_read_free(a) != ARCHIVE_OK ||\n"
                 "yaml_get_version_string() == 0 || OpenSSL_version_num() < 0x30000000L; }\n")
-        subprocess.run(["gcc", "-x", "c", "-", "-o", program, "-x", "none", *flags.stdout.split()], input=text, text=True, check=True)
+        subprocess.run(["gcc", "-x", "c", "-", "-o", program, "-x", "none", *shlex.split(flags.stdout)], input=text, text=True, check=True)
         shutil.rmtree(folder)
         self.assertEqual(subprocess.run([program]).returncode, 0)
         self.assertFalse({"libarchive", "libyaml"} & {line.split()[0].split("-")[0].split(".so")[0] for line in
