@@ -257,8 +257,10 @@ PyObject *tensor_dlpack(PyObject *self, PyObject *args, PyObject *kwargs)
     torch = asked_by_torch();
     if ((torch || !versioned) && copy == Py_False) {
         free(e);
-        PyErr_Format(PyExc_BufferError, "DLPack: a tensor is never changed and %s may write to what it is given; "
-                                        "let it have a copy", torch ? "torch" : "who takes no capsules of version 1");
+        PyErr_Format(PyExc_BufferError,
+                     "DLPack: a tensor is never changed and %s may write to what it is given; "
+                     "let it have a copy",
+                     torch ? "torch" : "who takes no capsules of version 1");
         return NULL;
     }
     /* The old capsule cannot say "read-only", and whoever does not say what of copies may not look. */
