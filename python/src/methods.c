@@ -7,6 +7,17 @@ PyObject *tensor_item(PyObject *self, PyObject *ignored);
 /* ---- buffers ---- */
 
 /* A view of the tensor's own elements, which nobody may write: the tensor lives as long as it. */
+/* Who asks for bytes alone may have asked for memory to write to before: torch.frombuffer then writes all the same. */
+static int copied_buffer(tensor_object *t, Py_buffer *view)
+{
+    const void *bytes = tensor_bytes(t);
+    PyObject *copy = bytes ? PyBytes_FromStringAndSize(bytes, (Py_ssize_t)type_bytes(&t->type)) : NULL;
+    const int result = copy ? PyObject_GetBuffer(copy, view, PyBUF_SIMPLE) : -1;
+
+    Py_XDECREF(copy);
+    return result;
+}
+
 int tensor_buffer(PyObject *self, Py_buffer *view, int flags)
 {
     tensor_object *t = (tensor_object *)self;
@@ -23,6 +34,8 @@ int tensor_buffer(PyObject *self, Py_buffer *view, int flags)
         PyErr_SetString(PyExc_BufferError, "a tensor is never written: copy the array");
         return -1;
     }
+    if (flags == PyBUF_SIMPLE)
+        return copied_buffer(t, view);
     bytes = tensor_bytes(t);
     axes = bytes ? PyMem_Malloc((size_t)(2 * t->type.rank + 1) * sizeof *axes) : NULL;
     if (!axes) {

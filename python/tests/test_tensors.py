@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Eager tensors: operators beside numpy's, values in and out, gradients, wrong use, memory, threads, forks."""
+import ctypes
 import gc
+import hashlib
 import os
 import resource
 import subprocess
@@ -254,6 +256,19 @@ class Values(unittest.TestCase):
         with self.assertRaisesRegex(BufferError, "the processor's"):
             t.__dlpack__(max_version=(1, 0), dl_device=(2, 0))
         t.__dlpack__(max_version=(1, 0), dl_device=(1, 0))
+
+    def test_who_asks_for_bytes_alone_has_a_copy(self):
+        """torch.frombuffer asks for memory to write to, then for bytes, and operations in place write to those."""
+        t = rp.Tensor(X)
+        own = np.asarray(t).__array_interface__["data"][0]
+        for flags, shared in ((0, False), (0x11C, True)):  # PyBUF_SIMPLE, PyBUF_FULL_RO
+            view = (ctypes.c_void_p * 16)()
+            self.assertEqual(ctypes.pythonapi.PyObject_GetBuffer(ctypes.py_object(t), view, flags), 0)
+            self.assertEqual(view[0] == own, shared)
+            self.assertEqual(ctypes.string_at(view[0], t.numpy().nbytes), t.numpy().tobytes())
+            ctypes.pythonapi.PyBuffer_Release(view)
+        self.assertEqual(hashlib.sha256(t).digest(), hashlib.sha256(t.numpy().tobytes()).digest())
+        self.assertEqual(hashlib.sha256(rp.Tensor(np.zeros((0, 3), "f4"))).digest(), hashlib.sha256(b"").digest())
 
     def test_numpy_sees_the_tensors_own_memory_and_may_not_write_it(self):
         x = rp.Tensor(X) + 1
