@@ -15,6 +15,7 @@ typedef struct form {
     int wrt;                                      /* with both: bits of q, k, v */
     bool found;
     int hides;      /* 1: where(mask, z, low), 2: where(mask, low, z) */
+    int stretched;  /* the mask is 1: a number, 2: of keys, 3: of heads, 4: of queries */
     bool high;      /* low is -1e9, not -inf */
     double divisor; /* in the place of a scale */
     double rate;    /* of dropout */
@@ -33,7 +34,12 @@ static rp_tensor matrix(rp_graph *g, rp_input_kind kind, const char *name, int r
 
 static rp_tensor hidden(rp_graph *g, const form *f, rp_tensor z)
 {
-    rp_tensor mask = matrix(g, RP_INPUT_DATA, "mask", 2, ROWS, KEYS);
+    static const rp_type types[] = {{RP_F32, 2, {ROWS, KEYS}},
+                                    {RP_F32, 0, {0}},
+                                    {RP_F32, 1, {KEYS}},
+                                    {RP_F32, 3, {HEADS, 1, 1}},
+                                    {RP_F32, 2, {ROWS, 1}}};
+    rp_tensor mask = rp_graph_input(g, RP_INPUT_DATA, "mask", &types[f->stretched], NULL);
     rp_tensor low = rp_fill(g, RP_F32, 0, NULL, f->high ? -1e9 : -INFINITY);
 
     mask = rp_gt(mask, rp_fill(g, RP_F32, 0, NULL, 0.25));
@@ -156,6 +162,10 @@ static void attention_is_found_where_nothing_else_reads_its_square(void **state)
         {.name = "where, both", .scale = true, .hides = 1, .both = true, .wrt = 7, .found = true},
         {.name = "filled, both", .scale = true, .hides = 2, .both = true, .wrt = 7, .found = true},
         {.name = "filled, of q and v", .hides = 2, .both = true, .wrt = 5, .found = true},
+        {.name = "where, a number", .scale = true, .hides = 1, .stretched = 1, .both = true, .wrt = 7, .found = true},
+        {.name = "where, of keys", .scale = true, .hides = 1, .stretched = 2, .both = true, .wrt = 7, .found = true},
+        {.name = "filled, of heads", .hides = 2, .stretched = 3, .both = true, .wrt = 7, .found = true},
+        {.name = "filled, of queries", .hides = 2, .stretched = 4, .rate = 0.25, .both = true, .wrt = 7, .found = true},
         {.name = "filled with -1e9", .scale = true, .hides = 2, .both = true, .wrt = 7, .high = true},
         {.name = "divided, both", .divisor = 4, .both = true, .wrt = 7, .found = true},
         {.name = "divided, mask", .divisor = -0.5, .mask = true, .both = true, .wrt = 7, .found = true},
