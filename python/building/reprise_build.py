@@ -162,9 +162,9 @@ def _fetch(folder: str, lacking: dict[str, list[str]]) -> dict[str, str]:
     root = f"{folder}/root"
     if not _download(folder, packages):
         _refuse(lacking, "apt-get could not fetch it")
-    for file in glob.glob(f"{glob.escape(folder)}/files/*.deb"):
-        if not _runs("dpkg-deb", "-x", file, root):
-            _refuse(lacking, f"{os.path.basename(file)} could not be unpacked")
+    for package in glob.glob(f"{glob.escape(folder)}/files/*.deb"):
+        if not _runs("dpkg-deb", "-x", package, root):
+            _refuse(lacking, f"{os.path.basename(package)} could not be unpacked")
     _make_ready(root)
     libraries = glob.glob(f"{glob.escape(root)}/usr/lib/*-linux-gnu*")
     texts = [f"{path}/pkgconfig" for path in libraries] + os.environ.get("PKG_CONFIG_PATH", "").split(":")
