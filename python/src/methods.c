@@ -6,7 +6,6 @@ PyObject *tensor_item(PyObject *self, PyObject *ignored);
 
 /* ---- buffers ---- */
 
-/* A view of the tensor's own elements, which nobody may write: the tensor lives as long as it. */
 /* Who asks for bytes alone may have asked for memory to write to before: torch.frombuffer then writes all the same. */
 static int copied_buffer(tensor_object *t, Py_buffer *view)
 {
@@ -18,6 +17,7 @@ static int copied_buffer(tensor_object *t, Py_buffer *view)
     return result;
 }
 
+/* A view of the tensor's own elements, which nobody may write: the tensor lives as long as it. */
 int tensor_buffer(PyObject *self, Py_buffer *view, int flags)
 {
     tensor_object *t = (tensor_object *)self;
