@@ -26,8 +26,10 @@ def numbers(t: Tensor) -> Any:
 
 
 def product(g: Any, a: Tensor, b: Tensor) -> Tensor:
-    """Of matrices; nothing to add up is 0."""
-    return g.op("matmul", a, b) if 0 not in (*a.shape, *b.shape) else g.fill(0, a.dtype, [a.shape[0], b.shape[1]])
+    """Of matrices, of which either side may have many; nothing to add up is 0."""
+    if 0 not in (*a.shape, *b.shape):
+        return g.op("matmul", a, b)
+    return g.fill(0, a.dtype, [*max(a.shape[:-2], b.shape[:-2], key=len), a.shape[-2], b.shape[-1]])
 
 
 def move(g: Any, t: Tensor, axis: int, to: int) -> Tensor:
@@ -65,34 +67,73 @@ def by_one_table(n: int) -> bool:
 
 
 def factor_of(n: int) -> int:
-    """The largest divisor up to the root, or 1: the products of both factors together are then the least work."""
-    return next(f for f in range(math.isqrt(n), 0, -1) if n % f == 0)
+    """The divisor a that makes the products of lengths a and n / a least work, or 1. Of a table, columns are computed by sixteens."""
+    some = [f for f in range(2, math.isqrt(n) + 1) if n % f == 0]
+    return min({*some, *(n // f for f in some)}, key=lambda a: ((a + n // a) * (-(-a // 16) * 16 + 6) / a, a), default=1)
 
 
-def transformed(g: Any, re: Tensor, im: Tensor | None) -> Pair:
-    """Of lines [L, n] the sums of (re + i im) exp(-2 pi i j k / n) over j."""
-    n, zero = re.shape[1], g.fill(0, re.dtype, re.shape)
+def first(g: Any, t: Tensor, count: int) -> Tensor:
+    return t if t.shape[1] == count else g.slice(t, 1, 0, count)
+
+
+def transformed(g: Any, re: Tensor, im: Tensor | None, bins: int | None = None, no_re: bool = False) -> Pair:
+    """Of lines [L, n] the sums of (re + i im) exp(-2 pi i j k / n) over j, for k below `bins`; real parts that nobody asks for may be
+    imaginary ones."""
+    lines, n = re.shape
+    bins = n if bins is None else bins
+    zero = g.fill(0, re.dtype, re.shape)
     if n == 1:
         return re, zero if im is None else im
     if n & n - 1 == 0 and not by_one_table(n):
         u, v = g.op("fft", re, zero if im is None else im, inverse=False, transposed=False)
-        return u, v
-    a = factor_of(n)
-    if by_one_table(n) or a == 1:
+        return first(g, u, bins), first(g, v, bins)
+    a = 1 if by_one_table(n) else factor_of(n)
+    if a == 1:
         if n > MOST_PRIME:
             raise g.refuse(f"a transform of the length {n}, a prime above {MOST_PRIME}", "Pad what is transformed to another length")
-        c, s = waves(n, n, n)
+        c, s = waves(n, bins, n)
         return by_table(g, re, im, (c, -s), (s, c))
     # Cooley and Tukey: j = j2 + b j1, k = k1 + a k2; first the a of j1, then turns by j2 k1, then the b of j2
-    b, lines = n // a, re.shape[0]
-    first = transformed(g, *(g.reshape(g.transpose(g.reshape(t, [lines, a, b]), [0, 2, 1]), [lines * b, a]) if t is not None else None
-                             for t in (re, im)))
+    b = n // a
+    u, v = turned_lines(g, *(g.reshape(t, [lines, a, b]) if t is not None else None for t in (re, im)))
     c, s = (g.constant(t.astype(numbers(re))) for t in waves(b, a, n))
-    u, v = (g.reshape(t, [lines, b, a]) for t in first)
-    turned = g.op("add", g.op("mul", u, c), g.op("mul", v, s)), g.op("sub", g.op("mul", v, c), g.op("mul", u, s))
-    last = transformed(g, *(g.reshape(g.transpose(t, [0, 2, 1]), [lines * a, b]) for t in turned))
-    u, v = (g.reshape(g.transpose(g.reshape(t, [lines, a, b]), [0, 2, 1]), [lines, n]) for t in last)
+    u, v = columns(g, g.op("add", g.op("mul", u, c), g.op("mul", v, s)), g.op("sub", g.op("mul", v, c), g.op("mul", u, s)),
+                   -(-bins // a), no_re)
+    u, v = (first(g, g.reshape(t, [lines, t.shape[1] * a]), bins) for t in (u, v))
     return u, v
+
+
+def turned(g: Any, t: Tensor) -> Tensor:
+    return g.transpose(t, [0, 2, 1])
+
+
+def turned_lines(g: Any, re: Tensor, im: Tensor | None) -> Pair:
+    """Of [L, a, b] the sums of transformed() along the axis of a, as [L, b, a]. Where a table does it the product reads what lies
+    turned, and nothing else is."""
+    lines, a, b = re.shape
+    if not by_one_table(a):
+        x, y = (g.reshape(turned(g, t), [lines * b, a]) if t is not None else None for t in (re, im))
+        u, v = transformed(g, x, y)
+        return g.reshape(u, [lines, b, a]), g.reshape(v, [lines, b, a])
+    c, s = waves(a, a, a)
+    table: Any = np.concatenate([c, -s], axis=1) if im is None else np.block([[c, -s], [s, c]])
+    x = re if im is None else g.op("concat", re, im, axis=1)
+    found = product(g, turned(g, x), g.constant(table.astype(numbers(re))))
+    return g.slice(found, 2, 0, a), g.slice(found, 2, a, 2 * a)
+
+
+def columns(g: Any, re: Tensor, im: Tensor, rows: int, no_re: bool) -> Pair:
+    """Of [L, b, a] the first sums of transformed() along the axis of b, by a table in front."""
+    lines, b, a = re.shape
+    if not by_one_table(b):
+        x, y = (g.reshape(turned(g, t), [lines * a, b]) for t in (re, im))
+        u, v = transformed(g, x, y, rows, no_re)
+        u, v = (turned(g, g.reshape(t, [lines, a, rows])) for t in (u, v))
+        return u, v
+    c, s = waves(rows, b, b)
+    table: Any = np.concatenate([-s, c], axis=1) if no_re else np.block([[c, s], [-s, c]])
+    found = product(g, g.constant(table.astype(numbers(re))), g.op("concat", re, im, axis=1))
+    return (found, found) if no_re else (g.slice(found, 1, 0, rows), g.slice(found, 1, rows, 2 * rows))
 
 
 def halved(g: Any, x: Tensor) -> Pair:
@@ -101,8 +142,7 @@ def halved(g: Any, x: Tensor) -> Pair:
     if by_one_table(n):
         c, s = waves(n, bins, n)
         return by_table(g, x, None, (c, -s), None)
-    u, v = transformed(g, x, None)
-    return g.slice(u, 1, 0, bins), g.slice(v, 1, 0, bins)
+    return transformed(g, x, None, bins)
 
 
 def mirrored(g: Any, t: Tensor, n: int, sign: int) -> Tensor:
@@ -130,7 +170,7 @@ def returned(g: Any, re: Tensor, im: Tensor, n: int) -> Tensor:
     inside[0], inside[-1] = False, n % 2 == 1
     im = g.op("where", g.constant(inside), im, g.fill(0, im.dtype))
     # of exchanged parts the transform is the one that goes back, with parts exchanged
-    return transformed(g, mirrored(g, im, n, -1), mirrored(g, re, n, 1))[1]
+    return transformed(g, mirrored(g, im, n, -1), mirrored(g, re, n, 1), no_re=True)[1]
 
 
 def along(g: Any, parts: list[Tensor], axis: int, f: Any) -> list[Tensor]:

@@ -92,7 +92,7 @@ class Beside(unittest.TestCase):
 
 class Transforms(Beside):
     def test_every_length_has_pytorchs_values_and_gradients(self):
-        lengths = (1, 2, 3, 12, 13, 64, 96, 97, 128, 256, 300, 514, 1000)
+        lengths = (1, 2, 3, 12, 13, 64, 96, 97, 128, 256, 300, 514, 768, 1000, 269 * 271)  # the last of factors that have no table
         self.all_same({f"to {n}": (torch.fft.rfft, R(2, n)) for n in lengths})
         self.all_same({f"back from {n}": (lambda x, n=n: torch.fft.irfft(x, n=n), C(2, n // 2 + 1)) for n in lengths})
         self.all_same({f"{f.__name__} {n}": (f, C(2, n)) for n in (1, 10, 66, 128, 300) for f in (torch.fft.fft, torch.fft.ifft)})
