@@ -112,7 +112,12 @@ static void FN(pack)(T *to, size_t to_step, size_t width, const T *from, ptrdiff
     for (size_t l = 0; l < k; l++, to += to_step, from += along) {
         if (across == 1 && count == PANEL)
             memcpy(to, from, PANEL * sizeof(T)); /* of a constant size: a few vectors */
-        else if (across == 1)
+        else if (across == 1 && width == PANEL) {
+            FN(vec_store)(to, FN(vec_all)(0)); /* a loop over what lacks took as long as all the rest */
+            FN(vec_store)(to + WIDTH, FN(vec_all)(0));
+            copy_few(to, from, count * sizeof(T));
+            continue;
+        } else if (across == 1)
             copy_few(to, from, count * sizeof(T));
         else
             for (size_t i = 0; i < count; i++)

@@ -280,15 +280,17 @@ static FN(supply) FN(supply_of)(const FN(part) * w, size_t columns)
 {
     const ptrdiff_t b_row = w->p->b_row;
 
-    if (w->p->b_col != 1 || columns != PANEL || w->p->b_half)
+    if (w->p->b_col != 1 || (columns != PANEL && columns != WIDTH) || w->p->b_half)
         return FN(APART);
-    if ((w->tiles == 1 && !FN(waits_for_b)(w)) || b_row == (ptrdiff_t)PANEL)
+    if ((w->tiles == 1 && !FN(waits_for_b)(w)) || b_row == (ptrdiff_t)columns)
         return FN(IN_PLACE);
     if (w->k == 1 && w->frames > 1)
         return FN(APART); /* for tiles that keep y in registers */
     /* a few tiles over a matrix that the first cache holds */
     if (w->tiles <= 4 && b_row > 0 && (size_t)b_row * w->k * w->frames <= 16384 / sizeof(T))
         return FN(IN_PLACE);
+    if (columns != PANEL) /* half a panel is not packed on the way */
+        return FN(APART);
     return FN(meets_few)(w) ? FN(FETCHED) : FN(FUSED);
 }
 
