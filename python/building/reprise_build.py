@@ -4,8 +4,8 @@
 The library is built with a C compiler, Python's headers, pkg-config, OpenSSL, libarchive and libyaml, of which the index
 of Python has only the first steps. Where the compiler is there and others are not, Debian and its kin have them: apt-get
 fetches those packages, by its own sources and its own keys, into a folder of this build. Nothing is installed and no
-rights are asked for; libarchive and libyaml are then linked from there as static libraries, and libcrypto is the one
-that Python has. Where that cannot be done, one line says what to install. REPRISE_FETCH=0 never fetches.
+rights are asked for; libarchive and libyaml are then linked from there as static libraries, and libcrypto too where the
+machine's is of another version. Where that cannot be done, one line says what to install. REPRISE_FETCH=0 never fetches.
 """
 from __future__ import annotations
 
@@ -119,28 +119,39 @@ def _download(folder: str, packages: list[str]) -> bool:
     return get(*own)
 
 
-def _system_libcrypto() -> str | None:
-    """The machine's own libcrypto, which every program here loads."""
+def _system_libcrypto() -> tuple[str, str] | None:
+    """The machine's own libcrypto, which every program here loads, and its version."""
     import ctypes
     try:
-        ctypes.CDLL("libcrypto.so.3")
+        library = ctypes.CDLL("libcrypto.so.3")
+        library.OpenSSL_version.restype = ctypes.c_char_p
         with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
             found = re.search(r" (/(?:usr/)?lib/\S*libcrypto\.so\.3)\n", maps.read())
-    except OSError:
+        return (found[1], library.OpenSSL_version(0).decode()) if found else None
+    except (OSError, AttributeError):
         return None
-    return found and found.group(1)
+
+
+def _version_of_headers(root: str) -> str | None:
+    for path in glob.glob(f"{glob.escape(root)}/usr/include/**/openssl/opensslv.h", recursive=True):
+        with open(path, encoding="utf-8") as file:
+            found = re.search(r'define\s+OPENSSL_VERSION_TEXT\s+"([^"]*)"', file.read())
+        if found:
+            return found[1]
+    return None
 
 
 def _make_ready(root: str) -> None:
     """Texts for pkg-config say where the folder is. Each library is there in its static form alone, which takes what is
-    named here; libcrypto is the machine's own where it has one, so that its mends arrive."""
+    named here; libcrypto is the machine's own where that is of the same version as the headers, so that its mends arrive:
+    with another one `reprise doctor` would say that the host does not keep the contract."""
     takes = {"libarchive": "-larchive -lz -lzstd", "libcrypto": "-lcrypto -ldl -pthread"}
     libcrypto = _system_libcrypto()
     libraries = f"{glob.escape(root)}/usr/lib/*"
     for link in glob.glob(f"{libraries}/lib*.so"):
         os.remove(link)
-        if libcrypto and os.path.basename(link) == "libcrypto.so":
-            os.symlink(libcrypto, link)
+        if libcrypto and os.path.basename(link) == "libcrypto.so" and libcrypto[1] == _version_of_headers(root):
+            os.symlink(libcrypto[0], link)
     prefix = re.sub(r"([^\w/.,:+-])", r"\\\1", f"{root}/usr")  # spaces and their like are the path's
     for path in glob.glob(f"{libraries}/pkgconfig/*.pc"):
         with open(path, encoding="utf-8") as file:

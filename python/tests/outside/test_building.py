@@ -107,6 +107,21 @@ class Lacking(unittest.TestCase):
         made.assert_called_once_with("here", {"a": "b"}, None)
         fetch.assert_not_called()
 
+    def test_the_machines_libcrypto_is_linked_where_it_is_of_the_headers_version(self):
+        known = building._system_libcrypto()
+        if known is None:
+            self.skipTest("no libcrypto.so.3")
+        for version, taken in ((known[1], True), ("OpenSSL 3.9.99 1 Jan 2040", False)):
+            root = os.path.join(self.folder, str(taken))
+            os.makedirs(os.path.join(root, "usr/lib/some"))
+            os.makedirs(os.path.join(root, "usr/include/openssl"))
+            with open(os.path.join(root, "usr/include/openssl/opensslv.h"), "w", encoding="utf-8") as file:
+                file.write(f'# define OPENSSL_VERSION_TEXT "{version}"\n')
+            link = os.path.join(root, "usr/lib/some/libcrypto.so")
+            os.symlink("libcrypto.so.3", link)
+            building._make_ready(root)
+            self.assertEqual(os.readlink(link) if os.path.lexists(link) else None, known[0] if taken else None)
+
     @unittest.skipUnless(shutil.which("apt-get") and shutil.which("dpkg-deb"), "no apt-get")
     def test_what_is_fetched_compiles_links_and_runs_without_being_installed(self):
         lacking = {name: packages for name, packages in building._lacking().items() if name in building.LIBRARIES}
