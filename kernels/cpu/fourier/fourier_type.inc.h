@@ -258,12 +258,13 @@ static void FN(turn_both)(FN(rows) to, FN(rows) from, size_t rows, size_t column
     FN(turn)(to.im, to.step, from.im, from.step, rows, columns);
 }
 
-/* A share of each element at the inverse's end; +0 for -0 at the transposed one's. */
+/* Whether a line's results have a last step. */
 static bool FN(finishes)(const FN(work) * w)
 {
     return w->transposed || w->inverse;
 }
 
+/* to = x with a share of each element at the inverse's end, +0 for -0 at the transposed one's; to may be x. */
 static void FN(finish)(const FN(work) * w, T *to, const T *x, size_t count)
 {
     const T share = (T)(1 / (double)w->n);
