@@ -160,3 +160,72 @@ def eliminated(g: Any, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     function = inner.finished([a, order, pivot])
     begun = g.broadcast(g.reshape(g.op("iota", n=k, dtype="i64"), [1, k, 1]), [b, k, 1])
     return tuple(g.builder.scan(function, k, carried=[g.reshape(x, [b, k, k]), begun]))
+
+
+# ---- a value, and what has its derivative ----
+
+def still(g: Any, x: Tensor) -> Tensor:
+    return g.op("stop_gradient", x)
+
+
+def joined(g: Any, value: Tensor, dot: Tensor) -> Tensor:
+    """value + dot, where dot is 0 and has the gradient; as a difference a value of -0 stays one. Where there is no derivative dot is NaN,
+    which the value is not then, and the gradient is."""
+    zero = g.fill(0.0, dot.dtype)
+    return g.op("sub", value, g.op("sub", zero, g.op("where", g.op("eq", dot, dot), dot, zero)))
+
+
+def identity(g: Any, like: Tensor) -> Tensor:
+    return g.broadcast(unit(g, like.shape[-1], like.dtype), like.shape)
+
+
+def without(g: Any, name: str, x: Tensor, axes: int) -> Tensor:
+    """A reduction over the last axes."""
+    rank = len(x.shape)
+    return g.reshape(g.op(name, x, axes=list(range(rank - axes, rank))), x.shape[:rank - axes])
+
+
+class Factors:
+    """Of matrices at rest, [.., k, k], by elimination."""
+
+    def __init__(self, g: Any, refuse: Refuse, x: Tensor) -> None:
+        self.g, self.shape, k = g, tuple(x.shape), x.shape[-1]
+        self.refuse, self.b = refuse, math.prod(x.shape[:-2])
+        made, order, pivots = eliminated(g, x)
+        self.pivots, self.lu, self.order = pivots, g.reshape(made, self.shape), g.reshape(order, [*self.shape[:-2], k, 1])
+        on = g.op("eq", *places(g, k))
+        alone = g.op("where", on, self.lu, g.fill(0.0, x.dtype))
+        self.diagonal = without(g, "sum", alone, 1)
+        steps = g.reshape(g.op("iota", n=k, dtype="i64"), [k, 1])
+        stays = g.op("eq", g.reshape(pivots, [k, self.b]), steps)
+        signs = g.op("where", stays, g.fill(1.0, x.dtype), g.fill(-1.0, x.dtype))
+        self.sign = g.reshape(g.op("prod", signs, axes=[0]), self.shape[:-2])
+
+    @property
+    def singular(self) -> Tensor:
+        return self.g.op("eq", self.diagonal, self.g.fill(0.0, self.lu.dtype))
+
+    @property
+    def info(self) -> Tensor:
+        """As LAPACK has it: which pivot is the first that is 0, from 1 on; 0 without."""
+        g, k = self.g, self.shape[-1]
+        which = g.op("where", self.singular, g.op("iota", n=k, dtype="i64"), g.fill(k, "i64"))
+        first = without(g, "min", which, 1)
+        return g.cast(g.op("where", g.op("lt", first, g.fill(k, "i64")), g.op("add", first, g.fill(1, "i64")), g.fill(0, "i64")), "i32")
+
+    def solve(self, b: Tensor) -> Tensor:
+        g = self.g
+        first = g.op("take_along", b, g.broadcast(self.order, b.shape), axis=len(b.shape) - 2)
+        lower = g.op("add", triangle(g, self.lu, True, True), unit(g, self.shape[-1], b.dtype))
+        return solved(g, self.refuse, triangle(g, self.lu, False, False), solved(g, self.refuse, lower, first, True, False), False, False)
+
+
+def determined(g: Any, refuse: Refuse, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Sign and logarithm of the size of the determinants, themselves, and the change of the logarithm."""
+    rest = still(g, x)
+    f = Factors(g, refuse, rest)
+    sign = g.op("mul", without(g, "prod", g.op("sign", f.diagonal), 1), f.sign)
+    log = without(g, "sum", g.op("log", g.op("abs", f.diagonal)), 1)
+    det = g.op("mul", without(g, "prod", f.diagonal, 1), f.sign)
+    change = g.op("mul", turned(g, f.solve(identity(g, rest))), moved(g, x, rest))
+    return sign, log, det, without(g, "sum", change, 2)

@@ -494,9 +494,9 @@ class Refused(unittest.TestCase):
 
     def test_what_has_no_translation_is_named(self):
         f = (TensorProto.FLOAT, [3])
-        e = self.refused(model([helper.make_node("Det", ["x"], ["y"])], {"x": (TensorProto.FLOAT, [3, 3])}, {"y": (TensorProto.FLOAT, [])}),
-                         "Det")
-        self.assertEqual(e.operator, "Det")
+        e = self.refused(model([helper.make_node("ImageDecoder", ["x"], ["y"])], {"x": (TensorProto.UINT8, [9])},
+                               {"y": (TensorProto.UINT8, [1, 1, 3])}), "ImageDecoder")
+        self.assertEqual(e.operator, "ImageDecoder")
         self.refused(model([helper.make_node("Identity", ["x"], ["y"])], {"x": (TensorProto.STRING, [3])},
                            {"y": (TensorProto.STRING, [3])}), "STRING")
         self.refused(picture(), "batch")

@@ -321,6 +321,31 @@ class Operators(unittest.TestCase):
             rise = float(run(**{name: a + step * way})["loss"] - run(**{name: a - step * way})["loss"]) / (2 * step)
             self.assertAlmostEqual(rise / float((here[f"d{name}"] * way).sum()), 1, delta=0.05)
 
+    def test_determinants_are_those_of_elimination_and_have_the_inverse_as_slope(self):
+        for kind, rtol in ((np.float32, 1e-5), (np.float64, 1e-12)):
+            to = helper.np_dtype_to_tensor_dtype(np.dtype(kind))
+            for shape in ((1, 1), (2, 2), (7, 7), (3, 5, 5), (2, 1, 4, 4)):
+                x = self.random.normal(size=shape).astype(kind)
+                found = computed(one("Det", {"x": x}, to=to), {"x": x})["y"]
+                self.assertEqual(found.dtype, kind)
+                np.testing.assert_allclose(found, np.linalg.det(x.astype(np.float64)), rtol=rtol, atol=rtol)
+            x = np.array([[[0, 2], [3, 1]], [[1, 2], [2, 4]], [[0, 0], [0, 0]]], kind)  # to be exchanged, of rank one, of none
+            np.testing.assert_array_equal(computed(one("Det", {"x": x}, to=to), {"x": x})["y"], [-6, 0, 0])
+        narrow = self.floats(3, 3).astype(np.float16)
+        found = computed(one("Det", {"x": narrow}, to=TensorProto.FLOAT16), {"x": narrow})["y"]
+        np.testing.assert_allclose(found.astype(float), np.linalg.det(narrow.astype(float)), rtol=2e-3)
+        none = np.zeros((2, 0, 0), np.float32)
+        np.testing.assert_array_equal(computed(one("Det", {"x": none}), {"x": none})["y"], [1, 1])
+        self.refused(one("Det", {"x": self.floats(2, 3)}), "Det")
+        self.refused(one("Det", {"x": np.ones((2, 2), np.int64)}, to=TensorProto.INT64), "i64")
+
+        x, b = self.floats(4, 4), reprise.Builder()
+        a = b.feed("x", (4, 4))
+        b.result("d", b.gradients(importer.into(b, one("Det", {"x": x}), {"x": a}).outputs["y"], [a])[0])
+        slope = np.array(reprise.Run(threads=1).compile(b.finish())(x=x)["d"])
+        wide = x.astype(np.float64)
+        np.testing.assert_allclose(slope, np.linalg.det(wide) * np.linalg.inv(wide).T, rtol=1e-4, atol=1e-5)
+
     def test_spectra_are_the_references_and_have_tables_of_every_host(self):
         x, window = self.floats(2, 40, 1), self.floats(16)
         for kind, inputs, how in (("DFT", {"x": x, "l": None, "a": np.array(1)}, {}), ("DFT", {"x": x, "l": np.array(13), "a": np.array(1)}, {}),

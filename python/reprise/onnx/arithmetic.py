@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .graph import CARRIERS, NUMPY, TENSORFLOW, Graph, Node, Value, handles
+from ..solvers import determined, joined
 
 UNARY = {"Abs": "abs", "Neg": "neg", "Exp": "exp", "Log": "log", "Sqrt": "sqrt", "Tanh": "tanh", "Sigmoid": "sigmoid",
          "Erf": "erf", "Relu": "relu", "Sin": "sin", "Cos": "cos", "Tan": "tan", "Sinh": "sinh", "Cosh": "cosh",
@@ -527,6 +528,18 @@ def gemm(n: Node) -> Value:
         c = n.tensor(2)
         y = g.op("add", y, c if beta == 1 else g.op("mul", c, g.fill(beta, v.dtype)))
     return g.result(y, v.dtype, *[x for x in n.inputs if x is not None])
+
+
+@handles("Det")
+def det(n: Node) -> Value:
+    """Of square matrices, by elimination; its slope is the determinant times the inverse, which a singular one has none of."""
+    g, v = n.g, n.value(0)
+    if not v.real or v.rank < 2 or v.shape[-1] != v.shape[-2]:
+        raise n.refuse(f"elements of type {v.dtype} and shape {list(v.shape)}")
+    if not v.size:  # of no elements it is 1
+        return g.made(g.fill(1, v.dtype, v.shape[:-2]), v.dtype, v)
+    _, _, value, change = determined(g, n.refuse, n.tensor(0))
+    return g.result(joined(g, value, g.op("mul", value, change)), v.dtype, v)
 
 
 @handles("Einsum")

@@ -308,6 +308,14 @@ class Graph:
     def broadcast(self, t: Any, shape: Sequence[int]) -> Any:
         return t if tuple(t.shape) == tuple(shape) else self.op("broadcast_to", t, shape=list(shape))
 
+    def slice(self, t: Any, axis: int, begin: int, end: int) -> Any:
+        """Elements begin .. end of an axis."""
+        if (begin, end) == (0, t.shape[axis]):
+            return t
+        first, last = [0] * len(t.shape), list(t.shape)
+        first[axis], last[axis] = begin, end
+        return self.op("slice", t, begin=first, end=last)
+
     def cast(self, t: Any, dtype: str) -> Any:
         return t if t.dtype == dtype else self.op("cast", t, dtype=dtype)
 

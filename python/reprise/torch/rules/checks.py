@@ -6,10 +6,10 @@ import re
 from typing import Any
 
 from .regions import Body
-from .systems import still
 from ..checks import numbered
 from ..graph import CHECKED, Node
 from ..lower import NUMBERS, Lowering, Number, Tensor, Value, lowers
+from ...solvers import still
 
 SCALARS = {"lt": "lt", "le": "le", "gt": "gt", "ge": "ge", "eq": "eq", "ne": "ne", "add": "add", "sub": "sub", "mul": "mul", "truediv": "div"}
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .systems import EPSILON, Factors, fail_if, identity, joined, real, still, together, triangular
+from .systems import EPSILON, fail_if, real, together, triangular
 from ..graph import Node
 from ..lower import LIMITS, RULES, Lowering, Value, lowers
 from ...jacobi import MOST_COLUMNS, decomposed, eigen, reflections
-from ...solvers import Region, moved, product, solved, triangle, turned, unit
+from ...solvers import Factors, Region, identity, joined, moved, product, solved, still, triangle, turned, unit
 
 Tensor = Any
 
@@ -220,7 +220,7 @@ def split_moves(g: Lowering, f: Factors, moves: Tensor) -> tuple[Tensor, Tensor,
 def lu(g: Lowering, node: Node, a: Value, *, pivot: bool = True) -> list[Tensor]:
     square(g, a, pivot)
     rest = still(g, a.tensor)
-    f = Factors(g, rest)
+    f = Factors(g, g.refuse, rest)
     low, up, dlow, dup = split_moves(g, f, moved(g, a.tensor, rest))
     columns_ = g.reshape(g.op("iota", n=a.shape[-1], dtype="i64"), [1, a.shape[-1]])
     exchange = g.op("where", g.op("eq", f.order, columns_), g.fill(1, a.dtype), g.fill(0, a.dtype))
@@ -231,7 +231,7 @@ def lu(g: Lowering, node: Node, a: Value, *, pivot: bool = True) -> list[Tensor]
 def lu_factor(g: Lowering, node: Node, a: Value, *, pivot: bool = True, check_errors: bool = False) -> list[Any]:
     square(g, a, pivot)
     rest = still(g, a.tensor)
-    f = Factors(g, rest)
+    f = Factors(g, g.refuse, rest)
     if check_errors or node.op == "aten.linalg_lu_factor.default":
         fail_if(g, f.singular)
     _, _, dlow, dup = split_moves(g, f, moved(g, a.tensor, rest))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .systems import joined, real, still
+from .systems import real
 from ...gamma import digamma, log_gamma, trigamma
-from ...solvers import moved
+from ...solvers import joined, moved, still
 from ..graph import Node
 from ..lower import LIMITS, Lowering, lowers
 

@@ -13,7 +13,8 @@ import numpy as np
 from .linear import product as matmul
 from ..graph import Node
 from ..lower import LIMITS, REMEDIES, RULES, Lowering, Value, lowers
-from ...solvers import Region, each, eliminated, factor_moves, factored, moved, places, product, solved, triangle, turned, unit
+from ...solvers import (Factors, Region, determined, each, factor_moves, factored, identity, joined, moved, places, product, solved, still, triangle,
+                        turned, unit)
 
 Tensor = Any
 EPSILON = {"f32": 2.0 ** -23, "f64": 2.0 ** -52}
@@ -28,17 +29,6 @@ def real(g: Lowering, x: Value) -> str:
     return x.dtype
 
 
-def still(g: Lowering, x: Tensor) -> Tensor:
-    return g.op("stop_gradient", x)
-
-
-def joined(g: Lowering, value: Tensor, dot: Tensor) -> Tensor:
-    """value + dot, where dot is 0 and has the gradient; as a difference a value of -0 stays one. Where there is no derivative dot is NaN,
-    which the value is not then, and the gradient is."""
-    zero = g.fill(0.0, dot.dtype)
-    return g.op("sub", value, g.op("sub", zero, g.op("where", g.op("eq", dot, dot), dot, zero)))
-
-
 def fail_if(g: Lowering, bad: Tensor) -> None:
     """An error of the step where an element of bad holds: there is one element to gather, and it asks for the third."""
     some = g.reduce("max", g.cast(bad, "i64"), [], False) if len(bad.shape) else g.cast(bad, "i64")
@@ -51,53 +41,14 @@ def together(g: Lowering, *tensors: Tensor) -> list[Tensor]:
     return [g.broadcast(t, [*head, *t.shape[-2:]]) for t in tensors]
 
 
-def identity(g: Lowering, like: Tensor) -> Tensor:
-    return g.broadcast(unit(g, like.shape[-1], like.dtype), like.shape)
-
-
 # ---- by elimination ----
-
-class Factors:
-    """Of matrices at rest, [.., k, k]."""
-
-    def __init__(self, g: Lowering, x: Tensor) -> None:
-        self.g, self.shape, k = g, tuple(x.shape), x.shape[-1]
-        self.b = math.prod(x.shape[:-2])
-        made, order, pivots = eliminated(g, x)
-        self.pivots, self.lu, self.order = pivots, g.reshape(made, self.shape), g.reshape(order, [*self.shape[:-2], k, 1])
-        on = g.op("eq", *places(g, k))
-        alone = g.op("where", on, self.lu, g.fill(0.0, x.dtype))
-        self.diagonal = g.reshape(g.op("sum", alone, axes=[len(self.shape) - 1]), self.shape[:-1])
-        steps = g.reshape(g.op("iota", n=k, dtype="i64"), [k, 1])
-        stays = g.op("eq", g.reshape(pivots, [k, self.b]), steps)
-        signs = g.op("where", stays, g.fill(1.0, x.dtype), g.fill(-1.0, x.dtype))
-        self.sign = g.reshape(g.op("prod", signs, axes=[0]), self.shape[:-2])
-
-    @property
-    def singular(self) -> Tensor:
-        return self.g.op("eq", self.diagonal, self.g.fill(0.0, self.lu.dtype))
-
-    @property
-    def info(self) -> Tensor:
-        """As LAPACK has it: which pivot is the first that is 0, from 1 on; 0 without."""
-        g, k = self.g, self.shape[-1]
-        which = g.op("where", self.singular, g.op("iota", n=k, dtype="i64"), g.fill(k, "i64"))
-        first = g.reduce("min", which, [len(self.shape) - 2], False)
-        return g.cast(g.op("where", g.op("lt", first, g.fill(k, "i64")), g.op("add", first, g.fill(1, "i64")), g.fill(0, "i64")), "i32")
-
-    def solve(self, b: Tensor) -> Tensor:
-        g = self.g
-        first = g.op("take_along", b, g.broadcast(self.order, b.shape), axis=len(b.shape) - 2)
-        lower = g.op("add", triangle(g, self.lu, True, True), unit(g, self.shape[-1], b.dtype))
-        return solved(g, g.refuse, triangle(g, self.lu, False, False), solved(g, g.refuse, lower, first, True, False), False, False)
-
 
 def systems(g: Lowering, a: Tensor, b: Tensor | None, checked: bool) -> tuple[Tensor, Tensor]:
     """a^-1 b, without b a^-1, and LAPACK's info; d x = a^-1 (d b - d a x)."""
     if 0 in (a if b is None else b).shape or 0 in a.shape:
         return g.fill(0.0, a.dtype, (a if b is None else b).shape), g.fill(0, "i32", a.shape[:-2])
     rest = still(g, a)
-    factors = Factors(g, rest)
+    factors = Factors(g, g.refuse, rest)
     if checked:
         fail_if(g, factors.singular)
     inverse = factors.solve(identity(g, rest))
@@ -128,45 +79,34 @@ def inverse(g: Lowering, node: Node, a: Value, check_errors: bool = False) -> An
     return [found, info] if several else found
 
 
-def determined(g: Lowering, a: Value) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Sign and logarithm of the size of the determinants, themselves, and the change of the logarithm."""
-    real(g, a)
-    rest = still(g, a.tensor)
-    f = Factors(g, rest)
-    last = [len(f.shape) - 2]
-    sign = g.op("mul", g.reduce("prod", g.op("sign", f.diagonal), last, False), f.sign)
-    log = g.reduce("sum", g.op("log", g.op("abs", f.diagonal)), last, False)
-    det = g.op("mul", g.reduce("prod", f.diagonal, last, False), f.sign)
-    inverse = f.solve(identity(g, rest))
-    change = g.op("mul", turned(g, inverse), moved(g, a.tensor, rest))
-    return sign, log, det, g.reduce("sum", change, [len(f.shape) - 2, len(f.shape) - 1], False)
-
-
 @lowers("aten.linalg_det.default", "aten.det.default", "aten._linalg_det.default")
 def det(g: Lowering, node: Node, a: Value) -> Any:
+    real(g, a)
     if a.shape[-1] == 0:
-        found = g.fill(1.0, real(g, a), a.shape[:-2])
+        found = g.fill(1.0, a.dtype, a.shape[:-2])
     else:
-        _, _, value, change = determined(g, a)
+        _, _, value, change = determined(g, g.refuse, a.tensor)
         found = joined(g, value, g.op("mul", value, change))
     return [found, *[None] * (len(node.meta) - 1)] if isinstance(node.meta, list) else found
 
 
 @lowers("aten.linalg_slogdet.default", "aten.slogdet.default", "aten._linalg_slogdet.default")
 def slogdet(g: Lowering, node: Node, a: Value) -> Any:
+    real(g, a)
     more = [None] * (len(node.meta) - 2) if isinstance(node.meta, list) else []
     if a.shape[-1] == 0:
-        return [g.fill(1.0, real(g, a), a.shape[:-2]), g.fill(0.0, a.dtype, a.shape[:-2]), *more]
-    sign, log, _, change = determined(g, a)
+        return [g.fill(1.0, a.dtype, a.shape[:-2]), g.fill(0.0, a.dtype, a.shape[:-2]), *more]
+    sign, log, _, change = determined(g, g.refuse, a.tensor)
     return [sign, joined(g, log, change), *more]
 
 
 @lowers("aten.logdet.default")
 def logdet(g: Lowering, node: Node, a: Value) -> Any:
     """NaN of a negative determinant."""
+    real(g, a)
     if a.shape[-1] == 0:
-        return g.fill(0.0, real(g, a), a.shape[:-2])
-    sign, log, _, change = determined(g, a)
+        return g.fill(0.0, a.dtype, a.shape[:-2])
+    sign, log, _, change = determined(g, g.refuse, a.tensor)
     return g.op("where", g.op("lt", sign, g.fill(0.0, a.dtype)), g.fill(math.nan, a.dtype), joined(g, log, change))
 
 
