@@ -346,6 +346,20 @@ class Operators(unittest.TestCase):
         wide = x.astype(np.float64)
         np.testing.assert_allclose(slope, np.linalg.det(wide) * np.linalg.inv(wide).T, rtol=1e-4, atol=1e-5)
 
+    def test_weights_of_mels_are_the_references(self):
+        for bins, length, rate, low, high in ((8, 16, 8192, 0.0, 4096.0), (80, 400, 16000, 0.0, 8000.0), (128, 400, 16000, 20.0, 7600.0),
+                                              (5, 33, 100, 3.0, 50.0), (40, 20, 8000, 0.0, 4000.0)):
+            given = {"b": np.int64(bins), "n": np.int64(length), "r": np.int32(rate), "l": np.float32(low), "h": np.float32(high)}
+            proto = one("MelWeightMatrix", given, known=given, output_datatype=TensorProto.DOUBLE, to=TensorProto.DOUBLE)
+            proto.graph.input.append(helper.make_tensor_value_info("x", TensorProto.DOUBLE, [2, length // 2 + 1]))
+            proto.graph.node.append(helper.make_node("MatMul", ["x", "y"], ["z"]))
+            proto.graph.output[0].name = "z"
+            x = self.random.normal(size=(2, length // 2 + 1))
+            np.testing.assert_allclose(computed(proto, {"x": x})["z"], ReferenceEvaluator(proto).run(None, {"x": x})[0], rtol=1e-12, atol=1e-12)
+        for key, value in (("b", -1), ("n", 0), ("b", 1 << 40), ("n", 1 << 40), ("r", 0), ("h", 9e9), ("l", float("nan"))):
+            bad = {**given, key: np.array(value, given[key].dtype if abs(value) < 1 << 31 or value != value else np.int64)}
+            self.refused(one("MelWeightMatrix", bad, known=bad), "MelWeightMatrix")
+
     def test_spectra_are_the_references_and_have_tables_of_every_host(self):
         x, window = self.floats(2, 40, 1), self.floats(16)
         for kind, inputs, how in (("DFT", {"x": x, "l": None, "a": np.array(1)}, {}), ("DFT", {"x": x, "l": np.array(13), "a": np.array(1)}, {}),

@@ -415,7 +415,7 @@ class Importer:
             else:
                 value = self.onnx.helper.get_attribute_value(a)
                 found[a.name] = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
-            if a.name in ("to", "dtype", "output_dtype") and a.type == self.onnx.AttributeProto.INT:
+            if a.name in ("to", "dtype", "output_dtype", "output_datatype") and a.type == self.onnx.AttributeProto.INT:
                 names = self.onnx.TensorProto.DataType
                 found[f"{a.name}_name"] = names.Name(a.i) if a.i in names.values() else str(a.i)
         return found

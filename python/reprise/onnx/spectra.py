@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .graph import Graph, Node, Value, handles
+from .graph import NUMPY, ONNX, Graph, Node, Value, handles
 from .shapes import cut
 
 
@@ -106,6 +106,34 @@ def stft(n: Node) -> Value:
     parts = transformed(g, t, None, length, length // 2 + 1 if n.get("onesided", 1) else length)
     y = g.op("concat", *(g.reshape(p, [*p.shape, 1]) for p in parts), axis=3)
     return g.result(g.cast(y, n.tensor(0).dtype), v.dtype, v)
+
+
+@handles("MelWeightMatrix")
+def mel_weight_matrix(n: Node) -> Value:
+    """Triangles over the bins of a spectrum, whose corners are as far apart on the scale of mels: numbers that are known, by functions
+    that have the same bits on every host."""
+    g, r = n.g, importlib.import_module("reprise")
+    known = [g.known(n.value(i)).reshape(-1) for i in range(5)]
+    if any(a.size != 1 for a in known):
+        raise n.refuse("several numbers where there is one")
+    bins, length, rate = (int(a[0]) for a in known[:3])
+    low, high = (float(a[0]) for a in known[3:])
+    if bins < 1 or length < 1 or rate < 1 or not 0 <= low <= high <= rate / 2:
+        raise n.refuse(f"{bins} bins of {length} samples at {rate} Hz, from {low} to {high}")
+    table = np.zeros(g.room(length // 2 + 1, bins))
+    g.room(bins + 2)
+    ends = 2595 / math.log(10) * np.array(r.ops.log1p(r.Tensor(np.array([low / 700, high / 700]))).numpy())
+    mels = np.arange(bins + 2) * ((ends[1] - ends[0]) / (bins + 2)) + ends[0]
+    hertz = 700 * np.array(r.ops.expm1(r.Tensor(mels * (math.log(10) / 2595))).numpy())
+    corners = np.floor((length + 1) * hertz / rate).astype(np.int64)
+    for i, (left, middle, right) in enumerate(zip(corners, corners[1:], corners[2:])):
+        table[left:middle + 1, i] = np.arange(middle + 1 - left) / (middle - left) if middle > left else 1
+        if right > middle:
+            table[middle:right, i] = np.arange(right - middle, 0, -1) / (right - middle)
+    dtype = ONNX.get(str(n.get("output_datatype_name", "FLOAT")), "")
+    if dtype not in NUMPY:
+        raise n.refuse(f"elements of type {n.get('output_datatype_name')}")
+    return g.constant(table.astype(NUMPY[dtype]))
 
 
 @handles("Col2Im")
