@@ -7,6 +7,7 @@
 
 #include "core/program/infer_check.h"
 #include "determinism/sum.h"
+#include "kernels/fourier.h"
 
 static bool dtype_valid(int64_t dtype)
 {
@@ -428,10 +429,12 @@ rp_status infer_var(const rp_op *op, const rp_attr *attr, const rp_type *in, siz
 rp_status infer_fft(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out, rp_error *err)
 {
     const size_t n = in[0].rank > 0 ? in[0].shape[in[0].rank - 1] : 0;
+    rp_fourier_factors factors;
 
     (void)attr, (void)n_in;
-    if (!rp_type_equal(&in[0], &in[1]) || n == 0 || (n & (n - 1)) != 0)
-        return refuse(op, &in[0], &in[1], "both of one type, and a last axis whose length is a power of two", err);
+    if (!rp_type_equal(&in[0], &in[1]) || !rp_fourier_factor(&factors, n))
+        return refuse(op, &in[0], &in[1], "both of one type, and a last axis whose length has no prime factor above 256",
+                      err);
     out[0] = out[1] = in[0];
     return RP_OK;
 }

@@ -33,13 +33,70 @@ enum {
     NEAR = 256 * 1024,
     SIDE_LONGEST = 4096,
     ALONE_LONGEST = 4096,
-    ALONE_STAGES = 6,
+    ALONE_STAGES = 8,
     ASK_LEAST = 1024,
     FOURIER_KEPT = RP_SCRATCH_BYTES / 4 - 4096,
     APART = 1088
 };
 
 extern const rp_kernel rp_kernel_fft_ref;
+
+/* Stages in passes, two of 2 being one of 4. */
+typedef struct fourier_passes {
+    size_t rows; /* the product */
+    int count;
+    unsigned short radix[RP_FOURIER_STAGES];
+} fourier_passes;
+
+/* Of primes in ascending order; where their twos are odd, the single one goes first, or behind the fours. */
+static fourier_passes fourier_passes_of(size_t rows, bool fours_first)
+{
+    const int twos = __builtin_ctzll(rows);
+    fourier_passes list = {.rows = rows};
+    rp_fourier_factors odd;
+
+    if (twos % 2 != 0 && !fours_first)
+        list.radix[list.count++] = 2;
+    for (int i = 0; i < twos / 2; i++)
+        list.radix[list.count++] = 4;
+    if (twos % 2 != 0 && fours_first)
+        list.radix[list.count++] = 2;
+    if (rows >> twos > 1) {
+        (void)rp_fourier_factor(&odd, rows >> twos);
+        for (int i = 0; i < odd.count; i++)
+            list.radix[list.count++] = odd.radix[i];
+    }
+    return list;
+}
+
+/* Where turns k n / r begin (turns.h). */
+static size_t fourier_root(const rp_fourier_factors *f, size_t n, int r)
+{
+    size_t at = n;
+
+    for (int k = 0; k < f->count && f->radix[k] < r; k++)
+        if (f->radix[k] > 2 && (k == 0 || f->radix[k] != f->radix[k - 1]))
+            at += f->radix[k];
+    return at;
+}
+
+/* A line as the reference makes it. */
+static void fourier_of_reference(const fourier_line *l, rp_dtype dtype)
+{
+    const size_t n[1] = {l->n};
+    rp_view view[4];
+    rp_attr attr[RP_MAX_ATTR] = {{0}};
+    const rp_kernel_args args = {.in = view, .n_in = 2, .out = view + 2, .n_out = 2, .attr = attr};
+
+    for (int i = 0; i < 4; i++) {
+        view[i] = (rp_view){.dtype = dtype, .rank = 1, .shape = {n[0]}};
+        view[i].data = (void *)(uintptr_t)(i == 0 ? l->x : i == 1 ? l->y : i == 2 ? l->u : l->v);
+        view[i].stride[0] = i == 0 ? l->x_step : i == 1 ? l->y_step : i == 2 ? l->u_step : l->v_step;
+    }
+    RP_AT(attr, fft, inverse).i = l->inverse;
+    RP_AT(attr, fft, transposed).i = l->transposed;
+    rp_kernel_fft_ref.run(&args, 0, 1);
+}
 
 typedef float quad __attribute__((vector_size(16)));
 typedef double couple __attribute__((vector_size(16)));
@@ -93,9 +150,11 @@ static void fft_run(const rp_kernel_args *args, size_t begin, size_t end)
 {
     const size_t n = rp_view_last(&args->in[0]), size = rp_dtype_size(args->in[0].dtype);
     const bool in_order = rp_view_last_stride(&args->out[0]) == 1 && rp_view_last_stride(&args->out[1]) == 1;
-    const bool fits =
-        n > 1 && n <= RP_TURNS_LONGEST && (RP_AT(args->attr, fft, transposed).i == 0 || n * size <= FOURIER_KEPT);
+    const bool twos = (n & (n - 1)) == 0;
+    const bool fits = n > 1 && n <= (twos ? RP_TURNS_LONGEST : RP_TURNS_OTHERS_LONGEST) &&
+                      (RP_AT(args->attr, fft, transposed).i == 0 || n * size <= FOURIER_KEPT);
     void *scratch = in_order && fits ? rp_scratch_borrow() : NULL;
+    rp_fourier_factors factors = {.count = 0};
     rp_turns turns;
 
     if (!scratch || !rp_turns_get(&turns, args->in[0].dtype, n))
@@ -103,9 +162,13 @@ static void fft_run(const rp_kernel_args *args, size_t begin, size_t end)
     else {
         rp_walk walk;
 
+        if (!twos)
+            (void)rp_fourier_factor(&factors, n);
         fourier_walk(&walk, args, begin, end);
         while (rp_walk_next(&walk))
-            (args->in[0].dtype == RP_F32 ? fourier_lines_f32 : fourier_lines_f64)(&walk, args, &turns, scratch);
+            (args->in[0].dtype == RP_F32 ? fourier_lines_f32 : fourier_lines_f64)(&walk, args, &turns, &factors,
+                                                                                  scratch);
+        rp_turns_return(&turns);
     }
     rp_scratch_return(scratch);
 }

@@ -75,7 +75,8 @@ RP_INLINE void FN(woven)(const FN(rows) * y, const FN(rows) * x, size_t n, const
     const ptrdiff_t quarter = (ptrdiff_t)n / 4;
     const FN(vec) one = same ? *x->im - (FN(vec)){0} : (FN(vec)){0};
 
-    for (ptrdiff_t i = 0; i < quarter; i += FN(LANES)) {
+    for (ptrdiff_t begin = 0; begin < quarter; begin += FN(LANES)) {
+        const ptrdiff_t i = begin + FN(LANES) > quarter ? quarter - FN(LANES) : begin; /* the last may be made again */
         const FN(pair) near = FN(get)(&t->near, i), beyond = FN(get)(&t->beyond, i), next = FN(get)(&t->next, i);
         FN(vec) re[4], im[4];
         FN(pair) v[4];
@@ -139,15 +140,15 @@ typedef struct FN(stage) {
     FN(pass) given;
 } FN(stage);
 
-/* That with s transforms between each other; radix 2 where only one is left. */
-static FN(stage) FN(stage_of)(const FN(work) * w, const FN(turns) * fours, size_t s)
+/* That with s transforms between each other. */
+static FN(stage) FN(stage_of)(const FN(work) * w, const FN(turns) * fours, size_t s, int radix)
 {
     static FN(woven_fn) *const first[2][2] = {{FN(woven_1_0_0_0), FN(woven_1_0_1_0)},
                                               {FN(woven_1_1_0_0), FN(woven_1_1_1_0)}};
     static FN(woven_fn) *const second[2][2] = {{FN(woven_4_0_0_0), FN(woven_4_0_1_0)},
                                                {FN(woven_4_1_0_0), FN(woven_4_1_1_0)}};
-    const bool back = w->inverse != w->transposed, single = 2 * s == w->n;
-    const size_t m = w->n / s / (single ? 2 : 4);
+    const bool back = w->inverse != w->transposed;
+    const size_t m = w->n / s / (size_t)radix;
     FN(stage) a = {.given = {.m = m, .s = 1, .width = s, .c = w->c, .d = w->d, .span = 1}};
 
     a.given.x.step = a.given.y.step = (ptrdiff_t)s;
@@ -161,7 +162,7 @@ static FN(stage) FN(stage_of)(const FN(work) * w, const FN(turns) * fours, size_
         a.turns = *fours;
         a.woven = second[back][w->transposed];
     } else {
-        a.pass = FN(passes)[0][back][w->transposed][!single];
+        a.pass = FN(pass_of)(w, &a.given, radix, false);
     }
     return a;
 }
@@ -200,7 +201,7 @@ static void FN(ask)(const T *next, size_t n, size_t i)
         __builtin_prefetch(at + k, 0, 2);
 }
 
-/* A line of 4 LANES elements or more, by its stages in order; x_next, y_next: parts of the next line, or NULL. */
+/* A line that is_alone, by its stages in order; x_next, y_next: parts of the next line, or NULL. */
 static void FN(line_alone)(const FN(work) * w, const FN(stage) * stage, size_t stages, const fourier_line *l, T share,
                            const T *x_next, const T *y_next)
 {
@@ -232,15 +233,17 @@ static void FN(lines_alone)(const FN(work) * w, const rp_walk *walk, const fouri
     const FN(turns) fours = FN(turns_in)(w->whole.re, w->n / 4);
     const T share = w->inverse && w->transposed ? (T)(1 / (double)w->n) : 1;
     const bool asks = first->x_step == 1 && w->n * sizeof(T) >= ASK_LEAST, both = asks && first->y_step == 1;
+    const fourier_passes list = fourier_passes_of(w->n, true);
+    const size_t stages = (size_t)list.count;
     FN(stage) stage[ALONE_STAGES];
-    size_t stages = 0;
+    size_t s = 1;
 
     if (FN(LANES) > 4)
         FN(spread)(fours, w, w->n / 16);
-    for (size_t s = 1; s < w->n; s *= 4)
-        stages++;
-    for (size_t i = 0; i < stages; i++)
-        stage[i] = FN(stage_of)(w, &fours, (size_t)1 << 2 * (w->transposed ? stages - 1 - i : i));
+    for (size_t i = 0; i < stages; i++) {
+        stage[w->transposed ? stages - 1 - i : i] = FN(stage_of)(w, &fours, s, list.radix[i]);
+        s *= list.radix[i];
+    }
     for (size_t i = 0; i < walk->run; i++) {
         const bool last = i + 1 == walk->run;
         const T *x_next = asks && !last ? LINE(walk, 2, i + 1) : NULL;

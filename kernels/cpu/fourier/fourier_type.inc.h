@@ -55,6 +55,8 @@ typedef struct FN(pass) {
     size_t m, s, width; /* width: elements of a row */
     const T *c, *d;     /* of all levels */
     size_t span, first; /* turn p of level m is m span + first + p span; one for each lane where span is not 1 */
+    int radix;          /* an odd prime */
+    const T *root_c, *root_d;
 } FN(pass);
 
 typedef void FN(pass_fn)(const FN(pass) * pass);
@@ -201,38 +203,53 @@ static FN(pass_fn) *const FN(passes)[2][2][2][2] = {
 };
 #undef BOTH
 
+#include "kernels/cpu/fourier/fourier_odd.inc.h"
+
 /* What the lines of a call have in common. */
 typedef struct FN(work) {
     size_t n;
+    const rp_fourier_factors *factors; /* of n */
     bool inverse, transposed;
     const T *c, *d;
     FN(rows) a, b, whole; /* to and fro; and (transposed) for a line between its halves */
 } FN(work);
 
-/* All stages of `rows` rows, from one place to another, or (no place) to wherever they come to be; b may be the first.
- */
-static FN(rows) FN(stages)(const FN(work) * w, const FN(rows) * to, FN(rows) from, size_t rows, size_t width,
-                           size_t span, size_t first)
+/* That of one radix, 4 being two stages of 2; roots of an odd one to `a`. */
+static FN(pass_fn) * FN(pass_of)(const FN(work) * w, FN(pass) * a, int radix, bool lanes)
 {
-    FN(pass_fn) *const *pass = FN(passes)[span > 1][w->inverse != w->transposed][w->transposed];
-    const bool odd = __builtin_ctzll(rows) % 2 != 0;
+    const bool back = w->inverse != w->transposed;
+    const size_t root = fourier_root(w->factors, w->n, radix);
+
+    if (radix % 2 == 0)
+        return FN(passes)[lanes][back][w->transposed][radix == 4];
+    a->radix = radix;
+    a->root_c = w->c + root;
+    a->root_d = w->d + root;
+    return FN(odd_passes)[radix == 3 ? 0 : radix == 5 ? 1 : radix == 7 ? 2 : 3][lanes][back][w->transposed];
+}
+
+/* All stages of rows, from one place to another, or (no place) to wherever they come to be; b may be the first. */
+static FN(rows) FN(stages)(const FN(work) * w, const FN(rows) * to, FN(rows) from, const fourier_passes *list,
+                           size_t width, size_t span, size_t first)
+{
     FN(pass) a = {.width = width, .c = w->c, .d = w->d, .span = span, .first = first};
     bool in_a = false;
+    size_t done = 1; /* transforms of so many rows are made, or so many are between each other */
 
-    for (size_t done = 1; done < rows;) { /* transforms of so many rows are made, or so many are between each other */
-        const bool single = odd && (w->transposed ? done * 2 == rows : done == 1);
-        const size_t radix = single ? 2 : 4;
+    for (int k = 0; k < list->count; k++) {
+        const int radix = list->radix[w->transposed ? list->count - 1 - k : k];
+        FN(pass_fn) *pass = FN(pass_of)(w, &a, radix, span > 1);
         FN(rows) next = in_a ? w->b : w->a;
 
         next.step = (ptrdiff_t)width;
-        if (to && done * radix == rows)
+        if (to && k + 1 == list->count)
             next = *to;
-        a.m = w->transposed ? done : rows / done / radix;
-        a.s = w->transposed ? rows / done / radix : done;
+        a.m = w->transposed ? done : list->rows / done / (size_t)radix;
+        a.s = w->transposed ? list->rows / done / (size_t)radix : done;
         a.x = w->transposed ? next : from;
         a.y = w->transposed ? from : next;
-        pass[!single](&a);
-        done *= radix;
+        pass(&a);
+        done *= (size_t)radix;
         from = next;
         in_a = !in_a;
     }
@@ -242,14 +259,14 @@ static FN(rows) FN(stages)(const FN(work) * w, const FN(rows) * to, FN(rows) fro
 /* Columns of `from` become rows of `to`. */
 static void FN(turn)(T *to, ptrdiff_t to_step, const T *from, ptrdiff_t from_step, size_t rows, size_t columns)
 {
-    if (rows % FN(SQUARE) == 0 && columns % FN(SQUARE) == 0)
-        for (ptrdiff_t c = 0; c < (ptrdiff_t)columns; c += FN(SQUARE))
-            for (ptrdiff_t r = 0; r < (ptrdiff_t)rows; r += FN(SQUARE))
-                FN(turn_square)(to + c * to_step + r, to_step, from + r * from_step + c, from_step);
-    else
-        for (ptrdiff_t c = 0; c < (ptrdiff_t)columns; c++)
-            for (ptrdiff_t r = 0; r < (ptrdiff_t)rows; r++)
-                to[c * to_step + r] = from[r * from_step + c];
+    const ptrdiff_t high = (ptrdiff_t)(rows - rows % FN(SQUARE)), wide = (ptrdiff_t)(columns - columns % FN(SQUARE));
+
+    for (ptrdiff_t c = 0; c < wide; c += FN(SQUARE))
+        for (ptrdiff_t r = 0; r < high; r += FN(SQUARE))
+            FN(turn_square)(to + c * to_step + r, to_step, from + r * from_step + c, from_step);
+    for (ptrdiff_t c = 0; c < (ptrdiff_t)columns; c++)
+        for (ptrdiff_t r = c < wide ? high : 0; r < (ptrdiff_t)rows; r++)
+            to[c * to_step + r] = from[r * from_step + c];
 }
 
 static void FN(turn_both)(FN(rows) to, FN(rows) from, size_t rows, size_t columns)
@@ -303,6 +320,7 @@ static void FN(load_apart)(T *to, const T *from, ptrdiff_t step, size_t rows, si
  */
 typedef struct FN(matrix) {
     size_t wide, high, width; /* width: of a block of columns */
+    fourier_passes of_wide, of_high;
     FN(rows) in, out, middle; /* in with the line's steps; middle: between the halves */
 } FN(matrix);
 
@@ -318,7 +336,7 @@ static void FN(columns_to_rows)(const FN(work) * w, const FN(matrix) * a, const 
         FN(load_apart)(columns.re, a->in.re + (ptrdiff_t)r * l->x_step, l->x_step, a->wide, a->high);
         FN(load_apart)(columns.im, a->in.im + (ptrdiff_t)r * l->y_step, l->y_step, a->wide, a->high);
     }
-    made = FN(stages)(w, NULL, columns, a->wide, FN(LANES), a->high, r);
+    made = FN(stages)(w, NULL, columns, &a->of_wide, FN(LANES), a->high, r);
     FN(turn_both)(rows, made, a->wide, FN(LANES));
 }
 
@@ -330,32 +348,47 @@ static void FN(rows_to_columns)(const FN(work) * w, const FN(matrix) * a, size_t
 
     from.step = FN(LANES);
     FN(turn_both)(from, rows, FN(LANES), a->wide);
-    (void)FN(stages)(w, &columns, from, a->wide, FN(LANES), a->high, r);
+    (void)FN(stages)(w, &columns, from, &a->of_wide, FN(LANES), a->high, r);
 }
 
+/* The last block may hold columns of the one before: what is transformed stays where it is, or columns come out even. */
 static void FN(column_stages)(const FN(work) * w, const FN(matrix) * a, FN(rows) to, FN(rows) from)
 {
     for (size_t q = 0; q < a->wide; q += a->width) {
-        const FN(rows) of = {from.re + q, from.im + q, (ptrdiff_t)a->wide};
-        const FN(rows) at = {to.re + q, to.im + q, (ptrdiff_t)a->wide};
+        const size_t left = a->wide - q, width = left < a->width ? (left + FN(LANES) - 1) / FN(LANES) * FN(LANES) : a->width;
+        const size_t begin = left < width ? a->wide - width : q;
+        const FN(rows) of = {from.re + begin, from.im + begin, (ptrdiff_t)a->wide};
+        const FN(rows) at = {to.re + begin, to.im + begin, (ptrdiff_t)a->wide};
 
-        (void)FN(stages)(w, &at, of, a->high, a->width, 1, 0);
+        (void)FN(stages)(w, &at, of, &a->of_high, width, 1, 0);
     }
 }
 
-static void FN(long_line)(const FN(work) * w, const fourier_line *l)
-{
-    const size_t bits = (size_t)__builtin_ctzll(w->n), half = (size_t)1 << bits / 2;
-    const size_t wide = bits % 4 == 2 && half > FN(LANES) ? half / 2 : half, high = w->n / wide,
-                 most = NEAR / (4 * sizeof(T)) / high;
-    FN(matrix) a = {.wide = wide, .high = high, .in = {(T *)(uintptr_t)l->x, (T *)(uintptr_t)l->y, 0}};
+/* The first of the columns from r on, of which there are `high`, that a vector takes. */
+#define COLUMNS(r, high) ((r) + FN(LANES) > (high) ? (high)-FN(LANES) : (r))
 
-    a.width = most >= wide ? wide : most > FN(LANES) ? most : FN(LANES);
+/* The line as a matrix of `wide` columns of results. */
+static FN(matrix) FN(matrix_of)(const FN(work) * w, const fourier_line *l, size_t wide)
+{
+    FN(matrix) a = {.wide = wide, .high = w->n / wide, .in = {(T *)(uintptr_t)l->x, (T *)(uintptr_t)l->y, 0}};
+    const size_t most = NEAR / (4 * sizeof(T)) / a.high / FN(LANES) * FN(LANES);
+
+    a.width = most >= wide ? wide / FN(LANES) * FN(LANES) : most > FN(LANES) ? most : FN(LANES);
+    a.of_wide = fourier_passes_of(a.wide, false);
+    a.of_high = fourier_passes_of(a.high, false);
     a.out = (FN(rows)){l->u, l->v, 0};
     a.middle = w->n * sizeof(T) <= FOURIER_KEPT ? w->whole : a.out; /* the results are only written where it can be */
+    return a;
+}
+
+static void FN(long_line)(const FN(work) * w, const fourier_line *l, size_t wide)
+{
+    FN(matrix) a = FN(matrix_of)(w, l, wide);
+    const size_t high = a.high;
+
     if (!w->transposed) {
         for (size_t r = 0; r < high; r += FN(LANES))
-            FN(columns_to_rows)(w, &a, l, r);
+            FN(columns_to_rows)(w, &a, l, COLUMNS(r, high));
         FN(column_stages)(w, &a, a.out, a.middle);
     } else {
         if (l->x_step != 1 || l->y_step != 1 || w->inverse) {
@@ -365,10 +398,45 @@ static void FN(long_line)(const FN(work) * w, const fourier_line *l)
         }
         FN(column_stages)(w, &a, a.middle, a.in);
         for (size_t r = 0; r < high; r += FN(LANES))
-            FN(rows_to_columns)(w, &a, r);
+            FN(rows_to_columns)(w, &a, COLUMNS(r, high));
     }
     FN(finish)(w, a.out.re, a.out.re, w->n);
     FN(finish)(w, a.out.im, a.out.im, w->n);
+}
+#undef COLUMNS
+
+/* How many columns a line has as a matrix, the product of the first of its radices; 0: it is none. Of vectors that hold
+ * more than what is left, fewer are best. Without memory for all of it between the halves columns come out even. */
+static size_t FN(columns_of)(const FN(work) * w)
+{
+    const bool even = w->n * sizeof(T) > FOURIER_KEPT;
+    const size_t most = (FOURIER_KEPT / 2) / (FN(LANES) * sizeof(T));
+    size_t best = 0, least = (size_t)-1, wide = 1;
+
+    for (int k = 0; k < w->factors->count; k++) {
+        size_t high, work;
+
+        wide *= w->factors->radix[k];
+        high = w->n / wide;
+        if (wide < FN(LANES) || high < FN(LANES) || wide > most || high > most || (even && wide % FN(LANES) != 0))
+            continue;
+        work = (high + FN(LANES) - 1) / FN(LANES) * FN(LANES) * wide * (size_t)(k + 2) +
+               (wide + FN(LANES) - 1) / FN(LANES) * FN(LANES) * high * (size_t)(w->factors->count - k) +
+               w->n / 64 * (wide > high ? wide / high : high / wide);
+        if (work < least) {
+            least = work;
+            best = wide;
+        }
+    }
+    return best;
+}
+
+/* Of a power of two. */
+static size_t FN(columns_of_twos)(size_t n)
+{
+    const size_t bits = (size_t)__builtin_ctzll(n), half = (size_t)1 << bits / 2;
+
+    return bits % 4 == 2 && half > FN(LANES) ? half / 2 : half;
 }
 
 /* Operand x of `count` lines, at most LANES, as columns. */
@@ -393,14 +461,15 @@ static void FN(load_columns)(const FN(work) * w, T *to, const T *x, ptrdiff_t li
 #define LINE(walk, k, i) ((T *)(walk)->at[k] + (ptrdiff_t)(i) * (walk)->step[k])
 
 /* Lines side by side, from number i on. */
-static void FN(short_lines)(const FN(work) * w, const rp_walk *walk, const fourier_line *l, size_t i, size_t count)
+static void FN(short_lines)(const FN(work) * w, const fourier_passes *list, const rp_walk *walk, const fourier_line *l,
+                            size_t i, size_t count)
 {
     FN(rows) from = w->b, made;
 
     from.step = FN(LANES);
     FN(load_columns)(w, from.re, LINE(walk, 2, i), walk->step[2], l->x_step, count);
     FN(load_columns)(w, from.im, LINE(walk, 3, i), walk->step[3], l->y_step, count);
-    made = FN(stages)(w, NULL, from, w->n, FN(LANES), 1, 0);
+    made = FN(stages)(w, NULL, from, list, FN(LANES), 1, 0);
     FN(finish)(w, made.re, made.re, w->n * FN(LANES));
     FN(finish)(w, made.im, made.im, w->n * FN(LANES));
     if (count == FN(LANES)) {
@@ -419,14 +488,21 @@ static void FN(short_lines)(const FN(work) * w, const rp_walk *walk, const fouri
 
 #include "kernels/cpu/fourier/fourier_alone.inc.h"
 
-static void FN(fourier_lines)(const rp_walk *walk, const rp_kernel_args *args, const rp_turns *turns, void *scratch)
+/* Whether a line's own elements fill vectors in all stages: of 4 elements, and of 16 where vectors have more. */
+static bool FN(is_alone)(size_t n)
+{
+    return n >= 4 * FN(LANES) && n <= ALONE_LONGEST && n % (FN(LANES) > 4 ? 16 : 4) == 0;
+}
+
+static void FN(fourier_lines)(const rp_walk *walk, const rp_kernel_args *args, const rp_turns *turns,
+                              const rp_fourier_factors *factors, void *scratch)
 {
     const fourier_line first = fourier_line_at(walk, 0, args);
     const bool side = walk->run >= FN(LANES) && walk->step[2] == 1 && first.x_step != 1 && first.n <= SIDE_LONGEST;
-    const bool matrix = first.n >= (size_t)FN(LANES) * FN(LANES) && !side;
     const size_t room = RP_SCRATCH_BYTES / 2 / 4 / sizeof(T) - APART / sizeof(T);
     T *const memory = scratch;
     const FN(work) w = {.n = first.n,
+                        .factors = factors,
                         .inverse = first.inverse,
                         .transposed = first.transposed,
                         .c = turns->c,
@@ -434,17 +510,33 @@ static void FN(fourier_lines)(const rp_walk *walk, const rp_kernel_args *args, c
                         .a = {memory, memory + room, 0},
                         .b = {memory + 2 * room, memory + 3 * room, 0},
                         .whole = {memory + 4 * room, memory + 6 * room, 0}};
+    const bool twos = (first.n & (first.n - 1)) == 0;
+    size_t columns = 0;
 
-    if (first.n >= 4 * FN(LANES) && first.n <= ALONE_LONGEST && !side) {
+    if (FN(is_alone)(first.n) && !side) {
         FN(lines_alone)(&w, walk, &first);
-    } else if (matrix)
+        return;
+    }
+    if (!side)
+        columns = !twos                                            ? FN(columns_of)(&w)
+                  : first.n >= (size_t)FN(LANES) * FN(LANES) ? FN(columns_of_twos)(first.n)
+                                                             : 0;
+    if (columns > 0) {
         for (size_t i = 0; i < walk->run; i++) {
             const fourier_line line = fourier_line_at(walk, i, args);
 
-            FN(long_line)(&w, &line);
+            FN(long_line)(&w, &line, columns);
         }
-    else
+    } else if (first.n <= room / FN(LANES)) {
+        const fourier_passes list = fourier_passes_of(first.n, false);
+
         for (size_t i = 0; i < walk->run; i += FN(LANES))
-            FN(short_lines)(&w, walk, &first, i, walk->run - i < FN(LANES) ? walk->run - i : FN(LANES));
+            FN(short_lines)(&w, &list, walk, &first, i, walk->run - i < FN(LANES) ? walk->run - i : FN(LANES));
+    } else
+        for (size_t i = 0; i < walk->run; i++) {
+            const fourier_line line = fourier_line_at(walk, i, args);
+
+            fourier_of_reference(&line, args->in[0].dtype);
+        }
 }
 #undef LINE

@@ -7,6 +7,7 @@
 #include "kernels/gpu/device_begin.h"
 
 #include "kernels/walk.c"
+#define FOURIER_OF_TWOS
 #include "kernels/ref/fourier/fourier.c"
 
 #include "kernels/gpu/device_end.h"
@@ -18,7 +19,7 @@
 \
         RP_GPU_BEGIN(p); \
         for (u64 i = (u64)RP_GPU_BLOCK_X * RP_GPU_THREADS + RP_GPU_THREAD; i < p.n / 2; i += step) \
-            turn_by_##type((T *)p.c + i, (T *)p.d + i, i, p.n / 2, p.inverse != 0); \
+            turn_by_##type((T *)p.c + i, (T *)p.d + i, i, p.n, p.inverse != 0); \
     } \
 \
     /* Pair t of a stage of transforms of 2 m elements; u and v begin at one. */ \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The Fourier transform of lines whose length is a power of two (CONTRACT 7.16). in: x, y [.., n]; out: u, v [.., n].
- * An item is a line. */
+ * The Fourier transform of lines (CONTRACT 7.16). in: x, y [.., n]; out: u, v [.., n]. An item is a line.
+ * FOURIER_OF_TWOS: only of lengths that are powers of two, without what others need on a stack. */
 #include "kernels/ref/fourier/fourier.h"
 #include "determinism/math.h"
 #include "kernels/level.h"
@@ -27,15 +27,17 @@ static void fft_run(const rp_kernel_args *args, size_t begin, size_t end)
         }
 }
 
-/* A few operations for each element in each stage. */
+/* A few operations for each element in each stage, and in that of a prime as many as half of it. */
 static size_t fft_cost(const rp_kernel_args *args)
 {
     const size_t n = rp_view_last(&args->in[0]);
-    size_t stages = 1;
+    rp_fourier_factors factors;
+    size_t each = 1;
 
-    while (stages < 63 && n >> stages != 0)
-        stages++;
-    return 20 + n * stages;
+    (void)rp_fourier_factor(&factors, n);
+    for (int i = 0; i < factors.count; i++)
+        each += factors.radix[i] / 2u;
+    return 20 + n * each;
 }
 
 RP_DEFINE_KERNEL(fft, rp_items_rows, fft_run, fft_cost);

@@ -12,6 +12,7 @@
 #include "determinism/bits.h"
 #include "determinism/philox.h"
 #include "kernels/cpu/matmul/matmul_scratch.h"
+#include "kernels/fourier.h"
 #include "tests/house/sanitized.h"
 #include "tests/kernels/kernel_call.h"
 
@@ -127,6 +128,51 @@ static void long_lines_have_the_bits_of_the_reference(void **state)
     }
 }
 
+/* Whether fft takes lines of so many elements. */
+static bool taken(size_t n)
+{
+    rp_fourier_factors factors;
+
+    return rp_fourier_factor(&factors, n);
+}
+
+/* Every length up to 400, and longer ones: woven, as matrices whose columns fill no vectors, of primes that have no
+ * stage of their own, of one great prime, and too long for what lies between the halves of stages. */
+static void other_lengths_have_the_bits_of_the_reference(void **state)
+{
+    static const size_t lengths[] = {
+        480,  500,  625,  720,       768,   945,   1000,   1001,   1155,           1200,
+        1920, 2187, 2310,    3000, 3765,      3840,  3888,  4095,   4800,   6561,           10000,
+        13 * 251,   17 * 19, 211,  37 * 256,  15015, 44100, 251 * 251, 65536 * 3, 45 * 4096, 3 * 59049,
+    };
+
+    (void)state;
+    for (int dtype = RP_F32; dtype <= RP_F64; dtype++) {
+        draw(memory[0], (rp_dtype)dtype, 7);
+        draw(memory[1], (rp_dtype)dtype, 8);
+        for (size_t n = 3; n <= 400; n++)
+            for (int option = 0; option < 4 && taken(n); option++)
+                check((rp_dtype)dtype, n % 3 == 0 ? 37 : 5, n, (int)(n / 3 + (size_t)option) % LAYOUTS, option);
+        for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++)
+            for (int option = 0; option < 4 && taken(lengths[k]) && lengths[k] <= LONGEST / 2; option++)
+                for (int layout = 0; layout < LAYOUTS; layout++)
+                    if (lengths[k] <= 4096 || (layout + option) % 4 == (int)(k % 4))
+                        check((rp_dtype)dtype, lengths[k] <= 1024 ? 35 : 2, lengths[k], layout, option);
+    }
+}
+
+/* More lengths than are kept at once, each of them twice in turn. */
+static void bits_do_not_depend_on_lengths_in_between(void **state)
+{
+    (void)state;
+    draw(memory[0], RP_F32, 9);
+    draw(memory[1], RP_F32, 10);
+    for (int again = 0; again < 2; again++)
+        for (size_t n = 1000; n < 1200; n++)
+            if (taken(n))
+                check(RP_F32, 2, n, 0, 0);
+}
+
 /* With all blocks lent there is no place for stages between each other. */
 static void bits_do_not_depend_on_scratch_memory(void **state)
 {
@@ -138,6 +184,7 @@ static void bits_do_not_depend_on_scratch_memory(void **state)
     for (int i = 0; i < RP_SCRATCH_BLOCKS; i++)
         lent[i] = rp_scratch_borrow();
     check(RP_F32, 3, 512, 0, 1);
+    check(RP_F32, 3, 400, 0, 1);
     for (int i = 0; i < RP_SCRATCH_BLOCKS; i++)
         rp_scratch_return(lent[i]);
 }
@@ -146,6 +193,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(long_lines_have_the_bits_of_the_reference),
+        cmocka_unit_test(other_lengths_have_the_bits_of_the_reference),
+        cmocka_unit_test(bits_do_not_depend_on_lengths_in_between),
         cmocka_unit_test(bits_do_not_depend_on_scratch_memory),
     };
 
