@@ -615,8 +615,8 @@ static void transform(rp_dtype dtype, size_t n, bool inverse, bool transposed)
 
 static void fourier_transforms_have_the_bits_of_the_reference(void **state)
 {
-    static const char *const kernels[] = {"turns_f32", "places_f32", "near_f32", "far_f32",
-                                          "turns_f64", "places_f64", "near_f64", "far_f64"};
+    static const char *const kernels[] = {"turns_f32", "places_f32", "near_f32", "far_f32", "stage_f32", "ends_f32",
+                                          "turns_f64", "places_f64", "near_f64", "far_f64", "stage_f64", "ends_f64"};
 
     (void)state;
     for (int option = 0; option < 4; option++) {
@@ -624,6 +624,11 @@ static void fourier_transforms_have_the_bits_of_the_reference(void **state)
         transform(RP_F32, 1024, option % 2, option / 2);
         transform(RP_F32, 4096, option % 2, option / 2);
         transform(RP_F64, 2048, option % 2, option / 2);
+        transform(RP_F32, 210, option % 2, option / 2);
+        transform(RP_F32, 1000, option % 2, option / 2);
+        transform(RP_F64, 243, option % 2, option / 2);
+        transform(RP_F64, 2 * 11 * 13, option % 2, option / 2);
+        transform(RP_F64, 251, option % 2, option / 2);
     }
     tiles_ran("rp_gpu_fourier_", kernels, sizeof kernels / sizeof *kernels);
 }

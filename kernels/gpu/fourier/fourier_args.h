@@ -11,13 +11,16 @@ enum { RP_GPU_FOURIER_NEAR = 1024, RP_GPU_FOURIER_THREADS = 256 };
 typedef struct rp_gpu_fourier {
     rp_gpu_head head;
     void *u, *v;
-    void *c, *d; /* turns by 2 pi p / n, p < n / 2 */
-    u64 lines, n;
-    u64 m;          /* far: the stage's */
+    void *x, *y; /* stage: what it is made of */
+    void *c, *d; /* turns by 2 pi p / n, p < turns */
+    u64 lines, n, turns;
+    u64 m;          /* far, stage: transforms of so many elements are left */
+    u64 r, s;       /* stage: n = m r s, r a prime */
     u64 near;       /* near: elements of a stretch, at most RP_GPU_FOURIER_NEAR */
     u32 bits;       /* n = 2^bits */
-    u32 inverse;    /* turns: the other way; places: each element over n */
+    u32 inverse;    /* turns: the other way; places: each element over n; stage, of the inverse: turned back */
     u32 transposed; /* stages the other way, the last with + 0 */
+    u32 adds;       /* ends: + 0; else over n */
 } rp_gpu_fourier;
 
 #endif

@@ -134,7 +134,10 @@ static void FN(stage)(const fourier_line *l, const rp_fourier_factors *f, int k,
                 FN(part_odd)(x, y, far * l->u_step, far * l->v_step, &o);
             else
 #endif
-                (l->transposed ? FN(join) : FN(part))(x, y, far * l->u_step, far * l->v_step, c, d);
+                if (l->transposed)
+                FN(join)(x, y, far * l->u_step, far * l->v_step, c, d);
+            else
+                FN(part)(x, y, far * l->u_step, far * l->v_step, c, d);
         }
     }
 }
