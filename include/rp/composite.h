@@ -28,9 +28,9 @@ RP_API rp_tensor rp_asinh(rp_tensor x);
 RP_API rp_tensor rp_acosh(rp_tensor x); /* NaN below 1 */
 RP_API rp_tensor rp_atanh(rp_tensor x); /* NaN beyond 1 */
 
-/* The discrete Fourier transform along the last axis, whose length is a power of two: re + i im of f32 or f64 to sums
- * of x_j e^(-2 pi i j k / n), or with inverse e^(+..) over n, as CONTRACT 7.16 adds them. im.graph NULL: 0; of a real
- * x the first n / 2 + 1 say all. */
+/* The discrete Fourier transform along the last axis, whose length has no prime factor above 256 (others: RP_ESHAPE):
+ * re + i im of f32 or f64 to sums of x_j e^(-2 pi i j k / n), or with inverse e^(+..) over n, as CONTRACT 7.16 adds
+ * them. im.graph NULL: 0; of a real x the first n / 2 + 1 say all. */
 RP_API void rp_fft(rp_tensor re, rp_tensor im, bool inverse, rp_tensor *out_re, rp_tensor *out_im);
 
 /* ---- activations ---- */

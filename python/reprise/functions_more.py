@@ -94,7 +94,7 @@ def bitwise_not(x: Any) -> Tensor:
 
 
 def fft(re: Any, im: Any = None, inverse: bool = False) -> tuple[Tensor, Tensor]:
-    """The discrete Fourier transform along the last axis, whose length is a power of two: real and imaginary parts."""
+    """The discrete Fourier transform along the last axis, whose length has no prime factor above 256: real and imaginary parts."""
     real, imaginary = many("fft", [re] if im is None else [re, im], [inverse])
     return real, imaginary
 

@@ -216,7 +216,7 @@ static void draw_operands(search *s, const rp_op *op, rp_type *in, size_t n)
     if (op->infer == infer_gather)
         in[1] = (rp_type){RP_I64, (int)draw(s, 3), {length(s), length(s)}};
     if (op->infer == infer_fft && in[0].rank) {
-        in[0].shape[in[0].rank - 1] = (size_t)1 << draw(s, 12);
+        in[0].shape[in[0].rank - 1] = draw(s, 2) ? (size_t)1 << draw(s, 12) : 251 * (1 + draw(s, 13));
         in[1] = in[0];
     }
     if (op->infer == infer_non_max) {
