@@ -44,6 +44,7 @@ typedef enum rp_work {
     RP_WORK_ELEMENTS,
     RP_WORK_ELEMENTS_TWICE,      /* of operations that come to each element several times, or to each in its own way */
     RP_WORK_TAKEN,               /* of operand 0 only what is taken */
+    RP_WORK_TRANSFORM,           /* as RP_WORK_ORDER, of an operation that reads lines as they lie */
     RP_WORK_ORDER,               /* two for each bit of the first operand's last length, for each element of the last */
     RP_WORK_KEPT,                /* sixteen for each of operand 1 beside each of a line of the output */
     RP_WORK_MATRIX,              /* the last axis of operand 0 for each element of the output */

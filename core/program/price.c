@@ -89,6 +89,7 @@ uint64_t rp_instr_work(const rp_program *p, const rp_instr *instr)
         return times(2, moved);
     case RP_WORK_TAKEN:
         return plus(times(2, made), elements(p, instr->in + 1, 1));
+    case RP_WORK_TRANSFORM:
     case RP_WORK_ORDER:
         return plus(moved, times(2 * bits(a->shape[a->rank - 1]), elements(p, instr->in + instr->n_in - 1, 1)));
     case RP_WORK_KEPT:

@@ -2,7 +2,7 @@
  * Views: strides decide whether a reshape needs a copy, and strides do not depend on where memory is, so a dry run on
  * offsets from a stand-in base tells views from copies before there is memory. A reshape of what does not lie in order
  * is a view where strides can say it and whoever reads it takes matrices at any: heads of a part of a joint projection
- * go to attention as they lie. */
+ * go to attention as they lie, and parts of complex numbers to their transform. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -64,7 +64,7 @@ bool rp_plan_alias(const rp_instr *instr, const rp_view *in, const rp_type *type
 static bool takes_matrices(const rp_instr *instr)
 {
     return instr->op->role == RP_PLAYS_PRODUCT || instr->op->work == RP_WORK_ATTENTION ||
-           instr->op->work == RP_WORK_ATTENTION_GRADIENT;
+           instr->op->work == RP_WORK_ATTENTION_GRADIENT || instr->op->work == RP_WORK_TRANSFORM;
 }
 
 /* Which values only such instructions read, or views for them do. */

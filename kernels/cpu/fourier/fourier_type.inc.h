@@ -511,7 +511,7 @@ static void FN(fourier_lines)(const rp_walk *walk, const rp_kernel_args *args, c
                         .b = {memory + 2 * room, memory + 3 * room, 0},
                         .whole = {memory + 4 * room, memory + 6 * room, 0}};
     const bool twos = (first.n & (first.n - 1)) == 0;
-    size_t columns = 0;
+    size_t columns = 0, i = 0;
 
     if (FN(is_alone)(first.n) && !side) {
         FN(lines_alone)(&w, walk, &first);
@@ -521,22 +521,25 @@ static void FN(fourier_lines)(const rp_walk *walk, const rp_kernel_args *args, c
         columns = !twos                                            ? FN(columns_of)(&w)
                   : first.n >= (size_t)FN(LANES) * FN(LANES) ? FN(columns_of_twos)(first.n)
                                                              : 0;
-    if (columns > 0) {
-        for (size_t i = 0; i < walk->run; i++) {
-            const fourier_line line = fourier_line_at(walk, i, args);
-
-            FN(long_line)(&w, &line, columns);
-        }
-    } else if (first.n <= room / FN(LANES)) {
+    /* Many lines that are no powers of two go side by side sooner than as matrices whose columns fill no vectors. */
+    if (columns == 0 || (!twos && first.n <= SIDE_LONGEST)) {
         const fourier_passes list = fourier_passes_of(first.n, false);
+        const size_t fewest = columns > 0 ? FN(LANES) / 2 : 1;
 
-        for (size_t i = 0; i < walk->run; i += FN(LANES))
-            FN(short_lines)(&w, &list, walk, &first, i, walk->run - i < FN(LANES) ? walk->run - i : FN(LANES));
-    } else
-        for (size_t i = 0; i < walk->run; i++) {
-            const fourier_line line = fourier_line_at(walk, i, args);
+        while (first.n <= room / FN(LANES) && i < walk->run && walk->run - i >= fewest) {
+            const size_t count = walk->run - i < FN(LANES) ? walk->run - i : FN(LANES);
 
-            fourier_of_reference(&line, args->in[0].dtype);
+            FN(short_lines)(&w, &list, walk, &first, i, count);
+            i += count;
         }
+    }
+    for (; i < walk->run; i++) {
+        const fourier_line line = fourier_line_at(walk, i, args);
+
+        if (columns > 0)
+            FN(long_line)(&w, &line, columns);
+        else
+            fourier_of_reference(&line, args->in[0].dtype);
+    }
 }
 #undef LINE
