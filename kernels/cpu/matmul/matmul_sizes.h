@@ -4,6 +4,7 @@
 #ifndef KERNELS_CPU_MATMUL_MATMUL_SIZES_H
 #define KERNELS_CPU_MATMUL_MATMUL_SIZES_H
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "kernels/cpu/matmul/matmul_plan.h"
@@ -32,6 +33,17 @@ enum {
     APART_PANELS = VEC_BYTES == 64 ? 16 : 2,
     Y_AHEAD = 128 /* steps of k before its end at which a tile fetches its outputs */
 };
+
+/* Whether the processor itself fetches ahead along several rows of b at once, as Intel's do: asking it for them, or
+ * reading a part of each row at a time, is then slower. Measured, not told by any flag; only a question of speed. */
+static inline bool fetches_ahead(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    return __builtin_cpu_is("intel");
+#else
+    return false;
+#endif
+}
 
 /* CASE of every number of rows that a tile may have, but of the most: each is a function of its own, so that none is
  * wasted on padding. */

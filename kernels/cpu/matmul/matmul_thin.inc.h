@@ -3,7 +3,8 @@
  * enough to be worth packing, so whole rows of b stream past sums that lie in the first cache, a few rows of b for
  * each time a sum is loaded and stored. The time is that of reading b once. One row past a b that may well be in a
  * cache (a recurrent network's, a small one's) has its sums in registers instead: half as much again from the third
- * cache, and half of memory's speed.
+ * cache, and half of memory's speed. An Intel processor fetches ahead along b by itself: there whole rows are the
+ * faster from the third cache on, and nothing is asked for (fetches_ahead).
  *
  * Parameters, from kernels/type_f32.h or type_f64.h: T the type of the elements, FN(name) the name of its variant.
  * For levels with vectors. Before it: nothing. Gives FN(thin). */
@@ -26,6 +27,7 @@ enum { FN(THIN_WIDE) = VEC_BYTES == 32 ? 12 : 16 /* vectors: as many as register
 enum { FN(THIN_NARROW) = 4, FN(THIN_AHEAD) = VEC_BYTES == 32 ? 2 : 4 /* rows */ };
 enum { FN(THIN_CLOSE) = 1024 /* bytes of a row of b */, FN(THIN_CACHED) = 1 << 22 /* bytes of b */ };
 enum { FN(THIN_FAR) = VEC_BYTES == 64 ? 1 << 20 : 1 << 19 /* bytes of b */ };
+enum { FN(THIN_SECOND) = 1 << 20 /* bytes of b: its second cache's, where the processor fetches ahead */ };
 
 /* Where a chunk of the operands begins: element a of a's, element b of b's; half: what b is, for the compiler. */
 typedef struct FN(thin_at) {
@@ -33,8 +35,8 @@ typedef struct FN(thin_at) {
     ptrdiff_t a, b;
 } FN(thin_at);
 
-/* sum[i * width + j] goes `steps` (1 or THIN_STEPS) links further in its chain. */
-RP_INLINE void FN(thin_steps)(const FN(thin_at) * at, bool half, size_t rows, size_t steps, size_t l, T *sum,
+/* sum[i * width + j] goes `steps` (1 or THIN_STEPS) links further in its chain. ask: for the rows that come next. */
+RP_INLINE void FN(thin_steps)(const FN(thin_at) * at, bool half, bool ask, size_t rows, size_t steps, size_t l, T *sum,
                               size_t width, size_t columns)
 {
     const rp_matmul *p = at->p;
@@ -60,7 +62,9 @@ RP_INLINE void FN(thin_steps)(const FN(thin_at) * at, bool half, size_t rows, si
         for (size_t s = 0; s < steps; s++) {
             value[s] = FN(operand_vec)(b, (ptrdiff_t)s * b_row + (ptrdiff_t)j, half);
             /* a prefetcher in the processor stops at each page, and rows may be a page apart */
-            __builtin_prefetch(FN(operand_from)(b, (ptrdiff_t)(s + FN(THIN_STEPS)) * b_row + (ptrdiff_t)j, half), 0, 3);
+            if (ask)
+                __builtin_prefetch(FN(operand_from)(b, (ptrdiff_t)(s + FN(THIN_STEPS)) * b_row + (ptrdiff_t)j, half), 0,
+                                   3);
         }
         RP_UNROLL
         for (size_t i = 0; i < rows; i++) {
@@ -79,7 +83,7 @@ RP_INLINE void FN(thin_steps)(const FN(thin_at) * at, bool half, size_t rows, si
                                                 sum[i * width + j]);
 }
 
-RP_INLINE void FN(thin_chunk)(const FN(thin_at) * at, bool half, size_t rows, T *sum, size_t width, size_t k,
+RP_INLINE void FN(thin_chunk)(const FN(thin_at) * at, bool half, bool ask, size_t rows, T *sum, size_t width, size_t k,
                               size_t columns)
 {
     size_t l = 0;
@@ -87,26 +91,26 @@ RP_INLINE void FN(thin_chunk)(const FN(thin_at) * at, bool half, size_t rows, T 
     for (size_t i = 0; i < rows; i++)
         memset(sum + i * width, 0, columns * sizeof *sum);
     for (; l + FN(THIN_STEPS) <= k; l += FN(THIN_STEPS))
-        FN(thin_steps)(at, half, rows, FN(THIN_STEPS), l, sum, width, columns);
+        FN(thin_steps)(at, half, ask, rows, FN(THIN_STEPS), l, sum, width, columns);
     for (; l < k; l++)
-        FN(thin_steps)(at, half, rows, 1, l, sum, width, columns);
+        FN(thin_steps)(at, half, ask, rows, 1, l, sum, width, columns);
 }
 
-RP_INLINE void FN(thin_rows)(const FN(thin_at) * at, bool half, size_t rows, T *sum, size_t width, size_t k,
+RP_INLINE void FN(thin_rows)(const FN(thin_at) * at, bool half, bool ask, size_t rows, T *sum, size_t width, size_t k,
                              size_t columns)
 {
     switch (rows) {
     case 1:
-        FN(thin_chunk)(at, half, 1, sum, width, k, columns);
+        FN(thin_chunk)(at, half, ask, 1, sum, width, k, columns);
         break;
     case 2:
-        FN(thin_chunk)(at, half, 2, sum, width, k, columns);
+        FN(thin_chunk)(at, half, ask, 2, sum, width, k, columns);
         break;
     case 3:
-        FN(thin_chunk)(at, half, 3, sum, width, k, columns);
+        FN(thin_chunk)(at, half, ask, 3, sum, width, k, columns);
         break;
     default:
-        FN(thin_chunk)(at, half, 4, sum, width, k, columns);
+        FN(thin_chunk)(at, half, ask, 4, sum, width, k, columns);
         break;
     }
 }
@@ -123,9 +127,11 @@ static void FN(thin_part)(const rp_matmul *p, size_t row, size_t rows, size_t co
     const size_t width = FN(THIN_SUMS) / rows;
 
     if (p->b_half)
-        FN(thin_rows)(&at, true, rows, sum, width, k, columns);
+        FN(thin_rows)(&at, true, true, rows, sum, width, k, columns);
+    else if (fetches_ahead())
+        FN(thin_rows)(&at, false, false, rows, sum, width, k, columns);
     else
-        FN(thin_rows)(&at, false, rows, sum, width, k, columns);
+        FN(thin_rows)(&at, false, true, rows, sum, width, k, columns);
     for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < columns; j++) {
             T *to = y + (ptrdiff_t)i * p->y_row + (ptrdiff_t)j * p->y_col;
@@ -192,6 +198,8 @@ static void FN(thin_panels)(const rp_matmul *p, size_t row, size_t column, size_
 
     if (p->b_row <= (ptrdiff_t)(FN(THIN_CLOSE) / sizeof(T)))
         left = FN(thin_along)(p, row, end, left, FN(THIN_WIDE), false, start, k);
+    else if (p->k * p->n >= FN(THIN_FAR) / sizeof(T) && fetches_ahead())
+        left = FN(thin_along)(p, row, end, left, FN(THIN_WIDE), false, start, k);
     else if (p->k * p->n >= FN(THIN_FAR) / sizeof(T))
         left = FN(thin_along)(p, row, end, left, FN(THIN_WIDE), true, start, k);
     left = FN(thin_along)(p, row, end, left, FN(THIN_PANEL), false, start, k);
@@ -204,7 +212,8 @@ static void FN(thin_panels)(const rp_matmul *p, size_t row, size_t column, size_
 static void FN(thin)(const rp_matmul *p, size_t row, size_t row_end, size_t column, size_t column_end)
 {
     const size_t width = FN(THIN_SUMS) / (row_end - row);
-    const bool panels = row_end - row == 1 && p->k * p->n <= FN(THIN_CACHED) / sizeof(T);
+    const size_t cached = fetches_ahead() ? FN(THIN_SECOND) : FN(THIN_CACHED);
+    const bool panels = row_end - row == 1 && p->k * p->n <= cached / sizeof(T);
 
     for (; column < column_end; column += width) {
         const size_t columns = column_end - column < width ? column_end - column : width;
