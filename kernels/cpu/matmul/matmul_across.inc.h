@@ -18,9 +18,9 @@
 enum { FN(ACROSS_AHEAD) = 1024 / sizeof(T) }; /* how far before its use a line is fetched, along k */
 
 /* Chains over the first k of the `left` values that b still has; the last of them may be less than a square. a: rows of
- * T. Lines are fetched in the order of reading: behind the end of these rows lie the next ones. */
+ * T. ask: lines are fetched in the order of reading: behind the end of these rows lie the next ones. */
 RP_INLINE void FN(across_chunk)(size_t rows, FN(vec) * chain, const T *a, ptrdiff_t a_row, ptrdiff_t a_col,
-                                const void *b, bool half, ptrdiff_t b_col, size_t k, size_t left)
+                                const void *b, bool half, bool ask, ptrdiff_t b_col, size_t k, size_t left)
 {
     size_t l = 0;
 
@@ -32,7 +32,8 @@ RP_INLINE void FN(across_chunk)(size_t rows, FN(vec) * chain, const T *a, ptrdif
         RP_UNROLL
         for (size_t c = 0; c < WIDTH; c++) {
             square[c] = FN(operand_vec)(b, (ptrdiff_t)c * b_col + (ptrdiff_t)l, half);
-            __builtin_prefetch(FN(operand_from)(b, (ptrdiff_t)c * b_col + ahead, half), 0, 2);
+            if (ask)
+                __builtin_prefetch(FN(operand_from)(b, (ptrdiff_t)c * b_col + ahead, half), 0, 2);
         }
         FN(transpose_square)(square);
         RP_UNROLL
@@ -73,7 +74,7 @@ static const T *FN(across_a)(const rp_matmul *p, size_t rows, ptrdiff_t at, size
 }
 
 /* WIDTH neighbouring outputs of each row; a, b: the elements that they begin with. */
-RP_INLINE void FN(across_group)(size_t rows, bool half, const rp_matmul *p, ptrdiff_t a, ptrdiff_t b, T *y)
+RP_INLINE void FN(across_group)(size_t rows, bool half, bool ask, const rp_matmul *p, ptrdiff_t a, ptrdiff_t b, T *y)
 {
     const ptrdiff_t a_row = p->a_half ? RP_MATMUL_CHUNK : p->a_row, a_col = p->a_half ? 1 : p->a_col;
     T wide[THIN_ROWS * RP_MATMUL_CHUNK];
@@ -89,8 +90,8 @@ RP_INLINE void FN(across_group)(size_t rows, bool half, const rp_matmul *p, ptrd
         for (size_t i = 0; i < rows; i++)
             chain[i] = FN(vec_all)(0);
         FN(across_chunk)
-        (rows, chain, rows_of_a, a_row, a_col, FN(operand_from)(p->b, b + (ptrdiff_t)start, half), half, p->b_col, k,
-         p->k - start);
+        (rows, chain, rows_of_a, a_row, a_col, FN(operand_from)(p->b, b + (ptrdiff_t)start, half), half, ask, p->b_col,
+         k, p->k - start);
         RP_UNROLL
         for (size_t i = 0; i < rows; i++)
             sum[i] = start == 0 ? chain[i] : FN(vec_add)(sum[i], chain[i]);
@@ -106,20 +107,20 @@ RP_INLINE void FN(across_group)(size_t rows, bool half, const rp_matmul *p, ptrd
     }
 }
 
-RP_INLINE void FN(across_rows)(size_t rows, bool half, const rp_matmul *p, ptrdiff_t a, ptrdiff_t b, T *y)
+RP_INLINE void FN(across_rows)(size_t rows, bool half, bool ask, const rp_matmul *p, ptrdiff_t a, ptrdiff_t b, T *y)
 {
     switch (rows) {
     case 1:
-        FN(across_group)(1, half, p, a, b, y);
+        FN(across_group)(1, half, ask, p, a, b, y);
         break;
     case 2:
-        FN(across_group)(2, half, p, a, b, y);
+        FN(across_group)(2, half, ask, p, a, b, y);
         break;
     case 3:
-        FN(across_group)(3, half, p, a, b, y);
+        FN(across_group)(3, half, ask, p, a, b, y);
         break;
     default:
-        FN(across_group)(4, half, p, a, b, y);
+        FN(across_group)(4, half, ask, p, a, b, y);
         break;
     }
 }
@@ -144,15 +145,18 @@ static void FN(across_one)(const rp_matmul *p, ptrdiff_t a, ptrdiff_t b, T *y)
 /* Needs b_row == 1, and at most THIN_ROWS rows. */
 static void FN(across)(const rp_matmul *p, size_t row, size_t row_end, size_t column, size_t column_end)
 {
+    const bool ask = !fetches_ahead(p->k * p->n * sizeof(T));
     const ptrdiff_t a = (ptrdiff_t)row * p->a_row;
     ptrdiff_t b = (ptrdiff_t)column * p->b_col;
     T *y = (T *)p->y + (ptrdiff_t)row * p->y_row + (ptrdiff_t)column * p->y_col;
 
     for (; column + WIDTH <= column_end; column += WIDTH) {
         if (p->b_half)
-            FN(across_rows)(row_end - row, true, p, a, b, y);
+            FN(across_rows)(row_end - row, true, true, p, a, b, y);
+        else if (ask)
+            FN(across_rows)(row_end - row, false, true, p, a, b, y);
         else
-            FN(across_rows)(row_end - row, false, p, a, b, y);
+            FN(across_rows)(row_end - row, false, false, p, a, b, y);
         b += (ptrdiff_t)WIDTH * p->b_col;
         y += (ptrdiff_t)WIDTH * p->y_col;
     }

@@ -29,18 +29,21 @@ enum {
     LYING_ROWS = 96,     /* up to here b is read in place, */
     LINES_AHEAD = 32,    /* and fetched so many of its rows ahead */
     THIN_ROWS = 4,       /* up to here b is not worth packing */
+    THIRD = 1 << 25,     /* bytes of a b that is fetched ahead from the third cache */
     IN_PLACE_PANELS = 2, /* up to here a is not; where its rows lie apart in the first cache: */
     APART_PANELS = VEC_BYTES == 64 ? 16 : 2,
     Y_AHEAD = 128 /* steps of k before its end at which a tile fetches its outputs */
 };
 
-/* Whether the processor itself fetches ahead along several rows of b at once, as Intel's do: asking it for them, or
- * reading a part of each row at a time, is then slower. Measured, not told by any flag; only a question of speed. */
-static inline bool fetches_ahead(void)
+/* Whether the processor itself fetches ahead along several rows of b at once, as Intel's do, a b of so many bytes that
+ * its third cache may well hold: asking it for them, or reading a part of each row at a time, is then slower. Measured,
+ * not told by any flag; only a question of speed. */
+static inline bool fetches_ahead(size_t bytes)
 {
 #if defined(__x86_64__) || defined(__i386__)
-    return __builtin_cpu_is("intel");
+    return bytes <= THIRD && __builtin_cpu_is("intel");
 #else
+    (void)bytes;
     return false;
 #endif
 }

@@ -128,7 +128,7 @@ static void FN(thin_part)(const rp_matmul *p, size_t row, size_t rows, size_t co
 
     if (p->b_half)
         FN(thin_rows)(&at, true, true, rows, sum, width, k, columns);
-    else if (fetches_ahead())
+    else if (fetches_ahead(p->k * p->n * sizeof(T)))
         FN(thin_rows)(&at, false, false, rows, sum, width, k, columns);
     else
         FN(thin_rows)(&at, false, true, rows, sum, width, k, columns);
@@ -198,7 +198,7 @@ static void FN(thin_panels)(const rp_matmul *p, size_t row, size_t column, size_
 
     if (p->b_row <= (ptrdiff_t)(FN(THIN_CLOSE) / sizeof(T)))
         left = FN(thin_along)(p, row, end, left, FN(THIN_WIDE), false, start, k);
-    else if (p->k * p->n >= FN(THIN_FAR) / sizeof(T) && fetches_ahead())
+    else if (p->k * p->n >= FN(THIN_FAR) / sizeof(T) && fetches_ahead(p->k * p->n * sizeof(T)))
         left = FN(thin_along)(p, row, end, left, FN(THIN_WIDE), false, start, k);
     else if (p->k * p->n >= FN(THIN_FAR) / sizeof(T))
         left = FN(thin_along)(p, row, end, left, FN(THIN_WIDE), true, start, k);
@@ -212,7 +212,7 @@ static void FN(thin_panels)(const rp_matmul *p, size_t row, size_t column, size_
 static void FN(thin)(const rp_matmul *p, size_t row, size_t row_end, size_t column, size_t column_end)
 {
     const size_t width = FN(THIN_SUMS) / (row_end - row);
-    const size_t cached = fetches_ahead() ? FN(THIN_SECOND) : FN(THIN_CACHED);
+    const size_t cached = fetches_ahead(p->k * p->n * sizeof(T)) ? FN(THIN_SECOND) : FN(THIN_CACHED);
     const bool panels = row_end - row == 1 && p->k * p->n <= cached / sizeof(T);
 
     for (; column < column_end; column += width) {
