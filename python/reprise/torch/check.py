@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._core import Error
+from .assigned import put_back
 from .capture import DRAWS
 from .traps import copied, framework
 from .lower import Unsupported
@@ -27,10 +28,13 @@ class GradientMismatch(Error, ArithmeticError):
     found: Any
 
     def __init__(self, parameter: str, difference: float, bound: float, expected: Any, found: Any) -> None:
-        what = "the loss" if parameter == "loss" else f"the gradient of {parameter}"
+        what = "the loss" if parameter == "loss" else f"the {parameter} after a step" if parameter.startswith("buffer ") else \
+            f"the gradient of {parameter}"
+        why = "The forward, or what PyTorch computes again for gradients (checkpoints), changes it in a way" if "buffer" in what else \
+            "What the forward computes has a gradient of its own"
         super().__init__(f"{what} is not PyTorch's: relative difference {difference:.3g}, bound {bound:.3g}; where they differ most "
-                         f"PyTorch has {expected:.9g}, the program {found:.9g}. What the forward computes has a gradient of its own that "
-                         "the exported graph does not show; report() lists the operations")
+                         f"PyTorch has {expected:.9g}, the program {found:.9g}. {why} that the exported graph does not show; report() lists "
+                         "the operations")
         self.parameter, self.difference, self.expected, self.found = parameter, difference, expected, found
         self._made = parameter, difference, bound, expected, found
 
@@ -87,27 +91,32 @@ def dropout_off() -> Iterator[None]:
             setattr(owner, name, was)
 
 
-def eager(module: Any, loss: Callable[..., Any] | None, batch: Batch) -> tuple[float, dict[str, Any]]:
-    """PyTorch's loss and its gradients by parameter, as binary64; buffers and generators are as before."""
+def eager(module: Any, loss: Callable[..., Any] | None, batch: Batch) -> tuple[float, dict[str, Any], dict[str, Any]]:
+    """PyTorch's loss, its gradients by parameter and then the buffers by name, as binary64; buffers and generators are as before."""
     torch = framework()
     roots: list[Any] = [r for r in (module, loss) if hasattr(r, "named_buffers")]
     kept = [(b, b.detach().clone()) for r in roots for _, b in r.named_buffers()]
+    places = [(m._buffers, dict(m._buffers)) for r in roots for m in r.modules()]
     parameters = {p.data_ptr(): p for r in roots for p in r.parameters() if p.requires_grad}
     state = torch.random.get_rng_state()
     try:
         with dropout_off(), torch.enable_grad():
             value = loss_of(module, loss, unflatten(batch.form, iter(batch.leaves)))
             found = torch.autograd.grad(value.sum(), list(parameters.values()), allow_unused=True)
+        buffers = {("loss." if r is loss else "") + n: as_array(wide(b)).copy() for r in roots
+                   for n, b in r.named_buffers(remove_duplicate=False)}
     finally:
         torch.random.set_rng_state(state)
+        for space, were in places:
+            put_back(space, were)
         with torch.no_grad():
             for b, was in kept:
                 b.copy_(was)
-    return float(value.detach().sum()), {k: as_array(wide(g)) for k, g in zip(parameters, found) if g is not None}
+    return float(value.detach().sum()), {k: as_array(wide(g)) for k, g in zip(parameters, found) if g is not None}, buffers
 
 
-def ours(module: Any, loss: Callable[..., Any] | None, batch: Batch, captured: Any) -> tuple[float, dict[str, Any], Any]:
-    """The program's loss and gradients by state."""
+def ours(module: Any, loss: Callable[..., Any] | None, batch: Batch, captured: Any) -> tuple[float, dict[str, Any], dict[str, Any]]:
+    """The program's loss, its gradients and the buffers that it changes, by state."""
     built = build(captured, None, plain=True)
     run = importlib.import_module("reprise").Run(threads=1)
     for name, t in captured.tensors.items():
@@ -118,7 +127,9 @@ def ours(module: Any, loss: Callable[..., Any] | None, batch: Batch, captured: A
         run.add_data(name, a)
     feeds = {n: as_array(t) for n, t in zip(built.feeds, batch.tensors()) if n is not None}
     found = run.compile(built.program)(**feeds)
-    return float(found["loss"]), {s: np.asarray(found[f"grad.{s}"].cast("f64")) for s in built.trained}, captured
+    changed = [o.name for o in captured.graph.outputs if o.kind == "buffer"]
+    return (float(found["loss"]), *({s: np.asarray(found[f"{kind}.{s}"].cast("f64")) for s in of}
+                                    for kind, of in (("grad", built.trained), ("after", changed))))
 
 
 def as_array(t: Any) -> Any:
@@ -147,10 +158,10 @@ def draws(graph: Any) -> list[str]:
 
 
 def compared(module: Any, loss: Callable[..., Any] | None, batch: Batch, captured: Any) -> tuple[str, float, float, float, list[str]]:
-    """The largest relative difference: of which parameter, and both values; and the states that have a gradient of 0 in PyTorch, and
-    in the program none."""
-    value, expected = eager(module, loss, batch)
-    found_value, found, _ = ours(module, loss, batch, captured)
+    """The largest relative difference: of which parameter or buffer, and both values; and the states that have a gradient of 0 in PyTorch,
+    and in the program none."""
+    value, expected, after = eager(module, loss, batch)
+    found_value, found, changed = ours(module, loss, batch, captured)
     worst = ("loss", relative(value, found_value, abs(value)), value, found_value)
     largest = max([float(np.abs(g).max()) for g in expected.values() if g.size] or [0.0])
     by_state = {s: t.data_ptr() for s, t in captured.tensors.items()}
@@ -159,17 +170,24 @@ def compared(module: Any, loss: Callable[..., Any] | None, batch: Batch, capture
         if pointer not in expected:
             continue
         e = expected[pointer]
-        f = found.get(state, np.zeros(e.shape)).reshape(e.shape)
-        if not e.size:
-            continue
-        scale = max(float(np.abs(e).max()), FLOOR * largest)
-        with np.errstate(invalid="ignore"):
-            d = np.where((e == f) | (np.isnan(e) & np.isnan(f)), 0.0, np.abs(e - f))
-        at = int(np.nanargmax(np.where(np.isnan(d), np.inf, d)))
-        difference = relative(e.flat[at], f.flat[at], scale)
-        if not difference <= worst[1]:
-            worst = (state, difference, float(e.flat[at]), float(f.flat[at]))
+        worst = farther(worst, state, e, found.get(state, np.zeros(e.shape)), FLOOR * largest)
+    for state, f in changed.items():
+        e = after[captured.names[state][0]]
+        worst = farther(worst, f"buffer {state}", e, f, FLOOR if captured.tensors[state].is_floating_point() else 0.0)
     return *worst, zeros
+
+
+def farther(worst: tuple[str, float, float, float], name: str, e: Any, f: Any, least: float) -> tuple[str, float, float, float]:
+    """What is farther apart, relative to the largest element that is expected or to `least`."""
+    if not e.size:
+        return worst
+    f = f.reshape(e.shape)
+    scale = max(float(np.abs(e).max()), least)
+    with np.errstate(invalid="ignore"):
+        d = np.where((e == f) | (np.isnan(e) & np.isnan(f)), 0.0, np.abs(e - f))
+    at = int(np.nanargmax(np.where(np.isnan(d), np.inf, d)))
+    difference = relative(e.flat[at], f.flat[at], scale)
+    return worst if difference <= worst[1] else (name, difference, float(e.flat[at]), float(f.flat[at]))
 
 
 def zero_states(expected: Mapping[Any, Any], captured: Any, mine: Collection[str]) -> list[str]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .assigned import assignments_kept
 from .capture import EXPORTS, Captured, capture
 from .traps import framework, unchanged
 from .beside import warn_of_old
@@ -47,7 +48,7 @@ def forward_of(module: Any, batch: Batch, outputs: dict[str, Any]) -> Any:
         def forward(self, *tensors: Any) -> Any:
             walk = iter(tensors)
             whole = unflatten(batch.form, iter([next(walk) if f is None else f[0] for f in fixed]))
-            with unchanged(self.module):  # here: export itself sets numbers back afterwards
+            with assignments_kept(self, tensors), unchanged(self.module):  # here: export itself sets numbers back afterwards
                 out = self.module(**whole) if isinstance(whole, dict) else self.module(*whole)
             leaves: list[Any] = []
             outputs["form"] = flatten(out, "", leaves, [])

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from .assigned import registering
 from .checks import trusted
 from .derivatives import functions
 from .names import by_whatever_name
@@ -212,17 +213,6 @@ def set_data(self: Any, value: Any) -> None:
     framework()._C.TensorBase.data.__set__(self, value)
 
 
-def assigning(was: Any) -> Any:
-    """A buffer that a forward assigns anew keeps its first value in what is traced."""
-    def call(self: Any, name: str, value: Any) -> None:
-        torch, old = framework(), self.__dict__.get("_buffers", {}).get(name)
-        if (isinstance(old, torch.Tensor) and isinstance(value, torch.Tensor) and value is not old and value.shape == old.shape
-                and framework("torch.fx.experimental.proxy_tensor").get_proxy_mode() is not None):
-            raise refused(name, "is a buffer that the forward assigns anew", f"Write into it in place: self.{name}.copy_(value)")
-        was(self, name, value)
-    return call
-
-
 class Asked(threading.local):
     """What models have asked of gradients since this was cleared, by the thread that exports them."""
 
@@ -292,7 +282,7 @@ def substituted() -> Iterator[None]:
         (norm, "forward", averaging(norm.forward)), (torch.Tensor, "data", property(data_of, set_data)),
         *((torch.Tensor, n, telling(n)) for n in ("requires_grad", "is_leaf", "grad_fn")),
         (torch.Tensor, "grad", no_gradients()), mode("is_grad_enabled", lambda on: not on), mode("is_inference_mode_enabled", lambda on: on),
-        (torch.nn.Module, "__setattr__", assigning(torch.nn.Module.__setattr__)), *packing(), *functions()]
+        (torch.nn.Module, "register_buffer", registering(torch.nn.Module.register_buffer)), *packing(), *functions()]
     kept = [(owner, name, vars(owner).get(name)) for owner, name, _ in places]
     inner = {(id(owner), name) for owner, name, _ in functions()}  # PyTorch's own functions call these, and some of ours the first of them
     plain = [(was, other) for (owner, name, was), (*_, other) in zip(kept, places)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import rules
+from .assigned import assignments_kept
 from .capture import Captured, capture, spelt
 from .clipping import Clip
 from .guards import Guards, burned_in, identity
@@ -122,7 +123,7 @@ def wrapped(module: Any, loss: Callable[..., Any] | None, batch: Batch) -> Any:
             walk = iter(tensors)
             whole = unflatten(batch.form, iter([next(walk) if f is None else f[0] for f in fixed]))
             before = Guards(burned_in(None, self.loss))
-            with unchanged(self.module, self.loss):  # here: export itself sets numbers back afterwards
+            with assignments_kept(self, tensors), unchanged(self.module, self.loss):  # here: export itself sets numbers back afterwards
                 found = loss_of(self.module, self.loss, whole)
             if before.changed():
                 raise Unsupported(f"the loss changes {' or '.join(before.moved())}: a number of Python, which the program would keep as "
@@ -258,7 +259,7 @@ def refuse_sparse(graph: Graph) -> None:
 
 def build(captured: Captured, optimizer: Optimizer | None, known: Mapping[str, Any] | None = None, plain: bool = False,
           clip: Clip = Clip(), last: bool = True, zeros: Collection[str] = ()) -> Built:
-    """The program of a step: with `plain` without dropout, and with gradients as results in the place of updates. `known`: the
+    """The program of a step: with `plain` without dropout, and with gradients and buffers as results in the place of updates. `known`: the
     data that the run has, where it has begun; what is missing is fed. `last`: of the last batch of a step, which alone updates. `zeros`: states of which PyTorch has a gradient of
     0, as of what is rounded, and the program none: an optimizer decays them, and leaves out what has none."""
     refuse_sparse(captured.graph)
@@ -285,13 +286,13 @@ def build(captured: Captured, optimizer: Optimizer | None, known: Mapping[str, A
         whole = accumulated(g, optimizer, found, sums, last) if every > 1 else found
         for state, gradient in clip.of(g, whole).items() if last else ():
             moments[state] = optimizer.append(g, state, captured.tensors[state], gradient)
-    if not plain:
-        for o in captured.graph.outputs:
-            if o.kind == "buffer":
-                g.builder.update(o.name, g.in_memory(out[f"buffer {o.name}"]))
-        if g.rng_tensor is not None:
-            one = g.op("iota", n=2, dtype="i64")
-            g.builder.update("rng", g.op("add", g.rng_tensor, one))
+    for o in captured.graph.outputs:
+        if o.kind == "buffer":
+            after = g.in_memory(out[f"buffer {o.name}"])
+            g.builder.result(f"after.{o.name}", after) if plain else g.builder.update(o.name, after)
+    if g.rng_tensor is not None and not plain:
+        one = g.op("iota", n=2, dtype="i64")
+        g.builder.update("rng", g.op("add", g.rng_tensor, one))
     program = g.builder.finish()
     declared = {i[1] for i in program.inputs if i[0] == "feed"}
     users = [i.feed if i.feed in declared else None for i in captured.graph.inputs if i.kind == "user"]
