@@ -20,25 +20,25 @@ IN_PLACE = "Write into it in place: self.{}.copy_(value)"
 
 @dataclass
 class Watch:
-    """The modules of a forward that is traced, by whom; and the lines that assign buffers of theirs."""
+    """The modules of a forward that is traced (by their attributes), by whom; and the lines that assign buffers of theirs."""
 
     tracer: Any
-    modules: dict[int, tuple[str, Any]]
+    modules: set[int]
     lines: dict[tuple[int, str], str] = field(default_factory=dict)
 
 
 @dataclass
 class Change:
-    """A name of a module, what it was and what it is."""
+    """A name of a module, by its attributes, what it was and what it is."""
 
-    module: Any
+    space: dict[str, Any]
     name: str
     path: str
     old: Any
     new: Any
 
 
-Before = tuple[str, Any, dict[str, dict[str, Any]]]  # of a module: its path, itself, what it had by kind and name
+Before = tuple[str, dict[str, Any], dict[str, dict[str, Any]]]  # of a module: its path, its attributes, what it had by kind and name
 WATCH: contextvars.ContextVar[Watch | None] = contextvars.ContextVar("WATCH", default=None)
 
 
@@ -56,13 +56,13 @@ def registering(was: Callable[..., Any]) -> Callable[..., Any]:
         mode, watch = proxies().get_proxy_mode(), WATCH.get()
         own = mode is None or self is mode.tracer.root or isinstance(self, framework("torch.fx").GraphModule)  # the exporter's
         if not own and isinstance(self.__dict__.get("_buffers", {}).get(name), framework().Tensor):
-            if watch is None or id(self) not in watch.modules:
+            if watch is None or id(self.__dict__) not in watch.modules:
                 raise refused(name, "is a buffer that the forward assigns anew, of a module that is none of the model's or the loss's",
                               "Make it a part of the module, or give it as loss=", line_here())
             if mode.tracer is not watch.tracer or framework()._C._functorch.peek_interpreter_stack() is not None:
                 raise refused(name, "is a buffer that is assigned anew in a region (torch.cond, scan, torch.func)",
                               "Give the value out of the region, and assign it there", line_here())
-            watch.lines[id(self), name] = line_here()
+            watch.lines[id(self.__dict__), name] = line_here()
         was(self, name, tensor, *args, **kwargs)
     return call
 
@@ -74,17 +74,17 @@ def assignments_kept(root: Any, given: Sequence[Any]) -> Iterator[None]:
     if mode is None:
         yield
         return
-    modules = {id(m): (path, m) for path, m in root.named_modules()}
-    before = [(path, m, {kind: dict(getattr(m, kind)) for kind in ("_buffers", "_parameters", "_modules")}) for path, m in modules.values()]
-    token = WATCH.set(watch := Watch(mode.tracer, modules))
+    spaces_of = {id(m.__dict__): (path, m.__dict__) for path, m in root.named_modules()}  # which the tracer's stand-ins of modules have, too
+    before = [(path, space, {kind: dict(space[kind]) for kind in ("_buffers", "_parameters", "_modules")}) for path, space in spaces_of.values()]
+    token = WATCH.set(watch := Watch(mode.tracer, set(spaces_of)))
     try:
         yield
-        write(watch, before, given)
+        write(watch, root, before, given)
     finally:
         WATCH.reset(token)
-        for _, m, were in before:
+        for _, space, were in before:
             for kind, d in were.items():
-                put_back(getattr(m, kind), d)
+                put_back(space[kind], d)
 
 
 def put_back(space: dict[str, Any], were: dict[str, Any]) -> None:
@@ -95,17 +95,17 @@ def put_back(space: dict[str, Any], were: dict[str, Any]) -> None:
     space.update({k: v for k, v in now.items() if k not in were})
 
 
-def write(watch: Watch, before: list[Before], given: Sequence[Any]) -> None:
+def write(watch: Watch, root: Any, before: list[Before], given: Sequence[Any]) -> None:
     """What was None before is told of elsewhere, as what is new."""
     found = []
-    for path, m, were in before:
+    for path, space, were in before:
         for kind, d in were.items():
             for name, old in d.items():
-                new = getattr(m, kind).get(name)
+                new = space[kind].get(name)
                 if new is old or old is None:
                     continue
-                change = Change(m, name, f"{path}.{name}".removeprefix("module."), old, new)
-                line = watch.lines.get((id(m), name), "")
+                change = Change(space, name, f"{path}.{name}".removeprefix("module."), old, new)
+                line = watch.lines.get((id(space), name), "")
                 if kind != "_buffers":
                     what = "parameter" if kind == "_parameters" else "part"
                     raise refused(change.path, f"is a {what} that the forward replaces", "Use it where it is: torch.func.functional_call has "
@@ -113,7 +113,7 @@ def write(watch: Watch, before: list[Before], given: Sequence[Any]) -> None:
                 refuse_other(watch, change, line)
                 found.append((change, line))
     if found:
-        refuse_alias(found, before, given)
+        refuse_alias(root, found, before, given)
         values = [c.new.clone() for c, _ in found]  # each may be what another one was
         for (c, _), value in zip(found, values):
             c.old.copy_(value)
@@ -135,18 +135,18 @@ def refuse_other(watch: Watch, c: Change, line: str) -> None:
                       f"self.{c.name} = value.detach()", line)
 
 
-def refuse_alias(found: list[tuple[Change, str]], before: list[Before], given: Sequence[Any]) -> None:
+def refuse_alias(root: Any, found: list[tuple[Change, str]], before: list[Before], given: Sequence[Any]) -> None:
     """In PyTorch a value that shares its memory changes with what it shares it with, now or in a later step."""
-    changed = {(id(c.module), c.name): c for c, _ in found}
+    changed = {(id(c.space), c.name): c for c, _ in found}
     old: dict[int, list[str]] = {}
     new: dict[int, list[str]] = {}
-    for path, m, were in before:
+    for path, space, were in before:
         for name, t in [(n, t) for kind in ("_buffers", "_parameters") for n, t in were[kind].items() if t is not None]:
-            c, whole = changed.get((id(m), name)), f"{path}.{name}".removeprefix("module.")
+            c, whole = changed.get((id(space), name)), f"{path}.{name}".removeprefix("module.")
             old.setdefault(memory(t), []).append(whole)
             new.setdefault(memory(t if c is None else c.new), []).append(whole)
     tensor = framework().Tensor
-    for path, space, _ in spaces(before[0][1]):
+    for path, space, _ in spaces(root):
         for name, t in space.items():
             if isinstance(t, tensor):
                 new.setdefault(memory(t), []).append(f"{path}.{name}".removeprefix("module."))

@@ -176,6 +176,22 @@ class Assigned(unittest.TestCase):
         with self.assertRaisesRegex(rt.Unsupported, "the forward changes buffers"):
             rt.compile_inference(Keeps(f), x)
 
+    def test_parts_that_are_in_two_places(self):
+        """Of which the tracer has stand-ins in the place of all parts."""
+        class Twice(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(2, 2).double()
+                self.register_buffer("mean", torch.zeros(2).double())
+                self.parts = nn.Sequential(self.layer, nn.Sigmoid(), self.layer)
+
+            def forward(self, y, target):
+                for part in self.parts:
+                    y = part(y)
+                self.mean = self.mean * 0.9 + target.mean(0) * 0.1
+                return squares(y - target + self.mean)
+        self.same(lambda m, x, y: y, Twice())
+
     def test_memory_that_is_shared_is_refused(self):
         of = "in one memory with "
         for f, with_what in ((lambda m, x, y: (setattr(m, "a", m.rows[0]), squares(y - m.a))[1], "rows"),
