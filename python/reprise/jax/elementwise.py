@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .graph import FLOATS, NUMPY
-from .lowering import COMPUTED, Node, Value, handles
+from .lowering import COMPUTED, Lowering, Node, Value, handles
 
 SAME = {n: n for n in ("exp", "log", "log1p", "sqrt", "tanh", "erf", "expm1", "exp2", "sin", "cos", "tan", "sinh", "cosh", "asin",
                        "acos", "atan", "erfc", "erf_inv", "rsqrt", "cbrt", "floor", "ceil")} | {"logistic": "sigmoid"}
@@ -90,11 +90,28 @@ def div(n: Node) -> Value:
 @handles("rem")
 def rem(n: Node) -> Value:
     g = n.g
+    if n.dtype == "u64":
+        return n.made(rem_of_words(g, n.tensor(0), n.tensor(1)))
     a, b = (g.cast(n.tensor(i), "i64") if n.dtype == "u32" else n.computed(i) for i in (0, 1))
     found = g.op("fmod", a, b)
     if n.dtype not in FLOATS:
         found = g.where(g.op("eq", b, g.fill(0, b.dtype)), a, found)
     return n.made(found)
+
+
+def rem_of_words(g: Lowering, a: Any, b: Any) -> Any:
+    """Of 64 bits without a sign, in integers with one: of half of a by b twice, and what is left."""
+    one, top = g.fill(1, "i64"), g.op("shift_left", g.fill(1, "i64"), g.fill(63, "i64"))
+
+    def least(x: Any) -> Any:
+        """x - b where that is no less than 0, else x, both without a sign."""
+        below = g.op("lt", g.op("bitwise_xor", x, top), g.op("bitwise_xor", b, top))
+        return g.where(below, x, g.op("sub", x, b))
+    small = g.op("gt", b, g.fill(0, "i64"))
+    half = g.op("bitwise_and", g.op("shift_right", a, one), g.op("bitwise_xor", top, g.fill(-1, "i64")))
+    twice = g.op("shift_left", g.op("fmod", half, g.where(small, b, one)), one)
+    found = g.where(small, least(g.op("add", twice, g.op("bitwise_and", a, one))), least(a))
+    return g.where(g.op("eq", b, g.fill(0, "i64")), a, found)
 
 
 @handles("pow")

@@ -20,12 +20,12 @@ from .graph import FLOATS, NUMPY, Equation, Graph, Literal, Operand, Type, Unsup
 COMPUTED = {"bf16": "f32", "f16": "f32", "i8": "i32", "u8": "i32", "i16": "i32"}  # where operations do not take the type
 CARRIERS = {"u64": "i64"}  # words of 64 bits, in what does the same to both: random bits of binary64
 WORDS = frozenset("""jit scan cond and or xor not shift_left shift_right_logical add sub mul convert_element_type bitcast_convert_type
-reshape squeeze expand_dims broadcast_in_dim slice concatenate transpose select_n eq ne rev copy stack unstack split""".split())
+reshape squeeze expand_dims broadcast_in_dim slice concatenate transpose select_n eq ne rem rev copy stack unstack split""".split())
 MOST_ITERATIONS = 1 << 16
 REWRITE = "rewrite the line with other operations of jax.numpy, or leave it out of the loss"
 FED = "compute it before the step, and feed it as a part of the batch"
-REMEDIES = {"svd": FED, "eig": FED, "fft": FED, "qr": f"{FED}; cholesky, solve and slogdet are taken",
-            "eigh": f"{FED}; cholesky, solve and slogdet are taken", "reduce": "sum, max, min, prod, any and all of jax.numpy are taken",
+REMEDIES = {"eig": FED, "fft": FED, "schur": FED, "geqrf": "jnp.linalg.qr(a) is taken, mode='raw' is not",
+            "reduce": "sum, max, min, prod, any and all of jax.numpy are taken",
             "igamma": FED, "igammac": FED, "regularized_incomplete_beta": FED, "polygamma": FED, "pure_callback": FED, "io_callback": FED,
             "debug_callback": "leave jax.debug out of the loss, or return what it shows as an auxiliary value"}
 
@@ -135,11 +135,11 @@ class Lowering:
         """0 .. n - 1 along one axis, the others of length 1."""
         return self.reshape(self.op("iota", n=n, dtype=dtype), [n if a == axis else 1 for a in range(rank)])
 
-    def reduce(self, name: str, t: Any, axes: Sequence[int]) -> Any:
-        """A reduction that drops its axes."""
+    def reduce(self, name: str, t: Any, axes: Sequence[int], keep: bool = False) -> Any:
+        """A reduction that drops its axes, or leaves them as 1."""
         if not axes:
             return t
-        kept = [n for a, n in enumerate(t.shape) if a not in set(axes)]
+        kept = [1 if a in set(axes) else n for a, n in enumerate(t.shape) if keep or a not in set(axes)]
         return self.reshape(self.op(name, t, axes=sorted(axes)), kept)
 
     def where(self, c: Any, a: Any, b: Any) -> Any:

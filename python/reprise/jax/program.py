@@ -9,7 +9,7 @@ from typing import Any, Optional
 
 import numpy as np
 
-from . import contraction, elementwise, indexing, moving, regions, solvers, special  # noqa: F401: they register what they handle
+from . import contraction, elementwise, factors, indexing, moving, regions, solvers, special  # noqa: F401: they register what they handle
 from .graph import Graph, Type, Unsupported
 from .lowering import MOST_ITERATIONS, Lowering, Value
 
