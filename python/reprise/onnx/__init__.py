@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from . import (arithmetic, channels, external, forms, grids, images, layers, ml, pools, quantised, ragged, samples, selection, shapes,
-               spectra, trees)
+from . import (arithmetic, channels, external, forms, grids, images, layers, ml, pools, qoperators, quantised, ragged, samples, selection,
+               shapes, spectra, trees)
 from ..settled import compiled
 from .graph import (HANDLERS, CARRIERS, MOST_KNOWN, NUMPY, ONNX, Graph, NeedsConstant, Node, Unsupported, Value, carried,
                          returned, type_of)
@@ -34,7 +34,7 @@ FOLDED = frozenset("""Abs Add And Cast CastLike Ceil Clip Concat Div Equal Expan
 LessOrEqual Max Min Mod Mul Neg Not Or Pow Reciprocal ReduceMax ReduceMin ReduceProd ReduceSum Reshape Round Slice Sqrt Squeeze Sub Tile
 Transpose Unsqueeze Where Split Sign Xor""".split())
 Scope = MutableMapping[str, Value]  # of a branch or a body a layer on what is outside, which is not copied with each iteration
-MODULES = (arithmetic, grids, images, layers, ml, pools, quantised, samples, selection, shapes, spectra, trees)  # they register what they handle
+MODULES = (arithmetic, grids, images, layers, ml, pools, qoperators, quantised, samples, selection, shapes, spectra, trees)  # each has handlers
 
 
 def supported() -> list[str]:
