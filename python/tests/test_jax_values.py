@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import unittest
+import warnings
 
 import numpy as np
 
@@ -244,6 +245,57 @@ class Steps(unittest.TestCase):
                 rj.compile(loss, p, ())
         finally:
             HANDLERS["custom_derivative"] = right
+
+    def test_a_gradient_that_is_0_but_for_narrow_rounding_is_compared_in_binary32(self):
+        """A bias before a batch norm: jax's own gradient in the narrow type is noise, the program's is next to nothing."""
+        @jax.custom_jvp
+        def seven(x):
+            return jnp.sin(x)
+        seven.defjvp(lambda p, t: (seven(p[0]), 7 * jnp.cos(p[0]) * t[0]))
+        r = np.random.default_rng(4)
+        x = r.standard_normal((64, 3)).astype(np.float32)
+        p = {"w": r.standard_normal((3, 8)).astype(np.float32), "b": np.zeros(8, np.float32), "own": np.ones(3, np.float32)}
+        from reprise.jax.lowering import HANDLERS
+        right = HANDLERS["custom_derivative"]
+        for narrow in (jnp.float16, jnp.bfloat16):
+            def loss(p, x):
+                y = (x.astype(narrow) @ p["w"].astype(narrow) + p["b"].astype(narrow)).astype(jnp.float32)
+                y = (y - y.mean(0)) / jnp.sqrt(y.var(0) + 1e-3)
+                return jax.nn.relu(y.astype(narrow)).astype(jnp.float32).mean() + seven(p["own"]).sum()
+
+            def plain(p, x):
+                return loss(p | {"own": jnp.zeros(1)}, x)
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                step = rj.compile(plain, {k: p[k] for k in "wb"}, (x,))
+            self.assertGreater(step.check["narrow"], 0.1, narrow)
+            self.assertEqual(any("rounding in the narrow types" in str(w.message) for w in told), step.check["share"] > 0.1)
+            HANDLERS["custom_derivative"] = lambda n: n.g.run(n.params["function"], n.inputs)  # the fault
+            try:
+                with self.assertRaises(rj.GradientsDiffer):
+                    rj.compile(loss, p, (x,))
+            finally:
+                HANDLERS["custom_derivative"] = right
+
+    def test_a_function_in_binary32(self):
+        from reprise.jax.wide import in_binary32
+        third = jnp.float16(1) / 3
+
+        @jax.custom_jvp
+        def own(x):
+            return x * x
+        own.defjvp(lambda p, t: (own(p[0]), 5 * t[0]))
+
+        def f(x):
+            y = jnp.exp(jax.jit(lambda x: x.astype(jnp.bfloat16) * jnp.bfloat16(0.5))(x))  # all of it in binary32
+            return y.sum(), lax.fori_loop(0, 2, lambda i, x: x + third, x.astype(jnp.float16)).sum(), own(x.astype(jnp.float16)).sum()
+        x = jnp.float32([0.1, 0.3])
+        wide = in_binary32(f, x)
+        found = wide(x)
+        self.assertEqual([v.dtype for v in found], [jnp.float32] * 3)
+        np.testing.assert_allclose(found[0], np.exp(np.float32([0.05, 0.15])).sum(), rtol=1e-6)
+        self.assertEqual(float(found[1]), float(f(x)[1]))  # loops stay what they are
+        np.testing.assert_array_equal(jax.grad(lambda x: wide(x)[2])(x), [5, 5])  # and so do derivatives of one's own
 
     def test_ways_back_that_add_something(self):
         def made(back):

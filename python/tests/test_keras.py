@@ -321,6 +321,23 @@ class Keras(unittest.TestCase):
     def test_convolution_and_batch_norm(self):
         self.compare(convolution)
 
+    def test_a_bias_before_a_batch_norm_in_mixed_precision(self):
+        """Its gradient is 0; Keras's own in the narrow type is that type's rounding."""
+        keras = self.keras
+        x, y = np.random.default_rng(2).standard_normal((16, 8, 8, 2)).astype(np.float32), np.arange(16) % 3
+        for policy in ("mixed_float16", "mixed_bfloat16"):
+            keras.mixed_precision.set_global_policy(policy)
+            try:
+                keras.utils.set_random_seed(1)
+                model, _, _ = convolution(keras, np.random.default_rng(2))
+                loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+                trainer = self.rk.compile(model, (x, y), loss=loss, optimizer=keras.optimizers.SGD(0.05))
+            finally:
+                keras.mixed_precision.set_global_policy("float32")
+            self.assertGreater(trainer.step.check["narrow"], 0.05, policy)
+            losses = [trainer(x, y) for _ in range(3)]
+            self.assertLess(losses[-1], losses[0])
+
     def test_recurrent(self):
         self.compare(recurrent)
 

@@ -18,10 +18,12 @@ from .graph import NAMES, Graph, Unsupported
 from .lowering import MOST_ITERATIONS
 from .program import Parts, training
 from .complexes import apart, is_complex
+from .wide import in_binary32
 from .trees import Tree, alone, given, host, is_real, is_trained, jax, like, paired, taken, tree
 
 TOLERANCE = {"f64": 1e-9, "f32": 2e-3, "bf16": 0.1, "f16": 0.05}
 PROBES, NUDGE, FACTOR = 4, 16, 8.0  # of a comparison that does not agree: how often, by how many last places, how far beyond
+NEAR = 2.0  # of losses of narrow types: how far beyond jax's own distance from the gradients in binary32
 _recordings: list[record] = []
 
 
@@ -233,10 +235,31 @@ class Step(StepBase):
         with jax().disable_jit():  # what XLA makes of a whole function may be another than its operations one by one
             single = beside(*at(theirs, own))
         if not agree(single, tolerance):
+            if dtypes & {"f16", "bf16"} and self._beside_wide(lambda own: flat(*own, *fixed)[0], at, ours, first, tolerance):
+                return
             raise GradientsDiffer(self.check, tolerance)
         warnings.warn(f"jax.jit has another gradient of {self.check['leaf']} than jax without it, by {self.check['share']:.3g} of its "
                       "largest; the program has that of jax without it", stacklevel=4)
         self.check = single | {"jit": self.check["share"]}
+
+    def _beside_wide(self, f: Callable[[list[Any]], Any], at: Callable[..., Any], ours: list[Any], first: tuple[float, list[Any]],
+                     tolerance: float) -> bool:
+        """Whether the program is as near to jax's gradients of the same loss computed in binary32 as the tolerance says, or, where jax's
+        of the narrower types are no nearer (by NEAR), as those: as of a gradient that is 0 but for rounding, a bias before a batch norm."""
+        check, (value, grads), own = self.check, first, list(self._params.leaves)
+        assert check is not None
+        wide = in_binary32(f, own)
+        exact, slopes = at(jax().jit(jax().value_and_grad(lambda leaves: wide(*leaves)[0])), own)
+        away, jaxs = shares(ours, slopes), shares(grads, slopes)
+        bound = max(tolerance, NEAR * abs(value - exact) / max(abs(exact), 1.0))
+        if not all(a <= max(tolerance, NEAR * b) for a, b in zip(away, jaxs)) or not agree(check | {"share": 0.0, "loss_jax": exact}, bound):
+            return False
+        self.check = compared(self._params.names, ours, slopes) | {"loss": check["loss"], "loss_jax": exact, "narrow": check["share"]}
+        if not agree(self.check, tolerance):
+            n = int(np.argmax(away))
+            warnings.warn(f"rounding in the narrow types of the loss decides about the gradient of {self._params.names[n]}: beside the same loss in "
+                          f"binary32 the program's is {away[n]:.3g} of its largest apart, and jax's own {jaxs[n]:.3g}", stacklevel=5)
+        return True
 
     def _moves(self, f: Callable[[list[Any]], tuple[float, list[Any]]], ours: list[Any], first: tuple[float, list[Any]],
                tolerance: float) -> bool:
