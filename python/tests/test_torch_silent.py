@@ -401,6 +401,31 @@ class Gradients(unittest.TestCase):
                 rt.compile(m := Weight([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], f), example=(X,), optimizer=sgd(m), check=False)
         self.same([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], lambda w, x: w.t().contiguous().clone().as_strided((2, 2), (1, 2)).sum())
 
+    def test_writes_into_the_memory_in_another_form(self):
+        def diagonal(w, x):
+            c = w @ w.t()
+            c.fill_diagonal_(-2)
+            return (c ** 3).sum()
+
+        def wrapped(w, x):
+            c = torch.cat([w, w * 2])
+            c.fill_diagonal_(1.5, wrap=True)
+            return (c ** 2).sum()
+
+        def multiplied(w, x):
+            c = w * w
+            c.as_strided((2, 2), (3, 2), 1).mul_(3.0)
+            return (c ** 2).sum()
+        for f in (diagonal, wrapped, multiplied):
+            self.same([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], f)
+
+        def overlapping(w, x):
+            c = w * w
+            c.as_strided((2, 2), (1, 1), 1).fill_(3.0)
+            return (c ** 2).sum()
+        with self.assertRaisesRegex(rt.Unsupported, "that has an element twice"):
+            self.same([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], overlapping)
+
     def test_dropout_of_everything_leaves_decay(self):
         model = Weight([1.0, 2.0], lambda w, x: F.dropout(w, 1.0).sum())
         step = rt.compile(model, example=(X,), optimizer=torch.optim.SGD(model.parameters(), 0.1, weight_decay=0.5))

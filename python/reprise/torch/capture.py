@@ -298,7 +298,7 @@ class Reader:
         if n.target is operator.getitem:
             several[n] = Ref(n.args[0].name, n.args[1])
             return
-        if "as_strided" in str(n.target) and "scatter" not in str(n.target):
+        if "as_strided" in str(n.target):
             self.plain_memory(n)
         graph.nodes.append(self.node(n, gm, graph, several))
         trace = n.meta.get("stack_trace") or ""

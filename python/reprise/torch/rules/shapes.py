@@ -353,12 +353,28 @@ def channel_shuffle(g: Lowering, node: Node, x: Any, groups: int) -> Any:
 @lowers("aten.as_strided.default", "aten.as_strided_copy.default")
 def as_strided(g: Lowering, node: Node, x: Any, size: Any, stride: Any, storage_offset: Any = None) -> Any:
     """Of what lies in the memory one after the other; the graph has no other strides."""
+    flat = g.reshape(x.tensor, [x.size])
+    return g.reshape(taken(g, flat, [int(p) for p in strided(g, size, stride, storage_offset)], 0), size)
+
+
+def strided(g: Lowering, size: Any, stride: Any, offset: Any) -> Any:
+    """Where in the memory these elements are."""
     room(g, *size)
-    places: Any = np.full((), int(storage_offset or 0), np.int64)
+    places: Any = np.full((), int(offset or 0), np.int64)
     for n, s in zip(size, stride):
         places = places[..., None] + np.arange(n) * s
-    flat = g.reshape(x.tensor, [x.size])
-    return g.reshape(taken(g, flat, [int(p) for p in places.reshape(-1)], 0), size)
+    return places.reshape(-1)
+
+
+@lowers("aten.as_strided_scatter.default")
+def as_strided_scatter(g: Lowering, node: Node, x: Any, source: Any, size: Any, stride: Any, storage_offset: Any = None) -> Any:
+    """What fill_diagonal_ and others that write into such a view are."""
+    places = strided(g, size, stride, storage_offset)
+    if np.unique(places).size != places.size:
+        raise g.refuse("of a view that has an element twice", "Write into a view without overlaps")
+    s = g.reshape(g.cast(source.tensor, x.dtype), [places.size])
+    flat = g.op("scatter_along", g.reshape(x.tensor, [x.size]), g.constant(places), s, axis=0, mode=0)
+    return g.reshape(flat, x.shape)
 
 
 @lowers("aten.im2col.default")
