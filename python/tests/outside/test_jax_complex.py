@@ -56,7 +56,7 @@ class Complex(unittest.TestCase):
         self.assertLess(step.check["difference"], 1e-11)
 
     def test_transforms_of_every_kind_of_length(self):
-        for n in (1, 2, 12, 61, 128, 300):
+        for n in (1, 2, 12, 128, 263, 300):
             x, z = drawn(2, n).real, drawn(3, n)
             with self.subTest(n=n):
                 self.near(jnp.fft.rfft, x)
@@ -171,7 +171,7 @@ class Complex(unittest.TestCase):
         own.defjvp(lambda x, t: (x[0] * 2, t[0] * 2))
         for f, what in ((lambda z: jnp.linalg.inv(z), "lu: of complex numbers"), (jnp.sort, "sort: of complex numbers"),
                         (jnp.cumprod, "cumprod: of complex numbers"), (own, "a derivative of one's own of complex numbers"),
-                        (lambda z: jnp.fft.fft(jnp.resize(z, (4194319,))), "a transform of the length 4194319, which has a prime factor above 256")):
+                        (lambda z: jnp.fft.fft(jnp.resize(z, (4194319,))), "a transform of the length 4194319, which has a prime")):
             with self.assertRaisesRegex(rj.Unsupported, what):
                 rj.function(f, z)
 
