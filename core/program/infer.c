@@ -433,8 +433,8 @@ rp_status infer_fft(const rp_op *op, const rp_attr *attr, const rp_type *in, siz
 
     (void)attr, (void)n_in;
     if (!rp_type_equal(&in[0], &in[1]) || !rp_fourier_factor(&factors, n))
-        return refuse(op, &in[0], &in[1], "both of one type, and a last axis whose length has no prime factor above 256",
-                      err);
+        return refuse(op, &in[0], &in[1],
+                      "both of one type, and a last axis whose length has no prime factor above 256", err);
     out[0] = out[1] = in[0];
     return RP_OK;
 }

@@ -46,7 +46,8 @@ RP_INLINE FN(pair) FN(whole)(const FN(pair) * v, int r)
     return sum;
 }
 
-/* A pass of one stage, of given->radix elements where `constant` is 0; v, w: room for as many, w only for a constant. */
+/* A pass of one stage, of given->radix elements where `constant` is 0; v, w: room for as many, w only for a constant.
+ */
 RP_INLINE void FN(odd)(const FN(pass) * given, FN(pair) * v, FN(pair) * w, int constant, bool lanes, bool back,
                        bool transposed)
 {
@@ -121,7 +122,10 @@ ODDS(7)
     }
 #define ALL(r) \
     { \
-        {BOTH(r, 0, 0), BOTH(r, 0, 1)}, {BOTH(r, 1, 0), BOTH(r, 1, 1)} \
+        {BOTH(r, 0, 0), BOTH(r, 0, 1)}, \
+        { \
+            BOTH(r, 1, 0), BOTH(r, 1, 1) \
+        } \
     }
 
 /* Those of 3, 5, 7 and all others. */

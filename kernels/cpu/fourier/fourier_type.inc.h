@@ -351,11 +351,13 @@ static void FN(rows_to_columns)(const FN(work) * w, const FN(matrix) * a, size_t
     (void)FN(stages)(w, &columns, from, &a->of_wide, FN(LANES), a->high, r);
 }
 
-/* The last block may hold columns of the one before: what is transformed stays where it is, or columns come out even. */
+/* The last block may hold columns of the one before: what is transformed stays where it is, or columns come out even.
+ */
 static void FN(column_stages)(const FN(work) * w, const FN(matrix) * a, FN(rows) to, FN(rows) from)
 {
     for (size_t q = 0; q < a->wide; q += a->width) {
-        const size_t left = a->wide - q, width = left < a->width ? (left + FN(LANES) - 1) / FN(LANES) * FN(LANES) : a->width;
+        const size_t left = a->wide - q,
+                     width = left < a->width ? (left + FN(LANES) - 1) / FN(LANES) * FN(LANES) : a->width;
         const size_t begin = left < width ? a->wide - width : q;
         const FN(rows) of = {from.re + begin, from.im + begin, (ptrdiff_t)a->wide};
         const FN(rows) at = {to.re + begin, to.im + begin, (ptrdiff_t)a->wide};
@@ -518,7 +520,7 @@ static void FN(fourier_lines)(const rp_walk *walk, const rp_kernel_args *args, c
         return;
     }
     if (!side)
-        columns = !twos                                            ? FN(columns_of)(&w)
+        columns = !twos                                      ? FN(columns_of)(&w)
                   : first.n >= (size_t)FN(LANES) * FN(LANES) ? FN(columns_of_twos)(first.n)
                                                              : 0;
     /* Many lines that are no powers of two go side by side sooner than as matrices whose columns fill no vectors. */

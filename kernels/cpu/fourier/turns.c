@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Turns of powers of two are made level by level, m = 1, 2, 4, ..: every second one of a level is one of the level before, to the bit,
- * as its angle is the same product of which only the factors' powers of two differ. */
+ * Turns of powers of two are made level by level, m = 1, 2, 4, ..: every second one of a level is one of the level
+ * before, to the bit, as its angle is the same product of which only the factors' powers of two differ. */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include "kernels/cpu/fourier/turns.h"
 
@@ -60,7 +60,7 @@ static bool reserve(store *s, size_t element)
 enum { PLACES = 32, MOST_BYTES = 1 << 26, NOT_KEPT = -1 };
 
 typedef struct place {
-    void *turns; /* c, then d */
+    void *turns;                  /* c, then d */
     size_t n, bytes, used, since; /* used: by so many callers; since: when it was last asked for */
     rp_dtype dtype;
 } place;

@@ -14,8 +14,8 @@
 enum { RP_TURNS_LONGEST = 1 << 24, RP_TURNS_OTHERS_LONGEST = 1 << 21 };
 
 /* Of a stage of r with m transforms of r elements in each (CONTRACT 7.16) turn p h s is element h m + p, 0 < h < r,
- * p < m, of every n one behind the other: what s is, m tells. Where n is no power of two there are behind element n, for
- * each of its odd primes r, ascending, turns k n / r, k < r. None is of the inverse. */
+ * p < m, of every n one behind the other: what s is, m tells. Where n is no power of two there are behind element n,
+ * for each of its odd primes r, ascending, turns k n / r, k < r. None is of the inverse. */
 typedef struct rp_turns {
     const void *c, *d;
     int kept; /* by rp_turns_return */

@@ -199,12 +199,13 @@
     RP_GPU_KERNEL(RP_GPU_FOURIER_THREADS, 2) rp_gpu_fourier_stage_##type(const RP_GPU_PARAMETER rp_gpu_fourier p) \
     { \
         const u64 step = (u64)RP_GPU_BLOCKS_X * RP_GPU_THREADS, parts = (p.r + 1) / 2; \
+        const u64 count = p.lines * p.m * p.s * parts; \
         fourier_group_##type g; \
 \
         RP_GPU_BEGIN(p); \
         g.a = &p; \
         g.back = (p.inverse != 0) != (p.transposed != 0); \
-        for (u64 t = (u64)RP_GPU_BLOCK_X * RP_GPU_THREADS + RP_GPU_THREAD; t < p.lines * p.m * p.s * parts; t += step) { \
+        for (u64 t = (u64)RP_GPU_BLOCK_X * RP_GPU_THREADS + RP_GPU_THREAD; t < count; t += step) { \
             const u64 h = t / p.s % parts; \
 \
             g.q = t % p.s; \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Fourier transforms on a GPU. Of powers of two operands are copied to where the results go and transformed there in
- * place, a launch a stage while its pairs lie too far apart for shared memory, and places are put in order at an end. Of
- * other lengths a launch is a stage, from the results to memory beside them or back. */
+ * place, a launch a stage while its pairs lie too far apart for shared memory, and places are put in order at an end.
+ * Of other lengths a launch is a stage, from the results to memory beside them or back. */
 #include <stdio.h>
 
 #include "kernels/fourier.h"

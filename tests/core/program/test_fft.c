@@ -269,7 +269,8 @@ static complex_pair other_stage(complex_pair x, const group *o)
 
 static complex_pair other_written(rp_run *run, complex_pair x, size_t lines, size_t n, bool inverse, bool transposed)
 {
-    group o = {.run = run, .lines = lines, .n = n, .inverse = inverse, .transposed = transposed, .s = transposed ? n : 1};
+    group o = {
+        .run = run, .lines = lines, .n = n, .inverse = inverse, .transposed = transposed, .s = transposed ? n : 1};
     size_t primes[16], count = 0, left = n;
 
     for (size_t r = 2; left > 1; r++)
