@@ -89,7 +89,7 @@ def by_longer(g: Any, re: Tensor, im: Tensor) -> Pair:
     b_re[:n], b_im[:n] = c, s
     b_re[longer - n + 1:], b_im[longer - n + 1:] = c[:0:-1], s[:0:-1]
     r = importlib.import_module("reprise")
-    table = tuple(np.array(t.numpy()) / longer for t in r.ops.fft(r.Tensor(b_re), r.Tensor(b_im)))
+    table = tuple(np.array(t.numpy()) / longer for t in r.ops.fft(r.Tensor(b_re), r.Tensor(b_im), inverse=False, transposed=False))
     rest = g.fill(0, re.dtype, [lines, longer - n])
     u, v = (g.op("concat", t, rest, axis=1) for t in times(g, re, im, (c, -s)))
     u, v = times(g, *g.op("fft", u, v, inverse=False, transposed=False), table)
