@@ -603,6 +603,20 @@ class Kept(Beside):
                 o.step()
 
 
+class Attributes(unittest.TestCase):
+    def test_what_pytorch_keeps_of_its_attributes_is_its_own(self):
+        """PyTorch 2.9 looks at that list when it first exports, and finds no __objclass__ of ours."""
+        code = """
+import torch, reprise.torch
+from reprise.torch.substitutes import substituted
+with substituted():
+    found = torch.overrides.get_default_nowrap_functions()
+print([f for f in found if isinstance(getattr(f, "__self__", None), property)])
+"""
+        done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout.strip()), (0, "[]"), done.stderr)
+
+
 class Halves(Beside):
     def test_recurrent_layers_of_packed_sequences_say_what_to_do(self):
         class Packed(nn.Module):

@@ -272,6 +272,7 @@ def substituted() -> Iterator[None]:
     torch = framework()
     norm = framework("torch.nn.modules.batchnorm")._BatchNorm
     constraints = framework("torch.distributions.constraints")
+    framework("torch.overrides").get_default_nowrap_functions()  # kept from now on: of PyTorch's own attributes, not of those below
     places: list[tuple[Any, str, Any]] = [
         (torch.nn.functional, "gaussian_nll_loss", gaussian_nll_loss), (torch, "ctc_loss", ctc_loss),
         (framework("torch.nn.modules.transformer"), "_detect_is_causal_mask", detect_is_causal_mask),
