@@ -92,6 +92,7 @@ static bool find_method(door_object *d, leaf_kind *k)
     found = PyObject_GetAttr((PyObject *)k->type, k->apart);
     done = found && keep(d, found);
     k->apart = found;
+    k->is_apart = done ? method_of(found) : NULL;
     Py_XDECREF(found);
     return done;
 }
@@ -111,7 +112,7 @@ static bool read_kinds(door_object *d, PyObject *list)
 
         if (!of || !PyArg_ParseTuple(of, "O!O", &PyType_Type, &type, &apart))
             return false;
-        *k = (leaf_kind){(PyTypeObject *)type, exchange_of(type), apart == Py_None ? NULL : apart};
+        *k = (leaf_kind){(PyTypeObject *)type, exchange_of(type), apart == Py_None ? NULL : apart, NULL};
         if (!find_method(d, k))
             return false;
         d->of.n_kinds++;

@@ -14,7 +14,8 @@ enum { LEAVES_MAX = 64, RATES_MAX = 64, KINDS_MAX = 4, RESULTS_MAX = 32 };
 typedef struct leaf_kind {
     PyTypeObject *type;
     const dl_exchange *exchange;
-    PyObject *apart; /* may be NULL */
+    PyObject *apart;      /* may be NULL */
+    PyCFunction is_apart; /* what C does for the method; may be NULL */
 } leaf_kind;
 
 /* A group of an optimizer. `behind`: its steps less the optimizer's. */

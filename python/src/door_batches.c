@@ -60,6 +60,7 @@ static bool contiguous(const dl_tensor *t)
 static bool stands_apart(const leaf_kind *k, PyObject *leaf)
 {
     PyObject *is = !k->apart     ? Py_NewRef(Py_False)
+                   : k->is_apart ? k->is_apart(leaf, NULL)
                    : k->exchange ? PyObject_CallFunctionObjArgs(k->apart, leaf, NULL)
                                  : PyObject_GetAttr(leaf, k->apart);
     const bool found = is != Py_False;

@@ -98,39 +98,36 @@ static bool count_stands(const place *p)
     return number && PyLong_Check(number) && PyDict_Size(p->where) >= PyLong_AsSsize_t(number) && !PyErr_Occurred();
 }
 
-static PyObject *attribute_now(const place *p, descrgetfunc get)
+/* What has no answer of C, or has it no longer. */
+static PyObject *asked(const place *p)
 {
-    if (p->getter && Py_TYPE(p->where) == p->type)
-        return get(p->getter, p->where, (PyObject *)p->type);
     return p->name == Py_None ? PyObject_CallNoArgs(p->where) : PyObject_GetAttr(p->where, p->name);
 }
 
-static bool attribute_stands(const place *p, descrgetfunc get)
+static bool answer_stands(const place *p)
 {
-    PyObject *now = attribute_now(p, get);
-    const bool stands = now && same(now, p->value, 0);
+    PyObject *now = p->kind == PLACE_CALL                                     ? p->call(p->self, NULL)
+                    : p->kind == PLACE_GETTER && Py_TYPE(p->where) == p->type ? p->get(p->where, p->closure)
+                                                                              : asked(p);
+    const bool stands = now && same_part(now, p->value, 0);
 
     Py_XDECREF(now);
     return stands;
 }
 
-static PyObject *item_now(const place *p)
-{
-    PyObject *key, *value;
-    Py_ssize_t at = p->at;
-
-    if (PyDict_Next(p->where, &at, &key, &value) && key == p->name)
-        return value;
-    return PyDict_GetItemWithError(p->where, p->name);
-}
-
 static bool item_stands(const place *p)
 {
-    PyObject *now = item_now(p);
+    PyObject *key, *now;
+    Py_ssize_t at = p->at;
 
-    if (!now || !p->value)
-        return !now && !p->value && !PyErr_Occurred();
-    return now == p->value || same(now, p->value, 0);
+    if (!PyDict_Next(p->where, &at, &key, &now) || key != p->name)
+        now = PyDict_GetItemWithError(p->where, p->name);
+    return now && same_part(now, p->value, 0);
+}
+
+static bool is_nowhere(const place *p)
+{
+    return !PyDict_GetItemWithError(p->where, p->name) && !PyErr_Occurred();
 }
 
 static void find_item(place *p)
@@ -143,18 +140,31 @@ static void find_item(place *p)
     while (PyDict_Next(p->where, &next, &key, &value) && key != p->name);
 }
 
+static bool place_stands(const place *p)
+{
+    switch (p->kind) {
+    case PLACE_ITEM:
+        return item_stands(p);
+    case PLACE_NOWHERE:
+        return is_nowhere(p);
+    case PLACE_COUNT:
+        return count_stands(p);
+    case PLACE_CLASS:
+        return (PyObject *)Py_TYPE(p->where) == p->value;
+    default:
+        return answer_stands(p);
+    }
+}
+
 bool places_stand(const place *places, size_t n)
 {
-    const descrgetfunc get = (descrgetfunc)PyType_GetSlot(&PyGetSetDescr_Type, Py_tp_descr_get);
-    bool stand = true;
+    size_t i = 0;
 
-    for (size_t i = 0; i < n && stand; i++)
-        stand = places[i].item      ? item_stands(&places[i])
-                : places[i].counted ? count_stands(&places[i])
-                                    : attribute_stands(&places[i], get);
-    if (!stand)
+    while (i < n && place_stands(&places[i]))
+        i++;
+    if (i < n)
         PyErr_Clear();
-    return stand;
+    return i == n;
 }
 
 PyObject *tuple_at(PyObject *list, Py_ssize_t i)
@@ -168,13 +178,49 @@ PyObject *tuple_at(PyObject *list, Py_ssize_t i)
     return NULL;
 }
 
+/* The type that a descriptor is of; borrowed, NULL without an exception. */
+static PyTypeObject *owner_of(PyObject *descriptor)
+{
+    PyObject *owner = PyObject_GetAttrString(descriptor, "__objclass__");
+
+    PyErr_Clear();
+    Py_XDECREF(owner); /* which the descriptor holds */
+    return owner && PyType_Check(owner) ? (PyTypeObject *)owner : NULL;
+}
+
+static bool named(PyObject *descriptor, const char *text)
+{
+    PyObject *name = PyObject_GetAttrString(descriptor, "__name__");
+    const bool same_name = name && PyUnicode_Check(name) && PyUnicode_CompareWithASCIIString(name, text) == 0;
+
+    PyErr_Clear();
+    Py_XDECREF(name);
+    return same_name;
+}
+
+PyCFunction method_of(PyObject *method)
+{
+    PyTypeObject *owner = Py_TYPE(method) == &PyMethodDescr_Type ? owner_of(method) : NULL;
+    const PyMethodDef *def = owner ? PyType_GetSlot(owner, Py_tp_methods) : NULL;
+
+    while (def && def->ml_name && !named(method, def->ml_name))
+        def++;
+    return def && def->ml_name && def->ml_flags == METH_NOARGS ? def->ml_meth : NULL;
+}
+
 static bool find_getter(PyObject *kept, place *p)
 {
     PyObject *found = PyObject_GetAttr((PyObject *)Py_TYPE(p->where), p->name);
+    PyTypeObject *owner = found && Py_TYPE(found) == &PyGetSetDescr_Type ? owner_of(found) : NULL;
+    const PyGetSetDef *def = owner ? PyType_GetSlot(owner, Py_tp_getset) : NULL;
     bool done = true;
 
-    if (found && Py_TYPE(found) == &PyGetSetDescr_Type) {
-        p->getter = found;
+    while (def && def->name && !named(found, def->name))
+        def++;
+    if (def && def->name && def->get) {
+        p->kind = PLACE_GETTER;
+        p->get = def->get;
+        p->closure = def->closure;
         p->type = Py_TYPE(p->where);
         done = PyList_Append(kept, found) == 0 && PyList_Append(kept, (PyObject *)p->type) == 0;
     }
@@ -184,6 +230,45 @@ static bool find_getter(PyObject *kept, place *p)
     return done;
 }
 
+static void find_call(place *p)
+{
+    if (Py_TYPE(p->where) == &PyCFunction_Type && PyCFunction_GetFlags(p->where) == METH_NOARGS) {
+        p->kind = PLACE_CALL;
+        p->call = PyCFunction_GetFunction(p->where);
+        p->self = PyCFunction_GetSelf(p->where);
+    }
+}
+
+/* Whether one of these types but `object` has a name of its own; also where that is not certain. */
+static bool has_own(PyTypeObject *type, const char *name)
+{
+    PyObject *order = PyObject_GetAttrString((PyObject *)type, "__mro__");
+    const Py_ssize_t n = order && PyTuple_Check(order) ? PyTuple_Size(order) : 0;
+    bool own = n == 0;
+
+    for (Py_ssize_t i = 0; i < n && !own; i++) {
+        PyObject *of = PyTuple_GetItem(order, i), *key = PyUnicode_FromString(name);
+        PyObject *space = of == (PyObject *)&PyBaseObject_Type ? NULL : PyObject_GetAttrString(of, "__dict__");
+
+        own = of != (PyObject *)&PyBaseObject_Type && (!space || !key || PySequence_Contains(space, key) != 0);
+        Py_XDECREF(space);
+        Py_XDECREF(key);
+    }
+    PyErr_Clear();
+    Py_XDECREF(order);
+    return own;
+}
+
+/* `__class__`, which says what the object is of where no class says otherwise. */
+static bool is_class(const place *p)
+{
+    PyTypeObject *type = Py_TYPE(p->where);
+
+    return p->value == (PyObject *)type && PyUnicode_Check(p->name) &&
+           PyUnicode_CompareWithASCIIString(p->name, "__class__") == 0 && !has_own(type, "__class__") &&
+           !has_own(type, "__getattribute__");
+}
+
 static bool read_count(place *p)
 {
     PyObject *both = p->where, *numbers;
@@ -191,7 +276,7 @@ static bool read_count(place *p)
     if (!PyArg_ParseTuple(both, "O!O!", &PyDict_Type, &p->where, &PyDict_Type, &numbers))
         return false;
     p->value = numbers;
-    p->counted = true;
+    p->kind = PLACE_COUNT;
     return true;
 }
 
@@ -201,17 +286,22 @@ static bool read_place(PyObject *of, PyObject *kept, place *p)
         return false;
     if (PyTuple_Check(p->where))
         return read_count(p);
-    p->item = PyDict_CheckExact(p->where);
-    if (p->item) {
+    p->kind = !PyDict_CheckExact(p->where) ? PLACE_ASKED : p->value ? PLACE_ITEM : PLACE_NOWHERE;
+    if (p->kind != PLACE_ASKED) {
         find_item(p);
         return true;
     }
-    if (p->value && p->name == Py_None)
-        return true;
-    if (p->value)
+    if (!p->value) {
+        PyErr_SetString(PyExc_TypeError, "an attribute without what it was");
+        return false;
+    }
+    if (p->name == Py_None)
+        find_call(p);
+    else if (is_class(p))
+        p->kind = PLACE_CLASS;
+    else
         return find_getter(kept, p);
-    PyErr_SetString(PyExc_TypeError, "an attribute without what it was");
-    return false;
+    return true;
 }
 
 place *places_read(PyObject *list, PyObject *kept, size_t *n)

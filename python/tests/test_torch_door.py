@@ -626,6 +626,43 @@ class Doors(unittest.TestCase):
         w.__class__ = Kind
         self.assertFalse(d._short_stands())
 
+    def test_what_c_answers_is_what_python_would(self):
+        class Liar:
+            __class__ = property(lambda self: self.said)
+
+        class Other:
+            pass
+
+        class Stranger(Other):
+            def __getattribute__(self, name):
+                return Liar if name == "__class__" else object.__getattribute__(self, name)
+        d, liar, x = reprise._core.StepBase(), Liar(), Other()
+        liar.said = Liar
+        self.assertTrue(self.watch(d, [(liar, "__class__", Liar), (x, "__class__", Other), (Stranger(), "__class__", Liar)]))
+        liar.said = int  # a class that code of Python's makes up is asked for
+        self.assertFalse(d._short_stands())
+        liar.said = Liar
+        self.assertTrue(d._short_stands())
+        x.__class__ = Stranger
+        self.assertFalse(d._short_stands())
+        self.assertFalse(self.watch(d, [(Other(), "__class__", Stranger)]))
+        self.assertTrue(self.watch(d, [(torch.get_default_dtype, None, torch.float32)]))
+        torch.set_default_dtype(torch.float64)
+        try:
+            self.assertFalse(d._short_stands())
+        finally:
+            torch.set_default_dtype(torch.float32)
+        self.assertTrue(d._short_stands())
+        w = nn.Parameter(X.clone())
+        self.assertTrue(self.watch(d, [(w, "_version", w._version), (w, "requires_grad", True)]))
+        w.requires_grad_(False)
+        self.assertFalse(d._short_stands())
+        w.requires_grad_(True)
+        self.assertTrue(d._short_stands())
+        with torch.no_grad():
+            w.add_(1)
+        self.assertFalse(d._short_stands())
+
     def test_names_that_move_in_their_dict_are_found(self):
         d = reprise._core.StepBase()
         space = {"a": 1, "b": 2, "c": 3}
