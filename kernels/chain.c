@@ -7,30 +7,14 @@
 #include <emmintrin.h>
 #endif
 
-#include "kernels/chain_plan.h"
+#include "kernels/chain/job.h"
 
 enum { SCRATCH = 16384, LINE = 64, AHEAD = 1 << 18, SPREAD_ROOM = RP_CHAIN_BLOCK + RP_SPREAD_PERIOD };
-enum { SOON = 2 /* operands that a step asks for, of others */, SOON_RUN = 128 /* elements in order */ };
+enum { SOON = RP_CHAIN_SOON, SOON_RUN = 128 /* elements in order */ };
+typedef rp_chain_job job;
 enum { WIDER = 4 /* without scratch a block is only what a thread takes at a time */ };
 
 _Static_assert(RP_CHAIN_SLOTS *LINE * sizeof(double) <= SCRATCH, "the shortest blocks fit");
-
-/* A tensor that is read from memory in order. */
-typedef struct ahead {
-    const char *data;
-    size_t size; /* of an element */
-} ahead;
-
-typedef struct job {
-    const rp_chain *chain;
-    rp_chain_plan plan;
-    const rp_kernel_table *table;
-    size_t block; /* elements */
-    size_t wide;  /* of a block of which all steps run in registers: fewer pieces of scratch, so more; 0: none does */
-    ahead ahead[RP_CHAIN_VIEWS];
-    size_t n_ahead;
-    size_t soon[RP_CHAIN_STEPS][SOON], n_soon[RP_CHAIN_STEPS]; /* views that a step asks for */
-} job;
 
 /* Kernels that ask for operands of others: their loops are long (kernels/cpu/functions/fast_map.inc.h). */
 static const bool asks[RP_K_COUNT] = {
@@ -202,28 +186,59 @@ static size_t least_of(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Blocks [begin, end). Of wide blocks the last one's last elements are no whole part: they run as others do. */
-static void run_blocks(void *arg, size_t begin, size_t end)
+/* Elements before the first from which whole lines go past the caches, if some do: they are too few for registers. */
+static size_t before_line(const job *j, size_t first, size_t most)
 {
-    const job *j = arg;
-    const size_t count = j->chain->count, block = j->wide ? j->wide : j->block, most = least_of(end * block, count);
-    const size_t whole = j->wide ? most - most % RP_FUSED_ELEMENTS : most;
+    return j->streams ? least_of((size_t)(-first % LINE), most - first) : 0;
+}
+
+/* Elements [first, most). Of wide blocks the last one's last elements are no whole part: they run as others do. */
+static void run_elements(worker *w, size_t first, size_t most)
+{
+    const job *j = w->j;
+    const size_t block = j->wide ? j->wide : j->block, before = before_line(j, first, most);
+    size_t whole, last;
+
+    if (before > 0)
+        run_block(w, first, first + before, first + before, false);
+    first += before;
+    whole = j->wide ? most - (most - first) % RP_FUSED_ELEMENTS : most;
+
+    for (; first < whole; first = last) {
+        last = least_of(first + block, whole);
+        run_block(w, first, last, least_of(last + block, whole), j->wide != 0);
+    }
+    for (; first < most; first = last) {
+        last = least_of(first + j->block, most);
+        run_block(w, first, last, last, false);
+    }
+}
+
+void rp_chain_job_run(const rp_chain_job *j, size_t first, size_t rows, size_t step, size_t columns)
+{
     _Alignas(LINE) char scratch[SCRATCH], memory[RP_CHAIN_SPREADS * SPREAD_ROOM * sizeof(double)];
     worker w = {.j = j, .scratch = scratch, .memory = memory};
 
     memcpy(w.view, j->plan.view, j->chain->n_views * sizeof *w.view);
     memcpy(w.spread, j->plan.spread, j->plan.n_spreads * sizeof *w.spread);
-    for (size_t first = begin * block, last; first < whole; first = last) {
-        last = least_of(first + block, whole);
-        run_block(&w, first, last, least_of(last + block, whole), j->wide != 0);
+    if (columns == step) {
+        columns *= rows;
+        rows = 1;
     }
-    for (size_t first = whole, last; first < most; first = last) {
-        last = least_of(first + j->block, most);
-        run_block(&w, first, last, last, false);
-    }
+    for (size_t r = 0; r < rows; r++, first += step)
+        run_elements(&w, first, first + columns);
 #if defined(__SSE2__)
     _mm_sfence();
 #endif
+}
+
+/* Blocks [begin, end). */
+static void run_blocks(void *arg, size_t begin, size_t end)
+{
+    const job *j = arg;
+    const size_t block = j->wide ? j->wide : j->block, most = least_of(end * block, j->chain->count);
+
+    rp_chain_job_run(j, begin * block, 1, 0, most - begin * block);
 }
 
 /* Blocks are whole cache lines of every type, and their pieces of scratch fit. */
@@ -252,7 +267,7 @@ static void find_ahead(job *j)
             for (size_t i = 0; i < j->n_ahead; i++)
                 known = known || j->ahead[i].data == view->data;
             if (!known)
-                j->ahead[j->n_ahead++] = (ahead){view->data, rp_dtype_size(view->dtype)};
+                j->ahead[j->n_ahead++] = (rp_chain_ahead){view->data, rp_dtype_size(view->dtype)};
         }
 }
 
@@ -295,34 +310,46 @@ static void find_all_soon(job *j, size_t k)
     }
 }
 
-void rp_chain_run(const rp_chain *chain, const rp_kernel_table *table, rp_pool *pool, size_t least)
+void rp_chain_job_make(rp_chain_job *j, const rp_chain *chain, const rp_kernel_table *table)
 {
-    job j = {.chain = chain, .table = table};
-    size_t cost = 0, block, blocks;
-
-    rp_chain_plan_make(&j.plan, chain, table->fused != NULL);
-    j.block = block = block_of(chain, &j.plan, chain->slots);
-    if (j.plan.end[0] == chain->n_steps && chain->n_steps > 1) {
+    j->chain = chain;
+    j->table = table;
+    j->wide = j->n_ahead = 0;
+    j->streams = false;
+    for (size_t i = 0; i < chain->n_scratch; i++)
+        j->streams = j->streams || chain->scratch[i].stream != NULL;
+    memset(j->n_soon, 0, sizeof j->n_soon);
+    rp_chain_plan_make(&j->plan, chain, table->fused != NULL);
+    j->block = block_of(chain, &j->plan, chain->slots);
+    if (j->plan.end[0] == chain->n_steps && chain->n_steps > 1) {
         const size_t wide =
-            block_of(chain, &j.plan, j.plan.n_compact) * (j.plan.n_compact + j.plan.n_spreads ? 1 : WIDER);
+            block_of(chain, &j->plan, j->plan.n_compact) * (j->plan.n_compact + j->plan.n_spreads ? 1 : WIDER);
 
         if (wide % RP_FUSED_ELEMENTS == 0) /* with many pieces of scratch a block is shorter than registers ask for */
-            j.wide = block = wide;
+            j->wide = wide;
     }
-    blocks = (chain->count + block - 1) / block;
+    if (chain->count >= AHEAD)
+        find_ahead(j);
+    for (size_t k = 0; k < chain->n_steps && chain->count >= AHEAD; k++)
+        if (asks[chain->step[k].kernel] && j->plan.end[k] == k + 1)
+            find_all_soon(j, k);
+}
+
+void rp_chain_run(const rp_chain *chain, const rp_kernel_table *table, rp_pool *pool, size_t least)
+{
+    size_t cost = 0, block;
+    job j;
+
+    rp_chain_job_make(&j, chain, table);
+    block = j.wide ? j.wide : j.block;
     for (size_t k = 0; k < chain->n_steps; k++) {
         const rp_kernel_args args = args_of(&chain->step[k], chain->view);
 
         cost += table->kernel[chain->step[k].kernel]->cost(&args);
     }
-    if (chain->count >= AHEAD)
-        find_ahead(&j);
-    for (size_t k = 0; k < chain->n_steps && chain->count >= AHEAD; k++)
-        if (asks[chain->step[k].kernel] && j.plan.end[k] == k + 1)
-            find_all_soon(&j, k);
     cost = cost ? cost * block : 1;
     if (pool == NULL)
-        run_blocks(&j, 0, blocks);
+        run_blocks(&j, 0, (chain->count + block - 1) / block);
     else
-        rp_pool_run(pool, blocks, 1 + least / cost, run_blocks, &j);
+        rp_pool_run(pool, (chain->count + block - 1) / block, 1 + least / cost, run_blocks, &j);
 }

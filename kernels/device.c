@@ -307,6 +307,20 @@ bool rp_device_launch_onto(rp_device *device, const rp_kernel_args *args)
     return has;
 }
 
+bool rp_device_has_epilogues(const rp_device *device)
+{
+    return device->ops->has_epilogues != NULL && device->ops->has_epilogues(device);
+}
+
+bool rp_device_launch_epilogue(rp_device *device, const rp_kernel_args *args, const rp_chain *chain)
+{
+    const bool has = rp_device_has_epilogues(device);
+
+    if (has)
+        device->ops->launch_epilogue(device, args, chain);
+    return has;
+}
+
 rp_status rp_device_check(rp_device *device, const rp_index_check *check, rp_stream *stream, rp_error *err)
 {
     return device->ops->check(device, check, stream, err);

@@ -5,6 +5,7 @@
 
 #include "kernels/bags.h"
 #include "kernels/dots.h"
+#include "kernels/chain/epilogue.h"
 #include "kernels/onto.h"
 
 #define ROW(name) extern const rp_kernel rp_kernel_##name##_ref;
@@ -32,6 +33,8 @@ extern rp_dots_run rp_dots_run_sse2, rp_dots_run_avx2, rp_dots_run_avx512;
 static rp_dots_run *const dots[] = {NULL, rp_dots_run_sse2, rp_dots_run_avx2, rp_dots_run_avx512};
 extern const rp_kernel rp_kernel_matmul_onto_avx2, rp_kernel_matmul_onto_avx512;
 static const rp_kernel *const onto[] = {NULL, NULL, &rp_kernel_matmul_onto_avx2, &rp_kernel_matmul_onto_avx512};
+extern rp_epilogue_run rp_kernel_epilogue_run_avx2, rp_kernel_epilogue_run_avx512;
+static rp_epilogue_run *const epilogue[] = {NULL, NULL, rp_kernel_epilogue_run_avx2, rp_kernel_epilogue_run_avx512};
 
 static bool host_has(size_t level)
 {
@@ -54,6 +57,8 @@ extern rp_dots_run rp_dots_run_neon;
 static rp_dots_run *const dots[] = {NULL, rp_dots_run_neon};
 extern const rp_kernel rp_kernel_matmul_onto_neon;
 static const rp_kernel *const onto[] = {NULL, &rp_kernel_matmul_onto_neon};
+extern rp_epilogue_run rp_kernel_epilogue_run_neon;
+static rp_epilogue_run *const epilogue[] = {NULL, rp_kernel_epilogue_run_neon};
 
 static bool host_has(size_t level)
 {
@@ -66,6 +71,7 @@ static const rp_kernel_table *const built[] = {&table_ref};
 static rp_bags_run *const bags[] = {NULL};
 static rp_dots_run *const dots[] = {NULL};
 static const rp_kernel *const onto[] = {NULL};
+static rp_epilogue_run *const epilogue[] = {NULL};
 
 static bool host_has(size_t level)
 {
@@ -138,6 +144,14 @@ const rp_kernel *rp_onto_of(const rp_kernel_table *table)
     for (size_t i = 0; i < BUILT; i++)
         if (built[i] == table)
             return onto[i];
+    return NULL;
+}
+
+rp_epilogue_run *rp_epilogue_of(const rp_kernel_table *table)
+{
+    for (size_t i = 0; i < BUILT; i++)
+        if (built[i] == table)
+            return epilogue[i];
     return NULL;
 }
 

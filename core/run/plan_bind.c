@@ -142,7 +142,7 @@ static const call *call_of(const rp_plan *plan, uint32_t instr)
 {
     size_t i = plan->n_calls;
 
-    while (plan->call[--i].chain || plan->call[i].instr != plan->numbered + instr)
+    while ((plan->call[--i].chain && !plan->call[i].op) || plan->call[i].instr != plan->numbered + instr)
         ;
     return &plan->call[i];
 }
@@ -559,6 +559,14 @@ void rp_plan_unbind(rp_plan *plan)
     plan->n_calls = 0;
 }
 
+/* A product, and the chain behind it. */
+static rp_status bind_epilogue(rp_plan *plan, size_t k, size_t end, call *c, rp_view **next, rp_error *err)
+{
+    rp_status status = bind_call(plan, rp_plan_at(plan, k), c, next, err);
+
+    return status == RP_OK ? bind_chain(plan, k + 1, end, &c->chain, err) : status;
+}
+
 static rp_status bind_calls(rp_plan *plan, rp_view **next, const size_t *state, rp_error *err)
 {
     rp_status status = RP_OK;
@@ -566,10 +574,11 @@ static rp_status bind_calls(rp_plan *plan, rp_view **next, const size_t *state, 
     for (size_t k = 0, end; k < plan->order.n && status == RP_OK; k = end) {
         call *c = &plan->call[plan->n_calls++];
 
-        end = rp_plan_chain_end(plan, k);
+        end = rp_plan_call_end(plan, k);
         note_writes(plan, k, end, state);
-        status = end - k > 1                  ? bind_chain(plan, k, end, &c->chain, err)
-                 : rp_plan_adds_onto(plan, k) ? bind_onto(plan, k, c, next, err)
+        status = plan->mark[plan->order.instr[k]] & MARK_GOES_ON ? bind_epilogue(plan, k, end, c, next, err)
+                 : end - k > 1                                   ? bind_chain(plan, k, end, &c->chain, err)
+                 : rp_plan_adds_onto(plan, k)                    ? bind_onto(plan, k, c, next, err)
                  : end < plan->order.n && rp_plan_adds_onto(plan, end)
                      ? bind_later(plan, k, c, next)
                      : bind_call(plan, rp_plan_at(plan, k), c, next, err);

@@ -204,4 +204,5 @@ void rp_plan_lifetimes(rp_plan *plan, void *const *input_memory)
         if (p->output[o].kind == RP_OUTPUT_STATE && plan->passes & RP_PASS_INPLACE)
             overwrite_state(plan, &p->output[o]);
     widen(plan);
+    rp_plan_hold_epilogues(plan);
 }

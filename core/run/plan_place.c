@@ -14,7 +14,7 @@ enum { NOTHING = UINT32_MAX };
 /* ---- values that take over an operand's block ---- */
 
 /* The operand whose block output i at position k may take over: of the same position and layout, in the arena, and read
- * for the last time. A chain's instructions take turns, so only calls of one instruction do this. */
+ * for the last time. A chain's instructions take turns, so of these only calls of one instruction do this. */
 static uint32_t operand_to_share(const rp_plan *plan, size_t k, size_t i)
 {
     const rp_instr *instr = rp_plan_at(plan, k);
@@ -35,23 +35,66 @@ static uint32_t operand_to_share(const rp_plan *plan, size_t k, size_t i)
     return root;
 }
 
+/* How many operands at positions [from, to) have this root. */
+static size_t readers(const rp_plan *plan, size_t from, size_t to, uint32_t root)
+{
+    size_t n = 0;
+
+    for (size_t k = from; k < to; k++)
+        for (size_t i = 0; i < rp_plan_at(plan, k)->n_in; i++)
+            n += plan->root[rp_plan_at(plan, k)->in[i]] == root;
+    return n;
+}
+
+/* Of a chain behind a product: the product's output, if output i at position k may take over its block; what the
+ * product reads is still needed. The chain is the last to read it, by its own elements, and reads none behind position
+ * k, which itself reads it only where it may work in place. */
+static uint32_t product_to_share(const rp_plan *plan, size_t k, size_t i, size_t end)
+{
+    const rp_instr *instr = rp_plan_at(plan, k), *product = rp_plan_goes_before(plan, k);
+    const uint32_t value = product->out[0];
+    const block *b = &plan->block[value];
+
+    const size_t here = readers(plan, k, k + 1, value);
+
+    if (b->place != PLACE_ARENA || b->last != end - 1 || b->overlaps || b->bytes != plan->block[instr->out[i]].bytes ||
+        plan->view[value].dtype != plan->view[instr->out[i]].dtype || readers(plan, k + 1, end, value) > 0 || here > 1)
+        return NOTHING;
+    if (here == 1 && (!(instr->op->flags & RP_OP_INPLACE) || i >= instr->n_in || plan->root[instr->in[i]] != value))
+        return NOTHING;
+    return value;
+}
+
 /* The first of those that share a block stands for all: it lives as long as the last of them. */
+static void share_at(rp_plan *plan, size_t k, size_t end, bool behind, bool *taken)
+{
+    const rp_instr *instr = rp_plan_at(plan, k);
+
+    for (size_t i = 0; i < (size_t)instr->n_out; i++) {
+        block *b = &plan->block[instr->out[i]];
+        const bool free = b->place == PLACE_ARENA && !b->joined;
+        const uint32_t from = !free    ? NOTHING
+                              : behind ? (*taken ? NOTHING : product_to_share(plan, k, i, end))
+                                       : operand_to_share(plan, k, i);
+
+        if (from == NOTHING)
+            continue;
+        *taken = true;
+        b->place = PLACE_SHARED;
+        b->shared = plan->block[from].place == PLACE_SHARED ? plan->block[from].shared : from;
+        plan->block[b->shared].last = b->last;
+    }
+}
+
 static void share(rp_plan *plan)
 {
     for (size_t k = 0, end; k < plan->order.n; k = end) {
-        const rp_instr *instr = rp_plan_at(plan, k);
+        const bool behind = rp_plan_goes_before(plan, k) != NULL;
+        bool taken = false;
 
         end = rp_plan_chain_end(plan, k);
-        for (size_t i = 0; i < (size_t)instr->n_out && end - k == 1; i++) {
-            block *b = &plan->block[instr->out[i]];
-            const uint32_t from = b->place == PLACE_ARENA && !b->joined ? operand_to_share(plan, k, i) : NOTHING;
-
-            if (from == NOTHING)
-                continue;
-            b->place = PLACE_SHARED;
-            b->shared = plan->block[from].place == PLACE_SHARED ? plan->block[from].shared : from;
-            plan->block[b->shared].last = b->last;
-        }
+        for (size_t at = k; at < end && (behind || end - k == 1); at++)
+            share_at(plan, at, end, behind, &taken);
     }
 }
 

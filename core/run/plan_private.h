@@ -31,7 +31,7 @@ typedef struct region_call {
 
 /* One launch with everything bound. */
 typedef struct call {
-    rp_chain *chain; /* owned; NULL: one kernel */
+    rp_chain *chain; /* owned; NULL: one kernel. With an operation: what follows on the product's blocks */
     const rp_op *op; /* NULL: a copy */
     const rp_attr *attr;
     size_t instr; /* the operation's place in the program, behind those of the bodies planned before it */
@@ -180,6 +180,7 @@ enum { MARK_BOTH = 128 };
 enum { MARK_GIVEN = 64 }; /* makes an output of a function, or what it is a view of */
 /* A product for one sum alone, whose call makes it too. */
 enum { MARK_PRODUCT = 256, MARK_DOTS = 512 };
+enum { MARK_GOES_ON = 1024 }; /* a product whose call runs the chain behind it too */
 
 /* Before all others: outputs that are inputs or views become copies, where something could spoil them. Errors:
  * RP_EFORMAT (rp_program_check_states), RP_ENOMEM. */
@@ -223,6 +224,13 @@ rp_status rp_plan_add_all(region_call *c, const rp_view *in, const rp_view *out,
  * values of each root are read, outputs too; who looks first counts, the caller frees. Errors: RP_ENOMEM. */
 rp_status rp_plan_gathered(rp_plan *plan, uint32_t **readers, rp_error *err);
 rp_status rp_plan_dots(rp_plan *plan, uint32_t **readers, rp_error *err);
+/* Finds products whose call goes on with a chain, and puts these behind them (core/run/epilogues). Errors: RP_ENOMEM.
+ */
+rp_status rp_plan_epilogues(rp_plan *plan, rp_error *err);
+/* What one call of a product and its epilogue has in it lives as long as the call. */
+void rp_plan_hold_epilogues(rp_plan *plan);
+/* The product in front of the chain that the position is in, whose call runs it; NULL: a call of its own does. */
+const rp_instr *rp_plan_goes_before(const rp_plan *plan, size_t position);
 rp_status rp_plan_count_readers(const rp_plan *plan, uint32_t **readers, rp_error *err);
 /* From when to when each value is needed, which are made in a state's memory, which only in a chain's scratch. */
 void rp_plan_lifetimes(rp_plan *plan, void *const *input_memory);
@@ -309,6 +317,9 @@ static inline const rp_instr *rp_plan_at(const rp_plan *plan, size_t position)
 
 /* The position after the chain that begins at `first`. */
 size_t rp_plan_chain_end(const rp_plan *plan, size_t first);
+/* The positions of the call that position k is in begin and end there: a chain, alone or behind its product. */
+size_t rp_plan_call_first(const rp_plan *plan, size_t k);
+size_t rp_plan_call_end(const rp_plan *plan, size_t first);
 /* Whether a view has its elements in the places of a contiguous tensor of this type. */
 bool rp_view_is_whole(const rp_view *view, const rp_type *type);
 

@@ -6,6 +6,7 @@
 #include "core/program/indexing/gathered.h"
 #include "core/run/plan_private.h"
 #include "determinism/fpenv.h"
+#include "kernels/chain/epilogue.h"
 #include "kernels/onto.h"
 
 /* Waits for the device. Errors: its own; RP_EDATA for the first index that was out of range. *at: which instruction of
@@ -146,10 +147,21 @@ static rp_status launch_onto(const rp_plan *plan, const call *c, rp_error *err)
     return rp_fail(err, RP_EUNSUPPORTED, "a product, planned to be added where it goes, on a device that cannot");
 }
 
+static rp_status launch_epilogue(const rp_plan *plan, const call *c, rp_error *err)
+{
+    const rp_kernel_args args = {c->in, c->n_in, c->out, c->n_out, c->attr};
+
+    if (rp_device_launch_epilogue(plan->device, &args, c->chain))
+        return RP_OK;
+    return rp_fail(err, RP_EUNSUPPORTED, "a product, planned with a chain behind it, on a device that cannot");
+}
+
 static rp_status launch(const rp_plan *plan, const call *c, rp_error *err)
 {
     if (c->region)
         return run_region(c->region, c, err);
+    if (c->chain && c->op)
+        return launch_epilogue(plan, c, err);
     if (c->chain)
         return rp_device_launch_chain(plan->device, c->chain, NULL, err);
     if (c->gather)

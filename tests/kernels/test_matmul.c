@@ -157,10 +157,12 @@ static unsigned seen[PANELS * WIDE / PANEL], order[PANELS * WIDE / PANEL], turns
 static const float *panels_at;
 
 /* Counts the panels that a block has, and when. */
-static void count_block(const rp_matmul *product, size_t row, size_t row_end, size_t column, size_t column_end)
+static void count_block(const rp_matmul *product, const rp_epilogue *epilogue, size_t row, size_t row_end,
+                        size_t column, size_t column_end)
 {
     const size_t batch = (size_t)((const float *)product->b - panels_at) / WIDE;
 
+    assert_null(epilogue);
     assert_int_equal(row, 0);
     assert_int_equal(row_end, 1);
     turns++;

@@ -307,6 +307,8 @@ bool rp_profile_describe_plan(rp_profile_entry *e, const rp_plan *plan)
             continue;
         }
         k = rp_plan_chain_end(plan, first);
+        if (plan->call[i].chain && plan->call[i].op) /* a product, with the chain behind it */
+            k = rp_plan_chain_end(plan, k);
         /* a product that the next call makes is told of there */
         fine = describe_call(&e->row[i], e, plan, &plan->call[i], plan->call[i].onto ? first - 1 : first, k);
         if (i + 1 < e->n && plan->call[i + 1].onto)

@@ -279,8 +279,8 @@ rp_status rp_again_choose(rp_again *again, const rp_plan *plan, size_t bytes, rp
     *again = (rp_again){0};
     if (status != RP_OK || plan->order.n == 0)
         return status;
-    c.first = plan->order.first[at < plan->order.n ? at : plan->order.n - 1];
-    again->end = c.end = (uint32_t)rp_plan_chain_end(plan, c.first) - 1;
+    c.first = (uint32_t)rp_plan_call_first(plan, at < plan->order.n ? at : plan->order.n - 1);
+    again->end = c.end = (uint32_t)rp_plan_call_end(plan, c.first) - 1;
     status = choose(&c, again, alive, bytes, err);
     rp_free(c.is);
     rp_free(c.seen);

@@ -60,6 +60,17 @@ static size_t matmul_cost(const rp_kernel_args *args)
 
 RP_DEFINE_KERNEL(matmul, matmul_items, matmul_run, matmul_cost);
 
+extern rp_epilogue_run RP_KERNEL(epilogue_run);
+
+void RP_KERNEL(epilogue_run)(const rp_kernel_args *args, size_t begin, size_t end, const rp_epilogue *epilogue)
+{
+    rp_matmul_plan plan;
+
+    plan_of(&plan, args);
+    plan.epilogue = epilogue;
+    rp_matmul_plan_run(&plan, begin, end, args->out[0].dtype == RP_F64 ? block_f64 : block_f32);
+}
+
 static void onto_plan_of(rp_matmul_plan *plan, const rp_kernel_args *args)
 {
     const size_t size = rp_dtype_size(args->out[0].dtype);

@@ -114,6 +114,7 @@ static void copy_views(rp_matmul_plan *plan, const rp_kernel_args *args)
     copy_view(&plan->in[1], &args->in[1]);
     copy_view(&plan->out, &args->out[0]);
     plan->more = 0;
+    plan->epilogue = NULL;
     plan->a_on = plan->b_on = 0;
 }
 
@@ -184,7 +185,7 @@ static void run_back(const rp_matmul_plan *plan, const rp_kernel_args *args, siz
         const size_t from = first > begin ? first : begin;
         const rp_matmul product = rp_matmul_of(args, batch);
 
-        block(&product, 0, 1, strip_start(plan, from - first), strip_start(plan, end - first));
+        block(&product, plan->epilogue, 0, 1, strip_start(plan, from - first), strip_start(plan, end - first));
         end = from;
     }
 }
@@ -204,7 +205,7 @@ void rp_matmul_plan_run(const rp_matmul_plan *plan, size_t begin, size_t end, rp
         rp_matmul product = rp_matmul_of(&args, 0);
 
         add_more(&product, plan);
-        block(&product, 0, plan->m, 0, plan->n);
+        block(&product, plan->epilogue, 0, plan->m, 0, plan->n);
         return;
     }
     if (turns_round(plan)) {
@@ -220,7 +221,7 @@ void rp_matmul_plan_run(const rp_matmul_plan *plan, size_t begin, size_t end, rp
         add_more(&product, plan);
         if (strips > plan->strips - strip)
             strips = plan->strips - strip;
-        block(&product, row, row + rows, strip_start(plan, strip), strip_start(plan, strip + strips));
+        block(&product, plan->epilogue, row, row + rows, strip_start(plan, strip), strip_start(plan, strip + strips));
         begin += rows * strips;
     }
 }

@@ -5,6 +5,7 @@
 #ifndef KERNELS_CPU_MATMUL_MATMUL_PLAN_H
 #define KERNELS_CPU_MATMUL_MATMUL_PLAN_H
 
+#include "kernels/chain/epilogue.h"
 #include "kernels/ref/matmul.h"
 
 typedef struct rp_matmul_plan {
@@ -13,6 +14,7 @@ typedef struct rp_matmul_plan {
     size_t batches, m, n, strips;
     size_t more; /* products that are added to the same y, but for the first: as in rp_matmul */
     ptrdiff_t a_on, b_on;
+    const rp_epilogue *epilogue; /* NULL: none */
     size_t panel,
         panels; /* strips are whole panels: strip s is panels [panels * s / strips, panels * (s + 1) / strips) */
 } rp_matmul_plan;
@@ -24,7 +26,8 @@ void rp_matmul_plan_make_onto(rp_matmul_plan *plan, const rp_kernel_args *args, 
 size_t rp_matmul_plan_items(const rp_matmul_plan *plan);
 
 /* Rows [row, row_end) and columns [column, column_end) of one product. */
-typedef void rp_matmul_block(const rp_matmul *product, size_t row, size_t row_end, size_t column, size_t column_end);
+typedef void rp_matmul_block(const rp_matmul *product, const rp_epilogue *epilogue, size_t row, size_t row_end,
+                             size_t column, size_t column_end);
 void rp_matmul_plan_run(const rp_matmul_plan *plan, size_t begin, size_t end, rp_matmul_block *block);
 
 #endif

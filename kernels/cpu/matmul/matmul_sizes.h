@@ -23,14 +23,16 @@
 #define A_BYTES ((size_t)(VEC_BYTES == 64 ? 416 : 100) * 1024)
 _Static_assert(A_BYTES + B_BYTES <= RP_SCRATCH_BYTES, "the borrowed block holds both");
 enum {
-    LARGE_B = 1 << 19,   /* bytes from which packing b deserves large pages */
-    FAR_B = 1 << 20,     /* bytes of b's rows from which a product of one tile's rows waits for memory, */
-    PACKING_ROWS = 8,    /* and how many rows have time to pack it meanwhile */
-    LYING_ROWS = 96,     /* up to here b is read in place, */
-    LINES_AHEAD = 32,    /* and fetched so many of its rows ahead */
-    THIN_ROWS = 4,       /* up to here b is not worth packing */
-    THIRD = 1 << 25,     /* bytes of a b that is fetched ahead from the third cache */
-    IN_PLACE_PANELS = 2, /* up to here a is not; where its rows lie apart in the first cache: */
+    EPILOGUE_BYTES = 1 << 19, /* of finished outputs, on which an epilogue works while they are in the second cache; */
+    LEAST_TILES = 8,          /* packing a is not worth it for fewer */
+    LARGE_B = 1 << 19,        /* bytes from which packing b deserves large pages */
+    FAR_B = 1 << 20,          /* bytes of b's rows from which a product of one tile's rows waits for memory, */
+    PACKING_ROWS = 8,         /* and how many rows have time to pack it meanwhile */
+    LYING_ROWS = 96,          /* up to here b is read in place, */
+    LINES_AHEAD = 32,         /* and fetched so many of its rows ahead */
+    THIN_ROWS = 4,            /* up to here b is not worth packing */
+    THIRD = 1 << 25,          /* bytes of a b that is fetched ahead from the third cache */
+    IN_PLACE_PANELS = 2,      /* up to here a is not; where its rows lie apart in the first cache: */
     APART_PANELS = VEC_BYTES == 64 ? 16 : 2,
     Y_AHEAD = 128 /* steps of k before its end at which a tile fetches its outputs */
 };

@@ -209,6 +209,7 @@ typedef struct FN(part) {
     bool in_place;             /* rows of a are read where they lie */
     size_t column, column_end; /* of those that meet them */
     bool onto;                 /* the first chunk's chains are added to y too */
+    const rp_epilogue *epilogue;
 } FN(part);
 
 static size_t FN(tile_start)(const FN(part) * w, size_t tile)
@@ -411,11 +412,37 @@ static bool FN(reads_in_place)(const FN(part) * w, size_t columns)
     return w->p->a_col == 1 && columns <= (apart ? (size_t)APART_PANELS : (size_t)IN_PLACE_PANELS) * PANEL;
 }
 
+/* Rows and columns of y are what they will be. A y whose columns lie apart is the transposed of what the epilogue
+ * knows. */
+static void FN(finished)(const rp_matmul *p, const rp_epilogue *e, size_t row, size_t row_end, size_t column,
+                         size_t column_end)
+{
+    const T *y = (const T *)p->y + (ptrdiff_t)row * p->y_row + (ptrdiff_t)column * p->y_col;
+    const size_t first = (size_t)(y - (const T *)e->y);
+
+    if (p->y_col == 1)
+        e->run(e->self, first, row_end - row, (size_t)p->y_row, column_end - column);
+    else
+        e->run(e->self, first, column_end - column, (size_t)p->y_col, row_end - row);
+}
+
+/* So many tiles meet all columns before the next are packed: as many as there is room for, and, where something is done
+ * with what they make, as are still in the second cache then. */
+static size_t FN(tiles_at_once)(const FN(part) * w, size_t columns)
+{
+    const size_t room = w->room_a / (TILE_ROWS * (w->k > 0 ? w->frames * w->k : 1));
+    const size_t warm = EPILOGUE_BYTES / (TILE_ROWS * columns * sizeof(T));
+
+    if (!w->epilogue || warm >= room)
+        return room;
+    return warm > LEAST_TILES ? warm : LEAST_TILES < room ? LEAST_TILES : room;
+}
+
 /* One chunk of k for at most room_b columns. Where one block of rows is all, a panel of b is used up before the next
  * one is packed, in the same place. */
 static void FN(chunk)(FN(part) * w, size_t column, size_t columns)
 {
-    const size_t room = w->room_a / (TILE_ROWS * (w->k > 0 ? w->frames * w->k : 1));
+    const size_t room = FN(tiles_at_once)(w, columns);
     const size_t next = w->tiles > room ? RP_MATMUL_CHUNK : 0;
 
     w->in_place = FN(reads_in_place)(w, columns);
@@ -428,6 +455,9 @@ static void FN(chunk)(FN(part) * w, size_t column, size_t columns)
             FN(pack_rows)(w, tile, tile_end);
         for (size_t j = 0; j < columns; j += PANEL)
             FN(panel)(w, tile, tile_end, column + j, columns - j < PANEL ? columns - j : PANEL, w->packed_b + j * next);
+        if (w->epilogue && w->start + w->k >= w->p->k)
+            FN(finished)
+        (w->p, w->epilogue, FN(tile_start)(w, tile), FN(tile_start)(w, tile_end), column, column + columns);
     }
 }
 
@@ -472,14 +502,24 @@ static bool FN(is_thin)(const rp_matmul *p, size_t rows)
     return rows <= THIN_ROWS && (p->b_col == 1 || p->b_row == 1);
 }
 
-static void FN(block_of)(const rp_matmul *p, size_t row, size_t row_end, size_t column, size_t column_end, bool onto)
+static void FN(block_of)(const rp_matmul *p, const rp_epilogue *epilogue, size_t row, size_t row_end, size_t column,
+                         size_t column_end, bool onto)
 {
     const size_t rows = row_end - row, tiles = (rows + TILE_ROWS - 1) / TILE_ROWS;
-    FN(part) w = {.p = p, .row = row, .tiles = tiles, .base = rows / tiles, .extra = rows % tiles, .onto = onto};
+    FN(part)
+    w = {.p = p,
+         .row = row,
+         .tiles = tiles,
+         .base = rows / tiles,
+         .extra = rows % tiles,
+         .onto = onto,
+         .epilogue = epilogue};
     T *block;
 
     if (!onto && FN(is_thin)(p, rows)) {
         (p->b_col == 1 ? FN(thin) : FN(across))(p, row, row_end, column, column_end);
+        if (epilogue)
+            FN(finished)(p, epilogue, row, row_end, column, column_end);
         return;
     }
     if (rows > THIN_ROWS && (column_end - column) * p->k * (1 + p->more) >= LARGE_B / sizeof(T))
@@ -497,14 +537,16 @@ static void FN(block_of)(const rp_matmul *p, size_t row, size_t row_end, size_t 
     rp_scratch_return(block);
 }
 
-static void FN(block)(const rp_matmul *p, size_t row, size_t row_end, size_t column, size_t column_end)
+static void FN(block)(const rp_matmul *p, const rp_epilogue *epilogue, size_t row, size_t row_end, size_t column,
+                      size_t column_end)
 {
-    FN(block_of)(p, row, row_end, column, column_end, false);
+    FN(block_of)(p, epilogue, row, row_end, column, column_end, false);
 }
 
-static void FN(block_onto)(const rp_matmul *p, size_t row, size_t row_end, size_t column, size_t column_end)
+static void FN(block_onto)(const rp_matmul *p, const rp_epilogue *epilogue, size_t row, size_t row_end, size_t column,
+                           size_t column_end)
 {
-    FN(block_of)(p, row, row_end, column, column_end, true);
+    FN(block_of)(p, epilogue, row, row_end, column, column_end, true);
 }
 
 #undef GROUP
