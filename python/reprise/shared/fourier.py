@@ -89,10 +89,11 @@ def by_longer(g: Any, re: Tensor, im: Tensor) -> Pair:
     b_re[:n], b_im[:n] = c, s
     b_re[longer - n + 1:], b_im[longer - n + 1:] = c[:0:-1], s[:0:-1]
     r = importlib.import_module("reprise")
-    table = tuple(np.array(t.numpy()) / longer for t in r.ops.fft(r.Tensor(b_re), r.Tensor(b_im), inverse=False, transposed=False))
+    b_re, b_im = (np.array(t.numpy()) / longer for t in r.ops.fft(r.Tensor(b_re), r.Tensor(b_im), inverse=False, transposed=False))
     rest = g.fill(0, re.dtype, [lines, longer - n])
     u, v = (g.op("concat", t, rest, axis=1) for t in times(g, re, im, (c, -s)))
-    u, v = times(g, *g.op("fft", u, v, inverse=False, transposed=False), table)
+    u, v = g.op("fft", u, v, inverse=False, transposed=False)
+    u, v = times(g, u, v, (b_re, b_im))
     v, u = g.op("fft", v, u, inverse=False, transposed=False)  # of exchanged parts the one that goes back, with parts exchanged
     return times(g, first(g, u, n), first(g, v, n), (c, -s))
 

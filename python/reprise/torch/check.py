@@ -128,8 +128,8 @@ def ours(module: Any, loss: Callable[..., Any] | None, batch: Batch, captured: A
     feeds = {n: as_array(t) for n, t in zip(built.feeds, batch.tensors()) if n is not None}
     found = run.compile(built.program)(**feeds)
     changed = [o.name for o in captured.graph.outputs if o.kind == "buffer"]
-    return (float(found["loss"]), *({s: np.asarray(found[f"{kind}.{s}"].cast("f64")) for s in of}
-                                    for kind, of in (("grad", built.trained), ("after", changed))))
+    slopes, after = ({s: np.asarray(found[f"{kind}.{s}"].cast("f64")) for s in of} for kind, of in (("grad", built.trained), ("after", changed)))
+    return float(found["loss"]), slopes, after
 
 
 def as_array(t: Any) -> Any:
