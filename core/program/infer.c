@@ -7,7 +7,7 @@
 
 #include "core/program/infer_check.h"
 #include "determinism/sum.h"
-#include "kernels/fourier.h"
+#include "kernels/fourier/factors.h"
 
 static bool dtype_valid(int64_t dtype)
 {

@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 
 #include "determinism/math.h"
-#include "kernels/fourier.h"
+#include "kernels/fourier/factors.h"
 
 #ifndef MAP_NORESERVE
 #define MAP_NORESERVE 0

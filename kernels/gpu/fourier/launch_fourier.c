@@ -4,7 +4,7 @@
  * Of other lengths a launch is a stage, from the results to memory beside them or back. */
 #include <stdio.h>
 
-#include "kernels/fourier.h"
+#include "kernels/fourier/factors.h"
 #include "kernels/gpu/fourier/fourier_args.h"
 #include "kernels/gpu/launch_tuned.h"
 #include "kernels/walk.h"

@@ -3,7 +3,7 @@
 #ifndef KERNELS_REF_FOURIER_FOURIER_H
 #define KERNELS_REF_FOURIER_FOURIER_H
 
-#include "kernels/fourier.h"
+#include "kernels/fourier/factors.h"
 #include "kernels/walk.h"
 
 /* u + i v of x + i y, n elements each; steps in elements. */

@@ -14,7 +14,7 @@ import numpy as np
 
 Tensor = Any
 Pair = tuple[Tensor, Tensor]
-PRIME = 256  # as RP_FOURIER_PRIME of kernels/fourier.h
+PRIME = 256  # as RP_FOURIER_PRIME of kernels/fourier/factors.h
 MOST_TABLE = 1 << 24  # elements of a constant
 TYPES = {"f32": np.float32, "f64": np.float64, "float32": np.float32, "float64": np.float64}
 

@@ -12,7 +12,7 @@
 #include "determinism/bits.h"
 #include "determinism/philox.h"
 #include "kernels/cpu/matmul/matmul_scratch.h"
-#include "kernels/fourier.h"
+#include "kernels/fourier/factors.h"
 #include "tests/house/sanitized.h"
 #include "tests/kernels/kernel_call.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The lengths that fft takes: products of small primes. */
-#ifndef KERNELS_FOURIER_H
-#define KERNELS_FOURIER_H
+#ifndef KERNELS_FOURIER_FACTORS_H
+#define KERNELS_FOURIER_FACTORS_H
 
 #include <stdbool.h>
 #include <stddef.h>
