@@ -173,16 +173,16 @@ def compared(module: Any, loss: Callable[..., Any] | None, batch: Batch, capture
         worst = farther(worst, state, e, found.get(state, np.zeros(e.shape)), FLOOR * largest)
     for state, f in changed.items():
         e = after[captured.names[state][0]]
-        worst = farther(worst, f"buffer {state}", e, f, FLOOR if captured.tensors[state].is_floating_point() else 0.0)
+        worst = farther(worst, f"buffer {state}", e, f, FLOOR if e.dtype.kind in "fc" else None)
     return *worst, zeros
 
 
-def farther(worst: tuple[str, float, float, float], name: str, e: Any, f: Any, least: float) -> tuple[str, float, float, float]:
-    """What is farther apart, relative to the largest element that is expected or to `least`."""
+def farther(worst: tuple[str, float, float, float], name: str, e: Any, f: Any, least: float | None) -> tuple[str, float, float, float]:
+    """What is farther apart, relative to the largest finite element that is expected or to `least`; None: of integers, which are equal or not."""
     if not e.size:
         return worst
     f = f.reshape(e.shape)
-    scale = max(float(np.abs(e).max()), least)
+    scale = 0.0 if least is None else max(float(np.abs(e[np.isfinite(e)]).max(initial=0.0)), least)
     with np.errstate(invalid="ignore"):
         d = np.where((e == f) | (np.isnan(e) & np.isnan(f)), 0.0, np.abs(e - f))
     at = int(np.nanargmax(np.where(np.isnan(d), np.inf, d)))

@@ -270,6 +270,13 @@ class Assigned(unittest.TestCase):
             with self.assertRaisesRegex(rt.GradientMismatch, "the buffer at after a step is not PyTorch's"):
                 rt.compile(m, None, (batches(1)[0],), sgd(m))
 
+    def test_great_counts_and_infinities_hide_no_difference(self):
+        for name, value in (("at", torch.tensor(10 ** 6)), ("a", torch.tensor([-torch.inf, 2.0]))):
+            m = Keeps(lambda m, x, y, n=name: checkpoint(lambda v: (m.get_buffer(n).add_(1), squares(m.layer(v)))[1], x, use_reentrant=False))
+            m.get_buffer(name).copy_(value)
+            with self.assertRaisesRegex(rt.GradientMismatch, f"the buffer {name} after a step is not PyTorch's"):
+                rt.compile(m, None, (batches(1)[0],), sgd(m))
+
 
 if __name__ == "__main__":
     unittest.main()
