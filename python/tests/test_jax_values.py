@@ -277,6 +277,32 @@ class Steps(unittest.TestCase):
             finally:
                 HANDLERS["custom_derivative"] = right
 
+    def test_what_overflows_in_jax_excuses_nothing(self):
+        @jax.custom_jvp
+        def seven(x):
+            return jnp.sin(x)
+        seven.defjvp(lambda p, t: (seven(p[0]), 7 * jnp.cos(p[0]) * t[0]))
+
+        def slope(p):
+            return ((seven(p).astype(jnp.float16) * jnp.float16(300)).astype(jnp.float32) * 300).sum()
+
+        def value(p):
+            return (seven(p).astype(jnp.float16) * jnp.float16(300) * jnp.float16(300) * jnp.float16(2 ** -10)).astype(jnp.float32).sum()
+        p = np.full(3, 1e-4, np.float32)
+        self.assertTrue(np.isinf(jax.grad(slope)(p)).all())
+        self.assertLess(rj.compile(slope, p, ()).check["share"], 0.01)
+        from reprise.jax.lowering import HANDLERS
+        right = HANDLERS["custom_derivative"]
+        HANDLERS["custom_derivative"] = lambda n: n.g.run(n.params["function"], n.inputs)  # the fault
+        try:
+            with self.assertRaises(rj.GradientsDiffer):
+                rj.compile(slope, p, ())
+        finally:
+            HANDLERS["custom_derivative"] = right
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self.assertTrue(np.isfinite(rj.compile(value, p, ()).check["loss_jax"]))  # which jax.jit has as infinity: another one agrees
+
     def test_a_function_in_binary32(self):
         from reprise.jax.wide import in_binary32
         third = jnp.float16(1) / 3
