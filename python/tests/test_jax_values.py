@@ -246,6 +246,10 @@ class Steps(unittest.TestCase):
         finally:
             HANDLERS["custom_derivative"] = right
 
+    def test_noise_of_jax_excuses_no_lost_sign(self):
+        from reprise.jax.step import excused
+        self.assertEqual([excused(b, 0.1) for b in (0.0, 0.02, 0.2, 0.9, 30.0, np.inf, np.nan)], [0.1, 0.1, 0.4, 0.5, 0.5, 0.1, 0.1])
+
     def test_a_gradient_that_is_0_but_for_narrow_rounding_is_compared_in_binary32(self):
         """A bias before a batch norm: jax's own gradient in the narrow type is noise, the program's is next to nothing."""
         @jax.custom_jvp
