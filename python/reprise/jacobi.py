@@ -14,6 +14,7 @@ Tensor = Any
 MOST_COLUMNS = 1024
 SWEEPS = 60  # of which a matrix of 1,000 columns takes some 12
 EPSILON = {"f32": 2.0 ** -23, "f64": 2.0 ** -52}
+NOTHING = {"f32": 2.0 ** -100, "f64": 2.0 ** -960}  # a sum of squares: below it, it has not all its digits
 
 
 def tournament(g: Region, n: int) -> Tensor:
@@ -103,12 +104,14 @@ def symmetric_round(g: Region, x: Tensor, turns: Tensor, least: Tensor) -> tuple
 
 
 def columns_round(g: Region, x: Tensor, turns: Tensor, least: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Two columns become orthogonal."""
+    """Two columns become orthogonal. A column that is as good as 0 beside the largest element, which is 1, has nothing to be turned: where rows
+    are equal it becomes less each time, and stays at the least number there is."""
     low, high = halves(g, x, 2)
     first, second, both = (g.op("sum", g.op("mul", u, v), axes=[1]) for u, v in ((low, low), (high, high), (low, high)))
     c, s, _ = rotation(g, first, second, both)
     bound = g.op("mul", least, g.op("mul", g.op("sqrt", first), g.op("sqrt", second)))
-    return turn(g, x, 2, c, s), turn(g, turns, 2, c, s), any_of(g, g.op("gt", g.op("abs", both), bound))
+    some = g.op("logical_and", g.op("gt", g.op("abs", both), bound), g.op("gt", g.op("minimum", first, second), g.fill(NOTHING[x.dtype], x.dtype)))
+    return turn(g, x, 2, c, s), turn(g, turns, 2, c, s), any_of(g, some)
 
 
 def ordered(g: Any, values: Tensor, vectors: Tensor, descending: bool) -> tuple[Tensor, Tensor]:

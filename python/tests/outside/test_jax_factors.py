@@ -57,6 +57,14 @@ class Factors(unittest.TestCase):
             with self.assertRaisesRegex(rj.Unsupported, "which jax has not either"):
                 rj.compile(lambda p, t, f=f: f(p) * t, jnp.asarray(a), (np.float64(1),), optax.sgd(1.0), check=False)
 
+    def test_rows_or_columns_that_are_equal_have_singular_values(self):
+        """Of which a column becomes less with each rotation, to the least number there is."""
+        same = self.symmetric[0][[0, 1, 2, 0]]
+        for a in (same, same.T, same.astype(np.float32), self.tall[0][[0, 1, 0, 1, 0]], np.sign(self.low)):
+            tolerance = {"rtol": 1e-4, "atol": 1e-5} if a.dtype == np.float32 else {}
+            self.same(lambda a: (jnp.linalg.svd(a, compute_uv=False), jnp.linalg.matrix_rank(a), jnp.linalg.pinv(a)), a, **tolerance)
+            self.same(lambda a: (lambda u, s, v: (u * s) @ v - a)(*jnp.linalg.svd(a, full_matrices=False)), a, **{"atol": 1e-12, **tolerance})
+
     def test_eigenvalues_and_vectors(self):
         self.near(lambda a: (jnp.linalg.eigh(a)[0] ** 3).sum() + (jnp.linalg.eigh(a)[1] ** 2 * self.c44).sum(), self.symmetric)
         self.near(lambda a: jnp.exp(jnp.linalg.eigvalsh(a)).sum(), self.symmetric)
