@@ -130,6 +130,9 @@ def refuse_other(watch: Watch, c: Change, line: str) -> None:
     if c.new.shape != c.old.shape or c.new.dtype is not c.old.dtype or c.new.layout is not c.old.layout:
         raise refused(c.path, f"is a buffer of {c.old.dtype}{list(c.old.shape)} that the forward makes one of {c.new.dtype}{list(c.new.shape)}",
                       "Keep one type and shape: a buffer for the most there can be, and how much of it counts", line)
+    if overlaps(c.new):
+        raise refused(c.path, "is a buffer that the forward assigns a value whose elements are in one memory (expand, unfold): a later change of "
+                      "one would be of several", f"self.{c.name} = value.clone()", line)
     if c.new.requires_grad or c.old.requires_grad:
         raise refused(c.path, "is a buffer that the forward assigns what has a gradient, which would go on into the next step",
                       f"self.{c.name} = value.detach()", line)
@@ -157,6 +160,16 @@ def refuse_alias(root: Any, found: list[tuple[Change, str]], before: list[Before
         if beside:
             raise refused(c.path, f"is a buffer that the forward assigns anew, in one memory with {beside[0]}: they would change together",
                           f"self.{c.name} = value.clone()" if len(old[memory(c.old)]) == 1 else IN_PLACE.format(c.name), line)
+
+
+def overlaps(t: Any) -> bool:
+    """Whether two elements may be in one place: a stride within what the axes of smaller ones take."""
+    end = 1
+    for stride, size in sorted((s, n) for s, n in zip(t.stride(), t.shape) if n > 1):
+        if stride < end:
+            return bool(t.numel())
+        end += stride * (size - 1)
+    return False
 
 
 def memory(t: Any) -> int:

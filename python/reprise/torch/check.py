@@ -32,9 +32,11 @@ class GradientMismatch(Error, ArithmeticError):
             f"the gradient of {parameter}"
         why = "The forward, or what PyTorch computes again for gradients (checkpoints), changes it in a way" if "buffer" in what else \
             "What the forward computes has a gradient of its own"
-        super().__init__(f"{what} is not PyTorch's: relative difference {difference:.3g}, bound {bound:.3g}; where they differ most "
-                         f"PyTorch has {expected:.9g}, the program {found:.9g}. {why} that the exported graph does not show; report() lists "
-                         "the operations")
+        apart = f"relative difference {difference:.3g}, bound {bound:.3g}; where they differ most PyTorch has {expected:.9g}, the program " \
+            f"{found:.9g}. {why} that the exported graph does not show; report() lists the operations"
+        if "buffer" in what and difference == math.inf and expected == found:
+            apart = "what it computes again for gradients (a checkpoint) writes into it once more. Write into buffers outside of checkpoints"
+        super().__init__(f"{what} is not PyTorch's: {apart}")
         self.parameter, self.difference, self.expected, self.found = parameter, difference, expected, found
         self._made = parameter, difference, bound, expected, found
 
@@ -91,8 +93,9 @@ def dropout_off() -> Iterator[None]:
             setattr(owner, name, was)
 
 
-def eager(module: Any, loss: Callable[..., Any] | None, batch: Batch) -> tuple[float, dict[str, Any], dict[str, Any]]:
-    """PyTorch's loss, its gradients by parameter and then the buffers by name, as binary64; buffers and generators are as before."""
+def eager(module: Any, loss: Callable[..., Any] | None, batch: Batch) -> tuple[float, dict[str, Any], dict[str, Any], set[str]]:
+    """PyTorch's loss, its gradients by parameter, then the buffers by name, as binary64, and which of them are written while gradients are
+    computed; buffers and generators are as before."""
     torch = framework()
     roots: list[Any] = [r for r in (module, loss) if hasattr(r, "named_buffers")]
     kept = [(b, b.detach().clone()) for r in roots for _, b in r.named_buffers()]
@@ -102,9 +105,12 @@ def eager(module: Any, loss: Callable[..., Any] | None, batch: Batch) -> tuple[f
     try:
         with dropout_off(), torch.enable_grad():
             value = loss_of(module, loss, unflatten(batch.form, iter(batch.leaves)))
+            forward = named_buffers(roots, loss)
+            written = {n: 0 if b.is_inference() else b._version for n, b in forward.items()}
             found = torch.autograd.grad(value.sum(), list(parameters.values()), allow_unused=True)
-        buffers = {("loss." if r is loss else "") + n: as_array(wide(b)).copy() for r in roots
-                   for n, b in r.named_buffers(remove_duplicate=False)}
+        last = named_buffers(roots, loss)
+        again = {n for n, b in last.items() if b is not forward.get(n) or not b.is_inference() and b._version != written[n]}
+        buffers = {n: as_array(wide(b)).copy() for n, b in last.items()}
     finally:
         torch.random.set_rng_state(state)
         for space, were in places:
@@ -112,7 +118,11 @@ def eager(module: Any, loss: Callable[..., Any] | None, batch: Batch) -> tuple[f
         with torch.no_grad():
             for b, was in kept:
                 b.copy_(was)
-    return float(value.detach().sum()), {k: as_array(wide(g)) for k, g in zip(parameters, found) if g is not None}, buffers
+    return float(value.detach().sum()), {k: as_array(wide(g)) for k, g in zip(parameters, found) if g is not None}, buffers, again
+
+
+def named_buffers(roots: Sequence[Any], loss: Any) -> dict[str, Any]:
+    return {("loss." if r is loss else "") + n: b for r in roots for n, b in r.named_buffers(remove_duplicate=False)}
 
 
 def ours(module: Any, loss: Callable[..., Any] | None, batch: Batch, captured: Any) -> tuple[float, dict[str, Any], dict[str, Any]]:
@@ -160,7 +170,7 @@ def draws(graph: Any) -> list[str]:
 def compared(module: Any, loss: Callable[..., Any] | None, batch: Batch, captured: Any) -> tuple[str, float, float, float, list[str]]:
     """The largest relative difference: of which parameter or buffer, and both values; and the states that have a gradient of 0 in PyTorch,
     and in the program none."""
-    value, expected, after = eager(module, loss, batch)
+    value, expected, after, again = eager(module, loss, batch)
     found_value, found, changed = ours(module, loss, batch, captured)
     worst = ("loss", relative(value, found_value, abs(value)), value, found_value)
     largest = max([float(np.abs(g).max()) for g in expected.values() if g.size] or [0.0])
@@ -174,6 +184,8 @@ def compared(module: Any, loss: Callable[..., Any] | None, batch: Batch, capture
     for state, f in changed.items():
         e = after[captured.names[state][0]]
         worst = farther(worst, f"buffer {state}", e, f, FLOOR if e.dtype.kind in "fc" else None)
+        if e.size and captured.names[state][0] in again and worst[1] < math.inf:  # the same now, and not where a later value decides
+            worst = (f"buffer {state}", math.inf, float(e.flat[0]), float(f.flat[0]))
     return *worst, zeros
 
 

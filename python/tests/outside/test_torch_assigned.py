@@ -211,6 +211,22 @@ class Assigned(unittest.TestCase):
         self.refused(held, of + "last")
         self.same(lambda m, x, y: (setattr(m, "a", x[0, :2].clone()), squares(y - m.a))[1])  # the remedy
 
+    def test_elements_that_are_in_one_place_are_refused(self):
+        """Which a later step changes together: m.a[0] += 1."""
+        def f(value):
+            def g(m, x, y):
+                m.rows[0] += 1.0
+                loss = squares(y - m.rows.sum(0))
+                m.rows = value(y.detach())
+                return loss
+            return g
+        for value in (lambda y: y.mean(0).expand(6, 2), lambda y: y[0, 0].expand(6, 2), lambda y: y.flatten().unfold(0, 2, 1)[:6],
+                      lambda y: y.flatten().clone().as_strided((6, 2), (1, 1))):
+            self.refused(f(value), r"elements are in one memory.*value.clone\(\)")
+            self.same(f(lambda y, value=value: value(y).clone()))  # the remedy
+        self.same(f(lambda y: torch.cat([y, y[:2]]).t().contiguous().t()))  # each in a place of its own
+        self.same(f(lambda y: torch.cat([y, y])[::1][1:7].flip(1)))
+
     def test_another_shape_type_or_none_is_refused(self):
         for f in (lambda m, x, y: (squares(y - m.rows.sum(0)), setattr(m, "rows", torch.cat([m.rows, y.detach()])))[0],
                   lambda m, x, y: (squares(y - m.at), setattr(m, "at", m.at + 0.5))[0]):
@@ -276,6 +292,33 @@ class Assigned(unittest.TestCase):
             m.get_buffer(name).copy_(value)
             with self.assertRaisesRegex(rt.GradientMismatch, f"the buffer {name} after a step is not PyTorch's"):
                 rt.compile(m, None, (batches(1)[0],), sgd(m))
+
+    def test_what_a_checkpoint_writes_again_is_found_where_it_is_the_same_in_the_first_step(self):
+        def f(assigned):
+            def g(m, x, y):
+                def part(v):
+                    later = torch.where(m.at > 1, m.a * 0.5 + 1, m.a)
+                    if assigned:
+                        m.a = later
+                    else:
+                        m.a.copy_(later)
+                    return squares(m.layer(v) - later)
+                loss = checkpoint(part, x, use_reentrant=False)
+                m.at = m.at + 1
+                return loss
+            return g
+        for assigned in (True, False):
+            m = Keeps(f(assigned))
+            with self.assertRaisesRegex(rt.GradientMismatch, "the buffer a after a step is not PyTorch's: .*once more.*outside of checkpoints"):
+                rt.compile(m, None, (batches(1)[0],), sgd(m))
+            self.assertEqual(m.a.tolist(), [1.0, 2.0])
+
+        def outside(m, x, y):
+            loss = checkpoint(lambda v, a: squares(m.layer(v) - a), x, m.a, use_reentrant=False)
+            m.a = torch.where(m.at > 1, m.a * 0.5 + 1, m.a)
+            m.at = m.at + 1
+            return loss
+        self.same(outside)  # the remedy
 
 
 if __name__ == "__main__":
