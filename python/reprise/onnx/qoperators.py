@@ -10,7 +10,7 @@ from typing import Any
 
 from .arithmetic import centred, product
 from .graph import CARRIERS, HANDLERS, Graph, Node, Value, handles
-from .layers import LIMITS, an_image
+from .layers import LIMITS, Window, an_image
 from .quantised import MICROSOFT, bytes_of, scaled
 
 TYPES = ("u8", "i8")
@@ -75,6 +75,9 @@ def by_one(n: Node) -> Value:
 def average_pool(n: Node) -> Value:
     if n.get("channels_last", 0):
         raise n.refuse("channels_last")
+    if n.get("count_include_pad", 0) and any(Window(n, n.value(0).shape[2:], n.get("kernel_shape")).extra):
+        raise n.refuse("count_include_pad with windows that ceil_mode lets end behind the image: onnxruntime divides by their whole size, and "
+                       "its AveragePool by what is there")
     return between(n, "AveragePool", [real(n, 0)], 3, kind_of(n, 4, 0))
 
 

@@ -92,6 +92,8 @@ class Operators(unittest.TestCase):
                                                                                   c["yz"], kind))
             self.same("QLinearAveragePool", names, c, {"x": x}, ties=4, kernel_shape=[2, 2], strides=[2, 2])
             self.same("QLinearAveragePool", names, c, {"x": x}, ties=4, kernel_shape=[3, 3], pads=[1, 1, 1, 1], count_include_pad=1)
+            self.same("QLinearAveragePool", names, c, {"x": x}, ties=4, kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1)
+            self.same("QLinearAveragePool", names, c, {"x": x}, ties=4, kernel_shape=[2, 2], strides=[2, 2], ceil_mode=1, count_include_pad=1)
             for opset, axis in ((13, -1), (13, 1), (11, 2)):
                 self.same("QLinearSoftmax", names, {**c, "ys": np.float32(1 / 256)}, {"x": x}, ties=40, axis=axis, opset=opset)
 
@@ -149,6 +151,7 @@ class Operators(unittest.TestCase):
         names = ("x", "xs", "xz", "ys", "yz")
         for kind, inputs, constants, attributes, text in (
                 ("QLinearAveragePool", names, c, {"kernel_shape": [2, 2], "channels_last": 1}, "channels_last"),
+                ("QLinearAveragePool", names, c, {"kernel_shape": [3, 3], "strides": [2, 2], "ceil_mode": 1, "count_include_pad": 1}, "ceil_mode"),
                 ("QLinearGlobalAveragePool", names, c, {"channels_last": 1}, "channels_last"),
                 ("QLinearSigmoid", names, {**c, "xs": np.ones(3, np.float32)}, {}, "expected one number"),
                 ("QLinearSigmoid", names, {**c, "xz": np.int8(1)}, {}, "a zero point of i8 of u8"),
