@@ -35,7 +35,8 @@ class GradientMismatch(Error, ArithmeticError):
         apart = f"relative difference {difference:.3g}, bound {bound:.3g}; where they differ most PyTorch has {expected:.9g}, the program " \
             f"{found:.9g}. {why} that the exported graph does not show; report() lists the operations"
         if "buffer" in what and difference == math.inf and expected == found:
-            apart = "what it computes again for gradients (a checkpoint) writes into it once more. Write into buffers outside of checkpoints"
+            apart = "what it computes again for gradients (a checkpoint) writes into it once more, or reads what the forward has written since. " \
+                "Write into buffers outside of checkpoints, and give a checkpoint their clone() as an argument"
         super().__init__(f"{what} is not PyTorch's: {apart}")
         self.parameter, self.difference, self.expected, self.found = parameter, difference, expected, found
         self._made = parameter, difference, bound, expected, found
@@ -95,21 +96,22 @@ def dropout_off() -> Iterator[None]:
 
 def eager(module: Any, loss: Callable[..., Any] | None, batch: Batch) -> tuple[float, dict[str, Any], dict[str, Any], set[str]]:
     """PyTorch's loss, its gradients by parameter, then the buffers by name, as binary64, and which of them are written while gradients are
-    computed; buffers and generators are as before."""
+    computed, or changed by the forward and read again then; buffers and generators are as before."""
     torch = framework()
     roots: list[Any] = [r for r in (module, loss) if hasattr(r, "named_buffers")]
     kept = [(b, b.detach().clone()) for r in roots for _, b in r.named_buffers()]
     places = [(m._buffers, dict(m._buffers)) for r in roots for m in r.modules()]
     parameters = {p.data_ptr(): p for r in roots for p in r.parameters() if p.requires_grad}
-    state = torch.random.get_rng_state()
+    state, first = torch.random.get_rng_state(), written(roots, loss)
     try:
         with dropout_off(), torch.enable_grad():
             value = loss_of(module, loss, unflatten(batch.form, iter(batch.leaves)))
-            forward = named_buffers(roots, loss)
-            written = {n: 0 if b.is_inference() else b._version for n, b in forward.items()}
-            found = torch.autograd.grad(value.sum(), list(parameters.values()), allow_unused=True)
+            forward = written(roots, loss)
+            changed = {id(b): n for n, (b, count) in forward.items() if n not in first or b is not first[n][0] or count != first[n][1]}
+            with reading(changed) as again:
+                found = torch.autograd.grad(value.sum(), list(parameters.values()), allow_unused=True)
         last = named_buffers(roots, loss)
-        again = {n for n, b in last.items() if b is not forward.get(n) or not b.is_inference() and b._version != written[n]}
+        again |= {n for n, (b, count) in written(roots, loss).items() if n not in forward or b is not forward[n][0] or count != forward[n][1]}
         buffers = {n: as_array(wide(b)).copy() for n, b in last.items()}
     finally:
         torch.random.set_rng_state(state)
@@ -119,6 +121,29 @@ def eager(module: Any, loss: Callable[..., Any] | None, batch: Batch) -> tuple[f
             for b, was in kept:
                 b.copy_(was)
     return float(value.detach().sum()), {k: as_array(wide(g)) for k, g in zip(parameters, found) if g is not None}, buffers, again
+
+
+@contextlib.contextmanager
+def reading(changed: Mapping[int, str]) -> Iterator[set[str]]:
+    """Which of these tensors a module is asked for."""
+    module, read = framework().nn.Module, set[str]()
+    was = module.__getattr__
+
+    def call(self: Any, name: str) -> Any:
+        value = was(self, name)
+        if id(value) in changed:
+            read.add(changed[id(value)])
+        return value
+    module.__getattr__ = call
+    try:
+        yield read
+    finally:
+        module.__getattr__ = was
+
+
+def written(roots: Sequence[Any], loss: Any) -> dict[str, tuple[Any, int]]:
+    """Buffers by name, and how often PyTorch counts that they were written."""
+    return {n: (b, 0 if b.is_inference() else b._version) for n, b in named_buffers(roots, loss).items()}
 
 
 def named_buffers(roots: Sequence[Any], loss: Any) -> dict[str, Any]:

@@ -313,12 +313,24 @@ class Assigned(unittest.TestCase):
                 rt.compile(m, None, (batches(1)[0],), sgd(m))
             self.assertEqual(m.a.tolist(), [1.0, 2.0])
 
-        def outside(m, x, y):
-            loss = checkpoint(lambda v, a: squares(m.layer(v) - a), x, m.a, use_reentrant=False)
-            m.a = torch.where(m.at > 1, m.a * 0.5 + 1, m.a)
-            m.at = m.at + 1
-            return loss
-        self.same(outside)  # the remedy
+    def test_what_a_checkpoint_reads_again_after_a_change_is_found_where_it_is_the_same_in_the_first_step(self):
+        def f(given, assigned):
+            def g(m, x, y):
+                values = [m.a.clone()] if given else []
+                loss = checkpoint(lambda v, *a: squares(m.layer(v) - (a[0] if a else m.a.clone())), x, *values, use_reentrant=False)
+                later = torch.where(m.at > 1, m.a * 0.5 + 1, m.a)
+                if assigned:
+                    m.a = later
+                else:
+                    m.a.copy_(later)
+                m.at = m.at + 1
+                return loss
+            return g
+        for assigned in (True, False):
+            m = Keeps(f(False, assigned))
+            with self.assertRaisesRegex(rt.GradientMismatch, r"the buffer a after a step is not PyTorch's: .*written since.*clone\(\)"):
+                rt.compile(m, None, (batches(1)[0],), sgd(m))
+            self.same(f(True, assigned))  # the remedy
 
 
 if __name__ == "__main__":
