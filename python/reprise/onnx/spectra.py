@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ONNX's Fourier transforms as products with tables of cosines and sines, in binary64: of any length, with gradients, and a
-table's numbers are made by the library's own functions, so they are the same on every host. And Col2Im."""
+"""ONNX's Fourier transforms, in binary64, as those of the other doors; weights of mels; and Col2Im."""
 from __future__ import annotations
 
 import importlib
@@ -10,22 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from .graph import NUMPY, ONNX, Graph, Node, Value, handles
+from .graph import NUMPY, ONNX, Graph, Node, Unsupported, Value, handles
 from .shapes import cut
+from ..shared import fourier
 
 
-def tables(g: Graph, rows: int, columns: int, length: int) -> tuple[Any, Any]:
-    """cos and sin of 2 pi r c / length, as arrays [rows, columns]."""
-    g.room(rows, columns)
-    turns = np.arange(rows, dtype=np.int64)[:, None] * np.arange(columns, dtype=np.int64) % length
-    r = importlib.import_module("reprise")
-    angles = r.Tensor(turns.astype(np.float64) * (2 * math.pi / length))
-    return np.array(r.ops.cos(angles).numpy()), np.array(r.ops.sin(angles).numpy())
+class Lines:
+    """What the transforms of all doors ask of a lowering."""
 
+    def __init__(self, n: Node) -> None:
+        self.node, self.op, self.fill, self.reshape, self.slice = n, n.g.op, n.g.fill, n.g.reshape, n.g.slice
 
-def times(g: Graph, t: Any, table: Any) -> Any:
-    flat = g.reshape(t, [math.prod(t.shape[:-1]), t.shape[-1]])
-    return g.reshape(g.op("matmul", flat, g.tensor(g.constant(table))), [*t.shape[:-1], table.shape[1]])
+    def constant(self, array: Any) -> Any:
+        return self.node.g.tensor(self.node.g.constant(array))
+
+    def refuse(self, what: str, remedy: str) -> Unsupported:
+        return self.node.refuse(f"{what}; {remedy}")
 
 
 def fitted(g: Graph, t: Any, length: int) -> Any:
@@ -37,27 +36,18 @@ def fitted(g: Graph, t: Any, length: int) -> Any:
     return g.op("pad", t, before=[0] * len(t.shape), after=after) if have < length else t
 
 
-def transformed(g: Graph, real: Any, other: Any, length: int, kept: int) -> tuple[Any, Any]:
-    """Of [.., length] the first `kept` frequencies; `other` is the imaginary part or None."""
-    c, s = tables(g, length, kept, length)
-    re, im = times(g, real, c), times(g, real, -s)
-    if other is not None:
-        re, im = g.op("add", re, times(g, other, s)), g.op("add", im, times(g, other, c))
-    return re, im
+def transformed(n: Node, re: Any, im: Any, kept: int) -> list[Any]:
+    """Of [.., length] the first `kept` frequencies; im may be None."""
+    g = Lines(n)
+    found = fourier.transformed(g, fourier.rows_of(g, re), None if im is None else fourier.rows_of(g, im), kept)
+    return [g.reshape(t, [*re.shape[:-1], kept]) for t in found]
 
 
-def returned_real(g: Graph, re: Any, im: Any, length: int) -> Any:
+def returned_real(n: Node, re: Any, im: Any, length: int) -> Any:
     """Of the frequencies [.., length / 2 + 1] of real numbers these; the others are their mirror."""
-    bins = length // 2 + 1
-    c, s = tables(g, bins, length, length)
-    share = np.full((bins, 1), 2.0 / length)
-    share[0] = 1.0 / length
-    if length % 2 == 0:
-        share[-1] = 1.0 / length
-    s[0] = 0
-    if length % 2 == 0:
-        s[-1] = 0
-    return g.op("sub", times(g, re, c * share), times(g, im, s * share))
+    g = Lines(n)
+    found = fourier.returned(g, fourier.rows_of(g, re), fourier.rows_of(g, im), length)
+    return g.op("mul", g.reshape(found, [*re.shape[:-1], length]), g.fill(1 / length, "f64"))
 
 
 @handles("DFT")
@@ -76,12 +66,13 @@ def dft(n: Node) -> Value:
         raise n.refuse(f"dft_length {length}, or {'inverse' if back else 'onesided'} of {'complex' if complex_ else 'real'} numbers")
     if back and (not half or count != length // 2 + 1):  # where both differ: onnxruntime, and the tests' binary32, from exact sums
         raise n.refuse(f"inverse of {'both sides' if not half else f'{count} frequencies for {length} numbers'}")
-    g.room(length, length)
+    if length > count:  # zeros behind each line
+        g.room(length, length)
     order = [i for i in range(rank - 1) if i != axis] + [axis, rank - 1]
     t = g.transpose(g.cast(n.tensor(0), "f64"), order)
     re, im = (fitted(g, g.reshape(cut(g, t, rank - 1, k, 1), t.shape[:-1]), count if back else length) if k < v.shape[-1] else None
               for k in (0, 1))
-    parts = [returned_real(g, re, im, length)] if back else list(transformed(g, re, im, length, length // 2 + 1 if half else length))
+    parts = [returned_real(n, re, im, length)] if back else transformed(n, re, im, length // 2 + 1 if half else length)
     parts = [g.reshape(p, [*p.shape, 1]) for p in parts]
     y = g.op("concat", *parts, axis=rank - 1) if len(parts) > 1 else parts[0]
     y = g.transpose(g.cast(y, n.tensor(0).dtype), [order.index(i) for i in range(rank)])
@@ -97,13 +88,13 @@ def stft(n: Node) -> Value:
     if not 1 <= length <= v.shape[1] or step < 1 or n.has(2) and n.value(2).shape != (length,):
         raise n.refuse(f"frames of {length} every {step} of {v.shape[1]} samples, or a window of another length")
     count = (v.shape[1] - length) // step + 1
-    g.room(count, length), g.room(length, length)
+    g.room(count, length)
     places: Any = np.arange(count, dtype=np.int64)[:, None] * step + np.arange(length, dtype=np.int64)
     signal = g.reshape(g.cast(n.tensor(0), "f64"), [v.shape[0], v.shape[1]])
     t = g.op("gather", signal, g.tensor(g.constant(places.reshape(-1))), axis=1)
     t = g.reshape(t, [v.shape[0], count, length])
     t = g.op("mul", t, g.cast(n.tensor(2), "f64")) if n.has(2) else t
-    parts = transformed(g, t, None, length, length // 2 + 1 if n.get("onesided", 1) else length)
+    parts = transformed(n, t, None, length // 2 + 1 if n.get("onesided", 1) else length)
     y = g.op("concat", *(g.reshape(p, [*p.shape, 1]) for p in parts), axis=3)
     return g.result(g.cast(y, n.tensor(0).dtype), v.dtype, v)
 
