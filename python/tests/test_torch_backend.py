@@ -23,6 +23,15 @@ class Backend(unittest.TestCase):
         self.model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.GELU(), torch.nn.LayerNorm(16), torch.nn.Linear(16, 4))
         self.x = torch.randn(3, 8)
 
+    def test_what_is_one_element_in_memory_stays_one(self):
+        """As expand() makes it: PyTorch's own compilers raise where such a tensor is written later, and no result is another's silently."""
+        def f(x):
+            return x.mean(0, keepdim=True).expand(3, 4), x * 2
+        x = torch.randn(5, 4)
+        for found, expected in zip(torch.compile(f, backend="reprise")(x), f(x)):
+            self.assertEqual(found.stride(), expected.stride())
+            torch.testing.assert_close(found, expected)
+
     def test_inference_gives_the_models_values_and_pytorch_computes_none_of_it(self):
         compiled = torch.compile(self.model, backend=door.backend, fullgraph=True)
         with torch.no_grad():

@@ -89,6 +89,7 @@ class Program:
                 self.results.append(f"result.{k}")
             else:
                 self.results.append(None)
+        self.repeated = repeated(gm)
         if g.rng_tensor is not None:
             one = g.op("iota", n=2, dtype="i64")
             g.builder.update("rng", g.op("add", g.rng_tensor, one))
@@ -110,7 +111,24 @@ class Program:
     def results_of(self, tensors: Sequence[Any]) -> list[Any]:
         feeds = {n: tensors[k].detach().contiguous().numpy() for n, k in zip(self.names, self.places)}
         found = self.step(**feeds) if self.step is not None else {}
-        return [None if name is None else self.torch.from_numpy(np.array(found[name])) for name in self.results]
+        made: list[Any] = [None if name is None else self.torch.from_numpy(np.array(found[name])) for name in self.results]
+        for k, axes in self.repeated.items():
+            if made[k] is not None:
+                made[k] = made[k][tuple(slice(0, 1) if d in axes else slice(None) for d in range(made[k].ndim))].expand(made[k].shape)
+        return made
+
+
+def repeated(gm: Any) -> dict[int, list[int]]:
+    """Of the graph's outputs those whose elements are one in memory along some axes, as expand() makes them: who writes into such a tensor
+    later writes all of them, or is told."""
+    found: dict[int, list[int]] = {}
+    node = next(n for n in reversed(gm.graph.nodes) if n.op == "output")
+    for k, v in enumerate(node.args[0]):
+        value: Any = getattr(v, "meta", {}).get("val")
+        if isinstance(value, framework().Tensor) and value.layout is framework().strided:
+            axes = [d for d, (n, s) in enumerate(zip(value.shape, value.stride())) if s == 0 and n > 1]
+            found |= {k: axes} if axes else {}
+    return found
 
 
 @contextlib.contextmanager
