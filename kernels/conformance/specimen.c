@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "determinism/sum.h"
 #include "kernels/conformance/specimen_data.h"
+#include "kernels/fourier/factors.h"
 #include "kernels/walk.h"
 
 enum { PATTERN = 0xA5 };

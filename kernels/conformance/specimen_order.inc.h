@@ -22,13 +22,18 @@ static void build_topk(rp_specimen *s, const rp_specimen_plan *plan)
     add_out(s, plan, RP_I64, 3, shape);
 }
 
-/* Lines of the longest power of two that is at most the plan's. */
+/* Lines of the greatest length that fft takes, or of the longest power of two, that is at most the plan's. */
 static void build_fft(rp_specimen *s, const rp_specimen_plan *plan)
 {
     size_t shape[3] = {plan->shape[0], plan->shape[1], 1};
+    rp_fourier_factors factors;
 
-    while (2 * shape[2] <= plan->shape[2])
-        shape[2] *= 2;
+    if (plan->option / 4 % 2 == 1)
+        for (shape[2] = plan->shape[2] > 0 ? plan->shape[2] : 1; !rp_fourier_factor(&factors, shape[2]);)
+            shape[2]--;
+    else
+        while (2 * shape[2] <= plan->shape[2])
+            shape[2] *= 2;
     RP_AT(s->attr, fft, inverse).i = plan->option % 2;
     RP_AT(s->attr, fft, transposed).i = plan->option / 2 % 2;
     add_in(s, plan, plan->dtype, 3, shape);
