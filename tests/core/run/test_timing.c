@@ -390,9 +390,9 @@ static void rows_name_the_caller_s_line(void **state)
         char product[64];
         size_t n = 0;
 
-        (void)snprintf(product, sizeof product, "\"source\":\"test_timing.c:%d\"", line_of_product);
+        (void)snprintf(product, sizeof product, "\"source\":\"test_timing.c:%d", line_of_product);
         for (; (at = strstr(at, product)) != NULL; at++)
-            n++;
+            n += at[strlen(product)] == '"' || at[strlen(product)] == ',';
         assert_true(n >= 2); /* forward, and its gradient */
         found_free(&f);
     }
@@ -401,11 +401,13 @@ static void rows_name_the_caller_s_line(void **state)
 static void a_chain_names_the_lines_of_all_its_operations(void **state)
 {
     found f = record(true, true);
-    char lines[64];
+    char lines[64], behind[64];
+    const int at = line_of_product;
 
     (void)state;
-    (void)snprintf(lines, sizeof lines, "\"source\":\"test_timing.c:%d, %d", line_of_product + 2, line_of_product + 3);
-    if (!strstr(f.json, lines))
+    (void)snprintf(lines, sizeof lines, "\"source\":\"test_timing.c:%d, %d", at + 2, at + 3);
+    (void)snprintf(behind, sizeof behind, "\"source\":\"test_timing.c:%d, %d, %d", at, at + 2, at + 3);
+    if (!strstr(f.json, lines) && !strstr(f.json, behind))
         fail_msg("no row with %s in %s", lines, f.json);
     found_free(&f);
 }
