@@ -29,7 +29,9 @@ static void FN(pack_rows_of)(T *to, const rp_attention_matrix *x, size_t first, 
     for (size_t i = 0; i < count; i++, to += wide) {
         const T *from = (const T *)x->data + (ptrdiff_t)(first + i) * x->row;
 
-        for (size_t c = 0; c < wide; c++)
+        if (x->col == 1)
+            memcpy(to, from, width * sizeof(T));
+        for (size_t c = x->col == 1 ? width : 0; c < wide; c++)
             to[c] = c < width ? from[(ptrdiff_t)c * x->col] : (T)0;
     }
 }
@@ -41,7 +43,7 @@ static void FN(weight_grads)(FN(block) * w, size_t from, size_t to)
         T *x = w->grads + (key - w->base) * PANEL;
 
         count = to - key < KEYS ? to - key : KEYS;
-        FN(products)(x, w->v.data + (ptrdiff_t)key * w->v.row, w->v.row, count, w->arrive, w->h->a->e, 1);
+        FN(products)(x, w->v.data + (ptrdiff_t)key * w->v.row, w->v.row, count, w->arrive, w->h->a->e, 1, w->narrow);
         if (w->h->a->rng) {
             FN(draw)(w, w->stays + (key - w->base), key, count);
             FN(drop)(w, x, x, w->stays + (key - w->base), count);
@@ -136,21 +138,29 @@ static void FN(give_keys)(FN(backward) * b, size_t from, size_t to, bool *more)
     }
 }
 
-/* The chains of the part's keys are those of a chunk of queries: they join dk or dv. Whether an element is -0. */
-static bool FN(put_chains)(const FN(backward) * b, const T *chain, size_t wide, size_t width, bool more,
+/* The chains of the part's keys are those of a chunk of queries: they join dk or dv. Whether an element is -0, where
+ * this is the last chunk and keys may have been left out. */
+static bool FN(put_chains)(const FN(backward) * b, T *chain, size_t wide, size_t width, bool more, bool last,
                            const rp_attention_matrix *out)
 {
-    BITS found = 0;
+    bool found = false;
 
     for (size_t j = b->from; j < b->to; j++, chain += wide) {
         T *to = (T *)out->data + (ptrdiff_t)j * out->row;
 
-        for (size_t c = 0; c < width; c++, to += out->col) {
-            *to = more ? *to + chain[c] : chain[c];
-            found |= FN(rp_bits)(*to) == FN(rp_bits)((T)-0.0);
-        }
+        if (more && out->col == 1)
+            RP_EACH(c, width) chain[c] = to[c] + chain[c];
+        else if (more)
+            for (size_t c = 0; c < width; c++)
+                chain[c] = to[(ptrdiff_t)c * out->col] + chain[c];
+        if (out->col == 1)
+            memcpy(to, chain, width * sizeof(T));
+        else
+            for (size_t c = 0; c < width; c++)
+                to[(ptrdiff_t)c * out->col] = chain[c];
+        found |= last && b->skip && FN(has_minus_zero)(chain, width);
     }
-    return found != 0;
+    return found;
 }
 
 static void FN(begin_back)(FN(backward) * b, size_t first, size_t count)
@@ -235,6 +245,7 @@ static bool FN(back_part)(FN(backward) * b)
 
     do { /* once also without queries */
         const size_t stop = a->m - start < RP_MATMUL_CHUNK ? a->m : start + RP_MATMUL_CHUNK;
+        const bool last = stop == a->m;
         bool zero;
 
         memset(b->chain_k, 0, keys * b->wide_d * sizeof(T));
@@ -244,9 +255,9 @@ static bool FN(back_part)(FN(backward) * b)
             if (!FN(back_block)(b, first, count))
                 return false;
         }
-        zero = FN(put_chains)(b, b->chain_k, b->wide_d, a->d, start > 0, &b->out[1]);
-        zero = FN(put_chains)(b, b->chain_v, b->wide_e, a->e, start > 0, &b->out[2]) || zero;
-        if (zero && b->skip && stop == a->m)
+        zero = FN(put_chains)(b, b->chain_k, b->wide_d, a->d, start > 0, last, &b->out[1]);
+        zero = FN(put_chains)(b, b->chain_v, b->wide_e, a->e, start > 0, last, &b->out[2]) || zero;
+        if (zero)
             return false;
         start += RP_MATMUL_CHUNK;
     } while (start < a->m);

@@ -31,6 +31,7 @@ typedef struct FN(block) {
     FN(rows_of) k, v;
     bool skip;           /* keys that no query of the block sees are left out */
     size_t first, count; /* queries */
+    bool narrow;         /* so few that the second vector has none: what it holds is nobody's */
     size_t begin, end;   /* keys that count, */
     size_t base;         /* and the key of row 0 of the scores */
     T *scores, *grads;   /* rows of keys */
@@ -180,13 +181,14 @@ static void FN(make_scores)(FN(block) * w, size_t begin, size_t end)
         T *x = w->scores + (key - w->base) * PANEL;
 
         count = end - key < KEYS ? end - key : KEYS;
-        FN(products)(x, w->k.data + (ptrdiff_t)key * w->k.row, w->k.row, count, w->queries, w->h->a->d, scale);
+        FN(products)
+        (x, w->k.data + (ptrdiff_t)key * w->k.row, w->k.row, count, w->queries, w->h->a->d, scale, w->narrow);
         if (w->h->mask.data && !w->h->chosen)
             FN(add_mask)(w, x, key, count);
         FN(hide)(w, x, key, count, (T)-__builtin_inf());
         for (size_t i = 0; i < count * PANEL; i += PANEL) {
             left = FN(vec_max)(FN(vec_load)(x + i), left);
-            right = FN(vec_max)(FN(vec_load)(x + i + WIDTH), right);
+            right = w->narrow ? right : FN(vec_max)(FN(vec_load)(x + i + WIDTH), right);
         }
     }
     FN(vec_store)(w->most, left);
@@ -200,7 +202,7 @@ static void FN(make_exponentials)(FN(block) * w, size_t begin, size_t end, bool 
         T *x = w->scores + (key - w->base) * PANEL;
 
         count = end - key < KEYS ? end - key : KEYS;
-        FN(exponentials)(x, w->most, count);
+        FN(exponentials)(x, w->most, count, w->narrow);
         if (sum)
             FN(sums_add)(&w->sums, key, count, x);
     }
@@ -261,7 +263,8 @@ static void FN(join)(FN(block) * w, const T *weights, const T *over, FN(rows_of)
     const bool onto = key % RP_MATMUL_CHUNK != 0 && key != begin;
 
     FN(combine)
-    (w->chain, onto, weights, over, w->piece, count, rows.data + (ptrdiff_t)key * rows.row, rows.row, columns);
+    (w->chain, onto, weights, over, w->piece, count, rows.data + (ptrdiff_t)key * rows.row, rows.row, columns,
+     w->narrow);
     if ((key + count) % RP_MATMUL_CHUNK != 0 && key + count != end)
         return;
     for (size_t i = 0; i < columns * PANEL; i++)
@@ -278,22 +281,46 @@ static void FN(pack_panel)(T *to, const rp_attention_matrix *x, size_t first, si
     (to, PANEL, PANEL, (const T *)x->data + (ptrdiff_t)first * x->row, x->row, x->col, count, width);
 }
 
-/* The block's combination as rows of y; whether an element is -0. */
-static bool FN(put_panel)(const FN(block) * w, const rp_attention_matrix *y, size_t columns)
+/* Whether one of n elements beside one another is -0. */
+static bool FN(has_minus_zero)(const T *x, size_t n)
 {
     BITS found = 0;
 
-    for (size_t i = 0; i < w->count; i++) {
-        T *to = (T *)y->data + (ptrdiff_t)(w->first + i) * y->row;
-
-        for (size_t c = 0; c < columns; c++) {
-            const T x = w->total[c * PANEL + i];
-
-            to[(ptrdiff_t)c * y->col] = x;
-            found |= FN(rp_bits)(x) == FN(rp_bits)((T)-0.0);
-        }
-    }
+    RP_EACH(i, n) found |= FN(rp_bits)(x[i]) == FN(rp_bits)((T)-0.0) ? 1 : 0;
     return found != 0;
+}
+
+/* Columns [column, column + wide) of the block's combination, at most a vector's, as parts of so many rows of y. */
+static void FN(put_square)(const FN(block) * w, const rp_attention_matrix *y, size_t query, size_t rows, size_t column,
+                           size_t wide)
+{
+    T *to = (T *)y->data + (ptrdiff_t)(w->first + query) * y->row + (ptrdiff_t)column * y->col;
+    const T *from = w->total + column * PANEL + query;
+    T square[WIDTH * WIDTH];
+
+    if (wide == WIDTH && y->col == 1) {
+        FN(transpose)(to, (size_t)y->row, from, PANEL, WIDTH, rows);
+        return;
+    }
+    FN(transpose)(square, WIDTH, from, PANEL, wide, rows);
+    for (size_t i = 0; i < rows; i++, to += y->row)
+        for (size_t c = 0; c < wide; c++)
+            to[(ptrdiff_t)c * y->col] = square[i * WIDTH + c];
+}
+
+/* The block's combination as rows of y. Whether keys were left out and an element is -0, which they may have changed.
+ */
+static bool FN(put_panel)(const FN(block) * w, const rp_attention_matrix *y, size_t columns)
+{
+    bool found = false;
+
+    for (size_t c = 0; w->skip && c < columns; c++)
+        found |= FN(has_minus_zero)(w->total + c * PANEL, w->count);
+    for (size_t c = 0; c < columns; c += WIDTH)
+        for (size_t i = 0; i < w->count; i += WIDTH)
+            FN(put_square)
+    (w, y, i, w->count - i < WIDTH ? w->count - i : WIDTH, c, columns - c < WIDTH ? columns - c : WIDTH);
+    return found;
 }
 
 /* The greatest magnitude of `rows` rows of a matrix; infinity where one is no finite number. */

@@ -20,6 +20,7 @@ typedef struct FN(chains) {
     T *y;
     ptrdiff_t step, b_step, y_step;
     size_t k;
+    bool narrow; /* of a panel only the first vector is wanted */
     bool onto;   /* the chains go on from y */
     bool scaled; /* and their ends are multiplied by scale */
     T scale;
@@ -27,7 +28,7 @@ typedef struct FN(chains) {
     T *quotients;  /* and where the quotients are left */
 } FN(chains);
 
-RP_INLINE void FN(chains_run)(size_t rows, bool unit, bool divide, const FN(chains) * t)
+RP_INLINE void FN(chains_run)(size_t rows, size_t vecs, bool unit, bool divide, const FN(chains) * t)
 {
     const T *a = t->a, *b = t->b;
     const ptrdiff_t step = t->step, b_step = t->b_step;
@@ -42,16 +43,18 @@ RP_INLINE void FN(chains_run)(size_t rows, bool unit, bool divide, const FN(chai
         const T *at = y + (ptrdiff_t)r * t->y_step;
 
         sum[r][0] = t->onto ? FN(vec_load)(at) : FN(vec_all)(0);
-        sum[r][1] = t->onto ? FN(vec_load)(at + WIDTH) : FN(vec_all)(0);
+        sum[r][1] = t->onto && vecs == 2 ? FN(vec_load)(at + WIDTH) : FN(vec_all)(0);
     }
     for (size_t l = t->k; l > 0; l--) {
-        FN(vec) left = FN(vec_load)(b), right = FN(vec_load)(b + WIDTH);
+        FN(vec) left = FN(vec_load)(b), right = vecs == 2 ? FN(vec_load)(b + WIDTH) : left;
 
         if (divide) { /* beside the fused operations it takes no time */
             left = left / over[0];
-            right = right / over[1];
             FN(vec_store)(quotients, left);
-            FN(vec_store)(quotients + WIDTH, right);
+            if (vecs == 2) {
+                right = right / over[1];
+                FN(vec_store)(quotients + WIDTH, right);
+            }
             quotients += PANEL;
         }
         RP_UNROLL
@@ -59,7 +62,8 @@ RP_INLINE void FN(chains_run)(size_t rows, bool unit, bool divide, const FN(chai
             const FN(vec) x = FN(vec_all)(a[unit ? (ptrdiff_t)r : (ptrdiff_t)r * step]);
 
             sum[r][0] = FN(vec_fma)(x, left, sum[r][0]);
-            sum[r][1] = FN(vec_fma)(x, right, sum[r][1]);
+            if (vecs == 2)
+                sum[r][1] = FN(vec_fma)(x, right, sum[r][1]);
         }
         a += unit ? step : 1;
         b += b_step;
@@ -78,15 +82,16 @@ RP_INLINE void FN(chains_run)(size_t rows, bool unit, bool divide, const FN(chai
         T *at = y + (ptrdiff_t)r * t->y_step;
 
         FN(vec_store)(at, sum[r][0]);
-        FN(vec_store)(at + WIDTH, sum[r][1]);
+        if (vecs == 2)
+            FN(vec_store)(at + WIDTH, sum[r][1]);
     }
 }
 
 #define ROWS_CASE(n) \
     case n: \
-        FN(chains_run)(n, unit, divide, t); \
+        FN(chains_run)(n, vecs, unit, divide, t); \
         break;
-RP_INLINE void FN(chains_of)(size_t rows, bool unit, bool divide, const FN(chains) * t)
+RP_INLINE void FN(chains_of)(size_t rows, size_t vecs, bool unit, bool divide, const FN(chains) * t)
 {
     switch (rows) {
         ROWS_CASE(1)
@@ -105,7 +110,7 @@ RP_INLINE void FN(chains_of)(size_t rows, bool unit, bool divide, const FN(chain
         ROWS_CASE(11)
 #endif
     default:
-        FN(chains_run)(TILE_ROWS, unit, divide, t);
+        FN(chains_run)(TILE_ROWS, vecs, unit, divide, t);
         break;
     }
 }
@@ -113,15 +118,24 @@ RP_INLINE void FN(chains_of)(size_t rows, bool unit, bool divide, const FN(chain
 
 RP_APART void FN(chains_along)(size_t rows, const FN(chains) * t)
 {
-    FN(chains_of)(rows, false, false, t);
+    if (t->narrow)
+        FN(chains_of)(rows, 1, false, false, t);
+    else
+        FN(chains_of)(rows, 2, false, false, t);
 }
 RP_APART void FN(chains_across)(size_t rows, const FN(chains) * t)
 {
-    FN(chains_of)(rows, true, false, t);
+    if (t->narrow)
+        FN(chains_of)(rows, 1, true, false, t);
+    else
+        FN(chains_of)(rows, 2, true, false, t);
 }
 RP_APART void FN(chains_divided)(size_t rows, const FN(chains) * t)
 {
-    FN(chains_of)(rows, true, true, t);
+    if (t->narrow)
+        FN(chains_of)(rows, 1, true, true, t);
+    else
+        FN(chains_of)(rows, 2, true, true, t);
 }
 
 /* Calls run for `count` rows in tiles as equal as they can be. */
@@ -138,8 +152,10 @@ RP_INLINE void FN(chains_all)(size_t count, ptrdiff_t a_step, FN(chains) t,
     }
 }
 
-/* to[j] = scale times the products of rows j of a matrix with PANEL columns that are packed: of keys with queries. */
-static void FN(products)(T *to, const T *rows, ptrdiff_t row, size_t count, const T *packed, size_t width, T scale)
+/* to[j] = scale times the products of rows j of a matrix with PANEL columns, or the first half of them, that are
+ * packed: of keys with queries. */
+static void FN(products)(T *to, const T *rows, ptrdiff_t row, size_t count, const T *packed, size_t width, T scale,
+                         bool narrow)
 {
     T part[KEYS * PANEL];
     size_t at = 0;
@@ -153,6 +169,7 @@ static void FN(products)(T *to, const T *rows, ptrdiff_t row, size_t count, cons
                               .b_step = PANEL,
                               .y_step = PANEL,
                               .k = k,
+                              .narrow = narrow,
                               .scaled = width <= RP_MATMUL_CHUNK && scale != 1,
                               .scale = scale};
 
@@ -166,7 +183,7 @@ static void FN(products)(T *to, const T *rows, ptrdiff_t row, size_t count, cons
 /* chain[c] (+)= the sum over `count` rows of weights by column c of as many rows of a matrix, c < columns. With `over`
  * the weights are divided by it on the way, and left in `quotients`. */
 static void FN(combine)(T *chain, bool onto, const T *weights, const T *over, T *quotients, size_t count, const T *rows,
-                        ptrdiff_t row, size_t columns)
+                        ptrdiff_t row, size_t columns, bool narrow)
 {
     const size_t tiles = (columns + TILE_ROWS - 1) / TILE_ROWS, first = tiles > 0 ? (columns + tiles - 1) / tiles : 0;
     FN(chains)
@@ -177,6 +194,7 @@ static void FN(combine)(T *chain, bool onto, const T *weights, const T *over, T 
          .b_step = PANEL,
          .y_step = PANEL,
          .k = count,
+         .narrow = narrow,
          .onto = onto,
          .over = over,
          .quotients = quotients};

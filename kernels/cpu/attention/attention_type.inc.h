@@ -77,6 +77,7 @@ static void FN(begin_block)(FN(block) * w, size_t first, size_t count, bool skip
 
     w->first = first;
     w->count = count;
+    w->narrow = count <= WIDTH;
     w->begin = skip ? rp_attention_begin(a, first) / KEYS * KEYS : 0;
     w->end = skip ? rp_attention_end(a, first + count - 1) : a->n;
     if (w->begin >= w->end) { /* nothing is seen: the weights are NaNs all the same */

@@ -233,6 +233,8 @@ static void random_shapes_have_the_bits_of_the_composition(void **state)
 static void long_shapes_have_the_bits_of_the_composition(void **state)
 {
     static const attending shapes[] = {
+        {.heads = 3, .group = 1, .m = 65, .n = 65, .d = 64, .e = 64}, /* the last block has one query */
+        {.heads = 2, .group = 1, .m = 48, .n = 130, .d = 20, .e = 37, .apart = true, .o = {.causal = true}},
         {.heads = 1, .group = 1, .m = 530, .n = 1030, .d = 16, .e = 8, .o = {.causal = true}},
         {.heads = 2, .group = 2, .m = 1100, .n = 600, .d = 8, .e = 40, .o = {.window = 130}, .data = 1},
         {.heads = 1, .group = 1, .m = 1029, .n = 520, .d = 8, .e = 8, .mask = 2, .data = 2},
