@@ -156,6 +156,8 @@ typedef enum rp_array_type {
     RP_ARRAY_I64,
     RP_ARRAY_F32,
     RP_ARRAY_F64,
+    RP_ARRAY_F16,
+    RP_ARRAY_BF16,
     RP_ARRAY_TYPES
 } rp_array_type;
 extern const char *const rp_array_type_names[RP_ARRAY_TYPES]; /* as a resolved recipe has them */

@@ -11,8 +11,8 @@
 
 enum { PATH_LIMIT = 4095, NAME_LIMIT = 255 };
 
-const char *const rp_array_type_names[RP_ARRAY_TYPES] = {"bool", "u8",  "i8",  "u16", "i16", "u32",
-                                                         "i32",  "u64", "i64", "f32", "f64"};
+const char *const rp_array_type_names[RP_ARRAY_TYPES] = {"bool", "u8",  "i8",  "u16", "i16", "u32", "i32",
+                                                         "u64",  "i64", "f32", "f64", "f16", "bf16"};
 static const char *const part_names[] = {"features", "target"};
 
 /* How cells and columns are written, and columns beside features and target: an array has neither. */

@@ -25,7 +25,7 @@ bool rp_array_is_npy(const void *bytes, size_t size)
 
 size_t rp_array_type_size(rp_array_type type)
 {
-    static const unsigned char sizes[RP_ARRAY_TYPES] = {1, 1, 1, 2, 2, 4, 4, 8, 8, 4, 8};
+    static const unsigned char sizes[RP_ARRAY_TYPES] = {1, 1, 1, 2, 2, 4, 4, 8, 8, 4, 8, 2, 2};
 
     return sizes[type];
 }
@@ -120,7 +120,8 @@ static bool take_size(header *h, size_t *out)
 
 static rp_status read_type(header *h)
 {
-    static const char *const names[RP_ARRAY_TYPES] = {"b1", "u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f4", "f8"};
+    static const char *const names[RP_ARRAY_TYPES] = {"b1", "u1", "i1", "u2", "i2", "u4",
+                                                      "i4", "u8", "i8", "f4", "f8", "f2"}; /* of bf16 NumPy has none */
     char text[16], shown[40];
 
     if (!take_text(h, text, sizeof text))
@@ -128,7 +129,7 @@ static rp_status read_type(header *h)
     for (int i = 0; i < RP_ARRAY_TYPES; i++) {
         const bool one = rp_array_type_size((rp_array_type)i) == 1;
 
-        if (text[0] != '\0' && strcmp(text + 1, names[i]) == 0 &&
+        if (names[i] && text[0] != '\0' && strcmp(text + 1, names[i]) == 0 &&
             (text[0] == '<' || (one && strchr("|>=", text[0]) != NULL))) {
             h->out->type = (rp_array_type)i;
             h->has_type = true;
@@ -137,7 +138,7 @@ static rp_status read_type(header *h)
     }
     return rp_fail(
         h->err, RP_EDATA,
-        "%s: expected elements of bool, an integer of 8 to 64 bits, f32 or f64, low byte first, found \"%s\"; "
+        "%s: expected elements of bool, an integer of 8 to 64 bits, f16, f32 or f64, low byte first, found \"%s\"; "
         "save it as one of these, as in x.astype(\"<f4\")",
         h->out->where, rp_printable(shown, sizeof shown, text, strlen(text)));
 }

@@ -64,8 +64,8 @@ static rp_status no_such(const rp_array *out, const rp_json *header, const char 
 
 static rp_status read_type(rp_array *out, const char *text, rp_error *err)
 {
-    static const char *const names[RP_ARRAY_TYPES] = {"BOOL", "U8",  "I8",  "U16", "I16", "U32",
-                                                      "I32",  "U64", "I64", "F32", "F64"};
+    static const char *const names[RP_ARRAY_TYPES] = {"BOOL", "U8",  "I8",  "U16", "I16", "U32", "I32",
+                                                      "U64",  "I64", "F32", "F64", "F16", "BF16"};
     char shown[40];
 
     for (int i = 0; text && i < RP_ARRAY_TYPES; i++)
@@ -73,10 +73,11 @@ static rp_status read_type(rp_array *out, const char *text, rp_error *err)
             out->type = (rp_array_type)i;
             return RP_OK;
         }
-    return rp_fail(err, RP_EDATA,
-                   "%s: expected elements of BOOL, U8 to U64, I8 to I64, F32 or F64, found \"%s\": save it as one of "
-                   "these",
-                   out->where, text ? rp_printable(shown, sizeof shown, text, strlen(text)) : "nothing");
+    return rp_fail(
+        err, RP_EDATA,
+        "%s: expected elements of BOOL, U8 to U64, I8 to I64, F16, BF16, F32 or F64, found \"%s\": save it as one of "
+        "these",
+        out->where, text ? rp_printable(shown, sizeof shown, text, strlen(text)) : "nothing");
 }
 
 static rp_status read_shape(rp_array *out, const rp_json *shape, rp_error *err)

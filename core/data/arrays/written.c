@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "core/data/arrays/arrays.h"
 #include "core/data/text/csv.h"
+#include "determinism/bits.h"
 #include "determinism/decimal.h"
 
 enum { NAME = 192 };
@@ -83,6 +84,25 @@ static size_t print_integer(char *out, uint64_t magnitude, bool negative)
     return used;
 }
 
+static bool is_real(rp_array_type type)
+{
+    return type >= RP_ARRAY_F32; /* the last of them */
+}
+
+static double real_of(rp_array_type type, uint64_t bits)
+{
+    switch (type) {
+    case RP_ARRAY_F64:
+        return rp_from_bits_f64(bits);
+    case RP_ARRAY_F16:
+        return (double)rp_f32_of_f16((uint16_t)bits);
+    case RP_ARRAY_BF16:
+        return (double)rp_f32_of_bf16((uint16_t)bits);
+    default:
+        return (double)rp_from_bits_f32((uint32_t)bits);
+    }
+}
+
 /* The bits as a number, or as the digits of an integer: 0 where no cell is that number. */
 static size_t print_cell(char out[RP_DECIMAL_SIZE], rp_array_type type, uint64_t bits)
 {
@@ -90,14 +110,9 @@ static size_t print_cell(char out[RP_DECIMAL_SIZE], rp_array_type type, uint64_t
         [RP_ARRAY_I8] = true, [RP_ARRAY_I16] = true, [RP_ARRAY_I32] = true, [RP_ARRAY_I64] = true};
     const uint64_t sign = (uint64_t)1 << (8 * rp_array_type_size(type) - 1), exact = (uint64_t)1 << 53;
 
-    if (type == RP_ARRAY_F32 || type == RP_ARRAY_F64) {
-        const uint32_t low = (uint32_t)bits;
-        float narrow;
-        double x;
+    if (is_real(type)) {
+        const double x = real_of(type, bits);
 
-        memcpy(&narrow, &low, sizeof narrow);
-        memcpy(&x, &bits, sizeof x);
-        x = type == RP_ARRAY_F32 ? (double)narrow : x;
         return isfinite(x) ? rp_print_f64(out, x) : 0;
     }
     if (is_signed[type] && (bits & sign)) {
@@ -112,7 +127,7 @@ static rp_status fail_cell(const rp_array_writer *w, const rp_array *array, size
 {
     static const char *const expected[] = {"a finite number: cells that are missing, arrays have not",
                                            "an integer of at most 2^53 in magnitude", "0 or 1"};
-    const bool real = array->type == RP_ARRAY_F32 || array->type == RP_ARRAY_F64;
+    const bool real = is_real(array->type);
 
     return rp_fail(w->err, RP_EDATA, "%s: row %zu, column %s: expected %s", array->where, row, column,
                    expected[real                           ? 0

@@ -39,6 +39,24 @@ holds "it is the same archive" cmp npy.reprise again.reprise
 sed 's/"dtype":"u8"/"dtype":"u7"/' run/recipe.json >run/wrong.json
 fails '[12]' 'key data.arrays: expected features and target' "$reprise" run run/wrong.json -o n.reprise
 
+# Halves widen exactly: the table is that of the same numbers in binary32.
+halves() { # name, data, target
+    array_recipe "$1" "$2, target: ${3:-y.npy}" 'hidden: [4]' 'epochs: 1'
+    works '^archive' "$reprise" run "$1.yaml" -o "$1.reprise"
+    "$reprise" inspect "$1.reprise" --member data/raw.csv -o "$1.csv" >/dev/null
+}
+halves e32 'arrays: eighths-f32.npy'
+halves e16 'arrays: eighths-f16.npy'
+halves t16 'arrays: eighths.safetensors, features: f16' label
+halves b16 'arrays: eighths.safetensors, features: bf16' label
+halves s32 'arrays: small-f32.npy'
+halves s16 'arrays: small-f16.npy'
+for k in e16 t16 b16; do holds "the table of halves, $k" cmp e32.csv $k.csv; done
+holds "of halves that are subnormal" cmp s32.csv s16.csv
+works '"features":\{"dtype":"bf16","name":"bf16",' "$reprise" inspect b16.reprise --member run/recipe.json
+works '^identical' "$reprise" replay b16.reprise --isa ref
+works '^written' "$reprise" predict e16.reprise --csv eighths-f32.npy -o e16.out
+
 # New rows.
 works '^written' "$reprise" predict npy.reprise --csv x.npy -o a.csv
 works '^written' "$reprise" predict tensors.reprise --csv all.safetensors -o b.csv
@@ -88,6 +106,7 @@ refuse 'an .npy file holds one array without a name' 'arrays: x.npy, features: x
 refuse 'short.npy: 119 rows, but .*x.npy has 120' 'arrays: x.npy, target: short.npy'
 refuse 'expected one number a row as the target, found 16' 'arrays: x.npy, target: x32.npy'
 refuse 'nan.npy: row 119, column x.3.3: expected a finite number' 'arrays: nan.npy, target: y.npy'
+refuse 'inf16.npy: row 119, column x.3.3: expected a finite number' 'arrays: inf16.npy, target: y.npy'
 refuse 'expected an .npy or a .safetensors file' 'arrays: all.csv, target: y.npy'
 refuse 'expected an .npy file' 'arrays: x.npy, target: all.csv'
 refuse 'cannot (open|read)' 'arrays: none.npy, target: y.npy'

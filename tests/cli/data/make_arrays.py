@@ -6,11 +6,13 @@ import json
 import struct
 import sys
 
-DTYPES = {"u8": ("|u1", "U8", "B"), "i64": ("<i8", "I64", "q"), "f32": ("<f4", "F32", "f")}
+DTYPES = {"u8": ("|u1", "U8", "B"), "i64": ("<i8", "I64", "q"), "f32": ("<f4", "F32", "f"), "f16": ("<f2", "F16", "e"), "bf16": ("", "BF16", "H")}
 ROWS, SIDE = 120, 4
 
 
 def packed(dtype, values):
+    if dtype == "bf16":  # the upper half of a binary32: of values that are that alone
+        values = [struct.unpack("<I", struct.pack("<f", value))[0] >> 16 for value in values]
     return struct.pack(f"<{len(values)}{DTYPES[dtype][2]}", *values)
 
 
@@ -59,6 +61,12 @@ scaled = [p / 255 for p in pixels]
 npy(folder + "/x.npy", "u8", shape, pixels)
 npy(folder + "/y.npy", "i64", (ROWS,), labels)
 npy(folder + "/x32.npy", "f32", shape, scaled)
+eighths = [(p - 100) / 8 for p in pixels]
+for name in ("f32", "f16"):
+    npy(f"{folder}/eighths-{name}.npy", name, shape, eighths)
+    npy(f"{folder}/small-{name}.npy", name, shape, [2**-24 * (p % 5 - 2) for p in pixels])
+tensors(folder + "/eighths.safetensors", {"label": ("i64", (ROWS,), labels)} | {name: (name, shape, eighths) for name in ("f16", "bf16")})
+npy(folder + "/inf16.npy", "f16", shape, eighths[:-1] + [float("-inf")])
 npy(folder + "/short.npy", "i64", (ROWS - 1,), labels[1:])
 npy(folder + "/amount.npy", "f32", (ROWS, 1), [sum(pixels[i * 16:i * 16 + 16]) / 100 for i in range(ROWS)])
 npy(folder + "/nan.npy", "f32", shape, scaled[:-1] + [float("nan")])
