@@ -307,17 +307,23 @@ bool rp_device_launch_onto(rp_device *device, const rp_kernel_args *args)
     return has;
 }
 
-bool rp_device_has_epilogues(const rp_device *device)
+bool rp_device_has_epilogue(const rp_device *device, rp_kernel_id kernel)
 {
-    return device->ops->has_epilogues != NULL && device->ops->has_epilogues(device);
+    return device->ops->has_epilogue != NULL && device->ops->has_epilogue(device, kernel);
 }
 
-bool rp_device_launch_epilogue(rp_device *device, const rp_kernel_args *args, const rp_chain *chain)
+bool rp_device_has_epilogues(const rp_device *device)
 {
-    const bool has = rp_device_has_epilogues(device);
+    return rp_device_has_epilogue(device, RP_K_matmul);
+}
+
+bool rp_device_launch_epilogue(rp_device *device, rp_kernel_id kernel, const rp_kernel_args *args,
+                               const rp_chain *chain)
+{
+    const bool has = rp_device_has_epilogue(device, kernel);
 
     if (has)
-        device->ops->launch_epilogue(device, args, chain);
+        device->ops->launch_epilogue(device, kernel, args, chain);
     return has;
 }
 

@@ -139,17 +139,18 @@ static rp_status cpu_launch_chain(rp_device *device, const rp_chain *chain, rp_s
     return RP_OK;
 }
 
-static bool cpu_has_epilogues(const rp_device *device)
+static bool cpu_has_epilogue(const rp_device *device, rp_kernel_id kernel)
 {
-    return rp_epilogue_of(((const cpu_device *)device)->table) != NULL;
+    return rp_epilogue_of(((const cpu_device *)device)->table, kernel) != NULL;
 }
 
-static void cpu_launch_epilogue(rp_device *device, const rp_kernel_args *args, const rp_chain *chain)
+static void cpu_launch_epilogue(rp_device *device, rp_kernel_id kernel, const rp_kernel_args *args,
+                                const rp_chain *chain)
 {
     const cpu_device *self = (const cpu_device *)device;
 
     if (!self->faulted)
-        rp_chain_run_behind(chain, args, self->table, device->pool, WORK_A_THREAD);
+        rp_chain_run_behind(chain, kernel, args, self->table, device->pool, WORK_A_THREAD);
 }
 
 typedef struct bags_job {
@@ -314,7 +315,7 @@ static const rp_device_ops cpu_ops = {
     .launch_dots = cpu_launch_dots,
     .has_onto = cpu_has_onto,
     .launch_onto = cpu_launch_onto,
-    .has_epilogues = cpu_has_epilogues,
+    .has_epilogue = cpu_has_epilogue,
     .launch_epilogue = cpu_launch_epilogue,
     .check = cpu_check,
     .fault = cpu_fault,

@@ -31,8 +31,8 @@ typedef struct rp_device_ops {
     void (*launch_dots)(rp_device *device, const rp_dots *dots);
     bool (*has_onto)(const rp_device *device); /* NULL: it has none */
     void (*launch_onto)(rp_device *device, const rp_kernel_args *args);
-    bool (*has_epilogues)(const rp_device *device); /* NULL: it has none */
-    void (*launch_epilogue)(rp_device *device, const rp_kernel_args *args, const rp_chain *chain);
+    bool (*has_epilogue)(const rp_device *device, rp_kernel_id kernel); /* NULL: it has none */
+    void (*launch_epilogue)(rp_device *device, rp_kernel_id kernel, const rp_kernel_args *args, const rp_chain *chain);
     rp_status (*check)(rp_device *device, const rp_index_check *check, rp_stream *stream, rp_error *err);
     bool (*fault)(rp_device *device, rp_index_fault *out);
     rp_status (*synchronize)(rp_device *device, rp_stream *stream, rp_error *err);

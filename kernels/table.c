@@ -20,6 +20,18 @@ static const rp_kernel_table table_ref = {"ref",
                                           },
                                           NULL};
 
+/* A level's kernels that can go on with a chain. */
+typedef struct epilogues {
+    rp_epilogue_run *matmul, *conv2d, *conv2d_grad_input;
+} epilogues;
+#define DECLARE_EPILOGUES(level) \
+    extern rp_epilogue_run rp_kernel_epilogue_run_##level, rp_kernel_conv2d_behind_##level, \
+        rp_kernel_conv2d_grad_input_behind_##level
+#define EPILOGUES(level) \
+    { \
+        rp_kernel_epilogue_run_##level, rp_kernel_conv2d_behind_##level, rp_kernel_conv2d_grad_input_behind_##level \
+    }
+
 /* The levels of this build, best last, and whether the processor and the operating system allow each. The compilers'
  * run-time check looks at CPUID and at XGETBV, so a system that does not save the wide registers is seen. */
 #if defined(__x86_64__)
@@ -33,8 +45,9 @@ extern rp_dots_run rp_dots_run_sse2, rp_dots_run_avx2, rp_dots_run_avx512;
 static rp_dots_run *const dots[] = {NULL, rp_dots_run_sse2, rp_dots_run_avx2, rp_dots_run_avx512};
 extern const rp_kernel rp_kernel_matmul_onto_avx2, rp_kernel_matmul_onto_avx512;
 static const rp_kernel *const onto[] = {NULL, NULL, &rp_kernel_matmul_onto_avx2, &rp_kernel_matmul_onto_avx512};
-extern rp_epilogue_run rp_kernel_epilogue_run_avx2, rp_kernel_epilogue_run_avx512;
-static rp_epilogue_run *const epilogue[] = {NULL, NULL, rp_kernel_epilogue_run_avx2, rp_kernel_epilogue_run_avx512};
+DECLARE_EPILOGUES(avx2);
+DECLARE_EPILOGUES(avx512);
+static const epilogues epilogue[] = {{NULL}, {NULL}, EPILOGUES(avx2), EPILOGUES(avx512)};
 
 static bool host_has(size_t level)
 {
@@ -57,8 +70,8 @@ extern rp_dots_run rp_dots_run_neon;
 static rp_dots_run *const dots[] = {NULL, rp_dots_run_neon};
 extern const rp_kernel rp_kernel_matmul_onto_neon;
 static const rp_kernel *const onto[] = {NULL, &rp_kernel_matmul_onto_neon};
-extern rp_epilogue_run rp_kernel_epilogue_run_neon;
-static rp_epilogue_run *const epilogue[] = {NULL, rp_kernel_epilogue_run_neon};
+DECLARE_EPILOGUES(neon);
+static const epilogues epilogue[] = {{NULL}, EPILOGUES(neon)};
 
 static bool host_has(size_t level)
 {
@@ -71,7 +84,7 @@ static const rp_kernel_table *const built[] = {&table_ref};
 static rp_bags_run *const bags[] = {NULL};
 static rp_dots_run *const dots[] = {NULL};
 static const rp_kernel *const onto[] = {NULL};
-static rp_epilogue_run *const epilogue[] = {NULL};
+static const epilogues epilogue[] = {{NULL}};
 
 static bool host_has(size_t level)
 {
@@ -147,11 +160,14 @@ const rp_kernel *rp_onto_of(const rp_kernel_table *table)
     return NULL;
 }
 
-rp_epilogue_run *rp_epilogue_of(const rp_kernel_table *table)
+rp_epilogue_run *rp_epilogue_of(const rp_kernel_table *table, rp_kernel_id kernel)
 {
     for (size_t i = 0; i < BUILT; i++)
         if (built[i] == table)
-            return epilogue[i];
+            return kernel == RP_K_matmul              ? epilogue[i].matmul
+                   : kernel == RP_K_conv2d            ? epilogue[i].conv2d
+                   : kernel == RP_K_conv2d_grad_input ? epilogue[i].conv2d_grad_input
+                                                      : NULL;
     return NULL;
 }
 

@@ -151,9 +151,9 @@ static rp_status launch_epilogue(const rp_plan *plan, const call *c, rp_error *e
 {
     const rp_kernel_args args = {c->in, c->n_in, c->out, c->n_out, c->attr};
 
-    if (rp_device_launch_epilogue(plan->device, &args, c->chain))
+    if (rp_device_launch_epilogue(plan->device, c->op->kernel, &args, c->chain))
         return RP_OK;
-    return rp_fail(err, RP_EUNSUPPORTED, "a product, planned with a chain behind it, on a device that cannot");
+    return rp_fail(err, RP_EUNSUPPORTED, "an operation, planned with a chain behind it, on a device that cannot");
 }
 
 static rp_status launch(const rp_plan *plan, const call *c, rp_error *err)

@@ -22,14 +22,14 @@ static void run_behind(void *arg, size_t begin, size_t end)
     b->run(b->args, begin, end, &b->epilogue);
 }
 
-void rp_chain_run_behind(const rp_chain *chain, const rp_kernel_args *args, const rp_kernel_table *table, rp_pool *pool,
-                         size_t least)
+void rp_chain_run_behind(const rp_chain *chain, rp_kernel_id kernel, const rp_kernel_args *args,
+                         const rp_kernel_table *table, rp_pool *pool, size_t least)
 {
-    const rp_kernel *product = table->kernel[RP_K_matmul];
+    const rp_kernel *product = table->kernel[kernel];
     const size_t items = product->items(args), cost = pool ? product->cost(args) : 0;
     const size_t grain = least / (cost > 0 ? cost : 1);
     rp_chain_job job;
-    behind b = {rp_epilogue_of(table), args, {go_on, &job, args->out[0].data}};
+    behind b = {rp_epilogue_of(table, kernel), args, {go_on, &job, args->out[0].data}};
 
     rp_chain_job_make(&job, chain, table);
     if (pool == NULL || items <= grain)

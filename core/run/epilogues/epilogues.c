@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Epilogues: a product and the chain that reads it are one call, which runs the chain on each block of the product's
- * outputs as soon as these are finished, while a cache has them (kernels/chain/epilogue.h). The two come to stand
- * together: the product goes to the chain where nothing in between needs it, or the chain to the product. They take
- * turns, so what either reads or makes lives as long as both, and the chain writes to none of the product's operands.
+ * Epilogues: a product, of matrices or a convolution, and the chain that reads it are one call, which runs the chain on
+ * each block of the product's outputs as soon as these are finished, while a cache has them (kernels/chain/epilogue.h).
+ * The two come to stand together: the product goes to the chain where nothing in between needs it, or the chain to the
+ * product. They take turns, so what either reads or makes lives as long as both, and the chain writes to none of the
+ * product's operands.
  */
 #include <string.h>
 
@@ -99,11 +100,19 @@ static bool is_read_at(const rp_plan *plan, size_t k, uint32_t root)
     return false;
 }
 
+/* Of matrices, or a convolution. */
 static bool is_product(const rp_plan *plan, size_t k)
 {
-    const rp_instr *instr = rp_plan_at(plan, k);
+    return !(plan->mark[plan->order.instr[k]] & (NOT_OF_THESE | NOR_OF_THESE)) &&
+           rp_device_has_epilogue(plan->device, rp_plan_at(plan, k)->op->kernel);
+}
 
-    return instr->op->role == RP_PLAYS_PRODUCT && !(plan->mark[plan->order.instr[k]] & (NOT_OF_THESE | NOR_OF_THESE));
+static bool has_products(const rp_plan *plan)
+{
+    for (size_t k = 0; k < plan->order.n; k++)
+        if (is_product(plan, k))
+            return true;
+    return false;
 }
 
 /* Whether the product at position k may go behind all that is in front of the chain: nobody there needs it, or would
@@ -208,7 +217,7 @@ rp_status rp_plan_epilogues(rp_plan *plan, rp_error *err)
     (void)err;
     /* a function's frames make values where others lie, and what is made again has its place */
     if ((plan->passes & passes) != passes || plan->function || plan->late || !rp_device_shares_memory(plan->device) ||
-        !rp_device_has_epilogues(plan->device) || !rp_program_has(plan->program, RP_PLAYS_PRODUCT))
+        !rp_device_has_epilogues(plan->device) || !has_products(plan))
         return RP_OK;
     for (size_t k = 0, end; k < plan->order.n; k = end) {
         const group g = {k, end = rp_plan_chain_end(plan, k)};

@@ -4,6 +4,7 @@
  * output runs its own chain in order. A 1 x 1 convolution of plain images is the matrix product itself. */
 #include <string.h>
 
+#include "kernels/chain/epilogue.h"
 #include "kernels/cpu/conv/conv_pixels.h"
 #include "kernels/cpu/conv/conv_sizes.h"
 #include "kernels/level.h"
@@ -126,30 +127,71 @@ static size_t strip_start(const strips *s, size_t strip)
     return strip == s->n || column > s->columns ? s->columns : column;
 }
 
-/* Items [begin, end) of the groups' pixels. */
-static void run_strips(plan *p, const strips *s, size_t begin, size_t end)
-{
-    while (begin < end) {
-        const size_t strip = begin / s->pixels, pixel = begin % s->pixels, left = end - begin, room = s->pixels - pixel;
-        const size_t count = left < room ? left : room;
-        const size_t whole = pixel == 0 && left >= s->pixels ? left / s->pixels : 1;
-
-        (p->to.dtype == RP_F32 ? run_pixels_f32 : run_pixels_f64)(p, pixel, pixel + count, strip_start(s, strip),
-                                                                  strip_start(s, strip + whole));
-        begin += count * whole;
-    }
-}
-
 static bool mixes_nothing(const rp_conv *conv)
 {
     return conv->c == 1 && conv->k == 1 && conv->groups > 1;
 }
 
+/* Pixels [begin, end) and columns [column, column_end) of every group; of several groups, all columns. */
+static void run_block(const plan *all, size_t begin, size_t end, size_t column, size_t column_end)
+{
+    const rp_conv *conv = all->conv;
+    const bool single = all->to.dtype == RP_F32, whole = column == 0 && column_end == all->columns;
+    const ptrdiff_t size = (ptrdiff_t)rp_dtype_size(all->to.dtype);
+    plan p = *all;
+
+    if (mixes_nothing(conv) && conv->h.taps * conv->w.taps <= RP_CONV_CHUNK &&
+        (single ? channels_f32 : channels_f64)(&p, begin, end))
+        return;
+    if (conv->groups > 1 && (single ? few_of_groups_f32 : few_of_groups_f64)(&p, begin, end))
+        return;
+    for (size_t g = 0; g < conv->groups; g++) {
+        if (!whole || !(single ? narrow_pixels_f32 : narrow_pixels_f64)(&p, begin, end))
+            (single ? run_pixels_f32 : run_pixels_f64)(&p, begin, end, column, column_end);
+        p.to.data = (char *)p.to.data + (ptrdiff_t)p.columns * size * p.to.stride[3];
+        p.from.data = (char *)p.from.data + (ptrdiff_t)p.depth * size * p.from.stride[3];
+        p.weight.data = (char *)p.weight.data + (ptrdiff_t)conv->k * size * p.weight.stride[3];
+    }
+}
+
+/* The same with what goes on behind each part of it: as many pixels at a time as are still in the second cache then,
+ * and more than those for which a weight is not worth packing. */
+static void run_behind(const plan *p, size_t begin, size_t end, size_t column, size_t column_end,
+                       const rp_epilogue *epilogue)
+{
+    const size_t groups = p->conv->groups, columns = groups * (column_end - column), all = groups * p->columns;
+    const size_t most = 2 * MOST_ROWS + BEHIND_BYTES / (1 + columns * rp_dtype_size(p->to.dtype));
+    const size_t parts = (end - begin + most - 1) / most, n = (end - begin + parts - 1) / parts;
+
+    for (size_t last; begin < end; begin = last) {
+        last = end - begin < n ? end : begin + n;
+        run_block(p, begin, last, column, column_end);
+        epilogue->run(epilogue->self, begin * all + column, last - begin, all, columns);
+    }
+}
+
+/* Items [begin, end) of the pixels. epilogue: NULL, or of a `to` that is contiguous. */
+static void run_strips(const plan *p, const strips *s, size_t begin, size_t end, const rp_epilogue *epilogue)
+{
+    while (begin < end) {
+        const size_t strip = begin / s->pixels, pixel = begin % s->pixels, left = end - begin, room = s->pixels - pixel;
+        const size_t count = left < room ? left : room;
+        const size_t whole = pixel == 0 && left >= s->pixels ? left / s->pixels : 1;
+        const size_t column = strip_start(s, strip), column_end = strip_start(s, strip + whole);
+
+        if (epilogue)
+            run_behind(p, pixel, pixel + count, column, column_end, epilogue);
+        else
+            run_block(p, pixel, pixel + count, column, column_end);
+        begin += count * whole;
+    }
+}
+
 /* Items of the forward pass, or of the input gradient (back). */
-static void run_conv(const rp_conv *conv, bool back, size_t begin, size_t end)
+static void run_conv(const rp_conv *conv, bool back, size_t begin, size_t end, const rp_epilogue *epilogue)
 {
     const rp_view *to = back ? conv->x : conv->y, *from = back ? conv->y : conv->x, *weight = conv->weight;
-    const size_t columns = back ? conv->c : conv->k, size = rp_dtype_size(to->dtype);
+    const size_t columns = back ? conv->c : conv->k;
     const strips s = strips_of(to, conv, columns);
     plan p = {.conv = conv,
               .to = *to,
@@ -168,18 +210,7 @@ static void run_conv(const rp_conv *conv, bool back, size_t begin, size_t end)
         return;
     if (p.depth == 1 && conv->groups == 1)
         p.a_step = 1; /* of a single term no step is taken, and taps that lie so join */
-    if (mixes_nothing(conv) && conv->h.taps * conv->w.taps <= RP_CONV_CHUNK &&
-        (to->dtype == RP_F32 ? channels_f32 : channels_f64)(&p, begin, end))
-        return;
-    if (conv->groups > 1 && (to->dtype == RP_F32 ? few_of_groups_f32 : few_of_groups_f64)(&p, begin, end))
-        return;
-    for (size_t g = 0; g < conv->groups; g++) {
-        if (s.n != 1 || !(to->dtype == RP_F32 ? narrow_pixels_f32 : narrow_pixels_f64)(&p, begin, end))
-            run_strips(&p, &s, begin, end);
-        p.to.data = (char *)p.to.data + (ptrdiff_t)(columns * size) * to->stride[3];
-        p.from.data = (char *)p.from.data + (ptrdiff_t)(p.depth * size) * from->stride[3];
-        p.weight.data = (char *)p.weight.data + (ptrdiff_t)(conv->k * size) * weight->stride[3];
-    }
+    run_strips(&p, &s, begin, end, epilogue);
 }
 
 static strips strips_for(const rp_kernel_args *args, bool back)
@@ -212,12 +243,42 @@ static strips strips_for(const rp_kernel_args *args, bool back)
         if (as_product(args, back, &p)) \
             RP_KERNEL(matmul).run(&p.args, begin, end); \
         else \
-            run_conv(&conv, back, begin, end); \
+            run_conv(&conv, back, begin, end, NULL); \
     } \
     RP_DEFINE_KERNEL(name, name##_items, name##_run, name##_cost)
 
 PIXEL_KERNEL(conv2d, rp_conv_forward, false);
 PIXEL_KERNEL(conv2d_grad_input, rp_conv_grad_input, true);
+
+#ifdef VEC_BYTES
+extern rp_epilogue_run RP_KERNEL(epilogue_run), RP_KERNEL(conv2d_behind), RP_KERNEL(conv2d_grad_input_behind);
+
+static void run_and_go_on(const rp_kernel_args *args, const rp_conv *conv, bool back, size_t begin, size_t end,
+                          const rp_epilogue *epilogue)
+{
+    product p;
+
+    if (as_product(args, back, &p))
+        RP_KERNEL(epilogue_run)(&p.args, begin, end, epilogue);
+    else
+        run_conv(conv, back, begin, end, epilogue);
+}
+
+void RP_KERNEL(conv2d_behind)(const rp_kernel_args *args, size_t begin, size_t end, const rp_epilogue *epilogue)
+{
+    const rp_conv conv = rp_conv_forward(args);
+
+    run_and_go_on(args, &conv, false, begin, end, epilogue);
+}
+
+void RP_KERNEL(conv2d_grad_input_behind)(const rp_kernel_args *args, size_t begin, size_t end,
+                                         const rp_epilogue *epilogue)
+{
+    const rp_conv conv = rp_conv_grad_input(args);
+
+    run_and_go_on(args, &conv, true, begin, end, epilogue);
+}
+#endif
 
 /* Fills b where the taps along s may be computed together. */
 static bool can_lie_beside(const rp_conv *conv, tap_line *b)

@@ -47,6 +47,8 @@ enum {
     PACKED_PIXELS = 64, /* of a gradient with fewer columns than a panel, beside one another */
     MOST_WINDOWS = 32,  /* of 3 x 3 taps, at a time */
     CHANNEL_BYTES = 768 * 1024,
+    /* Of finished outputs, which are in the second cache when a chain goes on with them: so many bytes at a time. */
+    BEHIND_BYTES = 1 << 19,
     NARROW = 4,
     NARROW_SLOTS = 16,
     NARROW_VECTORS = WIDEST == 64 ? 4 : 2 /* outputs, rows and vectors of few channels */
