@@ -16,6 +16,7 @@
 #include "determinism/philox.h"
 #include "determinism/sum.h"
 #include "tests/kernels/kernel_call.h"
+#include "kernels/chain/epilogue.h"
 #include "kernels/cpu/matmul/matmul_scratch.h"
 #include "kernels/limits.h"
 #include "tests/house/sanitized.h"
@@ -580,6 +581,112 @@ static void the_contracts_convolution_examples_hold(void **state)
     }
 }
 
+/* ---- what goes on behind a convolution ---- */
+
+/* Of more pixels than are finished at a time. */
+static const conv_shape behind[] = {
+    {1, 60, 61, 5, 64, 3, 3, 1, {1, 1}, {1, 1, 1, 1}, {1, 1}},
+    {1, 50, 40, 60, 70, 3, 3, 1, {1, 1}, {1, 1, 1, 1}, {1, 1}},    /* two chunks of taps */
+    {2, 150, 140, 3, 4, 2, 3, 1, {1, 1}, {1, 1, 0, 1}, {1, 1}},    /* few channels */
+    {1, 61, 60, 64, 64, 3, 3, 64, {1, 1}, {1, 1, 1, 1}, {1, 1}},   /* channels that do not mix */
+    {1, 80, 81, 32, 32, 3, 3, 4, {1, 1}, {1, 1, 1, 1}, {1, 1}},    /* several groups in a vector */
+    {1, 80, 90, 24, 24, 3, 3, 2, {1, 1}, {1, 1, 1, 1}, {1, 1}},    /* groups one after another */
+    {1, 40, 41, 2, 1500, 1, 2, 1, {1, 1}, {0, 0, 0, 1}, {1, 1}},   /* strips of columns */
+    {3, 40, 41, 20, 64, 1, 1, 1, {1, 1}, {0, 0, 0, 0}, {1, 1}},    /* a matrix product */
+    {1, 101, 120, 16, 20, 3, 3, 1, {2, 2}, {1, 1, 1, 1}, {1, 1}}}; /* with steps */
+
+typedef struct listener {
+    const unsigned char *want;
+    unsigned char *y, *told;
+    size_t size, n, wrong; /* n: elements; wrong: plus one, the first that was told twice or was not finished */
+} listener;
+
+/* Whatever is told of is overwritten, as a chain may: who writes or adds to it later is found out. */
+static void hear(void *self, size_t first, size_t rows, size_t step, size_t columns)
+{
+    listener *l = self;
+
+    for (size_t r = 0; r < rows; r++)
+        for (size_t i = first + r * step; i < first + r * step + columns; i++) {
+            const bool fine =
+                i < l->n && l->told[i] == 0 && memcmp(l->y + i * l->size, l->want + i * l->size, l->size) == 0;
+
+            if (!fine && l->wrong == 0)
+                l->wrong = i + 1;
+            if (i < l->n) {
+                l->told[i] = 1;
+                memset(l->y + i * l->size, 0xEE, l->size);
+            }
+        }
+}
+
+static void listen(const conv_shape *p, rp_dtype dtype, int kind, int layout)
+{
+    static const unsigned cuts[] = {1, 2, 3, 7};
+    static size_t turn;
+    operands o = make_laid(p, dtype, kind, false, layout);
+    const size_t n = o.count[out_of(kind)], size = rp_dtype_size(dtype);
+    unsigned char *want = malloc(n * size + 1);
+    const rp_kernel_args args = {o.in, 2, &o.out, 1, o.attr};
+    listener l = {want, o.out.data, malloc(n + 1), size, n, 0};
+    const rp_epilogue epilogue = {hear, &l, o.out.data};
+    const rp_kernel_table *table;
+
+    assert_true(want != NULL && l.told != NULL);
+    call("ref", kind, &o);
+    memcpy(want, o.out.data, n * size);
+    for (size_t level = 1; level < n_levels; level++) {
+        const unsigned parts = cuts[(turn + level) % 4];
+        rp_epilogue_run *run;
+        size_t items;
+
+        assert_int_equal(rp_kernel_table_get(&table, levels[level], NULL), RP_OK);
+        if ((run = rp_epilogue_of(table, kernels[kind])) == NULL)
+            continue;
+        items = table->kernel[kernels[kind]]->items(&args);
+        memset(o.out.data, 0xA5, n * size);
+        memset(l.told, 0, n);
+        for (unsigned i = parts; i-- > 0;)
+            run(&args, items * i / parts, items * (i + 1) / parts, &epilogue);
+        for (size_t i = 0; i < n && l.wrong == 0; i++)
+            for (size_t b = 0; b < size && l.wrong == 0; b++)
+                l.wrong = l.told[i] && l.y[i * size + b] == 0xEE ? 0 : i + 1;
+        if (l.wrong != 0)
+            fail_msg("%dx%d taps of %dx%d, %d to %d channels, %d groups, layout %d, kernel %d %s, level %s, %u parts: "
+                     "element %zu was not told of once, when it was finished, and left alone then",
+                     p->r, p->s, p->h, p->w, p->c, p->k, p->groups, layout, kind, rp_dtype_name(dtype), levels[level],
+                     parts, l.wrong - 1);
+    }
+    turn++;
+    free(want);
+    free(l.told);
+    drop(&o);
+}
+
+static void each_element_is_told_of_once_when_it_is_finished(void **state)
+{
+    const struct list {
+        const conv_shape *shape;
+        size_t n;
+    } lists[] = {{shapes, SHAPES},
+                 {apart, sizeof apart / sizeof apart[0]},
+                 {behind, sizeof behind / sizeof behind[0]},
+                 {&many_terms, 1}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+        for (size_t n = 0; n < lists[i].n; n++)
+            for (int kind = CONV; kind <= GRAD_INPUT; kind++)
+                for (int layout = 0; layout < 3; layout++) {
+                    const int side = kind == CONV ? 1 : 4; /* of the operand: the output is contiguous */
+
+                    if ((SANITIZED || i == 2) && layout != ((int)n + kind) % 3)
+                        continue;
+                    listen(&lists[i].shape[n], (n + (size_t)layout) % 4 == 3 ? RP_F64 : RP_F32, kind,
+                           layout == 0 ? 0 : layout == 1 ? side : 16 + side);
+                }
+}
+
 static int enter(void **state)
 {
     static rp_fpenv saved;
@@ -607,6 +714,7 @@ int main(void)
         cmocka_unit_test(a_large_filter_of_few_outputs_takes_the_time_of_its_terms),
         cmocka_unit_test(convolution_gradients_agree_with_finite_differences),
         cmocka_unit_test(the_contracts_convolution_examples_hold),
+        cmocka_unit_test(each_element_is_told_of_once_when_it_is_finished),
     };
 
     return cmocka_run_group_tests(tests, enter, NULL);
