@@ -683,7 +683,9 @@ static void each_element_is_told_of_once_when_it_is_finished(void **state)
                     if ((SANITIZED || i == 2) && layout != ((int)n + kind) % 3)
                         continue;
                     listen(&lists[i].shape[n], (n + (size_t)layout) % 4 == 3 ? RP_F64 : RP_F32, kind,
-                           layout == 0 ? 0 : layout == 1 ? side : 16 + side);
+                           layout == 0   ? 0
+                           : layout == 1 ? side
+                                         : 16 + side);
                 }
 }
 

@@ -155,13 +155,14 @@ static void run_block(const plan *all, size_t begin, size_t end, size_t column, 
 }
 
 /* The same with what goes on behind each part of it: as many pixels at a time as are still in the second cache then,
- * and more than those for which a weight is not worth packing. */
+ * and more than those for which a weight is not worth packing. First layers of few channels lose more by the cut. */
 static void run_behind(const plan *p, size_t begin, size_t end, size_t column, size_t column_end,
                        const rp_epilogue *epilogue)
 {
     const size_t groups = p->conv->groups, columns = groups * (column_end - column), all = groups * p->columns;
     const size_t most = 2 * MOST_ROWS + BEHIND_BYTES / (1 + columns * rp_dtype_size(p->to.dtype));
-    const size_t parts = (end - begin + most - 1) / most, n = (end - begin + parts - 1) / parts;
+    const bool whole = groups == 1 && p->depth < FEW_CHANNELS;
+    const size_t parts = whole ? 1 : (end - begin + most - 1) / most, n = (end - begin + parts - 1) / parts;
 
     for (size_t last; begin < end; begin = last) {
         last = end - begin < n ? end : begin + n;

@@ -49,6 +49,7 @@ enum {
     CHANNEL_BYTES = 768 * 1024,
     /* Of finished outputs, which are in the second cache when a chain goes on with them: so many bytes at a time. */
     BEHIND_BYTES = 1 << 19,
+    FEW_CHANNELS = 8,
     NARROW = 4,
     NARROW_SLOTS = 16,
     NARROW_VECTORS = WIDEST == 64 ? 4 : 2 /* outputs, rows and vectors of few channels */

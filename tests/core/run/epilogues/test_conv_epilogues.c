@@ -201,22 +201,21 @@ typedef struct way {
     rp_dtype dtype;
 } way;
 
-static const way ways[] = {
-    {"tiles", 1, 30, 31, 32, 64, {3, 3, 1, 1, false}, RP_F32},
-    {"more pixels than at a time", 1, 90, 91, 6, 64, {3, 3, 1, 1, false}, RP_F32},
-    {"several chunks of taps", 2, 14, 15, 70, 96, {3, 3, 1, 1, false}, RP_F32},
-    {"few pixels, strips of columns", 1, 7, 6, 64, 520, {3, 3, 1, 1, false}, RP_F32},
-    {"a matrix product", 2, 13, 15, 40, 72, {1, 1, 1, 1, false}, RP_F32},
-    {"steps", 1, 40, 41, 20, 40, {3, 3, 1, 2, false}, RP_F32},
-    {"channels that do not mix", 1, 50, 51, 70, 70, {3, 3, 70, 1, false}, RP_F32},
-    {"groups of four", 1, 30, 31, 32, 32, {3, 3, 8, 1, false}, RP_F32},
-    {"groups of many", 1, 30, 31, 40, 60, {3, 3, 2, 1, false}, RP_F32},
-    {"the input's gradient", 1, 30, 31, 32, 64, {3, 3, 1, 1, true}, RP_F32},
-    {"... with steps", 1, 20, 21, 32, 64, {3, 3, 1, 2, true}, RP_F32},
-    {"... to few channels", 1, 60, 61, 32, 3, {3, 3, 1, 1, true}, RP_F32},
-    {"... of channels that do not mix", 1, 50, 51, 70, 70, {3, 3, 70, 1, true}, RP_F32},
-    {"... as a matrix product", 2, 13, 15, 40, 72, {1, 1, 1, 1, true}, RP_F32},
-    {"f64", 1, 20, 21, 16, 24, {3, 3, 1, 1, false}, RP_F64}};
+static const way ways[] = {{"tiles", 1, 30, 31, 32, 64, {3, 3, 1, 1, false}, RP_F32},
+                           {"more pixels than at a time", 1, 90, 91, 6, 64, {3, 3, 1, 1, false}, RP_F32},
+                           {"several chunks of taps", 2, 14, 15, 70, 96, {3, 3, 1, 1, false}, RP_F32},
+                           {"few pixels, strips of columns", 1, 7, 6, 64, 520, {3, 3, 1, 1, false}, RP_F32},
+                           {"a matrix product", 2, 13, 15, 40, 72, {1, 1, 1, 1, false}, RP_F32},
+                           {"steps", 1, 40, 41, 20, 40, {3, 3, 1, 2, false}, RP_F32},
+                           {"channels that do not mix", 1, 50, 51, 70, 70, {3, 3, 70, 1, false}, RP_F32},
+                           {"groups of four", 1, 30, 31, 32, 32, {3, 3, 8, 1, false}, RP_F32},
+                           {"groups of many", 1, 30, 31, 40, 60, {3, 3, 2, 1, false}, RP_F32},
+                           {"the input's gradient", 1, 30, 31, 32, 64, {3, 3, 1, 1, true}, RP_F32},
+                           {"... with steps", 1, 20, 21, 32, 64, {3, 3, 1, 2, true}, RP_F32},
+                           {"... to few channels", 1, 60, 61, 32, 3, {3, 3, 1, 1, true}, RP_F32},
+                           {"... of channels that do not mix", 1, 50, 51, 70, 70, {3, 3, 70, 1, true}, RP_F32},
+                           {"... as a matrix product", 2, 13, 15, 40, 72, {1, 1, 1, 1, true}, RP_F32},
+                           {"f64", 1, 20, 21, 16, 24, {3, 3, 1, 1, false}, RP_F64}};
 
 /* relu(conv(x) a + b + other), whose sum before relu is a result too. */
 static rp_program *way_new(const way *v)
