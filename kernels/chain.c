@@ -214,13 +214,23 @@ static void run_elements(worker *w, size_t first, size_t most)
     }
 }
 
-void rp_chain_job_run(const rp_chain_job *j, size_t first, size_t rows, size_t step, size_t columns)
+/* Views of the value that has no memory. */
+static void place_loose(worker *w, size_t first, void *loose)
+{
+    for (size_t v = 0; v < w->j->chain->n_views; v++)
+        if (w->j->chain->view[v].data == NULL && w->j->plan.slot[v] == RP_CHAIN_SLOTS)
+            w->view[v].data = element_zero(loose, first, rp_dtype_size(w->view[v].dtype));
+}
+
+static void run_rows(const job *j, size_t first, size_t rows, size_t step, size_t columns, void *loose)
 {
     _Alignas(LINE) char scratch[SCRATCH], memory[RP_CHAIN_SPREADS * SPREAD_ROOM * sizeof(double)];
     worker w = {.j = j, .scratch = scratch, .memory = memory};
 
     memcpy(w.view, j->plan.view, j->chain->n_views * sizeof *w.view);
     memcpy(w.spread, j->plan.spread, j->plan.n_spreads * sizeof *w.spread);
+    if (loose != NULL)
+        place_loose(&w, first, loose);
     if (columns == step) {
         columns *= rows;
         rows = 1;
@@ -230,6 +240,16 @@ void rp_chain_job_run(const rp_chain_job *j, size_t first, size_t rows, size_t s
 #if defined(__SSE2__)
     _mm_sfence();
 #endif
+}
+
+void rp_chain_job_run(const rp_chain_job *j, size_t first, size_t rows, size_t step, size_t columns)
+{
+    run_rows(j, first, rows, step, columns, NULL);
+}
+
+void rp_chain_job_run_loose(const rp_chain_job *j, size_t first, size_t count, void *loose)
+{
+    run_rows(j, first, 1, 0, count, loose);
 }
 
 /* Blocks [begin, end). */

@@ -327,6 +327,20 @@ bool rp_device_launch_epilogue(rp_device *device, rp_kernel_id kernel, const rp_
     return has;
 }
 
+bool rp_device_has_rows(const rp_device *device)
+{
+    return device->ops->launch_rows != NULL;
+}
+
+bool rp_device_launch_rows(rp_device *device, const rp_rows_call *call)
+{
+    const bool has = rp_device_has_rows(device);
+
+    if (has)
+        device->ops->launch_rows(device, call);
+    return has;
+}
+
 rp_status rp_device_check(rp_device *device, const rp_index_check *check, rp_stream *stream, rp_error *err)
 {
     return device->ops->check(device, check, stream, err);

@@ -153,6 +153,14 @@ static void cpu_launch_epilogue(rp_device *device, rp_kernel_id kernel, const rp
         rp_chain_run_behind(chain, kernel, args, self->table, device->pool, WORK_A_THREAD);
 }
 
+static void cpu_launch_rows(rp_device *device, const rp_rows_call *call)
+{
+    const cpu_device *self = (const cpu_device *)device;
+
+    if (!self->faulted)
+        rp_rows_run_call(call, self->table, device->pool, WORK_A_THREAD);
+}
+
 typedef struct bags_job {
     rp_bags_run *run;
     const rp_bags *bags;
@@ -317,6 +325,7 @@ static const rp_device_ops cpu_ops = {
     .launch_onto = cpu_launch_onto,
     .has_epilogue = cpu_has_epilogue,
     .launch_epilogue = cpu_launch_epilogue,
+    .launch_rows = cpu_launch_rows,
     .check = cpu_check,
     .fault = cpu_fault,
     .synchronize = cpu_synchronize,

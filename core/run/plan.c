@@ -154,6 +154,8 @@ static rp_status run_passes(rp_plan *plan, void *const *input_memory, rp_error *
     rp_free(readers);
     if (status == RP_OK)
         status = rp_plan_epilogues(plan, err);
+    if (status == RP_OK)
+        status = rp_plan_rows(plan, err);
     if (status != RP_OK)
         return status;
     rp_plan_lifetimes(plan, input_memory);

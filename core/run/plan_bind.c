@@ -215,11 +215,13 @@ static rp_status bind_call(rp_plan *plan, const rp_instr *instr, call *c, rp_vie
         c->in[i] = plan->view[instr->in[i]];
         if (concat)
             c->in[i].data = plan->view[root].data;
-        status = rp_plan_follow(plan, &c->in[i].data, root, err);
+        if (plan->block[root].place != PLACE_LOOSE)
+            status = rp_plan_follow(plan, &c->in[i].data, root, err);
     }
     for (size_t i = 0; i < c->n_out && status == RP_OK; i++) {
         c->out[i] = plan->view[instr->out[i]];
-        status = rp_plan_follow(plan, &c->out[i].data, instr->out[i], err);
+        if (plan->block[instr->out[i]].place != PLACE_LOOSE)
+            status = rp_plan_follow(plan, &c->out[i].data, instr->out[i], err);
     }
     if (status == RP_OK && mark & MARK_BOTH)
         status = bind_both(plan, instr, c, next, err);
@@ -290,7 +292,8 @@ static bool streamed(const rp_plan *plan, uint32_t value)
 {
     const block *b = &plan->block[value];
 
-    return b->made && b->place != PLACE_SCRATCH && b->place != PLACE_FIXED && b->bytes >= RP_CHAIN_STREAM;
+    return b->made && b->place != PLACE_SCRATCH && b->place != PLACE_LOOSE && b->place != PLACE_FIXED &&
+           b->bytes >= RP_CHAIN_STREAM;
 }
 
 /* How many operands at positions [from, to) are this value. */
@@ -538,6 +541,7 @@ static rp_status bind_outputs(rp_plan *plan, rp_view **next, rp_error *err)
 static void unbind_call(call *c)
 {
     rp_free(c->chain);
+    rp_free(c->before);
     if (c->region)
         rp_free(c->region->body);
     rp_free(c->region);
@@ -559,12 +563,24 @@ void rp_plan_unbind(rp_plan *plan)
     plan->n_calls = 0;
 }
 
-/* A product, and the chain behind it. */
-static rp_status bind_epilogue(rp_plan *plan, size_t k, size_t end, call *c, rp_view **next, rp_error *err)
+/* A product or what has rows, at position k, and the chains in front of it, from `first` on, and behind it. */
+static rp_status bind_epilogue(rp_plan *plan, size_t first, size_t k, size_t end, call *c, rp_view **next,
+                               rp_error *err)
 {
     rp_status status = bind_call(plan, rp_plan_at(plan, k), c, next, err);
 
-    return status == RP_OK ? bind_chain(plan, k + 1, end, &c->chain, err) : status;
+    c->rows = rp_plan_at(plan, k)->op->role != RP_PLAYS_PRODUCT;
+    if (status == RP_OK && k > first)
+        status = bind_chain(plan, first, k, &c->before, err);
+    return status == RP_OK && end > k + 1 ? bind_chain(plan, k + 1, end, &c->chain, err) : status;
+}
+
+/* The position of what calls of several parts are for. */
+static size_t middle_of(const rp_plan *plan, size_t first, size_t end)
+{
+    const size_t k = rp_plan_chain_end(plan, first);
+
+    return k < end && plan->mark[plan->order.instr[k]] & MARK_LED ? k : first;
 }
 
 static rp_status bind_calls(rp_plan *plan, rp_view **next, const size_t *state, rp_error *err)
@@ -576,9 +592,9 @@ static rp_status bind_calls(rp_plan *plan, rp_view **next, const size_t *state, 
 
         end = rp_plan_call_end(plan, k);
         note_writes(plan, k, end, state);
-        status = plan->mark[plan->order.instr[k]] & MARK_GOES_ON ? bind_epilogue(plan, k, end, c, next, err)
-                 : end - k > 1                                   ? bind_chain(plan, k, end, &c->chain, err)
-                 : rp_plan_adds_onto(plan, k)                    ? bind_onto(plan, k, c, next, err)
+        status = rp_plan_chain_end(plan, k) < end ? bind_epilogue(plan, k, middle_of(plan, k, end), end, c, next, err)
+                 : end - k > 1                    ? bind_chain(plan, k, end, &c->chain, err)
+                 : rp_plan_adds_onto(plan, k)     ? bind_onto(plan, k, c, next, err)
                  : end < plan->order.n && rp_plan_adds_onto(plan, end)
                      ? bind_later(plan, k, c, next)
                      : bind_call(plan, rp_plan_at(plan, k), c, next, err);

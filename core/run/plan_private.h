@@ -31,8 +31,10 @@ typedef struct region_call {
 
 /* One launch with everything bound. */
 typedef struct call {
-    rp_chain *chain; /* owned; NULL: one kernel. With an operation: what follows on the product's blocks */
-    const rp_op *op; /* NULL: a copy */
+    rp_chain *chain;  /* owned; NULL: one kernel. With an operation: what follows on the product's blocks */
+    rp_chain *before; /* owned; NULL: none. What makes the rows that the operation reads */
+    bool rows;        /* of a norm, softmax or reduction go through the chains, a few at a time */
+    const rp_op *op;  /* NULL: a copy */
     const rp_attr *attr;
     size_t instr; /* the operation's place in the program, behind those of the bodies planned before it */
     rp_view *in, *out;
@@ -56,6 +58,7 @@ typedef enum block_place {
     PLACE_FIXED,   /* of an input, or made in a state's memory */
     PLACE_GIVEN,   /* a body's parameters, and outputs made where they go: each frame says where that is */
     PLACE_SCRATCH, /* of a chain */
+    PLACE_LOOSE,   /* rows between a chain and what has rows, in one call: a few at a time, with the thread */
     PLACE_SHARED   /* in the block of an operand that is not read again */
 } block_place;
 
@@ -181,6 +184,7 @@ enum { MARK_GIVEN = 64 }; /* makes an output of a function, or what it is a view
 /* A product for one sum alone, whose call makes it too. */
 enum { MARK_PRODUCT = 256, MARK_DOTS = 512 };
 enum { MARK_GOES_ON = 1024 }; /* a product whose call runs the chain behind it too */
+enum { MARK_LED = 4096 };     /* a norm, softmax or reduction whose call runs the chain in front of it too */
 
 /* Before all others: outputs that are inputs or views become copies, where something could spoil them. Errors:
  * RP_EFORMAT (rp_program_check_states), RP_ENOMEM. */
@@ -227,6 +231,8 @@ rp_status rp_plan_dots(rp_plan *plan, uint32_t **readers, rp_error *err);
 /* Finds products whose call goes on with a chain, and puts these behind them (core/run/epilogues). Errors: RP_ENOMEM.
  */
 rp_status rp_plan_epilogues(rp_plan *plan, rp_error *err);
+/* Finds norms, softmax and reductions whose call runs chains next to them. Errors: RP_ENOMEM. */
+rp_status rp_plan_rows(rp_plan *plan, rp_error *err);
 /* What one call of a product and its epilogue has in it lives as long as the call. */
 void rp_plan_hold_epilogues(rp_plan *plan);
 /* The product in front of the chain that the position is in, whose call runs it; NULL: a call of its own does. */

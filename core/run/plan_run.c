@@ -7,6 +7,7 @@
 #include "core/run/plan_private.h"
 #include "determinism/fpenv.h"
 #include "kernels/chain/epilogue.h"
+#include "kernels/chain/rows.h"
 #include "kernels/onto.h"
 
 /* Waits for the device. Errors: its own; RP_EDATA for the first index that was out of range. *at: which instruction of
@@ -156,10 +157,24 @@ static rp_status launch_epilogue(const rp_plan *plan, const call *c, rp_error *e
     return rp_fail(err, RP_EUNSUPPORTED, "an operation, planned with a chain behind it, on a device that cannot");
 }
 
+static rp_status launch_rows(const rp_plan *plan, const call *c, rp_error *err)
+{
+    const rp_kernel_args args = {c->in, c->n_in, c->out, c->n_out, c->attr};
+    rp_rows_call rows = {c->before, c->chain, c->op->kernel, 0, &args};
+
+    while (rows.operand + 1 < c->n_in && c->in[rows.operand].data != NULL)
+        rows.operand++;
+    if (rp_device_launch_rows(plan->device, &rows))
+        return RP_OK;
+    return rp_fail(err, RP_EUNSUPPORTED, "rows, planned with a chain next to them, on a device that cannot");
+}
+
 static rp_status launch(const rp_plan *plan, const call *c, rp_error *err)
 {
     if (c->region)
         return run_region(c->region, c, err);
+    if (c->rows)
+        return launch_rows(plan, c, err);
     if (c->chain && c->op)
         return launch_epilogue(plan, c, err);
     if (c->chain)

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "core/run/plan_private.h"
+#include "core/run/epilogues/epilogues.h"
 #include "kernels/chain/epilogue.h"
 
 enum { NEAR = 64 /* positions in which the product is looked for */, NONE = UINT32_MAX };
@@ -28,26 +28,31 @@ const rp_instr *rp_plan_goes_before(const rp_plan *plan, size_t position)
     return first > 0 && goes_on(plan, first - 1) ? rp_plan_at(plan, first - 1) : NULL;
 }
 
+static bool is_led(const rp_plan *plan, size_t k)
+{
+    return k < plan->order.n && (plan->mark[plan->order.instr[k]] & MARK_LED) != 0;
+}
+
 size_t rp_plan_call_first(const rp_plan *plan, size_t k)
 {
-    return plan->order.first[k] - (rp_plan_goes_before(plan, k) ? 1 : 0);
+    const size_t first = plan->order.first[k] - (rp_plan_goes_before(plan, k) ? 1 : 0);
+
+    return is_led(plan, first) ? plan->order.first[first - 1] : first;
 }
 
 size_t rp_plan_call_end(const rp_plan *plan, size_t first)
 {
-    const size_t end = rp_plan_chain_end(plan, first);
+    size_t end = rp_plan_chain_end(plan, first);
 
-    return goes_on(plan, first) ? rp_plan_chain_end(plan, end) : end;
+    end += is_led(plan, end) ? 1 : 0;
+    return goes_on(plan, end - 1) ? rp_plan_chain_end(plan, end) : end;
 }
 
 /* ---- which product ---- */
 
-/* The chain at positions [first, end). */
-typedef struct group {
-    size_t first, end;
-} group;
+typedef rp_plan_group group;
 
-static bool is_made_in(const rp_plan *plan, group g, uint32_t root)
+bool rp_plan_makes(const rp_plan *plan, group g, uint32_t root)
 {
     for (size_t k = g.first; k < g.end; k++)
         for (int i = 0; i < rp_plan_at(plan, k)->n_out; i++)
@@ -56,16 +61,19 @@ static bool is_made_in(const rp_plan *plan, group g, uint32_t root)
     return false;
 }
 
-/* Whether the instructions are a chain of large values, and no other call's. */
-static bool may_follow(const rp_plan *plan, group g)
+bool rp_plan_is_alone(const rp_plan *plan, size_t k)
+{
+    return !(plan->mark[plan->order.instr[k]] & (NOT_OF_THESE | NOR_OF_THESE));
+}
+
+bool rp_plan_may_follow(const rp_plan *plan, group g)
 {
     size_t views = 0;
 
     for (size_t k = g.first; k < g.end; k++) {
         const rp_instr *instr = rp_plan_at(plan, k);
 
-        if (!(instr->op->flags & RP_OP_ELEMENTWISE) || instr->region ||
-            plan->mark[plan->order.instr[k]] & (NOT_OF_THESE | NOR_OF_THESE))
+        if (!(instr->op->flags & RP_OP_ELEMENTWISE) || instr->region || !rp_plan_is_alone(plan, k))
             return false;
         views += instr->n_in + (size_t)instr->n_out;
     }
@@ -73,8 +81,7 @@ static bool may_follow(const rp_plan *plan, group g)
            rp_type_count(&plan->program->value[rp_plan_at(plan, g.first)->out[0]]) > RP_CHAIN_BLOCK;
 }
 
-/* Whether the chain reads no element of the value but that which it makes. */
-static bool reads_own_elements(const rp_plan *plan, group g, uint32_t value)
+bool rp_plan_reads_own(const rp_plan *plan, group g, uint32_t value)
 {
     const rp_type *made = &plan->program->value[rp_plan_at(plan, g.first)->out[0]];
 
@@ -100,11 +107,18 @@ static bool is_read_at(const rp_plan *plan, size_t k, uint32_t root)
     return false;
 }
 
+bool rp_plan_reads(const rp_plan *plan, group g, uint32_t root)
+{
+    for (size_t k = g.first; k < g.end; k++)
+        if (is_read_at(plan, k, root))
+            return true;
+    return false;
+}
+
 /* Of matrices, or a convolution. */
 static bool is_product(const rp_plan *plan, size_t k)
 {
-    return !(plan->mark[plan->order.instr[k]] & (NOT_OF_THESE | NOR_OF_THESE)) &&
-           rp_device_has_epilogue(plan->device, rp_plan_at(plan, k)->op->kernel);
+    return rp_plan_is_alone(plan, k) && rp_device_has_epilogue(plan->device, rp_plan_at(plan, k)->op->kernel);
 }
 
 static bool has_products(const rp_plan *plan)
@@ -175,14 +189,11 @@ static size_t product_of(const rp_plan *plan, group g, bool *later)
     const size_t least = g.first < NEAR ? 0 : g.first - NEAR;
 
     for (size_t k = g.first; k-- > least;) {
-        bool read = false;
-
         if (!is_product(plan, k))
             continue;
-        for (size_t at = g.first; at < g.end && !read; at++)
-            read = is_read_at(plan, at, rp_plan_at(plan, k)->out[0]);
-        if (!read || is_made_in(plan, g, rp_plan_at(plan, k)->out[0]) ||
-            !reads_own_elements(plan, g, rp_plan_at(plan, k)->out[0]) || reads_its_state(plan, k, g))
+        if (!rp_plan_reads(plan, g, rp_plan_at(plan, k)->out[0]) ||
+            rp_plan_makes(plan, g, rp_plan_at(plan, k)->out[0]) ||
+            !rp_plan_reads_own(plan, g, rp_plan_at(plan, k)->out[0]) || reads_its_state(plan, k, g))
             continue;
         *later = may_come_later(plan, k, g.first);
         if (*later || may_come_sooner(plan, k, g))
@@ -221,7 +232,7 @@ rp_status rp_plan_epilogues(rp_plan *plan, rp_error *err)
         return RP_OK;
     for (size_t k = 0, end; k < plan->order.n; k = end) {
         const group g = {k, end = rp_plan_chain_end(plan, k)};
-        const size_t at = may_follow(plan, g) ? product_of(plan, g, &later) : k;
+        const size_t at = rp_plan_may_follow(plan, g) ? product_of(plan, g, &later) : k;
 
         if (at == k)
             continue;
@@ -238,19 +249,25 @@ rp_status rp_plan_epilogues(rp_plan *plan, rp_error *err)
 
 void rp_plan_hold_epilogues(rp_plan *plan)
 {
-    for (size_t k = 0, end; k < plan->order.n; k = end) {
-        const rp_instr *product = rp_plan_at(plan, k);
-
-        end = rp_plan_call_end(plan, k);
-        if (!goes_on(plan, k))
+    for (size_t first = 0, end; first < plan->order.n; first = end) {
+        end = rp_plan_call_end(plan, first);
+        if (rp_plan_chain_end(plan, first) == end)
             continue;
-        for (size_t i = 0; i < product->n_in; i++) {
-            block *b = &plan->block[plan->root[product->in[i]]];
+        rp_plan_loosen(plan, first, end);
+        for (size_t k = first; k < end; k++) {
+            const rp_instr *instr = rp_plan_at(plan, k);
 
-            b->last = b->last < end - 1 ? (uint32_t)end - 1 : b->last;
+            for (size_t i = 0; i < instr->n_in; i++) {
+                block *b = &plan->block[plan->root[instr->in[i]]];
+
+                b->last = b->last < end - 1 ? (uint32_t)end - 1 : b->last;
+            }
+            for (int i = 0; i < instr->n_out; i++) {
+                block *b = &plan->block[instr->out[i]];
+
+                b->first = (uint32_t)first;
+                b->last = b->last < end - 1 ? (uint32_t)end - 1 : b->last;
+            }
         }
-        for (size_t at = k + 1; at < end; at++)
-            for (int i = 0; i < rp_plan_at(plan, at)->n_out; i++)
-                plan->block[rp_plan_at(plan, at)->out[i]].first = (uint32_t)k;
     }
 }

@@ -165,8 +165,10 @@ static void add_chain(rp_profile_row *row, const rp_plan *plan, size_t first, si
             const double bytes = (double)rp_type_bytes(&p->value[instr->out[i]]);
 
             row->wide = row->wide || p->value[instr->out[i]].dtype == RP_F64;
-            row->bytes += plan->block[instr->out[i]].place == PLACE_SCRATCH ? 0 : bytes;
-            row->written += plan->block[instr->out[i]].place == PLACE_SCRATCH ? 0 : bytes;
+            if (plan->block[instr->out[i]].place == PLACE_SCRATCH || plan->block[instr->out[i]].place == PLACE_LOOSE)
+                continue;
+            row->bytes += bytes;
+            row->written += bytes;
         }
         for (size_t i = 0; i < instr->n_in; i++) {
             const uint32_t root = plan->root[instr->in[i]];
@@ -307,7 +309,8 @@ bool rp_profile_describe_plan(rp_profile_entry *e, const rp_plan *plan)
             continue;
         }
         k = rp_plan_chain_end(plan, first);
-        if (plan->call[i].chain && plan->call[i].op) /* a product, with the chain behind it */
+        k += plan->call[i].before ? 1 : 0;
+        if (plan->call[i].chain && plan->call[i].op) /* a product or rows, with the chain behind it */
             k = rp_plan_chain_end(plan, k);
         /* a product that the next call makes is told of there */
         fine = describe_call(&e->row[i], e, plan, &plan->call[i], plan->call[i].onto ? first - 1 : first, k);

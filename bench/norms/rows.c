@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Norms, softmax and reductions with chains next to them: what the pass that puts both into one call makes of their
+ * time and memory.
+ *
+ *   build/release/bench/rows [THREADS [ROUNDS]]
+ *
+ * For each case and shape the processor's milliseconds of a step without and with the pass, the least of all rounds,
+ * and the median of the rounds' ratios, in which the two take turns; and bytes of the arena, without and with. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/program/graph.h"
+#include "core/run/plan.h"
+#include "rp/rp.h"
+
+enum { CASES = 14, ROUNDS_MOST = 99 };
+static const double round_seconds = 0.02;
+
+typedef struct operands {
+    rp_tensor x, y, row, beta;
+} operands;
+
+static rp_tensor last(rp_tensor (*reduce)(rp_tensor, const int *, int, bool), rp_tensor x)
+{
+    return reduce(x, (const int[]){-1}, 1, false);
+}
+
+/* *keep: another result. */
+static rp_tensor made(size_t which, const operands *o, rp_tensor *keep)
+{
+    rp_tensor d;
+
+    switch (which) {
+    case 0:
+        return rp_layer_norm(rp_add(o->x, o->y), o->row, o->beta, 1e-5);
+    case 1:
+        return rp_layer_norm(*keep = rp_add(o->x, o->y), o->row, o->beta, 1e-5);
+    case 2:
+        return rp_rms_norm(rp_add(rp_mul(o->x, o->row), o->y), o->row, 1e-5);
+    case 3:
+        return rp_softmax(rp_add(rp_scale(o->x, 0.125), o->y));
+    case 4:
+        return rp_log_softmax(rp_scale(o->x, 0.125));
+    case 5:
+        d = rp_sub(o->x, o->y);
+        return last(rp_mean, rp_mul(d, d));
+    case 6:
+        return last(rp_sum, rp_abs(rp_sub(o->x, o->y)));
+    case 7:
+        return last(rp_max, rp_gelu(o->x));
+    case 8:
+        return rp_relu(rp_layer_norm(o->x, o->row, o->beta, 1e-5));
+    case 9:
+        return rp_cast(rp_layer_norm(o->x, o->row, o->beta, 1e-5), RP_BF16);
+    case 10:
+        return rp_add(rp_layer_norm(o->x, o->row, o->beta, 1e-5), o->y);
+    case 11:
+        return rp_mul(rp_softmax(o->x), o->y);
+    case 12:
+        return rp_gelu(rp_rms_norm(rp_add(o->x, o->y), o->row, 1e-5));
+    default:
+        return rp_mul(rp_softmax(rp_add(rp_scale(o->x, 0.125), o->y)), o->y);
+    }
+}
+
+static const char *const names[CASES] = {
+    "layer norm of x + y",          "the same, x + y kept",        "RMS norm of x row + y", "softmax of x/8 + y",
+    "log softmax of x/8",           "means of (x - y)^2",          "sums of |x - y|",       "maxima of gelu(x)",
+    "relu of a layer norm",         "bf16 of a layer norm",        "layer norm + y",        "softmax times y",
+    "gelu of an RMS norm of x + y", "softmax of x/8 + y, times y",
+};
+
+static double seconds(void)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void stop(const char *what, const rp_error *err)
+{
+    fprintf(stderr, "rows: %s: %s\n", what, err->text);
+    exit(1);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static double step_of(rp_plan *plan, size_t times)
+{
+    const double begin = seconds();
+    rp_error err = {0};
+
+    for (size_t i = 0; i < times; i++)
+        if (rp_plan_run(plan, &err) != RP_OK)
+            stop("step", &err);
+    return (seconds() - begin) / (double)times;
+}
+
+static rp_program *program_of(size_t which, size_t rows, size_t n)
+{
+    rp_graph *g = rp_graph_new(NULL);
+    const rp_type big = {RP_F32, 2, {rows, n}}, vector = {RP_F32, 1, {n}};
+    const operands o = {rp_graph_input(g, RP_INPUT_DATA, "x", &big, NULL),
+                        rp_graph_input(g, RP_INPUT_DATA, "y", &big, NULL),
+                        rp_graph_input(g, RP_INPUT_DATA, "row", &vector, NULL),
+                        rp_graph_input(g, RP_INPUT_DATA, "beta", &vector, NULL)};
+    rp_tensor keep = o.x, y = made(which, &o, &keep);
+    rp_error err = {0};
+    rp_program *p;
+
+    rp_graph_set(g, RP_OUTPUT_RESULT, "y", y);
+    if (which == 1)
+        rp_graph_set(g, RP_OUTPUT_RESULT, "keep", keep);
+    if (!(p = rp_graph_take_program(g, &err)))
+        stop(names[which], &err);
+    return p;
+}
+
+static void measure(size_t which, size_t rows, size_t n, rp_device *device, size_t rounds)
+{
+    rp_program *p = program_of(which, rows, n);
+    void *memory[4] = {0};
+    double least[2] = {1e9, 1e9}, ratio[ROUNDS_MOST];
+    rp_plan *plan[2];
+    rp_error err = {0};
+    size_t times;
+
+    for (size_t i = 0; i < p->n_inputs; i++) {
+        const size_t count = rp_type_count(&p->value[p->input[i].value]);
+        float *x = aligned_alloc(64, (count * sizeof *x + 63) / 64 * 64);
+
+        for (size_t k = 0; x && k < count; k++)
+            x[k] = (float)((k * 2654435761u + i) % 2001) / 1000 - 1;
+        memory[i] = x;
+    }
+    for (size_t i = 0; i < 2; i++)
+        if (rp_plan_new_in(&plan[i], p, device, memory, NULL, i ? RP_PASSES : RP_PASSES & ~(unsigned)RP_PASS_ROWS,
+                           &err) != RP_OK)
+            stop(names[which], &err);
+    (void)step_of(plan[0], 1);
+    (void)step_of(plan[1], 1);
+    times = 1 + (size_t)(round_seconds / step_of(plan[0], 1));
+    for (size_t r = 0; r < rounds; r++) {
+        double took[2];
+
+        for (size_t i = 0; i < 2; i++) {
+            const size_t at = (i + r) % 2;
+
+            took[at] = step_of(plan[at], times);
+            least[at] = took[at] < least[at] ? took[at] : least[at];
+        }
+        ratio[r] = took[1] / took[0];
+    }
+    qsort(ratio, rounds, sizeof *ratio, by_size);
+    printf("%-30s %6zu x %-5zu %8.3f %8.3f ms  %.2f  calls %zu %zu  arena %9zu %9zu\n", names[which], rows, n,
+           least[0] * 1e3, least[1] * 1e3, ratio[rounds / 2], rp_plan_launches(plan[0]), rp_plan_launches(plan[1]),
+           rp_plan_arena_bytes(plan[0]), rp_plan_arena_bytes(plan[1]));
+    (void)fflush(stdout);
+    for (size_t i = 0; i < 2; i++)
+        rp_plan_free(plan[i]);
+    for (size_t i = 0; i < p->n_inputs; i++)
+        free(memory[i]);
+    rp_program_free(p);
+}
+
+int main(int argc, char **argv)
+{
+    static const size_t shape[][2] = {{1024, 256}, {1024, 1024}, {8192, 256}, {8192, 1024}, {256, 32000}};
+    const size_t threads = argc > 1 ? (size_t)atoi(argv[1]) : 1, asked = argc > 2 ? (size_t)atoi(argv[2]) : 11;
+    const size_t rounds = asked < 1 ? 1 : asked > ROUNDS_MOST ? ROUNDS_MOST : asked;
+    rp_device *device;
+    rp_error err = {0};
+
+    if (rp_device_cpu_new(&device, NULL, (unsigned)threads, &err) != RP_OK)
+        stop("device", &err);
+    for (size_t s = 0; s < sizeof shape / sizeof *shape; s++)
+        for (size_t which = 0; which < CASES; which++)
+            measure(which, shape[s][0], shape[s][1], device, rounds);
+    rp_device_free(device);
+    return 0;
+}
