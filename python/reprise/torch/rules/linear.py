@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .arithmetic import computable, dtype_of
-from .forms import INTEGER, axis_of, elementwise, number, op, room, wanted
+from .forms import INTEGER, axis_of, elementwise, number, op, pair, promoted, room, wanted
 from .reductions import norm_of
 from .shapes import repeat_heads
 from ..graph import Meta, Node
@@ -116,12 +116,22 @@ def einsum(g: Lowering, node: Node, equation: str, operands: Any, *, path: Any =
     done, name = diagonals(g, operands[0].tensor, terms[0])
     for k in range(1, len(terms)):
         other, theirs = diagonals(g, operands[k].tensor, terms[k])
+        done, other = alike(g, done, other)
         done, name = contracted(g, done, name, other, theirs, set(right).union(*terms[k + 1:]))
     gone = [i for i, c in enumerate(name) if c not in right]
     done = g.op("sum", done, axes=gone) if gone else done
     done = g.reshape(done, [n for i, n in enumerate(done.shape) if i not in gone])
     name = "".join(c for c in name if c in right)
     return g.transpose(done, [name.index(c) for c in right])
+
+
+def alike(g: Lowering, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    """Both of PyTorch's result type: where nothing is summed einsum multiplies element by element, and takes different ones."""
+    x, y = g.value(a), g.value(b)
+    if x.dtype == y.dtype:
+        return a, b
+    x, y = pair(g, x, y, promoted(x, y))
+    return x.tensor, y.tensor
 
 
 def diagonals(g: Lowering, t: Tensor, term: str) -> tuple[Tensor, str]:

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from .arithmetic import computable, dtype_of, stopped, xlogy_of
-from .forms import elementwise, number, op, pair
+from .forms import elementwise, number, op, pair, promoted
 from ..graph import Node
 from ..lower import LIMITS, Lowering, Value, lowers
 
@@ -216,7 +216,7 @@ def poisson(g: Lowering, node: Node, x: Any, target: Any, log_input: bool, full:
 
 @lowers("aten.soft_margin_loss.default")
 def soft_margin(g: Lowering, node: Node, x: Any, target: Any, reduction: int = 1) -> Any:
-    z = op(g, "neg", elementwise(g, "mul", target, x))
+    z = op(g, "neg", elementwise(g, "mul", *pair(g, target, x, promoted(target, x))))
     return finished(g, elementwise(g, "softplus", z, beta=1.0, threshold=40.0), reduction)
 
 
@@ -231,5 +231,6 @@ def hinge_embedding(g: Lowering, node: Node, x: Any, target: Any, margin: float 
 
 @lowers("aten.margin_ranking_loss.default")
 def margin_ranking(g: Lowering, node: Node, a: Any, b: Any, target: Any, margin: float = 0.0, reduction: int = 1) -> Any:
-    d = elementwise(g, "mul", op(g, "neg", target), elementwise(g, "sub", a, b))
+    d = elementwise(g, "sub", *pair(g, a, b, promoted(a, b)))
+    d = elementwise(g, "mul", *pair(g, op(g, "neg", target), d, promoted(target, d)))
     return finished(g, op(g, "relu", op(g, "add", d, margin)), reduction)

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from .arithmetic import computable, dtype_of
-from .forms import axes_of, axis_of, cut, elementwise, move, number, op
+from .forms import axes_of, axis_of, cut, elementwise, move, number, op, promoted
 from ..graph import Node
 from ..lower import Lowering, Value, lowers
 from ...solvers import moved
@@ -328,6 +328,7 @@ def searchsorted(g: Lowering, node: Node, a: Any, b: Any, *, out_int32: bool = F
     ordered, x = (a, b) if "searchsorted" in node.op else (b, a)
     if ordered.rank != 1:
         raise g.refuse(f"sorted numbers of {ordered.rank} axes", "Call it row by row")
-    places = g.reshape(number(g, x, ordered.dtype).tensor, [x.size])
-    flat = g.op("searchsorted", ordered.tensor, places, right=bool(right or side == "right"))
+    dtype = promoted(ordered, x)  # a float among integers is not cut: both are of the type that holds it
+    places = g.reshape(number(g, x, dtype).tensor, [x.size])
+    flat = g.op("searchsorted", number(g, ordered, dtype).tensor, places, right=bool(right or side == "right"))
     return g.cast(g.reshape(flat, x.shape), dtype_of(g, node))
