@@ -247,13 +247,28 @@ rp_status rp_plan_epilogues(rp_plan *plan, rp_error *err)
 
 /* ---- lifetimes ---- */
 
+/* What is stored nowhere of the call at positions [first, end). */
+static void loosen(rp_plan *plan, size_t first, size_t end)
+{
+    for (size_t k = first; k < end; k++) {
+        const rp_instr *instr = rp_plan_at(plan, k);
+        const bool led = plan->mark[plan->order.instr[k]] & MARK_LED;
+
+        if (instr->op->role != RP_PLAYS_PRODUCT && plan->mark[plan->order.instr[k]] & MARK_GOES_ON)
+            plan->block[instr->out[0]].place = PLACE_LOOSE;
+        for (size_t i = 0; i < instr->n_in && led; i++)
+            if (rp_plan_makes(plan, (rp_plan_group){first, k}, plan->root[instr->in[i]]))
+                plan->block[plan->root[instr->in[i]]].place = PLACE_LOOSE;
+    }
+}
+
 void rp_plan_hold_epilogues(rp_plan *plan)
 {
     for (size_t first = 0, end; first < plan->order.n; first = end) {
         end = rp_plan_call_end(plan, first);
         if (rp_plan_chain_end(plan, first) == end)
             continue;
-        rp_plan_loosen(plan, first, end);
+        loosen(plan, first, end);
         for (size_t k = first; k < end; k++) {
             const rp_instr *instr = rp_plan_at(plan, k);
 

@@ -19,7 +19,4 @@ bool rp_plan_reads(const rp_plan *plan, rp_plan_group g, uint32_t root);
 /* Whether the chain reads no element of the value but that which it makes. */
 bool rp_plan_reads_own(const rp_plan *plan, rp_plan_group g, uint32_t value);
 
-/* What is stored nowhere of the call at positions [first, end). */
-void rp_plan_loosen(rp_plan *plan, size_t first, size_t end);
-
 #endif

@@ -180,19 +180,3 @@ rp_status rp_plan_rows(rp_plan *plan, rp_error *err)
     rp_free(l.last);
     return RP_OK;
 }
-
-/* ---- lifetimes ---- */
-
-void rp_plan_loosen(rp_plan *plan, size_t first, size_t end)
-{
-    for (size_t k = first; k < end; k++) {
-        const rp_instr *instr = rp_plan_at(plan, k);
-        const bool led = plan->mark[plan->order.instr[k]] & MARK_LED;
-
-        if (instr->op->role != RP_PLAYS_PRODUCT && plan->mark[plan->order.instr[k]] & MARK_GOES_ON)
-            plan->block[instr->out[0]].place = PLACE_LOOSE;
-        for (size_t i = 0; i < instr->n_in && led; i++)
-            if (rp_plan_makes(plan, (rp_plan_group){first, k}, plan->root[instr->in[i]]))
-                plan->block[plan->root[instr->in[i]]].place = PLACE_LOOSE;
-    }
-}
