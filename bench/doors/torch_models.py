@@ -7,7 +7,7 @@
 Each model is traced in evaluation, as torch.compile's back end has it, and exported in training, as `reprise.torch.compile` has
 it, lowered to a program, and executed. `inference` is the greatest distance
 of its results over the greatest result; `gradient` the greatest over all parameters of the greatest distance over the greatest
-element of torch's gradient, of parameters whose gradient is above 1e-6 of the model's greatest (what lies below is the
+element of torch's gradient, of parameters (half of them at least) whose gradient is above 1e-6 of the model's greatest (what lies below is the
 rounding error of a sum that is 0, such as that of a bias before a batch norm). Dropout and stochastic depth are off, as each
 draws numbers of its own. The bar is 1e-4; the exit status is 1 where a model misses it. FILE is appended to, and what it has
 is not computed again."""
@@ -30,7 +30,7 @@ from reprise.torch.capture import Captured, Reader, capture
 from reprise.torch.lower import Lowering
 
 warnings.filterwarnings("ignore")
-BOUND, SIZE = 1e-4, 64
+BOUND, LEAST, SIZE = 1e-4, 0.5, 64
 SIZES = {"inception_v3": 96, "googlenet": 64, "alexnet": 80, "maxvit_t": 224}
 OPTIONS: dict[str, dict[str, Any]] = {"inception_v3": {"init_weights": False, "aux_logits": False}, "googlenet": {"init_weights": False}}
 
@@ -53,6 +53,9 @@ def made(name: str) -> Any:
             m.dropout = 0.0
         if isinstance(getattr(m, "attention_dropout", None), float):
             m.attention_dropout = 0.0
+    for p in model.parameters():  # a head of zeros (vision transformers') would hide whatever comes before it
+        if p.dim() > 1 and not p.any():
+            torch.nn.init.normal_(p, 0.0, 0.02)
     return model.double()
 
 
@@ -158,8 +161,9 @@ def measured(name: str) -> str:
     p = Program(Forward(model), x, False)
     found = p.run(x)
     inference = max(distance(found[f"r{k}"], y) for k, y in enumerate(expected))
-    if not np.isfinite(np.array(found["r0"])).all():
-        return "FAILED inference is not finite"
+    if not np.isfinite(np.array(found["r0"])).all() or not np.array(found["r0"]).any():
+        return "FAILED inference is not finite, or 0"
+    del p, found  # a model of 600 million parameters has its weights often enough in memory
     model.train()
     buffers = {k: b.clone() for k, b in model.named_buffers()}
     loss = Loss(model)
@@ -170,16 +174,16 @@ def measured(name: str) -> str:
     t = Program(loss, x, True)
     found = t.run(x)
     greatest = max(float(v.abs().max()) for v in slopes.values())
-    worst, where = 0.0, ""
+    worst, where, compared = 0.0, "", 0
     for k, n in enumerate(t.trained):
         e = slopes.get(n)
         if e is None or float(e.abs().max()) <= 1e-6 * greatest:
             continue
-        d = distance(found[f"g{k}"], e)
+        d, compared = distance(found[f"g{k}"], e), compared + 1
         if not d <= worst:
             worst, where = d, n
-    state = "passed" if inference <= BOUND and worst <= BOUND else "MISSED"
-    return (f"{state} inference {inference:.1e} gradient {worst:.1e} ({where}) parameters {len(t.trained)} instructions {t.length} "
+    state = "passed" if inference <= BOUND and worst <= BOUND and compared >= LEAST * len(t.trained) else "MISSED"
+    return (f"{state} inference {inference:.1e} gradient {worst:.1e} ({where}) parameters {compared} of {len(t.trained)} instructions {t.length} "
             f"seconds {time.time() - began:.0f}")
 
 
