@@ -198,6 +198,28 @@ static void put_tensors(rp_report_view *r, const rp_tensor_set *set)
     rp_html_note_first(out, TENSORS_MAX, count, "states");
 }
 
+/* What a door of Python says it made the program of: the author's text, of which rp_html_long shows 2,000 characters.
+ */
+static rp_status put_origin(rp_report_view *r, const rp_tensor_set *set, rp_error *err)
+{
+    const rp_safetensor *t = rp_tensor_set_find(set, "origin.json");
+    char text[4 * 2000 + 5];
+    size_t size = t && t->size < sizeof text ? t->size : sizeof text - 1;
+    rp_status status;
+
+    if (!t || t->dtype != RP_U8 || t->rank != 1)
+        return RP_OK;
+    status = rp_tensor_set_read(set, t, 0, text, size, err);
+    if (status != RP_OK)
+        return status;
+    text[size] = '\0';
+    rp_buffer_text(r->out, "<h3>Where it comes from, by its author's word</h3>\n"
+                           "<p>The state <code>origin.json</code>, whose words no replay checks: <code><bdi>");
+    rp_html_long(r->out, text);
+    rp_buffer_text(r->out, "</bdi></code></p>\n");
+    return RP_OK;
+}
+
 static rp_status put_weights(rp_report_view *r, rp_error *err)
 {
     rp_tensor_set *set = NULL;
@@ -207,9 +229,11 @@ static rp_status put_weights(rp_report_view *r, rp_error *err)
     if (!rp_tensor_set_present(r->archive, RP_FINAL_MEMBER))
         return RP_OK;
     status = rp_tensor_set_open(&set, r->archive, RP_FINAL_MEMBER, &problem);
-    if (status == RP_OK)
+    if (status == RP_OK) {
         put_tensors(r, set);
-    else
+        status = put_origin(r, set, &problem);
+    }
+    if (status != RP_OK)
         rp_html_problem(r->out, "The weights", &problem);
     rp_tensor_set_free(set);
     if (!rp_report_fatal(status))

@@ -84,6 +84,21 @@ class Functions(Folder):
         self.assertTrue(calls.validate("a.reprise", csv=COLUMNS, trust="me.pub.pem").statement)
         self.assertTrue(calls.monitor("a.reprise", csv=COLUMNS, trust="me.pub.pem").statement)
 
+    def test_a_report_has_what_a_door_says_the_program_was_made_of(self):
+        text = '{"framework": "<b>torch</b>", "version": "2.15.0"}'
+        for name, said in (("a", text), ("b", "\u00e9" * 9000)):
+            with reprise.record(f"{name}.reprise") as run:
+                run.add_state("w", np.ones(2, np.float32))
+                run.add_state("origin.json", np.frombuffer(said.encode(), np.uint8))
+                b = reprise.Builder()
+                b.update("w", b.state("w", (2,), "f32") * 2.0)
+                run.compile(b.finish())()
+            calls.report(f"{name}.reprise", out=f"{name}.html")
+        shown = Path("a.html").read_text()
+        self.assertIn("by its author's word", shown)
+        self.assertIn("{&quot;framework&quot;: &quot;&lt;b&gt;torch&lt;/b&gt;&quot;, &quot;version&quot;: &quot;2.15.0&quot;}", shown)
+        self.assertIn("<bdi>" + "\u00e9" * 2000 + "\u2026</bdi>", Path("b.html").read_text())
+
     def test_a_policy_is_a_dict_and_a_clause_that_is_not_met_is_a_result(self):
         calls.keygen("me")
         calls.run(recipe(), out="a.reprise", key="me.pem")
