@@ -7,6 +7,7 @@
 #include "core/program/regions/region_run.h"
 #include "core/run/free_pieces.h"
 #include "core/run/plan_private.h"
+#include "kernels/chain/epilogue.h"
 
 static void *memory_of(const rp_plan *plan, uint32_t root)
 {
@@ -569,7 +570,7 @@ static rp_status bind_epilogue(rp_plan *plan, size_t first, size_t k, size_t end
 {
     rp_status status = bind_call(plan, rp_plan_at(plan, k), c, next, err);
 
-    c->rows = rp_plan_at(plan, k)->op->role != RP_PLAYS_PRODUCT;
+    c->rows = !rp_device_has_epilogue(plan->device, rp_plan_at(plan, k)->op->kernel);
     if (status == RP_OK && k > first)
         status = bind_chain(plan, first, k, &c->before, err);
     return status == RP_OK && end > k + 1 ? bind_chain(plan, k + 1, end, &c->chain, err) : status;

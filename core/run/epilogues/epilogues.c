@@ -254,7 +254,7 @@ static void loosen(rp_plan *plan, size_t first, size_t end)
         const rp_instr *instr = rp_plan_at(plan, k);
         const bool led = plan->mark[plan->order.instr[k]] & MARK_LED;
 
-        if (instr->op->role != RP_PLAYS_PRODUCT && plan->mark[plan->order.instr[k]] & MARK_GOES_ON)
+        if (plan->mark[plan->order.instr[k]] & MARK_GOES_ON && !rp_device_has_epilogue(plan->device, instr->op->kernel))
             plan->block[instr->out[0]].place = PLACE_LOOSE;
         for (size_t i = 0; i < instr->n_in && led; i++)
             if (rp_plan_makes(plan, (rp_plan_group){first, k}, plan->root[instr->in[i]]))
