@@ -17,6 +17,8 @@ struct rp_compiled {
     size_t fed_all;        /* the inputs before it are no feeds, or fed */
     bool stepped, lacking; /* lacking: kernels of the device */
     size_t *slot;          /* of each input that is a state: its number among the run's */
+    bool *given;           /* of each output: the last step's is with a caller alone */
+    size_t n_given;        /* how many */
     size_t *written;       /* the states that the present step writes to, in order */
     size_t n_written;
 };
@@ -31,6 +33,7 @@ void rp_compiled_free(rp_compiled *c)
     rp_program_free(c->program);
     rp_program_free(c->planned);
     rp_free(c->fed);
+    rp_free(c->given);
     rp_free(c->slot);
     rp_free(c->written);
     rp_free(c);
@@ -126,9 +129,10 @@ static rp_status compile(rp_compiled **out, rp_run *run, rp_program *program, bo
     }
     *c = (rp_compiled){.serial = atomic_fetch_add(&serial, 1) + 1, .run = run, .program = program};
     c->fed = rp_calloc(program->n_inputs, sizeof *c->fed);
+    c->given = rp_calloc(program->n_outputs, sizeof *c->given);
     c->slot = rp_calloc(program->n_inputs, sizeof *c->slot);
     c->written = rp_calloc(program->n_inputs, sizeof *c->written);
-    if (!c->fed || !c->slot || !c->written)
+    if (!c->fed || !c->given || !c->slot || !c->written)
         status = rp_no_memory(err);
     for (size_t i = 0; i < program->n_inputs && status == RP_OK; i++) {
         const rp_input *in = &program->input[i];
@@ -279,12 +283,10 @@ static rp_status show_prints(const rp_compiled *c, rp_error *err)
     return status;
 }
 
-rp_status rp_compiled_step(rp_compiled *c, rp_error *err)
+static rp_status make_step(rp_compiled *c, rp_error *err)
 {
     rp_status status;
 
-    if (!c)
-        return rp_no_handle(err, __func__, "compiled");
     if (c->run->in_step)
         return rp_fail(err, RP_EARG, "an eager step is in progress");
     if (c->run->given_up)
@@ -317,6 +319,23 @@ rp_status rp_compiled_step(rp_compiled *c, rp_error *err)
         c->run->steps++;
     c->stepped = c->stepped || status == RP_OK;
     return status;
+}
+
+/* No result is with a caller alone any more. */
+static void forget_given(rp_compiled *c)
+{
+    for (size_t o = 0; c->n_given; o++) {
+        c->n_given -= c->given[o];
+        c->given[o] = false;
+    }
+}
+
+rp_status rp_compiled_step(rp_compiled *c, rp_error *err)
+{
+    if (!c)
+        return rp_no_handle(err, __func__, "compiled");
+    forget_given(c);
+    return make_step(c, err);
 }
 
 /* ---- rp/program.h ---- */
@@ -409,6 +428,102 @@ rp_status rp_compiled_read(const rp_compiled *c, const char *name, void *bytes, 
         return rp_fail(err, RP_EARG, "the program has no result %.96s", name);
     if (!c->stepped)
         return rp_fail(err, RP_EARG, "result %.96s: no step was made yet", name);
+    if (c->n_given && c->given[rp_program_find_output(c->program, RP_OUTPUT_RESULT, name) - c->program->output])
+        return rp_fail(err, RP_EARG, "result %.96s of the last step is where rp_compiled_call was told to make it", name);
     status = check_size(&tensor, "result", size, err);
     return status == RP_OK ? rp_slot_read(&tensor, bytes, err) : status;
+}
+
+/* ---- a step on the caller's memory ---- */
+
+/* Below this many bytes a copy costs less than what follows the memory. */
+enum { LENT_LEAST = 32768, LENT_ALIGNMENT = 64 };
+
+static bool is_lendable(const rp_compiled *c, bool output, size_t i, const rp_lent *l)
+{
+    return l->size >= LENT_LEAST && (uintptr_t)l->bytes % LENT_ALIGNMENT == 0 && c->run->n_observers == 0 &&
+           rp_plan_may_lend(c->plan, output, i);
+}
+
+static rp_status take_feed(rp_compiled *c, const rp_lent *l, rp_error *err)
+{
+    const rp_input *feed = rp_program_find_input(c->program, RP_INPUT_FEED, l->name);
+    const size_t i = feed ? (size_t)(feed - c->program->input) : 0;
+    const rp_type *type = feed ? &c->program->value[feed->value] : NULL;
+
+    if (feed && rp_plan_may_lend(c->plan, false, i))
+        rp_plan_lend(c->plan, false, i, NULL); /* a name may come twice */
+    if (!feed || l->size != rp_type_bytes(type) || !is_lendable(c, false, i, l) || !rp_is_canonical(l->bytes, type))
+        return rp_compiled_write(c, l->name, l->bytes, l->size, err);
+    rp_plan_lend(c->plan, false, i, l->bytes);
+    c->fed[i] = true;
+    return RP_OK;
+}
+
+/* Where a result is to be made, or (later) copied to. */
+static void put_result(rp_compiled *c, const rp_lent *l)
+{
+    const rp_output *result = rp_program_find_output(c->program, RP_OUTPUT_RESULT, l->name);
+    const size_t o = result ? (size_t)(result - c->program->output) : 0;
+
+    if (!result || l->size != rp_type_bytes(&c->program->value[result->value]) || c->given[o] ||
+        !is_lendable(c, true, o, l))
+        return;
+    rp_plan_lend(c->plan, true, o, l->bytes);
+    c->given[o] = true;
+    c->n_given++;
+}
+
+/* Of feeds that were lent nothing is kept. */
+static void take_back(rp_compiled *c, const rp_lent *feed, size_t n_feeds)
+{
+    for (size_t i = 0; i < n_feeds; i++) {
+        const rp_input *in = rp_program_find_input(c->program, RP_INPUT_FEED, feed[i].name);
+        const size_t at = in ? (size_t)(in - c->program->input) : 0;
+
+        if (!in || !rp_plan_may_lend(c->plan, false, at) || rp_plan_feed(c->plan, at) != feed[i].bytes)
+            continue;
+        rp_plan_lend(c->plan, false, at, NULL);
+        c->fed[at] = false;
+        c->fed_all = 0;
+    }
+    for (size_t o = 0; o < c->program->n_outputs && c->n_given; o++)
+        if (c->given[o])
+            rp_plan_lend(c->plan, true, o, NULL);
+}
+
+static rp_status read_results(rp_compiled *c, const rp_lent *result, size_t n, rp_error *err)
+{
+    rp_status status = RP_OK;
+
+    for (size_t i = 0; i < n && status == RP_OK; i++) {
+        const rp_output *out = rp_program_find_output(c->program, RP_OUTPUT_RESULT, result[i].name);
+
+        if (out && c->given[out - c->program->output] &&
+            rp_plan_output(c->plan, (size_t)(out - c->program->output)) == result[i].bytes)
+            rp_canonicalise(result[i].bytes, &c->program->value[out->value]);
+        else
+            status = rp_compiled_read(c, result[i].name, result[i].bytes, result[i].size, err);
+    }
+    return status;
+}
+
+rp_status rp_compiled_call(rp_compiled *c, const rp_lent *feed, size_t n_feeds, const rp_lent *result, size_t n_results,
+                           rp_error *err)
+{
+    rp_status status = RP_OK;
+
+    if (!c)
+        return rp_no_handle(err, __func__, "compiled");
+    forget_given(c);
+    for (size_t i = 0; i < n_feeds && status == RP_OK; i++)
+        status = take_feed(c, &feed[i], err);
+    for (size_t i = 0; i < n_results && status == RP_OK; i++)
+        put_result(c, &result[i]);
+    if (status == RP_OK)
+        status = make_step(c, err);
+    if (status == RP_OK)
+        status = read_results(c, result, n_results, err);
+    take_back(c, feed, n_feeds);
+    return status;
 }

@@ -117,7 +117,7 @@ static rp_status allocate(rp_plan *plan, rp_error *err)
     plan->n_blocks = n + regions;
     plan->block = rp_malloc(plan->n_blocks * sizeof *plan->block);
     plan->region_at = rp_malloc(plan->program->n_instrs * sizeof *plan->region_at);
-    plan->bases.n = BASE_PARAMETERS + (plan->function ? plan->program->n_inputs + plan->program->n_outputs : 0);
+    plan->bases.n = BASE_PARAMETERS + plan->program->n_inputs + plan->program->n_outputs;
     plan->bases.at = rp_malloc(plan->bases.n * sizeof *plan->bases.at);
     plan->bases.first = rp_malloc((plan->bases.n + 2) * sizeof *plan->bases.first);
     plan->executed = rp_malloc(plan->program->n_instrs * sizeof *plan->executed);
@@ -320,7 +320,9 @@ void *rp_plan_feed(const rp_plan *plan, size_t input)
 {
     const block *b = &plan->block[plan->program->input[input].value];
 
-    return b->place == PLACE_FIXED ? b->fixed : plan->own + b->offset;
+    if (b->place == PLACE_FIXED)
+        return b->fixed;
+    return b->shared != NOT_LENT ? plan->bases.at[b->shared] : plan->own + b->offset;
 }
 
 void *rp_plan_output(const rp_plan *plan, size_t output)

@@ -624,6 +624,8 @@ rp_status rp_plan_bind(rp_plan *plan, rp_error *err)
     for (size_t i = 0; i < plan->bases.n; i++) /* never dereferenced: what follows it is moved before it is used */
         plan->bases.at[i] = (char *)plan->view;
     if (status == RP_OK) {
+        if (!plan->function)
+            rp_plan_find_lent(plan);
         find_states(plan, state);
         bind_views(plan);
         status = bind_calls(plan, &next, state, err);

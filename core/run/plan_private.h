@@ -69,7 +69,8 @@ typedef struct block {
     size_t shift; /* joined: how far behind the beginning of `with`'s */
     void *fixed;
     uint32_t first, last; /* positions between which it is alive */
-    uint32_t shared;      /* PLACE_SHARED: the value whose block it is; PLACE_GIVEN: which base */
+    uint32_t shared;      /* PLACE_SHARED: the value whose block it is; PLACE_GIVEN: which base; PLACE_OWN: the base
+                             that it follows, where it may be lent, or NOT_LENT */
     uint32_t with;        /* joined: in whose block */
     block_place place;
     bool made;     /* by an instruction */
@@ -92,7 +93,7 @@ typedef struct follower {
     uint32_t base;
 } follower;
 
-/* The memory that a plan does not own: its part of the arena, and a body's parameters and outputs, in this order. */
+/* The memory that a plan does not own, or may be lent: its part of the arena, parameters and outputs, in this order. */
 typedef struct bases {
     char **at;       /* of each */
     uint32_t *first; /* of each: its followers; they end where the next one's begin */
@@ -172,6 +173,7 @@ struct rp_plan {
 };
 
 enum { BASE_ARENA, BASE_PARAMETERS };
+#define NOT_LENT UINT32_MAX
 
 enum { VALUE_MADE = 255 };
 /* Taken before its turn in the program; it ends the life of a gradient, say, so a chain should not wait for more. */
@@ -292,6 +294,8 @@ bool rp_plan_keeps(const rp_plan *plan, const rp_instr *instr, size_t i);
 /* Notes that *at is the memory of a value of this root. Errors: RP_ENOMEM. */
 rp_status rp_plan_follow(rp_plan *plan, void **at, uint32_t root, rp_error *err);
 rp_status rp_plan_follow_base(rp_plan *plan, void **at, uint32_t base, rp_error *err);
+/* Finds what may be lent, before anything is bound. */
+void rp_plan_find_lent(rp_plan *plan);
 /* Sorts the followers by base. */
 rp_status rp_plan_bases_ready(rp_plan *plan, rp_error *err);
 /* A base is there now. */

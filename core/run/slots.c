@@ -123,6 +123,29 @@ static void canonicalise(void *bytes, rp_dtype dtype, size_t count)
             ((unsigned char *)bytes)[i] = ((unsigned char *)bytes)[i] != 0;
 }
 
+bool rp_is_canonical(const void *bytes, const rp_type *type)
+{
+    const size_t count = rp_type_count(type);
+
+    switch (type->dtype) {
+    case RP_F32:
+        return !nan_in_f32(bytes, count);
+    case RP_F64:
+        return !nan_in_f64(bytes, count);
+    case RP_BOOL:
+    case RP_BF16:
+    case RP_F16:
+        return false;
+    default:
+        return true;
+    }
+}
+
+void rp_canonicalise(void *bytes, const rp_type *type)
+{
+    canonicalise(bytes, type->dtype, rp_type_count(type));
+}
+
 rp_status rp_read_out(rp_device *device, void *bytes, const void *memory, const rp_type *type, rp_error *err)
 {
     const size_t size = rp_type_bytes(type), most = rp_device_shares_memory(device) ? NEAR : SIZE_MAX;

@@ -24,6 +24,10 @@ const rp_device_tensor *rp_slots_find(const rp_slots *s, const char *name); /* N
 /* A slot's elements from and to host memory, canonical on the way (CONTRACT 2.3). */
 rp_status rp_slot_write(const rp_device_tensor *slot, const void *bytes, rp_error *err);
 rp_status rp_slot_read(const rp_device_tensor *slot, void *bytes, rp_error *err);
+/* Whether such elements in host memory are canonical as they lie; false where nobody looks. */
+bool rp_is_canonical(const void *bytes, const rp_type *type);
+/* Makes them so. */
+void rp_canonicalise(void *bytes, const rp_type *type);
 rp_status rp_slot_write_part(const rp_device_tensor *slot, size_t first, const void *elements, size_t count,
                              rp_error *err);
 void rp_slots_clear(rp_slots *s, rp_device *device); /* keeps room for as many again */

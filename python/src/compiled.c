@@ -214,23 +214,17 @@ static rp_status write_and_step(compiled_object *c, home *h, given *feeds, size_
     return status;
 }
 
-bool compiled_once(PyObject *self, const fed *feeds, size_t n, const fed *results, void *const *bytes, size_t count)
+bool compiled_once(PyObject *self, const fed *feeds, size_t n, const fed *results, size_t count)
 {
-    rp_compiled *compiled = ((compiled_object *)self)->compiled;
     home *h = home_of(self);
     home_visit visit;
     rp_error err;
-    rp_status status = RP_OK;
+    rp_status status;
     uint64_t number;
 
     home_enter(h, &visit);
-    for (size_t i = 0; i < n && status == RP_OK; i++)
-        status = rp_compiled_write(compiled, feeds[i].name, feeds[i].bytes, feeds[i].size, &err);
     number = rp_run_steps(h->run);
-    if (status == RP_OK)
-        status = rp_compiled_step(compiled, &err);
-    for (size_t i = 0; i < count && status == RP_OK; i++)
-        status = rp_compiled_read(compiled, results[i].name, bytes[i], results[i].size, &err);
+    status = rp_compiled_call(((compiled_object *)self)->compiled, feeds, n, results, count, &err);
     home_leave(h, &visit);
     if (status != RP_OK)
         raise_step(&err, status, number);

@@ -277,20 +277,35 @@ static PyObject *as_results(const entry *e, void **bytes)
     return found;
 }
 
+/* Of what is large at the place where a result can be made. */
+static void *room_for(size_t size)
+{
+    enum { SMALL = 4096, ALIGNMENT = 64 };
+    void *made = NULL;
+
+    if (size < SMALL)
+        return malloc(size + !size);
+    return posix_memalign(&made, ALIGNMENT, size) == 0 ? made : NULL;
+}
+
 /* With what was found certain. `last` is the program's before it runs: who catches an error wants to know of which. */
 static PyObject *make_step(door_object *d, const entry *e, const fed *feeds, const progress *at)
 {
     void *bytes[RESULTS_MAX] = {NULL};
+    fed results[RESULTS_MAX];
     PyObject *found = NULL;
     bool room = true;
 
-    for (size_t i = 0; i < e->n_results; i++)
-        room &= (bytes[i] = malloc(e->result[i].size + !e->result[i].size)) != NULL;
+    for (size_t i = 0; i < e->n_results; i++) {
+        room &= (bytes[i] = room_for(e->result[i].size)) != NULL;
+        results[i] = e->result[i];
+        results[i].bytes = bytes[i];
+    }
     if (!room)
         PyErr_NoMemory();
     else if (d->last != e->built)
         replace(&d->last, Py_NewRef(e->built));
-    if (room && compiled_once(e->compiled, feeds, e->n_fed + e->n_rates, e->result, bytes, e->n_results) &&
+    if (room && compiled_once(e->compiled, feeds, e->n_fed + e->n_rates, results, e->n_results) &&
         count_step(d, at))
         found = as_results(e, bytes);
     for (size_t i = 0; i < e->n_results; i++)
@@ -310,7 +325,7 @@ static PyObject *pass_looked(door_object *d, const look *l)
     memcpy(feeds, e->feeds, (e->n_fed + e->n_rates) * sizeof *feeds);
     for (size_t i = 0; i < l->n; i++)
         if (e->feed[i] != SIZE_MAX)
-            feeds[e->feed[i]].bytes = l->leaf[i].bytes;
+            feeds[e->feed[i]].bytes = (void *)(uintptr_t)l->leaf[i].bytes; /* which is only read */
     if (!tell_rates(&d->of, e, at.steps, feeds + e->n_fed, store)) {
         PyErr_Clear(); /* of what a group's keys do when they are compared */
         return Py_NewRef(Py_None);

@@ -17,17 +17,13 @@ typedef struct run_object {
 } run_object;
 
 /* Elements as they lie, of a feed or a result. */
-typedef struct fed {
-    const char *name;
-    const void *bytes;
-    size_t size;
-} fed;
+typedef rp_lent fed;
 
 PyObject *run_compile(PyObject *run, PyObject *program);
 const rp_program *compiled_program(PyObject *self); /* borrowed; NULL with an exception: it is no Compiled */
 /* One step in one visit of the run: feeds in, results out. The elements of the feeds stay the caller's. False with
  * an exception. */
-bool compiled_once(PyObject *self, const fed *feeds, size_t n, const fed *results, void *const *bytes, size_t count);
+bool compiled_once(PyObject *self, const fed *feeds, size_t n, const fed *results, size_t count);
 bool door_setup(PyObject *module);
 bool compiled_setup(PyObject *module);
 bool recorder_setup(PyObject *module);

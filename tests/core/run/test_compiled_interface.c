@@ -273,6 +273,205 @@ static void a_wrong_selector_tells_its_step(void **state)
     rp_run_free(run);
 }
 
+/* ---- rp_compiled_call ---- */
+
+enum { LONG = 64, WIDE = 256, AT_ONCE = 5, LEVELS = 4 };
+
+static const rp_type large = {RP_F32, 2, {LONG, WIDE}};
+static const char *const name_at_once[AT_ONCE] = {"made", "turned", "itself", "beside", "twice"};
+
+/* Results that are made alone, are views, are the feed itself, have parts that are made where they go, and are one. */
+static rp_program *build_large(void)
+{
+    rp_graph *graph;
+    rp_program *program;
+    rp_tensor x, made, part[2];
+    rp_error err = {0};
+
+    assert_int_equal(rp_graph_symbolic(&graph, &err), RP_OK);
+    x = rp_graph_declare(graph, RP_INPUT_FEED, "x", &large);
+    made = rp_mul(rp_tanh(x), rp_graph_declare(graph, RP_INPUT_STATE, "s", &large));
+    part[0] = rp_exp(x);
+    part[1] = rp_sub(made, x);
+    rp_graph_update(graph, "s", x);
+    rp_graph_result(graph, "made", made);
+    rp_graph_result(graph, "turned", rp_transpose(made, NULL));
+    rp_graph_result(graph, "itself", x);
+    rp_graph_result(graph, "beside", rp_concat(part, 2, 0));
+    rp_graph_result(graph, "twice", made);
+    if (rp_graph_finish(graph, &program, &err) != RP_OK)
+        fail_msg("%s", err.text);
+    return program;
+}
+
+static rp_compiled *compile_large(rp_run **run, const char *level, const rp_program *program)
+{
+    const rp_run_options options = {.threads = 2, .level = level};
+    rp_compiled *c;
+    rp_error err = {0};
+
+    if (rp_run_new(run, &options, &err) != RP_OK)
+        return NULL; /* a level that this host lacks */
+    assert_int_equal(rp_run_add_state(*run, "s", RP_F32, 2, large.shape, NULL, &err), RP_OK);
+    if (rp_compile(&c, *run, program, &err) != RP_OK)
+        fail_msg("%s", err.text);
+    return c;
+}
+
+static size_t bytes_at_once(int i)
+{
+    return (i == 3 ? 2 : 1) * sizeof(float) * LONG * WIDE;
+}
+
+/* Some numbers; in some steps one that is no number with bits of its own. */
+static void fill_large(float *x, int step)
+{
+    const uint32_t odd = 0xFFC12345;
+
+    for (int i = 0; i < LONG * WIDE; i++)
+        x[i] = (float)((i * 7 + step * 13) % 101) / 32 - 1.5f;
+    if (step % 3 == 1)
+        memcpy(x + WIDE + step, &odd, sizeof odd);
+}
+
+static void read_all(rp_compiled *c, const float *x, float *out[AT_ONCE])
+{
+    rp_error err = {0};
+
+    assert_int_equal(rp_compiled_write(c, "x", x, bytes_at_once(0), &err), RP_OK);
+    assert_int_equal(rp_compiled_step(c, &err), RP_OK);
+    for (int i = 0; i < AT_ONCE; i++)
+        assert_int_equal(rp_compiled_read(c, name_at_once[i], out[i], bytes_at_once(i), &err), RP_OK);
+}
+
+static void check_states(rp_run *one, rp_run *other, float *a, float *b)
+{
+    assert_int_equal(rp_run_get_state(one, "s", a, bytes_at_once(0), NULL), RP_OK);
+    assert_int_equal(rp_run_get_state(other, "s", b, bytes_at_once(0), NULL), RP_OK);
+    assert_memory_equal(a, b, bytes_at_once(0));
+}
+
+/* Memory at a place where kernels may use it, or (apart) one element on. */
+static float *large_memory(int i, int apart)
+{
+    char *made = aligned_alloc(64, bytes_at_once(i) + 64);
+
+    assert_non_null(made);
+    return (float *)(void *)(made + 4 * apart);
+}
+
+static void call_at(const char *level, int apart)
+{
+    rp_program *program = build_large();
+    rp_run *run[2] = {NULL};
+    rp_compiled *c[2] = {compile_large(&run[0], level, program), compile_large(&run[1], level, program)};
+    float *x = large_memory(0, apart), *kept = large_memory(0, 0), *out[2][AT_ONCE];
+    rp_lent result[AT_ONCE];
+    rp_error err = {0};
+
+    for (int i = 0; i < AT_ONCE; i++) {
+        out[0][i] = large_memory(i, 0);
+        out[1][i] = large_memory(i, apart);
+        result[i] = (rp_lent){name_at_once[i], out[1][i], bytes_at_once(i)};
+    }
+    for (int step = 0; step < 6 && c[0]; step++) {
+        const rp_lent feed = {"x", x, bytes_at_once(0)};
+
+        fill_large(x, step);
+        memcpy(kept, x, feed.size);
+        read_all(c[0], x, out[0]);
+        if (step == 4)
+            read_all(c[1], x, out[1]); /* both ways in turn */
+        else if (rp_compiled_call(c[1], (rp_lent[]){feed, feed}, 1 + (step == 3), result, AT_ONCE, &err) != RP_OK)
+            fail_msg("%s", err.text);
+        assert_memory_equal(kept, x, feed.size);
+        memset(x, 0xFF, feed.size); /* what was lent is not looked at again */
+        for (int i = 0; i < AT_ONCE; i++)
+            assert_memory_equal(out[0][i], out[1][i], bytes_at_once(i));
+        check_states(run[0], run[1], out[0][0], out[1][0]);
+    }
+    for (int i = 0; i < AT_ONCE; i++) {
+        free(out[0][i]);
+        free(out[1][i] - apart);
+    }
+    free(x - apart);
+    free(kept);
+    for (int i = 0; i < 2; i++) {
+        rp_compiled_free(c[i]);
+        rp_run_free(run[i]);
+    }
+    rp_program_free(program);
+}
+
+static void a_call_has_the_bits_of_writing_stepping_and_reading(void **state)
+{
+    static const char *const level[LEVELS] = {"ref", "sse2", "avx2", "avx512"};
+
+    (void)state;
+    for (int i = 0; i < LEVELS; i++)
+        for (int apart = 0; apart < 2; apart++)
+            call_at(level[i], apart);
+}
+
+/* Neither the feed nor the result of a call stays with the program: older ones in their place would be silent. */
+static void what_a_call_was_lent_is_gone_after_it(void **state)
+{
+    rp_program *program = build_large();
+    rp_run *run;
+    rp_compiled *c = compile_large(&run, NULL, program);
+    float *x = large_memory(0, 0), *made = large_memory(3, 0);
+    const rp_lent feed = {"x", x, bytes_at_once(0)}, result = {"beside", made, bytes_at_once(3)};
+    rp_error err = {0};
+
+    (void)state;
+    fill_large(x, 0);
+    assert_int_equal(rp_compiled_call(NULL, &feed, 1, &result, 1, &err), RP_EARG);
+    assert_int_equal(rp_compiled_call(c, &(rp_lent){"z", x, 4}, 1, &result, 1, &err), RP_EARG);
+    assert_string_equal(err.text, "the program has no feed z");
+    assert_int_equal(rp_compiled_call(c, &feed, 1, &(rp_lent){"z", made, 4}, 1, &err), RP_EARG);
+    assert_int_equal(rp_compiled_call(c, &feed, 1, &result, 1, &err), RP_OK);
+    assert_int_equal(rp_compiled_read(c, "beside", made, bytes_at_once(3), &err), RP_EARG);
+    assert_string_equal(err.text, "result beside of the last step is where rp_compiled_call was told to make it");
+    assert_int_equal(rp_compiled_read(c, "itself", made, bytes_at_once(2), &err), RP_OK);
+    assert_int_equal(rp_compiled_write(c, "x", x, bytes_at_once(0), &err), RP_OK);
+    assert_int_equal(rp_compiled_step(c, &err), RP_OK);
+    assert_int_equal(rp_compiled_read(c, "beside", made, bytes_at_once(3), &err), RP_OK);
+    free(x);
+    free(made);
+    rp_compiled_free(c);
+    rp_run_free(run);
+    rp_program_free(program);
+}
+
+static void a_feed_that_was_lent_is_written_anew(void **state)
+{
+    rp_graph *graph;
+    rp_program *program;
+    rp_run *run;
+    rp_compiled *c;
+    float *x = large_memory(0, 0), *made = large_memory(0, 0);
+    const rp_lent feed = {"x", x, bytes_at_once(0)}, result = {"y", made, bytes_at_once(0)};
+    rp_error err = {0};
+
+    (void)state;
+    fill_large(x, 0);
+    assert_int_equal(rp_graph_symbolic(&graph, &err), RP_OK);
+    rp_graph_result(graph, "y", rp_tanh(rp_graph_declare(graph, RP_INPUT_FEED, "x", &large)));
+    assert_int_equal(rp_graph_finish(graph, &program, &err), RP_OK);
+    assert_int_equal(rp_run_new(&run, NULL, &err), RP_OK);
+    assert_int_equal(rp_compile(&c, run, program, &err), RP_OK);
+    assert_int_equal(rp_compiled_write(c, "x", x, feed.size, &err), RP_OK);
+    assert_int_equal(rp_compiled_step(c, &err), RP_OK);
+    assert_int_equal(rp_compiled_call(c, &feed, 1, &result, 1, &err), RP_OK);
+    assert_int_equal(rp_compiled_step(c, &err), RP_EARG);
+    assert_string_equal(err.text, "feed x was never written: rp_compiled_write");
+    free(x);
+    free(made);
+    rp_compiled_free(c);
+    rp_run_free(run);
+    rp_program_free(program);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -280,6 +479,9 @@ int main(void)
         cmocka_unit_test(a_wrong_selector_tells_its_step),
         cmocka_unit_test(compiled_steps_have_the_bits_of_eager_ones),
         cmocka_unit_test(what_does_not_fit_is_told),
+        cmocka_unit_test(a_call_has_the_bits_of_writing_stepping_and_reading),
+        cmocka_unit_test(what_a_call_was_lent_is_gone_after_it),
+        cmocka_unit_test(a_feed_that_was_lent_is_written_anew),
         cmocka_unit_test(after_a_failed_step_the_states_are_the_old_ones_or_the_run_is_given_up),
     };
 
