@@ -28,6 +28,15 @@ static void *memory_of(const rp_plan *plan, uint32_t root)
     }
 }
 
+static rp_view view_of_root(const rp_plan *plan, uint32_t root)
+{
+    rp_view view = rp_view_of(&plan->program->value[root], memory_of(plan, root));
+
+    for (int d = 0; d < view.rank && plan->block[root].paired; d++)
+        view.stride[d] *= 2;
+    return view;
+}
+
 /* Roots first, then views of them in the program's order. What is in scratch gets its memory block by block: its views
  * keep the strides of the dry run. */
 static void bind_views(rp_plan *plan)
@@ -36,7 +45,7 @@ static void bind_views(rp_plan *plan)
 
     for (size_t v = 0; v < p->n_values; v++)
         if (plan->root[v] == v)
-            plan->view[v] = rp_view_of(&p->value[v], memory_of(plan, (uint32_t)v));
+            plan->view[v] = view_of_root(plan, (uint32_t)v);
     for (size_t k = 0; k < p->n_instrs; k++) {
         const rp_instr *instr = &p->instr[k];
         const uint32_t value = instr->out[0];

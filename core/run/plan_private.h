@@ -76,6 +76,7 @@ typedef struct block {
     bool made;     /* by an instruction */
     bool joined;   /* lies in another's block in the arena */
     bool overlaps; /* has bytes that are another's too */
+    bool paired;   /* its elements are every second one there */
 } block;
 
 /* Instructions in the order of their execution: those that only make a view, are equal to another or dead are left out.

@@ -63,7 +63,8 @@ rp_status rp_type_make(rp_type *type, rp_dtype dtype, int rank, const size_t *sh
                : rp_fail(err, RP_EARG, "a tensor of more than 2^40 elements, lengths of 0 counted as 1");
 }
 
-/* Blocks without a NaN, nearly all of them, are only read, by vectors of 16 bytes: compilers leave a loop of "not equal
+/* Blocks without a NaN, nearly all of them, are only read, from the last to the first: of what was just made the caches
+ * have the end, and of what is read next they then have the beginning; by vectors of 16 bytes: compilers leave a loop of "not equal
  * to itself" as it stands. */
 enum { SETTLED = 1024, QUADS = 4 };
 #define SETTLE(T, mask_type, name) \
@@ -94,13 +95,24 @@ enum { SETTLED = 1024, QUADS = 4 };
 \
     static void settle_##name(T *x, size_t count) \
     { \
-        for (size_t at = 0; at < count; at += SETTLED) { \
-            const size_t n = count - at < SETTLED ? count - at : SETTLED; \
-            const bool nans = nan_in_##name(x + at, n); \
-\
-            for (size_t i = at; nans && i < at + n; i++) \
-                x[i] = rp_canonical_##name(x[i]); \
+        for (size_t left = count, n; left > 0; left -= n) { \
+            n = left % SETTLED ? left % SETTLED : SETTLED; \
+            if (nan_in_##name(x + left - n, n)) \
+                for (size_t i = left - n; i < left; i++) \
+                    x[i] = rp_canonical_##name(x[i]); \
         } \
+    } \
+\
+    static bool settled_##name(const T *x, size_t count) \
+    { \
+        size_t left = count; \
+\
+        for (size_t n; left > 0; left -= n) { \
+            n = left % SETTLED ? left % SETTLED : SETTLED; \
+            if (nan_in_##name(x + left - n, n)) \
+                break; \
+        } \
+        return left == 0; \
     }
 SETTLE(float, int32_t, f32)
 SETTLE(double, int64_t, f64)
@@ -129,9 +141,9 @@ bool rp_is_canonical(const void *bytes, const rp_type *type)
 
     switch (type->dtype) {
     case RP_F32:
-        return !nan_in_f32(bytes, count);
+        return settled_f32(bytes, count);
     case RP_F64:
-        return !nan_in_f64(bytes, count);
+        return settled_f64(bytes, count);
     case RP_BOOL:
     case RP_BF16:
     case RP_F16:

@@ -8,6 +8,9 @@
 
 /* A stage of a prime takes as many operations for each element, so none is above this one. */
 enum { RP_FOURIER_PRIME = 256, RP_FOURIER_STAGES = 64 };
+/* Kernels make lines up to this length as pairs of real and imaginary part as fast as in two parts, where a vector's
+ * lines are there. */
+enum { RP_FOURIER_PAIRS = 4096, RP_FOURIER_PAIRS_LINES = 16 };
 
 /* The prime factors of a length, ascending. */
 typedef struct rp_fourier_factors {

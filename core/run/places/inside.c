@@ -3,9 +3,10 @@
  * one piece there, gets its place in the concat's block, so that it is not copied; the concat's kernels leave alone an
  * operand that already lies where it would be put. The concat's block is then needed from its first such operand on.
  * Other operands may be views of what is made there, as edges that a pad repeats are: they are read, and written
- * elsewhere. */
+ * elsewhere. Real and imaginary parts that a transform makes for a concat of pairs are made as every second element. */
 #include "core/run/free_pieces.h"
 #include "core/run/plan_private.h"
+#include "kernels/fourier/factors.h"
 
 /* Whether an operand lies in one piece in the concat: there is nothing before its axis. */
 static bool is_one_piece(const rp_type *type, int64_t axis)
@@ -51,6 +52,71 @@ static void put_inside(rp_plan *plan, uint32_t whole, uint32_t operand, size_t s
     base->first = b->first < base->first ? b->first : base->first;
 }
 
+/* Whether nothing but the concat at position k reads a value that is made at position `from`. */
+static bool reads_alone(const rp_plan *plan, uint32_t root, size_t from, size_t k)
+{
+    size_t readers = 0;
+
+    for (size_t at = from; at <= k; at++)
+        for (size_t i = 0; i < rp_plan_at(plan, at)->n_in; i++)
+            readers += plan->root[rp_plan_at(plan, at)->in[i]] == root;
+    return readers == 1;
+}
+
+/* The transform whose parts the concat at position k puts together as pairs, of lines that kernels make so; NULL. */
+static const rp_instr *transform_of_pairs(const rp_plan *plan, size_t k)
+{
+    const rp_instr *instr = rp_plan_at(plan, k), *maker;
+    const rp_program *p = plan->program;
+    const rp_type *type = &p->value[instr->in[0]];
+    const uint32_t u = plan->root[instr->in[0]];
+    size_t n;
+
+    if (instr->n_in != 2 || RP_AT(instr->attr, concat, axis).i != type->rank - 1 || type->shape[type->rank - 1] != 1 ||
+        p->maker[u] == RP_NO_INSTR)
+        return NULL;
+    maker = &p->instr[p->maker[u]];
+    if (maker->op->work != RP_WORK_TRANSFORM || maker->n_out != 2 || maker->out[0] != u ||
+        maker->out[1] != plan->root[instr->in[1]])
+        return NULL;
+    n = p->value[u].shape[p->value[u].rank - 1];
+    return n > 1 && n <= RP_FOURIER_PAIRS && rp_type_count(&p->value[u]) / n >= RP_FOURIER_PAIRS_LINES ? maker : NULL;
+}
+
+/* Both parts: their operands of the concat are all of them in their order, but for axes of one element. */
+static bool may_pair(const rp_plan *plan, const rp_instr *transform, size_t k)
+{
+    const rp_instr *instr = rp_plan_at(plan, k);
+
+    if (!rp_device_shares_memory(plan->device))
+        return false;
+    for (size_t i = 0; i < 2; i++) {
+        const uint32_t part = transform->out[i];
+
+        if (!may_lie_inside(plan, part, k) || !rp_view_contiguous(&plan->view[instr->in[i]]) ||
+            rp_type_count(&plan->program->value[instr->in[i]]) != rp_type_count(&plan->program->value[part]) ||
+            !reads_alone(plan, part, plan->block[part].first, k))
+            return false;
+    }
+    return true;
+}
+
+/* As `visit` says, of the concat at position k. */
+static bool visit_pairs(rp_plan *plan, size_t k, bool ask)
+{
+    const rp_instr *instr = rp_plan_at(plan, k), *transform = transform_of_pairs(plan, k);
+
+    if (!transform || !may_pair(plan, transform, k))
+        return false;
+    for (size_t i = 0; i < 2 && !ask; i++) {
+        const rp_type *type = &plan->program->value[transform->out[i]];
+
+        put_inside(plan, instr->out[0], transform->out[i], i * rp_dtype_size(type->dtype));
+        plan->block[transform->out[i]].paired = true;
+    }
+    return true;
+}
+
 /* Concats from the last to the first: where one lies in another, its operands lie there too. Whether something lies
  * inside, or (ask) would. */
 static bool visit(rp_plan *plan, plan_inside how, bool ask)
@@ -63,8 +129,13 @@ static bool visit(rp_plan *plan, plan_inside how, bool ask)
         const rp_instr *instr = rp_plan_at(plan, k);
         size_t shift = 0;
 
-        if (instr->op->role != RP_PLAYS_CONCAT || !may_hold(plan, instr->out[0], how) ||
-            !is_one_piece(&plan->program->value[instr->out[0]], RP_AT(instr->attr, concat, axis).i))
+        if (instr->op->role != RP_PLAYS_CONCAT || !may_hold(plan, instr->out[0], how))
+            continue;
+        if (visit_pairs(plan, k, ask)) {
+            some = true;
+            continue;
+        }
+        if (!is_one_piece(&plan->program->value[instr->out[0]], RP_AT(instr->attr, concat, axis).i))
             continue;
         for (size_t i = 0; i < instr->n_in; i++) {
             if ((anywhere || shift % RP_FREE_PIECES_ALIGN == 0) && may_lie_inside(plan, instr->in[i], k)) {

@@ -146,10 +146,23 @@ static size_t fft_cost(const rp_kernel_args *args)
     return rp_kernel_fft_ref.cost(args);
 }
 
+/* Whether results lie as pairs, in lines that are made so. */
+static bool in_pairs(const rp_kernel_args *args)
+{
+    const rp_view *u = &args->out[0], *v = &args->out[1];
+
+    for (int d = 0; d < u->rank; d++)
+        if (u->stride[d] != v->stride[d])
+            return false;
+    return rp_view_last_stride(u) == 2 && v->data == (char *)u->data + rp_dtype_size(u->dtype) &&
+           rp_view_last(u) <= RP_FOURIER_PAIRS;
+}
+
 static void fft_run(const rp_kernel_args *args, size_t begin, size_t end)
 {
     const size_t n = rp_view_last(&args->in[0]), size = rp_dtype_size(args->in[0].dtype);
-    const bool in_order = rp_view_last_stride(&args->out[0]) == 1 && rp_view_last_stride(&args->out[1]) == 1;
+    const bool in_order =
+        (rp_view_last_stride(&args->out[0]) == 1 && rp_view_last_stride(&args->out[1]) == 1) || in_pairs(args);
     const bool twos = (n & (n - 1)) == 0;
     const bool fits = n > 1 && n <= (twos ? RP_TURNS_LONGEST : RP_TURNS_OTHERS_LONGEST) &&
                       (RP_AT(args->attr, fft, transposed).i == 0 || n * size <= FOURIER_KEPT);

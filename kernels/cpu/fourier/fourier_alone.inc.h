@@ -206,7 +206,7 @@ static void FN(line_alone)(const FN(work) * w, const FN(stage) * stage, size_t s
                            const T *x_next, const T *y_next)
 {
     const bool same = l->y_step == 0 && !w->transposed;
-    const bool apart = FN(finishes)(w); /* results may be far: they are finished on their way there */
+    const bool apart = w->pairs || FN(finishes)(w); /* results may be far: they are finished on their way there */
     const FN(rows) out = {l->u, l->v, 0};
     FN(rows) from = {FN(line_part)(w->b.re, l->x, l->x_step, w->n, share), (T *)(uintptr_t)l->y, 0};
 
@@ -222,7 +222,9 @@ static void FN(line_alone)(const FN(work) * w, const FN(stage) * stage, size_t s
         FN(make_stage)(&stage[i], w->n, w->transposed ? from : to, w->transposed ? to : from, same && i == 0);
         from = to;
     }
-    if (apart) {
+    if (w->pairs) {
+        FN(pair_up)(w, out.re, from.re, from.im, false);
+    } else if (apart) {
         FN(finish)(w, out.re, from.re, w->n);
         FN(finish)(w, out.im, from.im, w->n);
     }

@@ -209,7 +209,7 @@ static FN(pass_fn) *const FN(passes)[2][2][2][2] = {
 typedef struct FN(work) {
     size_t n;
     const rp_fourier_factors *factors; /* of n */
-    bool inverse, transposed;
+    bool inverse, transposed, pairs; /* pairs: results lie as such */
     const T *c, *d;
     FN(rows) a, b, whole; /* to and fro; and (transposed) for a line between its halves */
 } FN(work);
@@ -290,6 +290,29 @@ static void FN(finish)(const FN(work) * w, T *to, const T *x, size_t count)
         RP_EACH(i, count) to[i] = x[i] + 0;
     else if (w->inverse)
         RP_EACH(i, count) to[i] = x[i] * share;
+}
+
+/* Pairs of results, finished. */
+static void FN(pair_up)(const FN(work) * w, T *to, const T *re, const T *im, bool finished)
+{
+    const T share = w->inverse && !w->transposed && !finished ? (T)(1 / (double)w->n) : 1;
+    const T none = w->transposed && !finished ? (T)0 : (T)-0.0;
+    size_t i = 0;
+
+    for (; i + FN(LANES) <= w->n; i += FN(LANES)) {
+        FN(pair) v = FN(get)(&(FN(rows)){(T *)(uintptr_t)re, (T *)(uintptr_t)im, 0}, (ptrdiff_t)i);
+        FN(vec) low, high;
+
+        v = (FN(pair)){v.re * share + none, v.im * share + none};
+        low = __builtin_shufflevector(v.re, v.im, LANES_ORDER(LOW, LINE_LANES, 1));
+        high = __builtin_shufflevector(v.re, v.im, LANES_ORDER(HIGH, LINE_LANES, 1));
+        memcpy(to + 2 * i, &low, sizeof low);
+        memcpy(to + 2 * i + FN(LANES), &high, sizeof high);
+    }
+    for (; i < w->n; i++) {
+        to[2 * i] = re[i] * share + none;
+        to[2 * i + 1] = im[i] * share + none;
+    }
 }
 
 static void FN(load)(T *to, const T *from, ptrdiff_t step, size_t n, T share)
@@ -474,6 +497,15 @@ static void FN(short_lines)(const FN(work) * w, const fourier_passes *list, cons
     made = FN(stages)(w, NULL, from, list, FN(LANES), 1, 0);
     FN(finish)(w, made.re, made.re, w->n * FN(LANES));
     FN(finish)(w, made.im, made.im, w->n * FN(LANES));
+    if (w->pairs) {
+        const FN(rows) free = made.re == w->a.re ? w->b : w->a;
+
+        FN(turn)(free.re, (ptrdiff_t)w->n, made.re, FN(LANES), w->n, FN(LANES));
+        FN(turn)(free.im, (ptrdiff_t)w->n, made.im, FN(LANES), w->n, FN(LANES));
+        for (size_t j = 0; j < count; j++)
+            FN(pair_up)(w, LINE(walk, 0, i + j), free.re + j * w->n, free.im + j * w->n, true);
+        return;
+    }
     if (count == FN(LANES)) {
         FN(turn)(LINE(walk, 0, i), walk->step[0], made.re, FN(LANES), w->n, FN(LANES));
         FN(turn)(LINE(walk, 1, i), walk->step[1], made.im, FN(LANES), w->n, FN(LANES));
@@ -507,6 +539,7 @@ static void FN(fourier_lines)(const rp_walk *walk, const rp_kernel_args *args, c
                         .factors = factors,
                         .inverse = first.inverse,
                         .transposed = first.transposed,
+                        .pairs = first.u_step == 2,
                         .c = turns->c,
                         .d = turns->d,
                         .a = {memory, memory + room, 0},
@@ -524,9 +557,9 @@ static void FN(fourier_lines)(const rp_walk *walk, const rp_kernel_args *args, c
                   : first.n >= (size_t)FN(LANES) * FN(LANES) ? FN(columns_of_twos)(first.n)
                                                              : 0;
     /* Many lines that are no powers of two go side by side sooner than as matrices whose columns fill no vectors. */
-    if (columns == 0 || (!twos && first.n <= SIDE_LONGEST)) {
+    if (columns == 0 || w.pairs || (!twos && first.n <= SIDE_LONGEST)) {
         const fourier_passes list = fourier_passes_of(first.n, false);
-        const size_t fewest = columns > 0 ? FN(LANES) / 2 : 1;
+        const size_t fewest = columns > 0 && !w.pairs ? FN(LANES) / 2 : 1;
 
         while (first.n <= room / FN(LANES) && i < walk->run && walk->run - i >= fewest) {
             const size_t count = walk->run - i < FN(LANES) ? walk->run - i : FN(LANES);
