@@ -119,11 +119,64 @@ static void rows_of_a_pad_are_made_where_they_go(void **state)
     rp_device_free(device);
 }
 
+/* A transform of complex numbers, which lie as pairs; later: its real part is an output too. */
+static rp_program *transform_of(size_t lines, size_t n, bool inverse, bool later)
+{
+    rp_graph *g = rp_graph_new(NULL);
+    const size_t shape[] = {lines, n}, one[] = {lines, n, 1};
+    rp_tensor x = rp_graph_input(g, RP_INPUT_FEED, "x", &(rp_type){RP_F32, 3, {lines, n, 2}}, NULL), in[2], out[2];
+    rp_program *p;
+
+    for (int i = 0; i < 2; i++) {
+        const size_t begin[] = {0, 0, (size_t)i}, end[] = {lines, n, (size_t)i + 1};
+
+        in[i] = rp_reshape(rp_slice(x, begin, end), 2, shape);
+    }
+    rp_fft(in[0], in[1], inverse, &out[0], &out[1]);
+    if (later)
+        rp_graph_set(g, RP_OUTPUT_RESULT, "re", out[0]);
+    for (int i = 0; i < 2; i++)
+        out[i] = rp_reshape(out[i], 3, one);
+    rp_graph_set(g, RP_OUTPUT_RESULT, "y", rp_concat(out, 2, 2));
+    p = rp_graph_take_program(g, NULL);
+    assert_non_null(p);
+    return p;
+}
+
+static void parts_of_transforms_are_made_as_pairs(void **state)
+{
+    static const size_t lengths[] = {2, 7, 24, 64, 100, 128, 400, 1000, 1024, 4096, 4100};
+    const char *const *levels;
+    const size_t n_levels = rp_kernel_levels(&levels);
+    rp_device *first = device_new(levels[0], 1);
+
+    (void)state;
+    for (size_t l = 0; l < n_levels; l++)
+        for (unsigned threads = 1; threads <= 7; threads += threads < 3 ? 1 : 4) {
+            rp_device *device = device_new(levels[l], threads);
+
+            for (size_t i = 0; i < COUNT(lengths); i++)
+                for (int how = 0; how < 4; how++) {
+                    const size_t n = lengths[i], lines = how < 2 ? 37 : 3;
+                    rp_program *p = transform_of(lines, n, how % 2, how == 1);
+                    const bool fits = n <= 4096 && how == 0;
+
+                    assert_plan_is_eager(p, first, device, "transform");
+                    if ((bytes_of(p, device, RP_PASSES) < bytes_of(p, device, RP_PASSES & ~RP_PASS_INSIDE)) != fits)
+                        fail_msg("%zu lines of %zu, %d: pairs %d expected", lines, n, how, fits);
+                    rp_program_free(p);
+                }
+            rp_device_free(device);
+        }
+    rp_device_free(first);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(concats_have_the_bits_of_the_eager_tape),
         cmocka_unit_test(plans_of_concats_need_no_more_than_without),
+        cmocka_unit_test(parts_of_transforms_are_made_as_pairs),
         cmocka_unit_test(rows_of_a_pad_are_made_where_they_go),
     };
 

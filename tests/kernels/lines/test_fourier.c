@@ -84,6 +84,33 @@ static void same(const char *level, rp_dtype dtype, const void *found, const voi
                      level, n, layout, option % 2, option / 2, i);
 }
 
+/* Parts of pairs, one part behind the other. */
+static void part(void *to, const void *pairs, size_t count, size_t size)
+{
+    for (size_t i = 0; i < 2 * count; i++)
+        memcpy((char *)to + (i % 2 * count + i / 2) * size, (const char *)pairs + i * size, size);
+}
+
+/* The same results as pairs of real and imaginary part; memory[2] and [3] have what they are to be. */
+static void check_pairs(const char *level, rp_dtype dtype, const rp_view *in, const rp_attr *attr, size_t cuts,
+                        int layout, int option)
+{
+    static double parts[ELEMENTS];
+    const size_t lines = in[0].shape[0], n = in[0].shape[1], count = lines * n, size = rp_dtype_size(dtype);
+    rp_view found[2] = {view_of(memory[4], dtype, (int)lines, (int)n, -1),
+                        view_of((char *)memory[4] + size, dtype, (int)lines, (int)n, -1)};
+
+    for (int i = 0; i < 2; i++) {
+        found[i].stride[0] = (ptrdiff_t)(2 * n);
+        found[i].stride[1] = 2;
+    }
+    memset(memory[4], 0xA5, 2 * count * size);
+    transform(level, found, in, attr, cuts);
+    part(parts, memory[4], count, size);
+    for (size_t i = 0; i < 2; i++)
+        same(level, dtype, (char *)parts + i * count * size, memory[2 + i], count, n, layout, option);
+}
+
 static void check(rp_dtype dtype, size_t lines, size_t n, int layout, int option)
 {
     rp_view in[2] = {view_of(memory[0], dtype, (int)lines, (int)n, -1),
@@ -107,6 +134,8 @@ static void check(rp_dtype dtype, size_t lines, size_t n, int layout, int option
         transform(levels[l], found, in, attr, lines > 3 ? 3 : 1);
         for (int i = 0; i < 2; i++)
             same(levels[l], dtype, memory[4 + i], memory[2 + i], lines * n, n, layout, option);
+        if (n <= 5000) /* and some that are not made so */
+            check_pairs(levels[l], dtype, in, attr, lines > 3 ? 3 : 1, layout, option);
     }
 }
 
