@@ -429,7 +429,8 @@ rp_status rp_compiled_read(const rp_compiled *c, const char *name, void *bytes, 
     if (!c->stepped)
         return rp_fail(err, RP_EARG, "result %.96s: no step was made yet", name);
     if (c->n_given && c->given[rp_program_find_output(c->program, RP_OUTPUT_RESULT, name) - c->program->output])
-        return rp_fail(err, RP_EARG, "result %.96s of the last step is where rp_compiled_call was told to make it", name);
+        return rp_fail(err, RP_EARG, "result %.96s of the last step is where rp_compiled_call was told to make it",
+                       name);
     status = check_size(&tensor, "result", size, err);
     return status == RP_OK ? rp_slot_read(&tensor, bytes, err) : status;
 }

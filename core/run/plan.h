@@ -66,9 +66,9 @@ rp_status rp_plan_run_function(rp_plan *plan, void *arena, const rp_view *param,
 void rp_plan_free(rp_plan *plan);
 /* Memory of feed input i (program->input[i]) on the device, to be filled before each run; lent: what is lent. */
 void *rp_plan_feed(const rp_plan *plan, size_t input);
-/* Whether feed input i or output i may lie in the caller's memory for a run: nothing else is there, nothing that is read
- * after the run follows from it, and the host's memory is the device's. Then lend puts it there, aligned to 64 bytes
- * and as large, until the next lend; NULL: back into the plan's own. What is lent as a feed is only read. */
+/* Whether feed input i or output i may lie in the caller's memory for a run: nothing else is there, nothing that is
+ * read after the run follows from it, and the host's memory is the device's. Then lend puts it there, aligned to 64
+ * bytes and as large, until the next lend; NULL: back into the plan's own. What is lent as a feed is only read. */
 bool rp_plan_may_lend(const rp_plan *plan, bool output, size_t i);
 void rp_plan_lend(rp_plan *plan, bool output, size_t i, void *memory);
 /* Executes, and waits for the device; afterwards the states hold their new values. On an error (an index out of range)

@@ -64,8 +64,8 @@ rp_status rp_type_make(rp_type *type, rp_dtype dtype, int rank, const size_t *sh
 }
 
 /* Blocks without a NaN, nearly all of them, are only read, from the last to the first: of what was just made the caches
- * have the end, and of what is read next they then have the beginning; by vectors of 16 bytes: compilers leave a loop of "not equal
- * to itself" as it stands. */
+ * have the end, and of what is read next they then have the beginning; by vectors of 16 bytes: compilers leave a loop
+ * of "not equal to itself" as it stands. */
 enum { SETTLED = 1024, QUADS = 4 };
 #define SETTLE(T, mask_type, name) \
     typedef T vec_##name __attribute__((vector_size(16))); \

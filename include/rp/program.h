@@ -292,8 +292,8 @@ RP_API rp_status rp_compiled_read(const rp_compiled *compiled, const char *resul
 /* One step, its feeds and its results at once: rp_compiled_write of each feed, rp_compiled_step and rp_compiled_read of
  * each result, with the same bits. What is large is neither copied in nor out where kernels can read and write the
  * caller's memory, on a CPU and while nobody observes the run: feeds are read until this returns, and their memory is
- * not that of a result. So such a feed is to be written before a step without it, and such a result is here alone. On an
- * error the results' memory holds anything. */
+ * not that of a result. So such a feed is to be written before a step without it, and such a result is here alone. On
+ * an error the results' memory holds anything. */
 typedef struct rp_lent {
     const char *name;
     void *bytes; /* a feed's are only read */

@@ -305,8 +305,7 @@ static PyObject *make_step(door_object *d, const entry *e, const fed *feeds, con
         PyErr_NoMemory();
     else if (d->last != e->built)
         replace(&d->last, Py_NewRef(e->built));
-    if (room && compiled_once(e->compiled, feeds, e->n_fed + e->n_rates, results, e->n_results) &&
-        count_step(d, at))
+    if (room && compiled_once(e->compiled, feeds, e->n_fed + e->n_rates, results, e->n_results) && count_step(d, at))
         found = as_results(e, bytes);
     for (size_t i = 0; i < e->n_results; i++)
         free(bytes[i]);

@@ -209,7 +209,7 @@ static FN(pass_fn) *const FN(passes)[2][2][2][2] = {
 typedef struct FN(work) {
     size_t n;
     const rp_fourier_factors *factors; /* of n */
-    bool inverse, transposed, pairs; /* pairs: results lie as such */
+    bool inverse, transposed, pairs;   /* pairs: results lie as such */
     const T *c, *d;
     FN(rows) a, b, whole; /* to and fro; and (transposed) for a line between its halves */
 } FN(work);
