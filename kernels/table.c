@@ -47,7 +47,7 @@ extern const rp_kernel rp_kernel_matmul_onto_avx2, rp_kernel_matmul_onto_avx512;
 static const rp_kernel *const onto[] = {NULL, NULL, &rp_kernel_matmul_onto_avx2, &rp_kernel_matmul_onto_avx512};
 DECLARE_EPILOGUES(avx2);
 DECLARE_EPILOGUES(avx512);
-static const epilogues epilogue[] = {{NULL}, {NULL}, EPILOGUES(avx2), EPILOGUES(avx512)};
+static const epilogues epilogue[] = {[2] = EPILOGUES(avx2), [3] = EPILOGUES(avx512)};
 
 static bool host_has(size_t level)
 {
@@ -71,7 +71,7 @@ static rp_dots_run *const dots[] = {NULL, rp_dots_run_neon};
 extern const rp_kernel rp_kernel_matmul_onto_neon;
 static const rp_kernel *const onto[] = {NULL, &rp_kernel_matmul_onto_neon};
 DECLARE_EPILOGUES(neon);
-static const epilogues epilogue[] = {{NULL}, EPILOGUES(neon)};
+static const epilogues epilogue[] = {[1] = EPILOGUES(neon)};
 
 static bool host_has(size_t level)
 {
