@@ -461,6 +461,25 @@ static rp_status take_feed(rp_compiled *c, const rp_lent *l, rp_error *err)
     return RP_OK;
 }
 
+static bool overlap(const rp_lent *a, const rp_lent *b)
+{
+    const uintptr_t at = (uintptr_t)a->bytes, other = (uintptr_t)b->bytes;
+
+    return at < other + b->size && other < at + a->size;
+}
+
+/* Whether kernels may write to the memory of result i of `result` while they run: nobody else was given some of it. */
+static bool is_apart(const rp_lent *result, size_t n, size_t i, const rp_lent *feed, size_t n_feeds)
+{
+    for (size_t k = 0; k < n; k++)
+        if (k != i && overlap(&result[k], &result[i]))
+            return false;
+    for (size_t k = 0; k < n_feeds; k++)
+        if (overlap(&feed[k], &result[i]))
+            return false;
+    return true;
+}
+
 /* Where a result is to be made, or (later) copied to. */
 static void put_result(rp_compiled *c, const rp_lent *l)
 {
@@ -473,6 +492,24 @@ static void put_result(rp_compiled *c, const rp_lent *l)
     rp_plan_lend(c->plan, true, o, l->bytes);
     c->given[o] = true;
     c->n_given++;
+}
+
+/* Where a result is now, which may have been asked for twice. */
+static rp_status read_anywhere(rp_compiled *c, const rp_lent *l, rp_error *err)
+{
+    const rp_output *out = rp_program_find_output(c->program, RP_OUTPUT_RESULT, l->name);
+    rp_device_tensor tensor;
+    rp_status status;
+
+    if (!out || !c->given[out - c->program->output])
+        return rp_compiled_read(c, l->name, l->bytes, l->size, err);
+    (void)rp_compiled_result(c, l->name, &tensor);
+    status = check_size(&tensor, "result", l->size, err);
+    if (status != RP_OK)
+        return status;
+    if (tensor.memory == l->bytes)
+        rp_canonicalise(l->bytes, &tensor.type);
+    return tensor.memory == l->bytes ? RP_OK : rp_slot_read(&tensor, l->bytes, err);
 }
 
 /* Of feeds that were lent nothing is kept. */
@@ -493,22 +530,6 @@ static void take_back(rp_compiled *c, const rp_lent *feed, size_t n_feeds)
             rp_plan_lend(c->plan, true, o, NULL);
 }
 
-static rp_status read_results(rp_compiled *c, const rp_lent *result, size_t n, rp_error *err)
-{
-    rp_status status = RP_OK;
-
-    for (size_t i = 0; i < n && status == RP_OK; i++) {
-        const rp_output *out = rp_program_find_output(c->program, RP_OUTPUT_RESULT, result[i].name);
-
-        if (out && c->given[out - c->program->output] &&
-            rp_plan_output(c->plan, (size_t)(out - c->program->output)) == result[i].bytes)
-            rp_canonicalise(result[i].bytes, &c->program->value[out->value]);
-        else
-            status = rp_compiled_read(c, result[i].name, result[i].bytes, result[i].size, err);
-    }
-    return status;
-}
-
 rp_status rp_compiled_call(rp_compiled *c, const rp_lent *feed, size_t n_feeds, const rp_lent *result, size_t n_results,
                            rp_error *err)
 {
@@ -520,11 +541,12 @@ rp_status rp_compiled_call(rp_compiled *c, const rp_lent *feed, size_t n_feeds, 
     for (size_t i = 0; i < n_feeds && status == RP_OK; i++)
         status = take_feed(c, &feed[i], err);
     for (size_t i = 0; i < n_results && status == RP_OK; i++)
-        put_result(c, &result[i]);
+        if (is_apart(result, n_results, i, feed, n_feeds))
+            put_result(c, &result[i]);
     if (status == RP_OK)
         status = make_step(c, err);
-    if (status == RP_OK)
-        status = read_results(c, result, n_results, err);
+    for (size_t i = 0; i < n_results && status == RP_OK; i++)
+        status = read_anywhere(c, &result[i], err);
     take_back(c, feed, n_feeds);
     return status;
 }

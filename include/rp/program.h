@@ -291,9 +291,10 @@ RP_API rp_status rp_compiled_read(const rp_compiled *compiled, const char *resul
 
 /* One step, its feeds and its results at once: rp_compiled_write of each feed, rp_compiled_step and rp_compiled_read of
  * each result, with the same bits. What is large is neither copied in nor out where kernels can read and write the
- * caller's memory, on a CPU and while nobody observes the run: feeds are read until this returns, and their memory is
- * not that of a result. So such a feed is to be written before a step without it, and such a result is here alone. On
- * an error the results' memory holds anything. */
+ * caller's memory, on a CPU and while nobody observes the run: feeds are read until this returns. So such a feed is to
+ * be written before a step without it, and such a result is here alone. A result in memory that is a feed's or another
+ * result's too, in part or as a whole, is copied there behind the step, in the order of the list. On an error the
+ * results' memory holds anything. */
 typedef struct rp_lent {
     const char *name;
     void *bytes; /* a feed's are only read */
