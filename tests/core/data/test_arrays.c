@@ -66,13 +66,18 @@ static const reading readings[] = {
      "x\n0.10000000149011612\n-0\n", NULL},
     {"{'descr': '<f8', 'fortran_order': False, 'shape': (1,)}", "\x9A\x99\x99\x99\x99\x99\xB9\x3F", 8, "x\n0.1\n",
      NULL},
+    /* 0.1 of binary16, its zero below 0, its least number, 2^-24 */
+    {"{'descr': '<f2', 'fortran_order': False, 'shape': (3,)}", "\146\056\0\200\1\0", 6,
+     "x\n0.0999755859375\n-0\n5.960464477539063e-8\n", NULL},
 
     {"{'descr': '|b1', 'fortran_order': False, 'shape': (2,)}", "\0\2", 2, NULL, "row 1, column x: expected 0 or 1"},
     {"{'descr': '<i8', 'fortran_order': False, 'shape': (1,)}", "\1\0\0\0\0\0\x20\0", 8, NULL, "at most 2^53"},
     {"{'descr': '<i8', 'fortran_order': False, 'shape': (1,)}", "\0\0\0\0\0\0\0\x80", 8, NULL, "at most 2^53"},
     {"{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2)}", "\0\0\0\0\0\0\xC0\x7F", 8, NULL,
      "row 0, column x.1: expected a finite number"},
-    {"{'descr': '<f2', 'fortran_order': False, 'shape': (1,)}", "\0\0", 2, NULL, "found \"<f2\""},
+    {"{'descr': '<f2', 'fortran_order': False, 'shape': (1,)}", "\0\374", 2, NULL, "expected a finite number"},
+    {"{'descr': '<f2', 'fortran_order': False, 'shape': (1,)}", "\1\174", 2, NULL, "expected a finite number"},
+    {"{'descr': '<c8', 'fortran_order': False, 'shape': (1,)}", "\0\0\0\0\0\0\0\0", 8, NULL, "found \"<c8\""},
     {"{'descr': '>f4', 'fortran_order': False, 'shape': (1,)}", "\0\0\0\0", 4, NULL, "low byte first, found \">f4\""},
     {"{'descr': '|O', 'fortran_order': False, 'shape': (1,)}", "\0\0\0\0", 4, NULL, "found \"|O\""},
     {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}", "\0\0\0\0", 4, NULL, "named fields"},
@@ -194,10 +199,26 @@ static void tensors_are_found_by_name(void **state)
     rp_buffer_free(&out);
 }
 
+static void halves_widen(void **state)
+{
+    static const char header[] = "{\"a\":{\"dtype\":\"BF16\",\"shape\":[2],\"data_offsets\":[0,4]},\"b\":{\"dtype\":"
+                                 "\"F16\",\"shape\":[2],\"data_offsets\":[4,8]}}";
+    rp_buffer out = {0};
+    rp_error err = {0};
+
+    (void)state;
+    assert_int_equal(write_pair(&out, header, "\315\075\0\200\146\056\0\300", 8, "a", "b", &err), RP_OK);
+    assert_int_equal(out.size, strlen("x,y\n0.10009765625,0.0999755859375\n-0,-2\n"));
+    assert_memory_equal(out.data, "x,y\n0.10009765625,0.0999755859375\n-0,-2\n", out.size);
+    rp_buffer_free(&out);
+    assert_int_equal(write_pair(&out, header, "\200\177\0\200\0\0\0\0", 8, "a", "b", &err), RP_EDATA);
+    rp_buffer_free(&out);
+}
+
 static void tensors_that_are_none_are_refused(void **state)
 {
     static const char *const headers[] = {
-        "{\"a\":{\"dtype\":\"F16\",\"shape\":[1],\"data_offsets\":[0,2]}}",
+        "{\"a\":{\"dtype\":\"F8_E4M3\",\"shape\":[1],\"data_offsets\":[0,1]}}",
         "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,3]}}",
         "{\"a\":{\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,4]}}",
         "{\"a\":{\"dtype\":\"F32\",\"shape\":1,\"data_offsets\":[0,4]}}",
@@ -268,6 +289,7 @@ int main(void)
         cmocka_unit_test(npy_files_are_tables_or_say_what_is_wrong),
         cmocka_unit_test(a_file_cut_anywhere_is_refused),
         cmocka_unit_test(tensors_are_found_by_name),
+        cmocka_unit_test(halves_widen),
         cmocka_unit_test(tensors_that_are_none_are_refused),
         cmocka_unit_test(features_and_target_have_the_same_rows),
         cmocka_unit_test(long_tables_are_whole),
