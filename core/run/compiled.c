@@ -7,6 +7,8 @@
 #include "core/run/look/print.h"
 #include "core/run/run_private.h"
 
+enum { GIVEN = 1, LENT };
+
 struct rp_compiled {
     uint64_t serial; /* from 1, never reused in a process, unlike addresses */
     rp_run *run;
@@ -17,8 +19,8 @@ struct rp_compiled {
     size_t fed_all;        /* the inputs before it are no feeds, or fed */
     bool stepped, lacking; /* lacking: kernels of the device */
     size_t *slot;          /* of each input that is a state: its number among the run's */
-    bool *given;           /* of each output: the last step's is with a caller alone */
-    size_t n_given;        /* how many */
+    unsigned char *given;  /* of each output: LENT while it is made in a caller's memory, then GIVEN: there alone */
+    size_t n_given;        /* how many are either */
     size_t *written;       /* the states that the present step writes to, in order */
     size_t n_written;
 };
@@ -321,21 +323,29 @@ static rp_status make_step(rp_compiled *c, rp_error *err)
     return status;
 }
 
-/* No result is with a caller alone any more. */
+/* A step is made: of results with a caller alone there are those that were lent for it. Before, and after a step that
+ * was not made, those of the one before: older ones in their place would be silent. */
 static void forget_given(rp_compiled *c)
 {
-    for (size_t o = 0; c->n_given; o++) {
-        c->n_given -= c->given[o];
-        c->given[o] = false;
+    size_t left = c->n_given;
+
+    for (size_t o = 0; left; o++) {
+        left -= c->given[o] != 0;
+        c->n_given -= c->given[o] == GIVEN;
+        c->given[o] = c->given[o] == LENT ? LENT : 0;
     }
 }
 
 rp_status rp_compiled_step(rp_compiled *c, rp_error *err)
 {
+    rp_status status;
+
     if (!c)
         return rp_no_handle(err, __func__, "compiled");
-    forget_given(c);
-    return make_step(c, err);
+    status = make_step(c, err);
+    if (status == RP_OK)
+        forget_given(c);
+    return status;
 }
 
 /* ---- rp/program.h ---- */
@@ -442,8 +452,8 @@ enum { LENT_LEAST = 32768, LENT_ALIGNMENT = 64 };
 
 static bool is_lendable(const rp_compiled *c, bool output, size_t i, const rp_lent *l)
 {
-    return l->size >= LENT_LEAST && (uintptr_t)l->bytes % LENT_ALIGNMENT == 0 && c->run->n_observers == 0 &&
-           rp_plan_may_lend(c->plan, output, i);
+    return l->size >= LENT_LEAST && l->bytes != NULL && (uintptr_t)l->bytes % LENT_ALIGNMENT == 0 &&
+           c->run->n_observers == 0 && rp_plan_may_lend(c->plan, output, i);
 }
 
 static rp_status take_feed(rp_compiled *c, const rp_lent *l, rp_error *err)
@@ -486,12 +496,12 @@ static void put_result(rp_compiled *c, const rp_lent *l)
     const rp_output *result = rp_program_find_output(c->program, RP_OUTPUT_RESULT, l->name);
     const size_t o = result ? (size_t)(result - c->program->output) : 0;
 
-    if (!result || l->size != rp_type_bytes(&c->program->value[result->value]) || c->given[o] ||
+    if (!result || l->size != rp_type_bytes(&c->program->value[result->value]) || c->given[o] == LENT ||
         !is_lendable(c, true, o, l))
         return;
     rp_plan_lend(c->plan, true, o, l->bytes);
-    c->given[o] = true;
-    c->n_given++;
+    c->n_given += c->given[o] == 0;
+    c->given[o] = LENT;
 }
 
 /* Where a result is now, which may have been asked for twice. */
@@ -501,7 +511,7 @@ static rp_status read_anywhere(rp_compiled *c, const rp_lent *l, rp_error *err)
     rp_device_tensor tensor;
     rp_status status;
 
-    if (!out || !c->given[out - c->program->output])
+    if (!out || c->given[out - c->program->output] != LENT)
         return rp_compiled_read(c, l->name, l->bytes, l->size, err);
     (void)rp_compiled_result(c, l->name, &tensor);
     status = check_size(&tensor, "result", l->size, err);
@@ -512,7 +522,7 @@ static rp_status read_anywhere(rp_compiled *c, const rp_lent *l, rp_error *err)
     return tensor.memory == l->bytes ? RP_OK : rp_slot_read(&tensor, l->bytes, err);
 }
 
-/* Of feeds that were lent nothing is kept. */
+/* Of feeds that were lent nothing is kept, and results that were are where the caller has them. */
 static void take_back(rp_compiled *c, const rp_lent *feed, size_t n_feeds)
 {
     for (size_t i = 0; i < n_feeds; i++) {
@@ -526,8 +536,10 @@ static void take_back(rp_compiled *c, const rp_lent *feed, size_t n_feeds)
         c->fed_all = 0;
     }
     for (size_t o = 0; o < c->program->n_outputs && c->n_given; o++)
-        if (c->given[o])
+        if (c->given[o] == LENT) {
             rp_plan_lend(c->plan, true, o, NULL);
+            c->given[o] = GIVEN;
+        }
 }
 
 rp_status rp_compiled_call(rp_compiled *c, const rp_lent *feed, size_t n_feeds, const rp_lent *result, size_t n_results,
@@ -537,7 +549,6 @@ rp_status rp_compiled_call(rp_compiled *c, const rp_lent *feed, size_t n_feeds, 
 
     if (!c)
         return rp_no_handle(err, __func__, "compiled");
-    forget_given(c);
     for (size_t i = 0; i < n_feeds && status == RP_OK; i++)
         status = take_feed(c, &feed[i], err);
     for (size_t i = 0; i < n_results && status == RP_OK; i++)
@@ -545,6 +556,8 @@ rp_status rp_compiled_call(rp_compiled *c, const rp_lent *feed, size_t n_feeds, 
             put_result(c, &result[i]);
     if (status == RP_OK)
         status = make_step(c, err);
+    if (status == RP_OK)
+        forget_given(c);
     for (size_t i = 0; i < n_results && status == RP_OK; i++)
         status = read_anywhere(c, &result[i], err);
     take_back(c, feed, n_feeds);

@@ -293,8 +293,8 @@ RP_API rp_status rp_compiled_read(const rp_compiled *compiled, const char *resul
  * each result, with the same bits. What is large is neither copied in nor out where kernels can read and write the
  * caller's memory, on a CPU and while nobody observes the run: feeds are read until this returns. So such a feed is to
  * be written before a step without it, and such a result is here alone. A result in memory that is a feed's or another
- * result's too, in part or as a whole, is copied there behind the step, in the order of the list. On an error the
- * results' memory holds anything. */
+ * result's too, in part or as a whole, is copied there behind the step, in the order of the list. On an error, which is
+ * one of theirs, the results' memory holds anything. */
 typedef struct rp_lent {
     const char *name;
     void *bytes; /* a feed's are only read */

@@ -433,11 +433,45 @@ static void what_a_call_was_lent_is_gone_after_it(void **state)
     assert_int_equal(rp_compiled_read(c, "beside", made, bytes_at_once(3), &err), RP_EARG);
     assert_string_equal(err.text, "result beside of the last step is where rp_compiled_call was told to make it");
     assert_int_equal(rp_compiled_read(c, "itself", made, bytes_at_once(2), &err), RP_OK);
+    /* nor after a step, or a call, that was not made */
+    assert_int_equal(rp_compiled_call(c, &(rp_lent){"z", x, 4}, 1, &result, 1, &err), RP_EARG);
+    assert_int_equal(rp_compiled_read(c, "beside", made, bytes_at_once(3), &err), RP_EARG);
+    assert_int_equal(rp_compiled_call(c, NULL, 0, &result, 1, &err), RP_EARG);
+    assert_int_equal(rp_compiled_read(c, "beside", made, bytes_at_once(3), &err), RP_EARG);
     assert_int_equal(rp_compiled_write(c, "x", x, bytes_at_once(0), &err), RP_OK);
     assert_int_equal(rp_compiled_step(c, &err), RP_OK);
     assert_int_equal(rp_compiled_read(c, "beside", made, bytes_at_once(3), &err), RP_OK);
     free(x);
     free(made);
+    rp_compiled_free(c);
+    rp_run_free(run);
+    rp_program_free(program);
+}
+
+static void a_result_may_be_asked_for_twice(void **state)
+{
+    rp_program *program = build_large();
+    rp_run *run;
+    rp_compiled *c = compile_large(&run, NULL, program);
+    float *x = large_memory(0, 0), *made[3], *first = large_memory(3, 1);
+    const size_t bytes = bytes_at_once(3);
+    rp_error err = {0};
+
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        made[i] = large_memory(3, 0);
+    fill_large(x, 1); /* with a NaN of other bits */
+    read_all(c, x, (float *[]){made[1], made[1], made[1], made[0], made[1]});
+    if (rp_compiled_call(c, &(rp_lent){"x", x, bytes_at_once(0)}, 1,
+                         (rp_lent[]){{"beside", first, bytes}, {"beside", made[1], bytes}, {"beside", made[2], bytes}},
+                         3, &err) != RP_OK)
+        fail_msg("%s", err.text);
+    assert_memory_equal(first, made[1], bytes);
+    assert_memory_equal(made[1], made[2], bytes);
+    for (int i = 0; i < 3; i++)
+        free(made[i]);
+    free(first - 1);
+    free(x);
     rp_compiled_free(c);
     rp_run_free(run);
     rp_program_free(program);
@@ -465,6 +499,7 @@ static void a_feed_that_was_lent_is_written_anew(void **state)
     assert_int_equal(rp_compiled_call(c, &feed, 1, &result, 1, &err), RP_OK);
     assert_int_equal(rp_compiled_step(c, &err), RP_EARG);
     assert_string_equal(err.text, "feed x was never written: rp_compiled_write");
+    assert_int_equal(rp_compiled_read(c, "y", made, feed.size, &err), RP_EARG);
     free(x);
     free(made);
     rp_compiled_free(c);
@@ -481,6 +516,7 @@ int main(void)
         cmocka_unit_test(what_does_not_fit_is_told),
         cmocka_unit_test(a_call_has_the_bits_of_writing_stepping_and_reading),
         cmocka_unit_test(what_a_call_was_lent_is_gone_after_it),
+        cmocka_unit_test(a_result_may_be_asked_for_twice),
         cmocka_unit_test(a_feed_that_was_lent_is_written_anew),
         cmocka_unit_test(after_a_failed_step_the_states_are_the_old_ones_or_the_run_is_given_up),
     };
