@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "core/run/run.h"
+#include "core/run/run_private.h"
 #include "determinism/bits.h"
 #include "rp/rp.h"
 #include "tests/core/run/cpu_memory.h"
@@ -487,9 +487,62 @@ static void a_changed_floating_point_environment_changes_no_bit(void **state)
     rp_run_free(spoilt);
 }
 
+/* ---- NaNs on the way in and out (CONTRACT 2.3) ---- */
+
+enum { LOOKED = 2 * 1024 + 70 };
+
+static void put_odd_nan(void *x, rp_dtype dtype, size_t i)
+{
+    const uint32_t narrow = 0xFFC12345;
+    const uint64_t wide = UINT64_C(0xFFF8000000012345);
+
+    if (dtype == RP_F32)
+        memcpy((float *)x + i, &narrow, sizeof narrow);
+    else
+        memcpy((double *)x + i, &wide, sizeof wide);
+}
+
+static bool has_canonical_nan(const void *x, rp_dtype dtype, size_t i)
+{
+    const uint32_t narrow = 0x7FC00000;
+    const uint64_t wide = UINT64_C(0x7FF8000000000000);
+
+    return dtype == RP_F32 ? memcmp((const float *)x + i, &narrow, sizeof narrow) == 0
+                           : memcmp((const double *)x + i, &wide, sizeof wide) == 0;
+}
+
+/* Vectors, blocks and what is left of them: all are looked at, and nothing else is changed. */
+static void a_nan_is_found_wherever_it_is(void **state)
+{
+    static const size_t counts[] = {1, 2, 3, 5, 7, 8, 15, 16, 17, 31, 33, 70, 1023, 1024, 1025, 1024 + 33, LOOKED};
+    static double x[LOOKED], kept[LOOKED];
+
+    (void)state;
+    for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++)
+        for (int wide = 0; wide < 2; wide++) {
+            const rp_type type = {wide ? RP_F64 : RP_F32, 1, {counts[c]}};
+            const size_t size = rp_dtype_size(type.dtype), n = counts[c];
+
+            for (size_t i = 0; i < n; i++) {
+                memset(x, 0, sizeof x);
+                assert_true(rp_is_canonical(x, &type));
+                put_odd_nan(x, type.dtype, i);
+                memcpy(kept, x, sizeof x);
+                assert_false(rp_is_canonical(x, &type));
+                rp_canonicalise(x, &type);
+                if (!has_canonical_nan(x, type.dtype, i))
+                    fail_msg("%s: element %zu of %zu", rp_dtype_name(type.dtype), i, n);
+                assert_memory_equal(x, kept, i * size);
+                assert_memory_equal((char *)x + (i + 1) * size, (char *)kept + (i + 1) * size,
+                                    sizeof x - (i + 1) * size);
+            }
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_nan_is_found_wherever_it_is),
         cmocka_unit_test(a_step_computes_and_takes_effect_at_its_end),
         cmocka_unit_test(a_state_can_become_an_input_or_a_view),
         cmocka_unit_test(a_failing_step_leaves_the_state_alone),
