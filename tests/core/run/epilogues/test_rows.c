@@ -396,6 +396,9 @@ static void a_state_is_read_before_it_is_overwritten(void **state)
         p = rp_graph_take_program(g, NULL);
         assert_int_equal(rp_device_cpu_new(&device, NULL, 1 + (unsigned)i % 2, NULL), RP_OK);
         assert_plan_is_eager(p, device, device, "a state");
+        plan_passes = RP_PASSES & ~(unsigned)RP_PASS_EARLY; /* which says of updates that they are some */
+        assert_plan_is_eager(p, device, device, "a state without early updates");
+        plan_passes = RP_PASSES;
         rp_device_free(device);
         rp_program_free(p);
     }
