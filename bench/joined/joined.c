@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Norms, softmax and reductions with chains next to them: what the pass that puts both into one call makes of their
- * time and memory.
+ * Norms, softmax, reductions and convolutions with chains next to them: what the passes that put both into one call
+ * make of their time and memory.
  *
- *   build/release/bench/rows [THREADS [ROUNDS]]
+ *   build/release/bench/joined [THREADS [ROUNDS [rows|convolutions]]]
  *
  * For each case and shape the processor's milliseconds of a step without and with the pass, the least of all rounds,
  * and the median of the rounds' ratios, in which the two take turns; and bytes of the arena, without and with. */
@@ -13,6 +13,7 @@
 
 #include "core/program/graph.h"
 #include "core/run/plan.h"
+#include "rp/image.h"
 #include "rp/rp.h"
 
 enum { CASES = 14, ROUNDS_MOST = 99 };
@@ -82,7 +83,7 @@ static double seconds(void)
 
 static void stop(const char *what, const rp_error *err)
 {
-    fprintf(stderr, "rows: %s: %s\n", what, err->text);
+    fprintf(stderr, "joined: %s: %s\n", what, err->text);
     exit(1);
 }
 
@@ -124,9 +125,47 @@ static rp_program *program_of(size_t which, size_t rows, size_t n)
     return p;
 }
 
-static void measure(size_t which, size_t rows, size_t n, rp_device *device, size_t rounds)
+/* A convolution with what follows it in networks; ReLU last. */
+typedef struct convolution {
+    const char *name;
+    size_t images, size, channels, filters, taps, groups;
+    bool adds; /* a residual before the ReLU */
+} convolution;
+
+static const convolution convolutions[] = {
+    {"3x3 64 -> 64", 1, 56, 64, 64, 3, 1, false},          {"the same of 8 images", 8, 56, 64, 64, 3, 1, false},
+    {"3x3 64 -> 64, residual", 1, 56, 64, 64, 3, 1, true}, {"3x3 64 -> 64", 1, 28, 64, 64, 3, 1, false},
+    {"3x3 128 -> 128", 1, 28, 128, 128, 3, 1, false},      {"3x3 32 -> 32", 1, 64, 32, 32, 3, 1, false},
+    {"1x1 64 -> 256", 1, 56, 64, 256, 1, 1, false},        {"depthwise 3x3 of 128", 1, 56, 128, 128, 3, 128, false},
+    {"depthwise 3x3 of 96", 1, 112, 96, 96, 3, 96, false}, {"3x3 3 -> 64", 1, 112, 3, 64, 3, 1, false},
+    {"7x7 3 -> 64", 1, 112, 3, 64, 7, 1, false},
+};
+
+static rp_program *program_of_convolution(const convolution *v)
 {
-    rp_program *p = program_of(which, rows, n);
+    rp_graph *g = rp_graph_new(NULL);
+    const size_t pad = v->taps / 2;
+    const rp_placement place = {.padding = {pad, pad, pad, pad}};
+    const rp_type image = {RP_F32, 4, {v->images, v->size, v->size, v->channels}},
+                  weight = {RP_F32, 4, {v->taps, v->taps, v->channels / v->groups, v->filters}},
+                  bias = {RP_F32, 1, {v->filters}}, result = {RP_F32, 4, {v->images, v->size, v->size, v->filters}};
+    rp_tensor y = rp_conv2d(rp_graph_input(g, RP_INPUT_DATA, "x", &image, NULL),
+                            rp_graph_input(g, RP_INPUT_DATA, "weight", &weight, NULL),
+                            rp_graph_input(g, RP_INPUT_DATA, "bias", &bias, NULL), v->groups, &place);
+    rp_error err = {0};
+    rp_program *p;
+
+    if (v->adds)
+        y = rp_add(y, rp_graph_input(g, RP_INPUT_DATA, "residual", &result, NULL));
+    rp_graph_set(g, RP_OUTPUT_RESULT, "y", rp_relu(y));
+    if (!(p = rp_graph_take_program(g, &err)))
+        stop(v->name, &err);
+    return p;
+}
+
+/* The program is freed. */
+static void measure(rp_program *p, unsigned pass, const char *name, const char *shape, rp_device *device, size_t rounds)
+{
     void *memory[4] = {0};
     double least[2] = {1e9, 1e9}, ratio[ROUNDS_MOST];
     rp_plan *plan[2];
@@ -142,9 +181,8 @@ static void measure(size_t which, size_t rows, size_t n, rp_device *device, size
         memory[i] = x;
     }
     for (size_t i = 0; i < 2; i++)
-        if (rp_plan_new_in(&plan[i], p, device, memory, NULL, i ? RP_PASSES : RP_PASSES & ~(unsigned)RP_PASS_ROWS,
-                           &err) != RP_OK)
-            stop(names[which], &err);
+        if (rp_plan_new_in(&plan[i], p, device, memory, NULL, i ? RP_PASSES : RP_PASSES & ~pass, &err) != RP_OK)
+            stop(name, &err);
     (void)step_of(plan[0], 1);
     (void)step_of(plan[1], 1);
     times = 1 + (size_t)(round_seconds / step_of(plan[0], 1));
@@ -160,8 +198,8 @@ static void measure(size_t which, size_t rows, size_t n, rp_device *device, size
         ratio[r] = took[1] / took[0];
     }
     qsort(ratio, rounds, sizeof *ratio, by_size);
-    printf("%-30s %6zu x %-5zu %8.3f %8.3f ms  %.2f  calls %zu %zu  arena %9zu %9zu\n", names[which], rows, n,
-           least[0] * 1e3, least[1] * 1e3, ratio[rounds / 2], rp_plan_launches(plan[0]), rp_plan_launches(plan[1]),
+    printf("%-30s %-14s %8.3f %8.3f ms  %.2f  calls %zu %zu  arena %9zu %9zu\n", name, shape, least[0] * 1e3,
+           least[1] * 1e3, ratio[rounds / 2], rp_plan_launches(plan[0]), rp_plan_launches(plan[1]),
            rp_plan_arena_bytes(plan[0]), rp_plan_arena_bytes(plan[1]));
     (void)fflush(stdout);
     for (size_t i = 0; i < 2; i++)
@@ -171,19 +209,44 @@ static void measure(size_t which, size_t rows, size_t n, rp_device *device, size
     rp_program_free(p);
 }
 
+static void measure_rows(rp_device *device, size_t rounds)
+{
+    static const size_t shapes[][2] = {{1024, 256}, {1024, 1024}, {8192, 256}, {8192, 1024}, {256, 32000}};
+    char shape[48];
+
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+        for (size_t which = 0; which < CASES; which++) {
+            (void)snprintf(shape, sizeof shape, "%zu x %zu", shapes[s][0], shapes[s][1]);
+            measure(program_of(which, shapes[s][0], shapes[s][1]), RP_PASS_ROWS, names[which], shape, device, rounds);
+        }
+}
+
+static void measure_convolutions(rp_device *device, size_t rounds)
+{
+    char shape[48];
+
+    for (size_t i = 0; i < sizeof convolutions / sizeof *convolutions; i++) {
+        const convolution *v = &convolutions[i];
+
+        (void)snprintf(shape, sizeof shape, "%zu x %zu", v->size, v->size);
+        measure(program_of_convolution(v), RP_PASS_EPILOGUES, v->name, shape, device, rounds);
+    }
+}
+
 int main(int argc, char **argv)
 {
-    static const size_t shape[][2] = {{1024, 256}, {1024, 1024}, {8192, 256}, {8192, 1024}, {256, 32000}};
     const size_t threads = argc > 1 ? (size_t)atoi(argv[1]) : 1, asked = argc > 2 ? (size_t)atoi(argv[2]) : 11;
     const size_t rounds = asked < 1 ? 1 : asked > ROUNDS_MOST ? ROUNDS_MOST : asked;
+    const char *only = argc > 3 ? argv[3] : "";
     rp_device *device;
     rp_error err = {0};
 
     if (rp_device_cpu_new(&device, NULL, (unsigned)threads, &err) != RP_OK)
         stop("device", &err);
-    for (size_t s = 0; s < sizeof shape / sizeof *shape; s++)
-        for (size_t which = 0; which < CASES; which++)
-            measure(which, shape[s][0], shape[s][1], device, rounds);
+    if (strcmp(only, "convolutions") != 0)
+        measure_rows(device, rounds);
+    if (strcmp(only, "rows") != 0)
+        measure_convolutions(device, rounds);
     rp_device_free(device);
     return 0;
 }
