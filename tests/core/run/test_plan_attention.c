@@ -255,5 +255,6 @@ int main(void)
         cmocka_unit_test(a_gradient_that_zeros_stretch_is_none_of_attention),
     };
 
+    rp_set_allocator(&poisoning);
     return cmocka_run_group_tests_name("attention in plans", tests, NULL, NULL);
 }

@@ -274,5 +274,6 @@ int main(void)
         cmocka_unit_test(every_way_is_one_call_with_the_same_bits),
     };
 
+    rp_set_allocator(&poisoning);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

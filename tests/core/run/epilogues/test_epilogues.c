@@ -350,5 +350,6 @@ int main(void)
         cmocka_unit_test(a_chain_takes_the_place_of_its_product),
     };
 
+    rp_set_allocator(&poisoning);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

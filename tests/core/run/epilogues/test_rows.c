@@ -414,5 +414,6 @@ int main(void)
         cmocka_unit_test(a_state_is_read_before_it_is_overwritten),
     };
 
+    rp_set_allocator(&poisoning);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -268,5 +268,6 @@ int main(void)
         cmocka_unit_test(every_allocation_of_sums_may_fail),
     };
 
+    rp_set_allocator(&poisoning);
     return cmocka_run_group_tests_name("scans of rare kinds", tests, NULL, NULL);
 }

@@ -444,5 +444,6 @@ int main(void)
         cmocka_unit_test(sums_with_a_scan_of_their_own_show_in_no_bit),
         cmocka_unit_test(planning_bodies_of_many_sums_is_linear),
     };
+    rp_set_allocator(&poisoning);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
