@@ -65,14 +65,22 @@ rp_status rp_type_make(rp_type *type, rp_dtype dtype, int rank, const size_t *sh
 
 /* Blocks without a NaN, nearly all of them, are only read, from the last to the first: of what was just made the caches
  * have the end, and of what is read next they then have the beginning; by vectors of 16 bytes: compilers leave a loop
- * of "not equal to itself" as it stands. */
+ * of "not equal to itself" as it stands. A caller's memory may begin anywhere. */
 enum { SETTLED = 1024, QUADS = 4 };
 #define SETTLE(T, mask_type, name) \
     typedef T vec_##name __attribute__((vector_size(16))); \
     typedef mask_type mask_##name __attribute__((vector_size(16))); \
     enum { BLOCK_##name = QUADS * 16 / sizeof(T) }; \
 \
-    static bool nan_in_##name(const T *x, size_t count) \
+    static T load_##name(const char *x, size_t i) \
+    { \
+        T v; \
+\
+        memcpy(&v, x + i * sizeof v, sizeof v); \
+        return v; \
+    } \
+\
+    static bool nan_in_##name(const char *x, size_t count) \
     { \
         mask_##name found[QUADS] = {0}; \
         bool nan = false; \
@@ -82,34 +90,37 @@ enum { SETTLED = 1024, QUADS = 4 };
             for (size_t k = 0; k < QUADS; k++) { \
                 vec_##name v; \
 \
-                memcpy(&v, x + i + k * sizeof v / sizeof(T), sizeof v); \
+                memcpy(&v, x + i * sizeof(T) + k * sizeof v, sizeof v); \
                 found[k] |= v != v; \
             } \
         for (; i < count; i++) \
-            nan = nan || x[i] != x[i]; \
+            nan = nan || load_##name(x, i) != load_##name(x, i); \
         found[0] |= found[1] | found[2] | found[3]; \
         for (size_t k = 0; k < sizeof(vec_##name) / sizeof(T); k++) \
             nan = nan || found[0][k] != 0; \
         return nan; \
     } \
 \
-    static void settle_##name(T *x, size_t count) \
+    static void settle_##name(char *x, size_t count) \
     { \
         for (size_t left = count, n; left > 0; left -= n) { \
             n = left % SETTLED ? left % SETTLED : SETTLED; \
-            if (nan_in_##name(x + left - n, n)) \
-                for (size_t i = left - n; i < left; i++) \
-                    x[i] = rp_canonical_##name(x[i]); \
+            if (nan_in_##name(x + (left - n) * sizeof(T), n)) \
+                for (size_t i = left - n; i < left; i++) { \
+                    const T v = rp_canonical_##name(load_##name(x, i)); \
+\
+                    memcpy(x + i * sizeof v, &v, sizeof v); \
+                } \
         } \
     } \
 \
-    static bool settled_##name(const T *x, size_t count) \
+    static bool settled_##name(const char *x, size_t count) \
     { \
         size_t left = count; \
 \
         for (size_t n; left > 0; left -= n) { \
             n = left % SETTLED ? left % SETTLED : SETTLED; \
-            if (nan_in_##name(x + left - n, n)) \
+            if (nan_in_##name(x + (left - n) * sizeof(T), n)) \
                 break; \
         } \
         return left == 0; \
@@ -124,12 +135,14 @@ static void canonicalise(void *bytes, rp_dtype dtype, size_t count)
         settle_f32(bytes, count);
     else if (dtype == RP_F64)
         settle_f64(bytes, count);
-    else if (dtype == RP_BF16)
-        for (size_t i = 0; i < count; i++)
-            ((uint16_t *)bytes)[i] = rp_canonical_bf16(((uint16_t *)bytes)[i]);
-    else if (dtype == RP_F16)
-        for (size_t i = 0; i < count; i++)
-            ((uint16_t *)bytes)[i] = rp_canonical_f16(((uint16_t *)bytes)[i]);
+    else if (dtype == RP_BF16 || dtype == RP_F16)
+        for (size_t i = 0; i < count; i++) {
+            uint16_t v;
+
+            memcpy(&v, (char *)bytes + i * sizeof v, sizeof v);
+            v = dtype == RP_BF16 ? rp_canonical_bf16(v) : rp_canonical_f16(v);
+            memcpy((char *)bytes + i * sizeof v, &v, sizeof v);
+        }
     else if (dtype == RP_BOOL)
         for (size_t i = 0; i < count; i++)
             ((unsigned char *)bytes)[i] = ((unsigned char *)bytes)[i] != 0;
