@@ -213,6 +213,8 @@ static rp_status put_origin(rp_report_view *r, const rp_tensor_set *set, rp_erro
     if (status != RP_OK)
         return status;
     text[size] = '\0';
+    for (char *nul = text; (nul = memchr(nul, '\0', (size_t)(text + size - nul))) != NULL;)
+        *nul = '\xFF'; /* no text either, and what is behind it is shown */
     rp_buffer_text(r->out, "<h3>Where it comes from, by its author's word</h3>\n"
                            "<p>The state <code>origin.json</code>, whose words no replay checks: <code><bdi>");
     rp_html_long(r->out, text);

@@ -86,7 +86,7 @@ class Functions(Folder):
 
     def test_a_report_has_what_a_door_says_the_program_was_made_of(self):
         text = '{"framework": "<b>torch</b>", "version": "2.15.0"}'
-        for name, said in (("a", text), ("b", "\u00e9" * 9000)):
+        for name, said in (("a", text), ("b", "\u00e9" * 9000), ("c", "before\0behind")):
             with reprise.record(f"{name}.reprise") as run:
                 run.add_state("w", np.ones(2, np.float32))
                 run.add_state("origin.json", np.frombuffer(said.encode(), np.uint8))
@@ -97,6 +97,7 @@ class Functions(Folder):
         shown = Path("a.html").read_text()
         self.assertIn("by its author's word", shown)
         self.assertIn("{&quot;framework&quot;: &quot;&lt;b&gt;torch&lt;/b&gt;&quot;, &quot;version&quot;: &quot;2.15.0&quot;}", shown)
+        self.assertIn("<bdi>before\ufffdbehind</bdi>", Path("c.html").read_text())
         self.assertIn("<bdi>" + "\u00e9" * 2000 + "\u2026</bdi>", Path("b.html").read_text())
 
     def test_a_policy_is_a_dict_and_a_clause_that_is_not_met_is_a_result(self):
