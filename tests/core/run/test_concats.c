@@ -119,8 +119,10 @@ static void rows_of_a_pad_are_made_where_they_go(void **state)
     rp_device_free(device);
 }
 
-/* A transform of complex numbers, which lie as pairs; later: its real part is an output too. */
-static rp_program *transform_of(size_t lines, size_t n, bool inverse, bool later)
+/* A transform of complex numbers, which lie as pairs. Who else reads its real part: nobody, an output, or an operation
+ * before the pairs are put together. */
+enum others { NOBODY, OUTPUT, SOONER };
+static rp_program *transform_of(size_t lines, size_t n, bool inverse, enum others others)
 {
     rp_graph *g = rp_graph_new(NULL);
     const size_t shape[] = {lines, n}, one[] = {lines, n, 1};
@@ -133,8 +135,10 @@ static rp_program *transform_of(size_t lines, size_t n, bool inverse, bool later
         in[i] = rp_reshape(rp_slice(x, begin, end), 2, shape);
     }
     rp_fft(in[0], in[1], inverse, &out[0], &out[1]);
-    if (later)
+    if (others == OUTPUT)
         rp_graph_set(g, RP_OUTPUT_RESULT, "re", out[0]);
+    else if (others == SOONER)
+        rp_graph_set(g, RP_OUTPUT_RESULT, "sum", rp_sum(out[0], (int[]){1}, 1, false));
     for (int i = 0; i < 2; i++)
         out[i] = rp_reshape(out[i], 3, one);
     rp_graph_set(g, RP_OUTPUT_RESULT, "y", rp_concat(out, 2, 2));
@@ -156,9 +160,9 @@ static void parts_of_transforms_are_made_as_pairs(void **state)
             rp_device *device = device_new(levels[l], threads);
 
             for (size_t i = 0; i < COUNT(lengths); i++)
-                for (int how = 0; how < 4; how++) {
-                    const size_t n = lengths[i], lines = how < 2 ? 37 : 3;
-                    rp_program *p = transform_of(lines, n, how % 2, how == 1);
+                for (int how = 0; how < 5; how++) {
+                    const size_t n = lengths[i], lines = how < 2 || how == 4 ? 37 : 3;
+                    rp_program *p = transform_of(lines, n, how % 2, how == 1 ? OUTPUT : how == 4 ? SOONER : NOBODY);
                     const bool fits = n <= 4096 && how == 0;
 
                     assert_plan_is_eager(p, first, device, "transform");
