@@ -17,10 +17,37 @@ static uint64_t rows_kept(const rp_program *p)
     return root;
 }
 
-/* A copy of a matrix that only saves time goes before anything is computed again. */
-static bool lays_too_much(const rp_plan *plan, const rp_plan_options *options)
+static bool is_over(const rp_plan *plan, const rp_plan_options *options)
 {
-    return options->memory && plan->lays && plan->own_bytes + plan->arena_bytes > options->memory;
+    return options->memory && plan->own_bytes + plan->arena_bytes > options->memory;
+}
+
+/* What only saves time goes before anything is computed again, where the plan is then smaller: the copy of a matrix,
+ * and calls of several instructions, which need at once what these need one after another. */
+static rp_status leave_out(rp_plan **plan, const rp_program *program, rp_device *device, void *const *input_memory,
+                           rp_plan_options *options, rp_error *err)
+{
+    static const unsigned saving[] = {RP_PASS_PANELS, RP_PASS_ROWS | RP_PASS_EPILOGUES};
+    rp_status status = RP_OK;
+
+    for (size_t i = 0; i < 2 && status == RP_OK && is_over(*plan, options); i++) {
+        rp_plan_options less = *options;
+        rp_plan *smaller = NULL;
+
+        less.passes &= ~saving[i];
+        if (less.passes == options->passes || (saving[i] == RP_PASS_PANELS && !(*plan)->lays))
+            continue;
+        status = rp_plan_lay_out(&smaller, program, device, input_memory, &less, NULL, err);
+        if (status == RP_OK && smaller->own_bytes + smaller->arena_bytes < (*plan)->own_bytes + (*plan)->arena_bytes) {
+            rp_plan *larger = *plan;
+
+            *plan = smaller;
+            smaller = larger;
+            *options = less;
+        }
+        rp_plan_free(smaller);
+    }
+    return status;
 }
 
 /* Where there is no room for what gradients of scans read, they compute it again; where that is not enough, from some
@@ -31,15 +58,13 @@ rp_status rp_plan_look(rp_plan **out, const rp_program *program, rp_device *devi
     rp_plan_options less = *options;
     rp_status status = rp_plan_lay_out(out, program, device, input_memory, options, NULL, err);
 
-    if (status == RP_OK && lays_too_much(*out, options)) {
-        rp_plan_free(*out);
-        less.passes &= ~(unsigned)RP_PASS_PANELS;
-        return rp_plan_look(out, program, device, input_memory, &less, err);
-    }
+    if (status == RP_OK)
+        status = leave_out(out, program, device, input_memory, &less, err);
     if (status == RP_OK && options->memory)
-        status = rp_plan_within(out, program, input_memory, options, err);
+        status = rp_plan_within(out, program, input_memory, &less, err);
     if (status != RP_ENOMEM || !*out)
         return status;
+    less.passes = options->passes;
     if (options->stored && (*out)->stores)
         less.stored = 0;
     else if (options->memory && options->every < 2)

@@ -215,6 +215,53 @@ static void training_steps_and_regions_have_the_same_bits(void **state)
 }
 
 /* What is drawn at random is read twice, at both ends of a step: the same numbers, drawn twice. */
+/* A product whose chain waits for something as large, which takes the room of the product's operands where it is made
+ * before that. */
+static rp_program *joined_late(void)
+{
+    const rp_type type = {RP_F32, 2, {128, 128}};
+    rp_graph *g = rp_graph_new(NULL);
+    rp_tensor x = rp_graph_input(g, RP_INPUT_DATA, "x", &type, NULL), product, other;
+    rp_program *p;
+
+    product = rp_matmul(rp_cumsum(x, 1, false), rp_cumsum(x, 0, false));
+    other = rp_cumsum(rp_cumsum(x, 0, true), 1, true);
+    rp_graph_set(g, RP_OUTPUT_RESULT, "y", rp_cumsum(rp_mul(product, other), 1, false));
+    p = rp_graph_take_program(g, NULL);
+    assert_non_null(p);
+    return p;
+}
+
+/* A call of several instructions needs at once what these need one after another. */
+static void what_only_saves_time_goes_before_anything_is_made_again(void **state)
+{
+    rp_program *p = joined_late();
+    store s = store_new(p);
+    rp_plan *joined, *apart, *within;
+    rp_device *device;
+    rp_error err;
+
+    (void)state;
+    assert_int_equal(rp_device_cpu_new(&device, NULL, 1, NULL), RP_OK);
+    joined = plan_within(p, device, &s, 0, &err);
+    plan_passes = RP_PASSES & ~(RP_PASS_ROWS | RP_PASS_EPILOGUES);
+    apart = plan_within(p, device, &s, 0, &err);
+    plan_passes = RP_PASSES;
+    print_message("%zu bytes joined, %zu apart\n", bytes_of(joined), bytes_of(apart));
+    assert_true(bytes_of(apart) < bytes_of(joined) && rp_plan_launches(joined) < rp_plan_launches(apart));
+    within = plan_within(p, device, &s, bytes_of(apart), &err);
+    assert_non_null(within);
+    assert_int_equal(rp_plan_again(within), 0);
+    assert_int_equal(bytes_of(within), bytes_of(apart));
+    rp_plan_free(within);
+    rp_plan_free(apart);
+    rp_plan_free(joined);
+    compare(p, device, "joined late");
+    store_free(&s);
+    rp_program_free(p);
+    rp_device_free(device);
+}
+
 static void random_values_are_drawn_again(void **state)
 {
     enum { N = 64, LAYERS = 5 };
@@ -664,6 +711,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_budget_gives_the_bits_of_the_eager_tape),
         cmocka_unit_test(training_steps_and_regions_have_the_same_bits),
+        cmocka_unit_test(what_only_saves_time_goes_before_anything_is_made_again),
         cmocka_unit_test(random_values_are_drawn_again),
         cmocka_unit_test(a_wrong_index_is_the_error_of_the_tape),
         cmocka_unit_test(what_is_told_is_what_is_held),
