@@ -12,6 +12,7 @@
 enum { SCRATCH = 16384, LINE = 64, AHEAD = 1 << 18, SPREAD_ROOM = RP_CHAIN_BLOCK + RP_SPREAD_PERIOD };
 enum { SOON = RP_CHAIN_SOON, SOON_RUN = 128 /* elements in order */ };
 typedef rp_chain_job job;
+enum { ROWS_AHEAD = 4 };
 enum { WIDER = 4 /* without scratch a block is only what a thread takes at a time */ };
 
 _Static_assert(RP_CHAIN_SLOTS *LINE * sizeof(double) <= SCRATCH, "the shortest blocks fit");
@@ -214,29 +215,45 @@ static void run_elements(worker *w, size_t first, size_t most)
     }
 }
 
-/* Views of the value that has no memory. */
-static void place_loose(worker *w, size_t first, void *loose)
+/* Views of the value that has no memory, whose element `first` is `at` elements behind `loose`. */
+static void place_loose(worker *w, size_t first, char *loose, size_t at)
 {
     for (size_t v = 0; v < w->j->chain->n_views; v++)
-        if (w->j->chain->view[v].data == NULL && w->j->plan.slot[v] == RP_CHAIN_SLOTS)
-            w->view[v].data = element_zero(loose, first, rp_dtype_size(w->view[v].dtype));
+        if (w->j->chain->view[v].data == NULL && w->j->plan.slot[v] == RP_CHAIN_SLOTS) {
+            const size_t size = rp_dtype_size(w->view[v].dtype);
+
+            w->view[v].data = element_zero(loose + at * size, first, size);
+        }
 }
 
-static void run_rows(const job *j, size_t first, size_t rows, size_t step, size_t columns, void *loose)
+/* A row some rows ahead, which a processor does not fetch by itself where rows lie apart. */
+static void fetch_rows(const job *j, size_t first, size_t columns)
+{
+    const size_t last = least_of(first + columns, j->chain->count);
+
+    for (size_t i = 0; i < j->n_ahead; i++)
+        for (size_t byte = first * j->ahead[i].size; byte < last * j->ahead[i].size; byte += LINE)
+            __builtin_prefetch(j->ahead[i].data + byte, 0, 2);
+}
+
+static void run_rows(const job *j, size_t first, size_t rows, size_t step, size_t columns, char *loose, size_t pitch)
 {
     _Alignas(LINE) char scratch[SCRATCH], memory[RP_CHAIN_SPREADS * SPREAD_ROOM * sizeof(double)];
     worker w = {.j = j, .scratch = scratch, .memory = memory};
 
     memcpy(w.view, j->plan.view, j->chain->n_views * sizeof *w.view);
     memcpy(w.spread, j->plan.spread, j->plan.n_spreads * sizeof *w.spread);
-    if (loose != NULL)
-        place_loose(&w, first, loose);
-    if (columns == step) {
+    if (columns == step && (loose == NULL || pitch == step)) {
         columns *= rows;
         rows = 1;
     }
-    for (size_t r = 0; r < rows; r++, first += step)
+    for (size_t r = 0; r < rows; r++, first += step) {
+        if (loose != NULL) {
+            place_loose(&w, first, loose, r * pitch);
+            fetch_rows(j, first + ROWS_AHEAD * step, columns);
+        }
         run_elements(&w, first, first + columns);
+    }
 #if defined(__SSE2__)
     _mm_sfence();
 #endif
@@ -244,12 +261,13 @@ static void run_rows(const job *j, size_t first, size_t rows, size_t step, size_
 
 void rp_chain_job_run(const rp_chain_job *j, size_t first, size_t rows, size_t step, size_t columns)
 {
-    run_rows(j, first, rows, step, columns, NULL);
+    run_rows(j, first, rows, step, columns, NULL, 0);
 }
 
-void rp_chain_job_run_loose(const rp_chain_job *j, size_t first, size_t count, void *loose)
+void rp_chain_job_run_loose(const rp_chain_job *j, size_t first, size_t rows, size_t step, size_t columns, void *loose,
+                            size_t pitch)
 {
-    run_rows(j, first, 1, 0, count, loose);
+    run_rows(j, first, rows, step, columns, loose, pitch);
 }
 
 /* Blocks [begin, end). */

@@ -341,6 +341,20 @@ bool rp_device_launch_rows(rp_device *device, const rp_rows_call *call)
     return has;
 }
 
+bool rp_device_has_prologue(const rp_device *device)
+{
+    return device->ops->has_prologue != NULL && device->ops->has_prologue(device);
+}
+
+bool rp_device_launch_prologue(rp_device *device, const rp_prologue_call *call)
+{
+    const bool has = rp_device_has_prologue(device);
+
+    if (has)
+        device->ops->launch_prologue(device, call);
+    return has;
+}
+
 rp_status rp_device_check(rp_device *device, const rp_index_check *check, rp_stream *stream, rp_error *err)
 {
     return device->ops->check(device, check, stream, err);

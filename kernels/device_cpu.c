@@ -161,6 +161,14 @@ static void cpu_launch_rows(rp_device *device, const rp_rows_call *call)
         rp_rows_run_call(call, self->table, device->pool, WORK_A_THREAD);
 }
 
+static void cpu_launch_prologue(rp_device *device, const rp_prologue_call *call)
+{
+    const cpu_device *self = (const cpu_device *)device;
+
+    if (!self->faulted)
+        rp_prologue_run(call, self->table, device->pool, WORK_A_THREAD);
+}
+
 typedef struct bags_job {
     rp_bags_run *run;
     const rp_bags *bags;
@@ -326,6 +334,8 @@ static const rp_device_ops cpu_ops = {
     .has_epilogue = cpu_has_epilogue,
     .launch_epilogue = cpu_launch_epilogue,
     .launch_rows = cpu_launch_rows,
+    .has_prologue = cpu_has_onto, /* products are added chunk by chunk */
+    .launch_prologue = cpu_launch_prologue,
     .check = cpu_check,
     .fault = cpu_fault,
     .synchronize = cpu_synchronize,

@@ -6,6 +6,7 @@
 
 #include "kernels/bags.h"
 #include "kernels/chain/epilogue.h"
+#include "kernels/chain/prologue.h"
 #include "kernels/chain/rows.h"
 #include "kernels/dots.h"
 #include "kernels/onto.h"
@@ -35,6 +36,8 @@ typedef struct rp_device_ops {
     bool (*has_epilogue)(const rp_device *device, rp_kernel_id kernel); /* NULL: it has none */
     void (*launch_epilogue)(rp_device *device, rp_kernel_id kernel, const rp_kernel_args *args, const rp_chain *chain);
     void (*launch_rows)(rp_device *device, const rp_rows_call *call); /* NULL: it has none */
+    bool (*has_prologue)(const rp_device *device);                    /* NULL: it has none */
+    void (*launch_prologue)(rp_device *device, const rp_prologue_call *call);
     rp_status (*check)(rp_device *device, const rp_index_check *check, rp_stream *stream, rp_error *err);
     bool (*fault)(rp_device *device, rp_index_fault *out);
     rp_status (*synchronize)(rp_device *device, rp_stream *stream, rp_error *err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Norms, softmax, reductions and convolutions with chains next to them: what the passes that put both into one call
- * make of their time and memory.
+ * Norms, softmax, reductions, convolutions and products with chains next to them: what the passes that put both into
+ * one call make of their time and memory.
  *
- *   build/release/bench/joined [THREADS [ROUNDS [rows|convolutions]]]
+ *   build/release/bench/joined [THREADS [ROUNDS [rows|convolutions|weights]]]
  *
  * For each case and shape the processor's milliseconds of a step without and with the pass, the least of all rounds,
  * and the median of the rounds' ratios, in which the two take turns; and bytes of the arena, without and with. */
@@ -163,6 +163,55 @@ static rp_program *program_of_convolution(const convolution *v)
     return p;
 }
 
+/* A product of rows by weights that are stored otherwise. */
+typedef struct weights {
+    const char *name;
+    rp_dtype dtype;
+    size_t k, n;
+    bool turned;  /* the weight is [n, k] */
+    bool goes_on; /* with a bias and GELU */
+} weights;
+
+static const weights stored[] = {
+    {"i8 times a scale a column", RP_I8, 1024, 1024, false, false},
+    {"the same turned", RP_I8, 1024, 1024, true, false},
+    {"turned, bias and GELU", RP_I8, 768, 3072, true, true},
+    {"i8 times a scale a column", RP_I8, 4096, 4096, false, false},
+    {"the same turned", RP_I8, 4096, 4096, true, false},
+    {"f16 widened, turned", RP_F16, 4096, 4096, true, false},
+    {"f16 widened", RP_F16, 1024, 1024, false, false},
+    {"f32 times a mask", RP_F32, 1024, 1024, false, false},
+    {"f32 times a mask, turned", RP_F32, 4096, 4096, true, false},
+    {"i8 times a scale a column", RP_I8, 512, 512, false, false},
+    {"the same turned", RP_I8, 512, 512, true, false},
+};
+static const size_t rows_of_weights[] = {1, 4, 16, 64, 128};
+
+static rp_program *program_of_weights(const weights *w, size_t rows)
+{
+    rp_graph *g = rp_graph_new(NULL);
+    const rp_type x = {RP_F32, 2, {rows, w->k}}, row = {RP_F32, 1, {w->n}}, column = {RP_F32, 2, {w->n, 1}};
+    const rp_type weight = {w->dtype, 2, {w->turned ? w->n : w->k, w->turned ? w->k : w->n}};
+    rp_tensor wide = rp_graph_input(g, RP_INPUT_DATA, "weight", &weight, NULL), y;
+    rp_error err = {0};
+    rp_program *p;
+
+    if (w->dtype != RP_F32)
+        wide = rp_cast(wide, RP_F32);
+    if (w->dtype == RP_I8)
+        wide = rp_mul(wide, rp_graph_input(g, RP_INPUT_DATA, "scale", w->turned ? &column : &row, NULL));
+    if (w->dtype == RP_F32)
+        wide = rp_mul(wide, rp_graph_input(g, RP_INPUT_DATA, "mask", &weight, NULL));
+    y = rp_matmul(rp_graph_input(g, RP_INPUT_DATA, "x", &x, NULL),
+                  w->turned ? rp_transpose(wide, (const int[]){1, 0}) : wide);
+    if (w->goes_on)
+        y = rp_gelu(rp_add(y, rp_graph_input(g, RP_INPUT_DATA, "bias", &row, NULL)));
+    rp_graph_set(g, RP_OUTPUT_RESULT, "y", y);
+    if (!(p = rp_graph_take_program(g, &err)))
+        stop(w->name, &err);
+    return p;
+}
+
 /* The program is freed. */
 static void measure(rp_program *p, unsigned pass, const char *name, const char *shape, rp_device *device, size_t rounds)
 {
@@ -175,9 +224,15 @@ static void measure(rp_program *p, unsigned pass, const char *name, const char *
     for (size_t i = 0; i < p->n_inputs; i++) {
         const size_t count = rp_type_count(&p->value[p->input[i].value]);
         float *x = aligned_alloc(64, (count * sizeof *x + 63) / 64 * 64);
+        const rp_dtype dtype = p->value[p->input[i].value].dtype;
 
         for (size_t k = 0; x && k < count; k++)
-            x[k] = (float)((k * 2654435761u + i) % 2001) / 1000 - 1;
+            if (dtype == RP_I8)
+                ((int8_t *)x)[k] = (int8_t)((k * 2654435761u + i) % 255 - 127);
+            else if (dtype == RP_F16) /* 0.5 to 2 and their negatives */
+                ((uint16_t *)x)[k] = (uint16_t)(0x3800 + (k * 2654435761u + i) % 2048 + (k % 2 << 15));
+            else
+                x[k] = (float)((k * 2654435761u + i) % 2001) / 1000 - 1;
         memory[i] = x;
     }
     for (size_t i = 0; i < 2; i++)
@@ -233,6 +288,18 @@ static void measure_convolutions(rp_device *device, size_t rounds)
     }
 }
 
+static void measure_weights(rp_device *device, size_t rounds)
+{
+    char shape[48];
+
+    for (size_t i = 0; i < sizeof stored / sizeof *stored; i++)
+        for (size_t r = 0; r < sizeof rows_of_weights / sizeof *rows_of_weights; r++) {
+            (void)snprintf(shape, sizeof shape, "%zu %zu %zu", rows_of_weights[r], stored[i].k, stored[i].n);
+            measure(program_of_weights(&stored[i], rows_of_weights[r]), RP_PASS_PROLOGUES, stored[i].name, shape,
+                    device, rounds);
+        }
+}
+
 int main(int argc, char **argv)
 {
     const size_t threads = argc > 1 ? (size_t)atoi(argv[1]) : 1, asked = argc > 2 ? (size_t)atoi(argv[2]) : 11;
@@ -243,10 +310,12 @@ int main(int argc, char **argv)
 
     if (rp_device_cpu_new(&device, NULL, (unsigned)threads, &err) != RP_OK)
         stop("device", &err);
-    if (strcmp(only, "convolutions") != 0)
+    if (!*only || strcmp(only, "rows") == 0)
         measure_rows(device, rounds);
-    if (strcmp(only, "rows") != 0)
+    if (!*only || strcmp(only, "convolutions") == 0)
         measure_convolutions(device, rounds);
+    if (!*only || strcmp(only, "weights") == 0)
+        measure_weights(device, rounds);
     rp_device_free(device);
     return 0;
 }

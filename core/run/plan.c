@@ -151,9 +151,11 @@ static rp_status run_passes(rp_plan *plan, void *const *input_memory, rp_error *
     status = rp_plan_gathered(plan, &readers, err);
     if (status == RP_OK)
         status = rp_plan_dots(plan, &readers, err);
-    rp_free(readers);
     if (status == RP_OK)
         status = rp_plan_epilogues(plan, err);
+    if (status == RP_OK)
+        status = rp_plan_prologues(plan, &readers, err);
+    rp_free(readers);
     if (status == RP_OK)
         status = rp_plan_rows(plan, err);
     if (status != RP_OK)

@@ -27,7 +27,9 @@ enum {
     RP_PASS_SUMS = 8192,     /* with RP_PASS_SCANS: sums of products that a scan only carries have scans of their own */
     RP_PASS_EPILOGUES = 16384, /* with RP_PASS_FUSE: a product goes on with the chain that reads it */
     RP_PASS_ROWS = 32768,      /* with RP_PASS_FUSE: norms, softmax and reductions take chains next to them along */
-    RP_PASSES = 65535
+    RP_PASS_PROLOGUES = 65536, /* with RP_PASS_FUSE: a product of few rows takes along the chain that makes its right
+                                  operand */
+    RP_PASSES = 131071
 };
 enum { RP_PLAN_WRITTEN_MAX = 32768 }; /* executed instructions of a program whose regions are written out */
 

@@ -187,7 +187,7 @@ enum { MARK_GIVEN = 64 }; /* makes an output of a function, or what it is a view
 /* A product for one sum alone, whose call makes it too. */
 enum { MARK_PRODUCT = 256, MARK_DOTS = 512 };
 enum { MARK_GOES_ON = 1024 }; /* a product whose call runs the chain behind it too */
-enum { MARK_LED = 4096 };     /* a norm, softmax or reduction whose call runs the chain in front of it too */
+enum { MARK_LED = 4096 };     /* a product, norm, softmax or reduction whose call runs the chain in front of it too */
 
 /* Before all others: outputs that are inputs or views become copies, where something could spoil them. Errors:
  * RP_EFORMAT (rp_program_check_states), RP_ENOMEM. */
@@ -234,6 +234,9 @@ rp_status rp_plan_dots(rp_plan *plan, uint32_t **readers, rp_error *err);
 /* Finds products whose call goes on with a chain, and puts these behind them (core/run/epilogues). Errors: RP_ENOMEM.
  */
 rp_status rp_plan_epilogues(rp_plan *plan, rp_error *err);
+/* Finds products whose call runs the chain that makes their right operand, and puts these in front of them. readers: as
+ * of rp_plan_gathered. Errors: RP_ENOMEM. */
+rp_status rp_plan_prologues(rp_plan *plan, uint32_t **readers, rp_error *err);
 /* Finds norms, softmax and reductions whose call runs chains next to them. Errors: RP_ENOMEM. */
 rp_status rp_plan_rows(rp_plan *plan, rp_error *err);
 /* What one call of a product and its epilogue has in it lives as long as the call. */

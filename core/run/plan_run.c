@@ -7,6 +7,7 @@
 #include "core/run/plan_private.h"
 #include "determinism/fpenv.h"
 #include "kernels/chain/epilogue.h"
+#include "kernels/chain/prologue.h"
 #include "kernels/chain/rows.h"
 #include "kernels/onto.h"
 
@@ -169,12 +170,23 @@ static rp_status launch_rows(const rp_plan *plan, const call *c, rp_error *err)
     return rp_fail(err, RP_EUNSUPPORTED, "rows, planned with a chain next to them, on a device that cannot");
 }
 
+static rp_status launch_prologue(const rp_plan *plan, const call *c, rp_error *err)
+{
+    const rp_kernel_args args = {c->in, c->n_in, c->out, c->n_out, c->attr};
+
+    if (rp_device_launch_prologue(plan->device, &(rp_prologue_call){c->before, c->chain, &args}))
+        return RP_OK;
+    return rp_fail(err, RP_EUNSUPPORTED, "a product, planned with a chain in front of it, on a device that cannot");
+}
+
 static rp_status launch(const rp_plan *plan, const call *c, rp_error *err)
 {
     if (c->region)
         return run_region(c->region, c, err);
     if (c->rows)
         return launch_rows(plan, c, err);
+    if (c->before)
+        return launch_prologue(plan, c, err);
     if (c->chain && c->op)
         return launch_epilogue(plan, c, err);
     if (c->chain)

@@ -26,9 +26,10 @@ typedef struct rp_chain_job {
 } rp_chain_job;
 
 void rp_chain_job_make(rp_chain_job *job, const rp_chain *chain, const rp_kernel_table *table);
-/* `count` elements from element `first` on, of which the value that has no memory, if the chain reads or makes one, is
- * at `loose`. */
-void rp_chain_job_run_loose(const rp_chain_job *job, size_t first, size_t count, void *loose);
+/* `rows` rows of `columns` elements, `step` elements apart, from element `first` on, of which the value that has no
+ * memory, if the chain reads or makes one, is at `loose`, a row every `pitch` elements. */
+void rp_chain_job_run_loose(const rp_chain_job *job, size_t first, size_t rows, size_t step, size_t columns,
+                            void *loose, size_t pitch);
 /* `rows` rows of `columns` elements, `step` elements apart, from element `first` on. */
 void rp_chain_job_run(const rp_chain_job *job, size_t first, size_t rows, size_t step, size_t columns);
 

@@ -124,10 +124,10 @@ static void run_rows(void *arg, size_t begin, size_t end)
     for (size_t first = begin, n; first < end; first += n) {
         n = end - first < j->most ? end - first : j->most;
         if (j->call->before != NULL)
-            rp_chain_job_run_loose(&j->before, first * in, n * in, loose);
+            rp_chain_job_run_loose(&j->before, first * in, 1, 0, n * in, loose, 0);
         run_kernel(j, first, n, loose, made);
         if (j->call->behind != NULL)
-            rp_chain_job_run_loose(&j->behind, first * out, n * out, made);
+            rp_chain_job_run_loose(&j->behind, first * out, 1, 0, n * out, made, 0);
     }
 }
 

@@ -71,7 +71,8 @@ bool rp_plan_adds_onto(const rp_plan *body, size_t k)
 
     if (!product || !body->over || sum->region || product->region || sum->op->role != RP_PLAYS_ADD ||
         sum->in[1] != product->out[0] || !(body->passes & RP_PASS_FUSE) || !rp_device_has_onto(body->device) ||
-        k - 1 < body->constants || rp_plan_chain_end(body, k) != k + 1 || rp_plan_chain_end(body, k - 1) != k ||
+        k - 1 < body->constants || body->mark[body->order.instr[k - 1]] & MARK_LED ||
+        rp_plan_chain_end(body, k) != k + 1 || rp_plan_chain_end(body, k - 1) != k ||
         !is_short_product(body, product, sum))
         return false;
     while (o < MOST && o < body->program->n_outputs && body->program->output[o].value != sum->out[0])

@@ -7,7 +7,7 @@
 #include "tests/core/run/plan_steps.h"
 #include "tests/kernels/random_chain.h"
 
-enum { PROGRAMS = 200, CHAINS = 48, WRONG = 480, WRONG_LEAST = 150, PASSES = 16, CHOICES = 2 * PASSES + 4 };
+enum { PROGRAMS = 200, CHAINS = 48, WRONG = 480, WRONG_LEAST = 150, PASSES = 17, CHOICES = 2 * PASSES + 4 };
 _Static_assert(RP_PASSES == (1 << PASSES) - 1, "CHOICES has each pass alone and each left out");
 
 static rp_device *device_new(unsigned threads)
