@@ -410,6 +410,34 @@ static void a_state_is_read_before_it_is_overwritten(void **state)
     }
 }
 
+/* Of a weight whose first column scales all others, and to which what is behind the product would write strip by strip.
+ */
+static void a_weight_is_no_output_while_others_read_it(void **state)
+{
+    enum { K = 64, N = 4200 };
+    const rp_type left = {RP_F32, 2, {K, K}}, weight = {RP_F32, 2, {K, N}};
+    rp_graph *g = rp_graph_new(NULL);
+    const rp_tensor x = rp_graph_input(g, RP_INPUT_DATA, "x", &left, NULL);
+    const rp_tensor w = rp_graph_input(g, RP_INPUT_STATE, "w", &weight, NULL);
+    const rp_tensor first = rp_slice(w, (const size_t[]){0, 0}, (const size_t[]){K, 1});
+    rp_device *device;
+    rp_program *p;
+
+    (void)state;
+    rp_graph_set(g, RP_OUTPUT_STATE, "w", rp_sub(w, rp_matmul(x, rp_mul(w, first))));
+    p = finished(g, "a weight");
+    for (unsigned threads = 1; threads < 3; threads++) {
+        assert_int_equal(rp_device_cpu_new(&device, NULL, threads, NULL), RP_OK);
+        poison_scratch();
+        assert_plan_is_eager(p, device, device, "a weight");
+        plan_passes = RP_PASSES & ~(unsigned)RP_PASS_EARLY; /* as in the test before */
+        assert_plan_is_eager(p, device, device, "a weight without early updates");
+        plan_passes = RP_PASSES;
+        rp_device_free(device);
+    }
+    rp_program_free(p);
+}
+
 /* ---- functions ---- */
 
 /* x -> relu(x (w row)), of so many rows and a weight [n, n]. */
@@ -483,6 +511,7 @@ int main(void)
         cmocka_unit_test(every_form_is_one_call_where_nobody_else_needs_the_operand),
         cmocka_unit_test(the_operand_is_stored_nowhere),
         cmocka_unit_test(a_state_is_read_before_it_is_overwritten),
+        cmocka_unit_test(a_weight_is_no_output_while_others_read_it),
         cmocka_unit_test(functions_have_them_too),
     };
 
