@@ -8,6 +8,7 @@
 #endif
 
 #include "kernels/chain/job.h"
+#include "kernels/chain/shared.h"
 
 enum { SCRATCH = 16384, LINE = 64, AHEAD = 1 << 18, SPREAD_ROOM = RP_CHAIN_BLOCK + RP_SPREAD_PERIOD };
 enum { SOON = RP_CHAIN_SOON, SOON_RUN = 128 /* elements in order */ };
@@ -84,9 +85,41 @@ static void stream_ahead(const job *j, rp_fused *fused, size_t first)
     }
 }
 
+/* The operands of step k in `args`, and what it asks for of others. */
+static void ask_soon(const job *j, const rp_view *view, size_t k, rp_kernel_args *args, rp_view in[1 + SOON])
+{
+    if (j->n_soon[k] == 0)
+        return;
+    in[0] = args->in[0];
+    for (size_t i = 0; i < j->n_soon[k]; i++)
+        in[1 + i] = view[j->soon[k][i]];
+    args->in = in;
+    args->n_in = 1 + j->n_soon[k];
+}
+
+/* Step k and the later one that it makes with it: silu(x) and sigmoid(x), in some order, as sigmoid(x) and its product
+ * with x. Where the sigmoid goes to x's place it waits in `shared` until the product has read x. */
+static void run_shared(const job *j, const rp_view *view, size_t k, size_t first, size_t last, void *shared)
+{
+    const rp_chain_step *one = &j->chain->step[k], *other = &j->chain->step[j->plan.with[k]];
+    const bool in_order = one->kernel == RP_K_sigmoid;
+    const rp_view *product = &view[(in_order ? other : one)->out], *kept = &view[(in_order ? one : other)->out];
+    const size_t size = rp_dtype_size(kept->dtype);
+    rp_view soon[1 + SOON], factor[2] = {view[one->in], *kept};
+    rp_kernel_args args = {factor, 1, &factor[1], 1, NULL};
+
+    if (kept->data == factor[0].data)
+        factor[1].data = element_zero(shared, first, size);
+    ask_soon(j, view, k, &args, soon);
+    j->table->kernel[RP_K_sigmoid]->run(&args, first, last);
+    j->table->kernel[RP_K_mul]->run(&(rp_kernel_args){factor, 2, product, 1, NULL}, first, last);
+    if (kept->data != factor[1].data)
+        memcpy((char *)kept->data + first * size, shared, (last - first) * size);
+}
+
 /* Steps from k that belong together, for elements [first, last): whole parts in registers, the rest by kernels. The
  * next block ends at `next`. */
-static void run_group(const job *j, const rp_view *view, size_t k, size_t first, size_t last, size_t next)
+static void run_group(const job *j, const rp_view *view, size_t k, size_t first, size_t last, size_t next, void *shared)
 {
     const size_t end = j->plan.end[k], steps = j->chain->n_steps, begin = last;
     size_t done = first;
@@ -110,15 +143,12 @@ static void run_group(const job *j, const rp_view *view, size_t k, size_t first,
         rp_kernel_args args = args_of(&j->chain->step[k], view);
         rp_view in[1 + SOON];
 
-        if (j->n_soon[k] > 0) {
-            in[0] = args.in[0];
-            for (size_t i = 0; i < j->n_soon[k]; i++)
-                in[1 + i] = view[j->soon[k][i]];
-            args.in = in;
-            args.n_in = 1 + j->n_soon[k];
-        }
-
         fetch(j, begin, next, k, 1, steps);
+        if (j->plan.with[k] != RP_CHAIN_STEPS)
+            run_shared(j, view, k, done, last, shared);
+        if (j->plan.with[k] != RP_CHAIN_STEPS || j->plan.made_with[k])
+            continue;
+        ask_soon(j, view, k, &args, in);
         j->table->kernel[j->chain->step[k].kernel]->run(&args, done, last);
     }
 }
@@ -141,7 +171,7 @@ static void spread_block(const job *j, rp_spread *spread, char *memory, rp_view 
 /* What a thread runs blocks with: its own views, as the places in its scratch are. */
 typedef struct worker {
     const job *j;
-    char *scratch, *memory;
+    char *scratch, *memory, *shared;
     rp_view view[RP_CHAIN_VIEWS];
     rp_spread spread[RP_CHAIN_SPREADS];
 } worker;
@@ -176,7 +206,7 @@ static void run_block(worker *w, size_t first, size_t last, size_t next, bool wi
         at[i] = place_scratch(w, i, first, wide);
     spread_block(w->j, w->spread, w->memory, w->view, first, last);
     for (size_t k = 0; k < chain->n_steps; k = w->j->plan.end[k])
-        run_group(w->j, w->view, k, first, last, next);
+        run_group(w->j, w->view, k, first, last, next, w->shared);
     for (size_t i = 0; i < chain->n_scratch; i++)
         if (chain->scratch[i].stream != NULL)
             stream_block(w, i, at[i], first, last);
@@ -239,7 +269,8 @@ static void fetch_rows(const job *j, size_t first, size_t columns)
 static void run_rows(const job *j, size_t first, size_t rows, size_t step, size_t columns, char *loose, size_t pitch)
 {
     _Alignas(LINE) char scratch[SCRATCH], memory[RP_CHAIN_SPREADS * SPREAD_ROOM * sizeof(double)];
-    worker w = {.j = j, .scratch = scratch, .memory = memory};
+    _Alignas(LINE) char shared[RP_CHAIN_BLOCK * sizeof(double)];
+    worker w = {.j = j, .scratch = scratch, .memory = memory, .shared = shared};
 
     memcpy(w.view, j->plan.view, j->chain->n_views * sizeof *w.view);
     memcpy(w.spread, j->plan.spread, j->plan.n_spreads * sizeof *w.spread);
@@ -338,7 +369,8 @@ static void find_all_soon(job *j, size_t k)
 {
     const rp_chain *chain = j->chain;
 
-    for (size_t next = k + 1; next < chain->n_steps && !asks[chain->step[next].kernel]; next++) {
+    for (size_t next = k + 1; next < chain->n_steps && (!asks[chain->step[next].kernel] || j->plan.made_with[next]);
+         next++) {
         const rp_chain_step *step = &chain->step[next];
 
         for (size_t v = step->in; v < step->in + step->n_in; v++)
@@ -369,7 +401,7 @@ void rp_chain_job_make(rp_chain_job *j, const rp_chain *chain, const rp_kernel_t
     if (chain->count >= AHEAD)
         find_ahead(j);
     for (size_t k = 0; k < chain->n_steps && chain->count >= AHEAD; k++)
-        if (asks[chain->step[k].kernel] && j->plan.end[k] == k + 1)
+        if (asks[chain->step[k].kernel] && j->plan.end[k] == k + 1 && !j->plan.made_with[k])
             find_all_soon(j, k);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "kernels/chain/registers.h"
+#include "kernels/chain/shared.h"
 
 enum { LONG_RUN = 128 /* elements */ };
 
@@ -138,6 +139,7 @@ void rp_chain_plan_make(rp_chain_plan *plan, const rp_chain *chain, bool fuse)
         plan->slot[chain->scratch[i].view] = chain->scratch[i].slot;
     for (size_t k = 0; k < chain->n_steps; k++)
         flat[k] = flatten(plan, chain, &chain->step[k]);
+    rp_chain_shared_plan(plan);
     plan->begin[0] = 0;
     for (size_t k = 0; k < chain->n_steps; k = plan->end[k]) {
         plan->end[k] = k + 1;

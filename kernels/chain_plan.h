@@ -35,6 +35,8 @@ typedef struct rp_chain_plan {
     size_t end[RP_CHAIN_STEPS];       /* steps [k, end[k]) run together, in registers if they are several: */
     size_t begin[RP_CHAIN_STEPS + 1]; /* parts [begin[k], begin[end[k]]) */
     rp_chain_part part[RP_FUSED_STEPS];
+    size_t with[RP_CHAIN_STEPS];    /* of each step: the later one whose result it makes too; RP_CHAIN_STEPS: none */
+    bool made_with[RP_CHAIN_STEPS]; /* by an earlier one */
 } rp_chain_plan;
 
 void rp_chain_plan_make(rp_chain_plan *plan, const rp_chain *chain, bool fuse);

@@ -14,7 +14,7 @@ static inline bool append_elementwise(random_program *r)
         RP_OP_neg,         RP_OP_relu,    RP_OP_tanh, RP_OP_abs,         RP_OP_pow_int, RP_OP_cast,
         RP_OP_logical_not, RP_OP_dropout, RP_OP_add,  RP_OP_sub,         RP_OP_mul,     RP_OP_div,
         RP_OP_maximum,     RP_OP_lt,      RP_OP_ge,   RP_OP_logical_and, RP_OP_where,   RP_OP_relu_grad,
-        RP_OP_gelu_grad,   RP_OP_sgd,     RP_OP_adam, RP_OP_rmsprop};
+        RP_OP_gelu_grad,   RP_OP_sgd,     RP_OP_adam, RP_OP_rmsprop,     RP_OP_silu,    RP_OP_sigmoid};
     const rp_op_id id = ops[draw(r, sizeof ops / sizeof *ops)];
     const rp_op *op = rp_op_get(id);
     const size_t tensors = op->n_out > 1 ? (size_t)op->n_out + 1 : (size_t)op->n_in;

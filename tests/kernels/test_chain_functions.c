@@ -15,7 +15,7 @@
 
 #include "base/pool.h"
 #include "determinism/philox.h"
-#include "kernels/chain.h"
+#include "kernels/chain_plan.h"
 #include "tests/house/sanitized.h"
 
 /* ROWS x COLS are past the size from which chains ask ahead; rows of x have both halves, and an odd length. */
@@ -179,12 +179,161 @@ static void rows_that_are_streamed_have_the_bits_of_the_reference(void **state)
     free(y);
 }
 
+/* ---- silu and sigmoid of one operand, kernels/chain/shared.h ---- */
+
+enum {
+    BOTH = 2 * RP_CHAIN_BLOCK + 77,
+    BETWEEN = 3 /* nothing, a reader of the operand, one of the later result's place */
+};
+enum { NO_PLACE, SILU_ON_X, SIGMOID_ON_X, PLACES };
+
+static double operand[BOTH], silu_of[BOTH], sigmoid_of[BOTH], place[3][BOTH], beside[BOTH];
+
+typedef struct pair {
+    rp_dtype dtype;
+    size_t count, on_x, between;
+    bool sigmoid_first, scratch; /* x is made in the scratch, as a product with 1 */
+} pair;
+
+static rp_view line(const pair *p, void *data, ptrdiff_t stride)
+{
+    return (rp_view){data, p->dtype, 1, {p->count}, {stride}};
+}
+
+static void fill_pair(const pair *p)
+{
+    static const float odd[] = {NAN,  INFINITY, -INFINITY, -0.0F, 0,  1e-42F, -1e-42F,
+                                -104, -103.9F,  -88.7F,    17.4F, 89, 3e38F};
+    const rp_view in = line(p, operand, 1), silu = line(p, silu_of, 1), sigmoid = line(p, sigmoid_of, 1);
+    const rp_kernel_table *table;
+
+    for (size_t i = 0; i < p->count; i++) {
+        const uint32_t u = rp_random_u32(5, 1, p->count, i);
+        const float value = u % 5 == 0 ? odd[u / 5 % (sizeof odd / sizeof *odd)] : 40 * rp_uniform_f32(u) - 20;
+
+        if (p->dtype == RP_F32)
+            ((float *)operand)[i] = value;
+        else
+            operand[i] = value;
+    }
+    assert_int_equal(rp_kernel_table_get(&table, "ref", NULL), RP_OK);
+    table->kernel[RP_K_silu]->run(&(rp_kernel_args){&in, 1, &silu, 1, NULL}, 0, p->count);
+    table->kernel[RP_K_sigmoid]->run(&(rp_kernel_args){&in, 1, &sigmoid, 1, NULL}, 0, p->count);
+}
+
+static size_t view_at(rp_chain *c, rp_view view, bool scratch)
+{
+    if (scratch)
+        c->scratch[c->n_scratch++].view = c->n_views;
+    c->view[c->n_views] = view;
+    return c->n_views++;
+}
+
+static void step_of(rp_chain *c, rp_kernel_id kernel, size_t in, size_t n_in, size_t out)
+{
+    c->step[c->n_steps++] = (rp_chain_step){.kernel = kernel, .in = in, .n_in = n_in, .out = out, .n_out = 1};
+}
+
+/* place[0] is x's, [1] the first result's and [2] the later one's, where these are not x's. */
+static rp_chain chain_of_pair(const pair *p)
+{
+    rp_chain c = {.count = p->count, .slots = 1, .size = rp_dtype_size(p->dtype)};
+    const bool silu_on_x = p->on_x == SILU_ON_X, sigmoid_on_x = p->on_x == SIGMOID_ON_X;
+    void *const later = !p->scratch && (p->sigmoid_first ? silu_on_x : sigmoid_on_x) ? place[0] : place[2];
+    static float one32 = 1;
+    static double one64 = 1;
+    size_t in;
+
+    if (p->scratch) {
+        in = view_at(&c, line(p, place[0], 1), false);
+        (void)view_at(&c, line(p, p->dtype == RP_F32 ? (void *)&one32 : (void *)&one64, 0), false);
+        step_of(&c, RP_K_mul, in, 2, view_at(&c, line(p, NULL, 1), true));
+    }
+    in = view_at(&c, line(p, p->scratch ? NULL : place[0], 1), p->scratch);
+    step_of(&c, p->sigmoid_first ? RP_K_sigmoid : RP_K_silu, in, 1, view_at(&c, line(p, place[1], 1), false));
+    if (p->between > 0) {
+        const bool of_x = p->between == 1;
+
+        in = view_at(&c, line(p, of_x && p->scratch ? NULL : of_x ? place[0] : later, 1), of_x && p->scratch);
+        step_of(&c, RP_K_neg, in, 1, view_at(&c, line(p, beside, 1), false));
+    }
+    in = view_at(&c, line(p, p->scratch ? NULL : place[0], 1), p->scratch);
+    step_of(&c, p->sigmoid_first ? RP_K_silu : RP_K_sigmoid, in, 1, view_at(&c, line(p, later, 1), false));
+    return c;
+}
+
+/* Whether the first of the two changes x before the other reads it: no chain that a plan makes. */
+static bool spoils(const pair *p)
+{
+    return !p->scratch && p->on_x == (p->sigmoid_first ? SIGMOID_ON_X : SILU_ON_X);
+}
+
+static void assert_same(const pair *p, const char *level, const void *given, const void *wanted, const char *what)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        const double a = p->dtype == RP_F32 ? (double)((const float *)given)[i] : ((const double *)given)[i];
+        const double b = p->dtype == RP_F32 ? (double)((const float *)wanted)[i] : ((const double *)wanted)[i];
+
+        if (memcmp(&a, &b, sizeof a) != 0 && !(isnan(a) && isnan(b))) /* all NaNs are one, CONTRACT 2.3 */
+            fail_msg(
+                "%s at %s, count %zu, on x %zu, between %zu, sigmoid first %d, scratch %d: element %zu: %a, found %a",
+                what, level, p->count, p->on_x, p->between, p->sigmoid_first, p->scratch, i, b, a);
+    }
+}
+
+static void check_pair(const pair *p, const char *level, rp_pool *pool)
+{
+    const size_t bytes = p->count * rp_dtype_size(p->dtype), first = p->scratch;
+    const rp_kernel_table *table;
+    rp_chain c = chain_of_pair(p);
+    const size_t later = c.n_steps - 1;
+    const bool on_x = c.view[c.step[later].out].data == place[0];
+    const bool together = p->between == 0 || (p->between == 1 && !on_x);
+    rp_chain_plan plan;
+
+    assert_int_equal(rp_kernel_table_get(&table, level, NULL), RP_OK);
+    memcpy(place[0], operand, bytes);
+    memset(place[1], 0x7e, bytes);
+    memset(place[2], 0x7e, bytes);
+    rp_chain_plan_make(&plan, &c, table->fused != NULL);
+    assert_int_equal(plan.with[first], together ? later : RP_CHAIN_STEPS);
+    rp_chain_run(&c, table, pool, 1);
+    assert_same(p, level, c.view[c.step[p->sigmoid_first ? later : first].out].data, silu_of, "silu");
+    assert_same(p, level, c.view[c.step[p->sigmoid_first ? first : later].out].data, sigmoid_of, "sigmoid");
+}
+
+/* As a gradient asks for them: the sigmoid is computed once, wherever both go and in either order, unless what stands
+ * between them has to do with the later one's place. */
+static void silu_and_sigmoid_of_one_operand_have_their_own_bits(void **state)
+{
+    static const size_t counts[] = {1, 64, 1000, BOTH};
+    const char *const *level;
+    const size_t levels = rp_kernel_levels(&level);
+    rp_pool *pool;
+
+    (void)state;
+    assert_int_equal(rp_pool_new(&pool, 3, NULL, NULL), RP_OK);
+    for (size_t i = 0; i < 2 * 4 * PLACES * BETWEEN * 4; i++) {
+        const pair p = {
+            i % 2 ? RP_F32 : RP_F64,      counts[i / 2 % 4],        i / 8 % PLACES, i / 8 / PLACES % BETWEEN,
+            i / 8 / PLACES / BETWEEN % 2, i / 16 / PLACES / BETWEEN};
+
+        if (spoils(&p))
+            continue;
+        fill_pair(&p);
+        for (size_t l = 0; l < 2 * levels; l++)
+            check_pair(&p, level[l / 2], l % 2 ? pool : NULL);
+    }
+    rp_pool_free(pool);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(functions_that_ask_for_others_have_the_bits_of_the_kernels_alone),
         cmocka_unit_test(rows_have_the_bits_of_the_reference_wherever_the_next_one_lies),
         cmocka_unit_test(rows_that_are_streamed_have_the_bits_of_the_reference),
+        cmocka_unit_test(silu_and_sigmoid_of_one_operand_have_their_own_bits),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
