@@ -22,26 +22,26 @@
 
 enum { FORMULA_BLOCK = 1024 };
 
-/* Each takes at most FORMULA_BLOCK elements; y may be an input. */
-typedef void fast_formula(float *y, const float *a, const float *b, size_t n);
+/* Each takes at most FORMULA_BLOCK elements; y may be an input. soon: what is read and written next. */
+typedef void fast_formula(float *y, const float *a, const float *b, size_t n, const fast_soon *soon);
 
-static void gelu_grad_block(float *y, const float *g, const float *x, size_t n)
+static void gelu_grad_block(float *y, const float *g, const float *x, size_t n, const fast_soon *soon)
 {
     float t[FORMULA_BLOCK], e[FORMULA_BLOCK];
 
     RP_EACH(i, n) t[i] = x[i] * (float)0x1.6a09e667f3bcdp-1;
     RP_EACH(i, n) e[i] = -0.5f * (x[i] * x[i]);
-    fast_run(t, t, n, fast_erf, erf_exact, NULL, NULL);
+    fast_run(t, t, n, fast_erf, erf_exact, soon, NULL);
     fast_run(e, e, n, fast_exp, exp_exact, NULL, NULL);
     RP_EACH(i, n) y[i] = g[i] * (0.5f * (1.0f + t[i]) + x[i] * (e[i] * (float)0x1.9884533d43651p-2));
 }
 
-static void bce_logits_block(float *y, const float *x, const float *target, size_t n)
+static void bce_logits_block(float *y, const float *x, const float *target, size_t n, const fast_soon *soon)
 {
     float t[FORMULA_BLOCK];
 
     RP_EACH(i, n) t[i] = -__builtin_fabsf(x[i]);
-    fast_run(t, t, n, fast_exp, exp_exact, NULL, NULL);
+    fast_run(t, t, n, fast_exp, exp_exact, soon, NULL);
     fast_run(t, t, n, fast_log1p, log1p_exact, NULL, NULL);
     RP_EACH(i, n) y[i] = (relu_f32(x[i]) - x[i] * target[i]) + t[i];
 }
@@ -72,14 +72,33 @@ RP_INLINE void rest_block(float *y, const float *a, const float *b, size_t n, bo
     y[i] = as_divisor && some[i] != 0 && (some[i] < 0) != (b[i] < 0) ? some[i] + b[i] : some[i];
 }
 
-static void fmod_block(float *y, const float *a, const float *b, size_t n)
+static void fmod_block(float *y, const float *a, const float *b, size_t n, const fast_soon *soon)
 {
+    (void)soon;
     rest_block(y, a, b, n, false);
 }
 
-static void remainder_block(float *y, const float *a, const float *b, size_t n)
+static void remainder_block(float *y, const float *a, const float *b, size_t n, const fast_soon *soon)
 {
+    (void)soon;
     rest_block(y, a, b, n, true);
+}
+
+/* The views' next blocks, or those of the next row, or, behind the last, what is at hand. */
+RP_INLINE fast_soon formula_soon(const rp_walk *walk, size_t at)
+{
+    fast_soon soon = {{0}};
+
+    for (size_t v = 0; v < FAST_SOON; v++) {
+        const size_t of = v < walk->n_views ? v : 0;
+
+        soon.at[v] = (uintptr_t)walk->at[of];
+        if (at + FORMULA_BLOCK < walk->run)
+            soon.at[v] += (at + FORMULA_BLOCK) * sizeof(float);
+        else if (walk->rank > 1)
+            soon.at[v] += (uintptr_t)walk->bytes[of][walk->rank - 2];
+    }
+    return soon;
 }
 
 RP_INLINE void formula_run(const rp_walk *walk, fast_formula *formula)
@@ -88,8 +107,10 @@ RP_INLINE void formula_run(const rp_walk *walk, fast_formula *formula)
     const float *a = walk->at[1], *b = walk->n_views > 2 ? walk->at[2] : a;
 
     for (size_t at = 0, count; at < walk->run; at += count) {
+        const fast_soon soon = formula_soon(walk, at);
+
         count = walk->run - at < FORMULA_BLOCK ? walk->run - at : FORMULA_BLOCK;
-        formula(y + at, a + at, b + at, count);
+        formula(y + at, a + at, b + at, count, &soon);
     }
 }
 
