@@ -64,7 +64,8 @@ rp_status rp_type_make(rp_type *type, rp_dtype dtype, int rank, const size_t *sh
 }
 
 /* Blocks without a NaN, nearly all of them, are only read, from the last to the first: of what was just made the caches
- * have the end, and of what is read next they then have the beginning; by vectors of 16 bytes: compilers leave a loop
+ * have the end, and of what is read next they then have the beginning; the block in front, which is next, is asked for,
+ * as no processor's own fetching ahead goes there. By vectors of 16 bytes: compilers leave a loop
  * of "not equal to itself" as it stands. A caller's memory may begin anywhere. */
 enum { SETTLED = 1024, QUADS = 4 };
 #define SETTLE(T, mask_type, name) \
@@ -92,6 +93,8 @@ enum { SETTLED = 1024, QUADS = 4 };
 \
                 memcpy(&v, x + i * sizeof(T) + k * sizeof v, sizeof v); \
                 found[k] |= v != v; \
+                if (k == 0) \
+                    __builtin_prefetch((const void *)((uintptr_t)(x + i * sizeof(T)) - SETTLED * sizeof(T)), 0, 3); \
             } \
         for (; i < count; i++) \
             nan = nan || load_##name(x, i) != load_##name(x, i); \
