@@ -32,6 +32,7 @@ def frames(length, step):
 
 
 CASES = {**{f"fft{n}": (whole, (lines, n, 2)) for n, lines in ((243, 512), (768, 256), (1000, 256), (1024, 256))},
+         "ifft1024": (lambda x: torch.view_as_real(torch.fft.ifft(torch.view_as_complex(x))), (256, 1024, 2)),
          "rfft400": (lambda x: torch.fft.rfft(x).abs(), (512, 400)),
          "irfft400": (lambda x: torch.fft.irfft(torch.complex(x[..., 0], x[..., 1]), n=400), (512, 201, 2)),
          "stft400": (frames(400, 160), (4, 48000)), "stft512": (frames(512, 128), (4, 48000))}

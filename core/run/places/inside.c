@@ -63,8 +63,9 @@ static bool reads_alone(const rp_plan *plan, uint32_t root, size_t from, size_t 
     return readers == 1;
 }
 
-/* The transform whose parts the concat at position k puts together as pairs, of lines that kernels make so; NULL. */
-static const rp_instr *transform_of_pairs(const rp_plan *plan, size_t k)
+/* Whether the concat at position k puts the parts of a transform together as pairs, either one first, of lines that
+ * kernels make so. */
+static bool pairs_a_transform(const rp_plan *plan, size_t k)
 {
     const rp_instr *instr = rp_plan_at(plan, k), *maker;
     const rp_program *p = plan->program;
@@ -74,24 +75,24 @@ static const rp_instr *transform_of_pairs(const rp_plan *plan, size_t k)
 
     if (instr->n_in != 2 || RP_AT(instr->attr, concat, axis).i != type->rank - 1 || type->shape[type->rank - 1] != 1 ||
         p->maker[u] == RP_NO_INSTR)
-        return NULL;
+        return false;
     maker = &p->instr[p->maker[u]];
-    if (maker->op->work != RP_WORK_TRANSFORM || maker->n_out != 2 || maker->out[0] != u ||
-        maker->out[1] != plan->root[instr->in[1]])
-        return NULL;
+    if (maker->op->work != RP_WORK_TRANSFORM || maker->n_out != 2 || (maker->out[0] != u && maker->out[1] != u) ||
+        plan->root[instr->in[1]] != maker->out[maker->out[0] == u])
+        return false;
     n = p->value[u].shape[p->value[u].rank - 1];
-    return n > 1 && n <= RP_FOURIER_PAIRS && rp_type_count(&p->value[u]) / n >= RP_FOURIER_PAIRS_LINES ? maker : NULL;
+    return n > 1 && n <= RP_FOURIER_PAIRS && rp_type_count(&p->value[u]) / n >= RP_FOURIER_PAIRS_LINES;
 }
 
 /* Both parts: their operands of the concat are all of them in their order, but for axes of one element. */
-static bool may_pair(const rp_plan *plan, const rp_instr *transform, size_t k)
+static bool may_pair(const rp_plan *plan, size_t k)
 {
     const rp_instr *instr = rp_plan_at(plan, k);
 
     if (!rp_device_shares_memory(plan->device))
         return false;
     for (size_t i = 0; i < 2; i++) {
-        const uint32_t part = transform->out[i];
+        const uint32_t part = plan->root[instr->in[i]];
 
         if (!may_lie_inside(plan, part, k) || !rp_view_contiguous(&plan->view[instr->in[i]]) ||
             rp_type_count(&plan->program->value[instr->in[i]]) != rp_type_count(&plan->program->value[part]) ||
@@ -104,15 +105,15 @@ static bool may_pair(const rp_plan *plan, const rp_instr *transform, size_t k)
 /* As `visit` says, of the concat at position k. */
 static bool visit_pairs(rp_plan *plan, size_t k, bool ask)
 {
-    const rp_instr *instr = rp_plan_at(plan, k), *transform = transform_of_pairs(plan, k);
+    const rp_instr *instr = rp_plan_at(plan, k);
 
-    if (!transform || !may_pair(plan, transform, k))
+    if (!pairs_a_transform(plan, k) || !may_pair(plan, k))
         return false;
     for (size_t i = 0; i < 2 && !ask; i++) {
-        const rp_type *type = &plan->program->value[transform->out[i]];
+        const uint32_t part = plan->root[instr->in[i]];
 
-        put_inside(plan, instr->out[0], transform->out[i], i * rp_dtype_size(type->dtype));
-        plan->block[transform->out[i]].paired = true;
+        put_inside(plan, instr->out[0], part, i * rp_dtype_size(plan->program->value[part].dtype));
+        plan->block[part].paired = true;
     }
     return true;
 }

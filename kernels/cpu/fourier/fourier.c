@@ -39,6 +39,10 @@ enum {
     APART = 1088
 };
 
+/* How a line's operands lie that its first stage reads: in two parts, the second of which may be one number, or as
+ * pairs, which may have the imaginary part first. */
+enum { IN_PARTS, ONE_NUMBER, IN_PAIRS, EXCHANGED };
+
 extern const rp_kernel rp_kernel_fft_ref;
 
 /* Stages in passes, two of 2 being one of 4. */
@@ -146,15 +150,16 @@ static size_t fft_cost(const rp_kernel_args *args)
     return rp_kernel_fft_ref.cost(args);
 }
 
-/* Whether results lie as pairs, in lines that are made so. */
+/* Whether results lie as pairs, either part first, in lines that are made so. */
 static bool in_pairs(const rp_kernel_args *args)
 {
     const rp_view *u = &args->out[0], *v = &args->out[1];
+    const size_t size = rp_dtype_size(u->dtype);
 
     for (int d = 0; d < u->rank; d++)
         if (u->stride[d] != v->stride[d])
             return false;
-    return rp_view_last_stride(u) == 2 && v->data == (char *)u->data + rp_dtype_size(u->dtype) &&
+    return rp_view_last_stride(u) == 2 && (v->data == (char *)u->data + size || u->data == (char *)v->data + size) &&
            rp_view_last(u) <= RP_FOURIER_PAIRS;
 }
 

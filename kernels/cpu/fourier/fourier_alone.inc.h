@@ -65,15 +65,27 @@ static void FN(spread)(FN(turns) to, const FN(work) * w, size_t m)
     FN(spread_part)(to.next.re, w->c + m, m);
     FN(spread_part)(to.next.im, w->d + m, m);
 }
-#undef ORDER
+
+/* LANES pairs from x on, taken apart. */
+RP_INLINE FN(pair) FN(get_pairs)(const T *x, bool exchanged)
+{
+    FN(vec) a, b, first, second;
+
+    memcpy(&a, x, sizeof a);
+    memcpy(&b, x + FN(LANES), sizeof b);
+    first = __builtin_shufflevector(a, b, ORDER(EVEN, 1));
+    second = __builtin_shufflevector(a, b, ORDER(ODD, 1));
+    return exchanged ? (FN(pair)){second, first} : (FN(pair)){first, second};
+}
 
 /* A stage of four with chunk 1 or 4 transforms between each other: y[4 (chunk p + ..)] of x, or the other way. Where
- * all imaginary parts are one number they are not in memory, but where x.im points. */
+ * all imaginary parts are one number they are not in memory, but where x.im points; pairs lie where their first parts
+ * do. */
 RP_INLINE void FN(woven)(const FN(rows) * y, const FN(rows) * x, size_t n, const FN(turns) * t, int chunk, bool back,
-                         bool transposed, bool same)
+                         bool transposed, int given)
 {
     const ptrdiff_t quarter = (ptrdiff_t)n / 4;
-    const FN(vec) one = same ? *x->im - (FN(vec)){0} : (FN(vec)){0};
+    const FN(vec) one = given == ONE_NUMBER ? *x->im - (FN(vec)){0} : (FN(vec)){0};
 
     for (ptrdiff_t begin = 0; begin < quarter; begin += FN(LANES)) {
         const ptrdiff_t i = begin + FN(LANES) > quarter ? quarter - FN(LANES) : begin; /* the last may be made again */
@@ -85,16 +97,20 @@ RP_INLINE void FN(woven)(const FN(rows) * y, const FN(rows) * x, size_t n, const
             const ptrdiff_t at = transposed ? 4 * i + h * FN(LANES) : i + h * quarter;
             const FN(rows) *from = transposed ? y : x;
 
+            if (given >= IN_PAIRS) {
+                v[h] = FN(get_pairs)((given == IN_PAIRS ? from->re : from->im) + 2 * at, given == EXCHANGED);
+                continue;
+            }
             memcpy(&re[h], from->re + at, sizeof re[h]);
             im[h] = one;
-            if (!same)
+            if (given == IN_PARTS)
                 memcpy(&im[h], from->im + at, sizeof im[h]);
         }
         if (transposed) {
             (chunk == 1 ? FN(part_1) : FN(part_4))(re);
             (chunk == 1 ? FN(part_1) : FN(part_4))(im);
         }
-        for (int h = 0; h < 4; h++)
+        for (int h = 0; h < 4 && given < IN_PAIRS; h++)
             v[h] = (FN(pair)){re[h], im[h]};
         if (transposed)
             FN(join_four)(v, near, beyond, next, back);
@@ -113,40 +129,48 @@ RP_INLINE void FN(woven)(const FN(rows) * y, const FN(rows) * x, size_t n, const
     }
 }
 
+#undef ORDER
+
 typedef void FN(woven_fn)(const FN(rows) * y, const FN(rows) * x, size_t n, const FN(turns) * t);
-#define WOVEN(chunk, back, transposed, same) \
-    static void FN(woven_##chunk##_##back##_##transposed##_##same)(const FN(rows) * y, const FN(rows) * x, size_t n, \
-                                                                   const FN(turns) * t) \
+#define WOVEN(chunk, back, transposed, given) \
+    static void FN(woven_##chunk##_##back##_##transposed##_##given)(const FN(rows) * y, const FN(rows) * x, size_t n, \
+                                                                    const FN(turns) * t) \
     { \
-        FN(woven)(y, x, n, t, chunk, back, transposed, same); \
+        FN(woven)(y, x, n, t, chunk, back, transposed, given); \
     }
-WOVEN(1, 0, 0, 0)
-WOVEN(1, 0, 0, 1)
-WOVEN(1, 1, 0, 0)
-WOVEN(1, 1, 0, 1)
-WOVEN(4, 0, 0, 0)
-WOVEN(4, 1, 0, 0)
-WOVEN(1, 0, 1, 0)
-WOVEN(1, 1, 1, 0)
-WOVEN(4, 0, 1, 0)
-WOVEN(4, 1, 1, 0)
+WOVEN(1, 0, 0, IN_PARTS)
+WOVEN(1, 0, 0, ONE_NUMBER)
+WOVEN(1, 0, 0, IN_PAIRS)
+WOVEN(1, 0, 0, EXCHANGED)
+WOVEN(1, 1, 0, IN_PARTS)
+WOVEN(1, 1, 0, ONE_NUMBER)
+WOVEN(1, 1, 0, IN_PAIRS)
+WOVEN(1, 1, 0, EXCHANGED)
+WOVEN(4, 0, 0, IN_PARTS)
+WOVEN(4, 1, 0, IN_PARTS)
+WOVEN(1, 0, 1, IN_PARTS)
+WOVEN(1, 1, 1, IN_PARTS)
+WOVEN(4, 0, 1, IN_PARTS)
+WOVEN(4, 1, 1, IN_PARTS)
 #undef WOVEN
 
 /* A stage of all lines of a call: woven, or a pass. */
 typedef struct FN(stage) {
-    FN(woven_fn) * woven, *woven_same;
+    FN(woven_fn) * woven;
     FN(turns) turns;
     FN(pass_fn) * pass;
     FN(pass) given;
 } FN(stage);
 
-/* That with s transforms between each other. */
-static FN(stage) FN(stage_of)(const FN(work) * w, const FN(turns) * fours, size_t s, int radix)
+/* That with s transforms between each other; given: how operands lie that it may read. */
+static FN(stage) FN(stage_of)(const FN(work) * w, const FN(turns) * fours, size_t s, int radix, int given)
 {
-    static FN(woven_fn) *const first[2][2] = {{FN(woven_1_0_0_0), FN(woven_1_0_1_0)},
-                                              {FN(woven_1_1_0_0), FN(woven_1_1_1_0)}};
-    static FN(woven_fn) *const second[2][2] = {{FN(woven_4_0_0_0), FN(woven_4_0_1_0)},
-                                               {FN(woven_4_1_0_0), FN(woven_4_1_1_0)}};
+    static FN(woven_fn) *const first[2][4] = {
+        {FN(woven_1_0_0_IN_PARTS), FN(woven_1_0_0_ONE_NUMBER), FN(woven_1_0_0_IN_PAIRS), FN(woven_1_0_0_EXCHANGED)},
+        {FN(woven_1_1_0_IN_PARTS), FN(woven_1_1_0_ONE_NUMBER), FN(woven_1_1_0_IN_PAIRS), FN(woven_1_1_0_EXCHANGED)}};
+    static FN(woven_fn) *const last[2] = {FN(woven_1_0_1_IN_PARTS), FN(woven_1_1_1_IN_PARTS)};
+    static FN(woven_fn) *const second[2][2] = {{FN(woven_4_0_0_IN_PARTS), FN(woven_4_0_1_IN_PARTS)},
+                                               {FN(woven_4_1_0_IN_PARTS), FN(woven_4_1_1_IN_PARTS)}};
     const bool back = w->inverse != w->transposed;
     const size_t m = w->n / s / (size_t)radix;
     FN(stage) a = {.given = {.m = m, .s = 1, .width = s, .c = w->c, .d = w->d, .span = 1}};
@@ -156,8 +180,7 @@ static FN(stage) FN(stage_of)(const FN(work) * w, const FN(turns) * fours, size_
         T *const c = (T *)(uintptr_t)w->c, *const d = (T *)(uintptr_t)w->d;
 
         a.turns = (FN(turns)){{c + 2 * m, d + 2 * m, 0}, {c + 3 * m, d + 3 * m, 0}, {c + m, d + m, 0}};
-        a.woven = first[back][w->transposed];
-        a.woven_same = back ? FN(woven_1_1_0_1) : FN(woven_1_0_0_1);
+        a.woven = w->transposed ? last[back] : first[back][given];
     } else if (s < FN(LANES)) {
         a.turns = *fours;
         a.woven = second[back][w->transposed];
@@ -167,10 +190,10 @@ static FN(stage) FN(stage_of)(const FN(work) * w, const FN(turns) * fours, size_
     return a;
 }
 
-static void FN(make_stage)(const FN(stage) * a, size_t n, FN(rows) y, FN(rows) x, bool same)
+static void FN(make_stage)(const FN(stage) * a, size_t n, FN(rows) y, FN(rows) x)
 {
     if (a->woven) {
-        (same ? a->woven_same : a->woven)(&y, &x, n, &a->turns);
+        a->woven(&y, &x, n, &a->turns);
     } else {
         FN(pass) pass = a->given;
 
@@ -191,50 +214,66 @@ static T *FN(line_part)(T *to, const T *from, ptrdiff_t step, size_t n, T share)
     return to;
 }
 
-/* Quarter i of a part of the line that comes next: a processor's own fetching ahead stops at a page's end, where a line
- * may end too, and does not find four quarters that are read in turn. */
-static void FN(ask)(const T *next, size_t n, size_t i)
+/* Quarter i of `span` elements of the line that comes next: a processor's own fetching ahead stops at a page's end,
+ * where a line may end too, and does not find four quarters that are read in turn. */
+static void FN(ask)(const T *next, size_t span, size_t i)
 {
-    const char *at = (const char *)(next + i * n / 4);
+    const char *at = (const char *)(next + i * span / 4);
 
-    for (size_t k = 0; k < n * sizeof(T) / 4; k += 64)
+    for (size_t k = 0; k < span * sizeof(T) / 4; k += 64)
         __builtin_prefetch(at + k, 0, 2);
 }
 
 /* A line that is_alone, by its stages in order; x_next, y_next: parts of the next line, or NULL. */
-static void FN(line_alone)(const FN(work) * w, const FN(stage) * stage, size_t stages, const fourier_line *l, T share,
-                           const T *x_next, const T *y_next)
+static void FN(line_alone)(const FN(work) * w, const FN(stage) * stage, size_t stages, const fourier_line *l, int given,
+                           T share, const T *x_next, const T *y_next)
 {
-    const bool same = l->y_step == 0 && !w->transposed;
     const bool apart = w->pairs || FN(finishes)(w); /* results may be far: they are finished on their way there */
     const FN(rows) out = {l->u, l->v, 0};
-    FN(rows) from = {FN(line_part)(w->b.re, l->x, l->x_step, w->n, share), (T *)(uintptr_t)l->y, 0};
+    FN(rows) from = {(T *)(uintptr_t)l->x, (T *)(uintptr_t)l->y, 0};
 
-    if (!same)
+    if (given < IN_PAIRS)
+        from.re = FN(line_part)(w->b.re, l->x, l->x_step, w->n, share);
+    if (given == IN_PARTS)
         from.im = FN(line_part)(w->b.im, l->y, l->y_step, w->n, share);
     for (size_t i = 0; i < stages; i++) {
         const FN(rows) to = i + 1 == stages && !apart ? out : i % 2 == 0 ? w->a : w->b;
 
         if (x_next && i < 4)
-            FN(ask)(x_next, w->n, i);
+            FN(ask)(x_next, w->n * (size_t)l->x_step, i);
         if (y_next && i < 4)
             FN(ask)(y_next, w->n, i);
-        FN(make_stage)(&stage[i], w->n, w->transposed ? from : to, w->transposed ? to : from, same && i == 0);
+        FN(make_stage)(&stage[i], w->n, w->transposed ? from : to, w->transposed ? to : from);
         from = to;
     }
     if (w->pairs) {
-        FN(pair_up)(w, out.re, from.re, from.im, false);
+        FN(pair_up)(w, out.re, out.im, from.re, from.im, false);
     } else if (apart) {
         FN(finish)(w, out.re, from.re, w->n);
         FN(finish)(w, out.im, from.im, w->n);
     }
 }
 
+/* How the operands of lines lie. */
+static int FN(given)(const FN(work) * w, const fourier_line *l)
+{
+    const T *const x = (const T *)l->x, *const y = (const T *)l->y;
+    const bool every_second = l->x_step == 2 && l->y_step == 2;
+
+    if (w->transposed)
+        return IN_PARTS;
+    if (l->y_step == 0)
+        return ONE_NUMBER;
+    return every_second && x + 1 == y ? IN_PAIRS : every_second && y + 1 == x ? EXCHANGED : IN_PARTS;
+}
+
 static void FN(lines_alone)(const FN(work) * w, const rp_walk *walk, const fourier_line *first)
 {
     const FN(turns) fours = FN(turns_in)(w->whole.re, w->n / 4);
     const T share = w->inverse && w->transposed ? (T)(1 / (double)w->n) : 1;
-    const bool asks = first->x_step == 1 && w->n * sizeof(T) >= ASK_LEAST, both = asks && first->y_step == 1;
+    const bool asks = (first->x_step == 1 || first->x_step == 2) && w->n * sizeof(T) >= ASK_LEAST;
+    const bool both = asks && first->y_step == 1; /* parts of pairs come with each other */
+    const int given = FN(given)(w, first);
     const fourier_passes list = fourier_passes_of(w->n, true);
     const size_t stages = (size_t)list.count;
     FN(stage) stage[ALONE_STAGES];
@@ -243,7 +282,7 @@ static void FN(lines_alone)(const FN(work) * w, const rp_walk *walk, const fouri
     if (FN(LANES) > 4)
         FN(spread)(fours, w, w->n / 16);
     for (size_t i = 0; i < stages; i++) {
-        stage[w->transposed ? stages - 1 - i : i] = FN(stage_of)(w, &fours, s, list.radix[i]);
+        stage[w->transposed ? stages - 1 - i : i] = FN(stage_of)(w, &fours, s, list.radix[i], given);
         s *= list.radix[i];
     }
     for (size_t i = 0; i < walk->run; i++) {
@@ -256,6 +295,6 @@ static void FN(lines_alone)(const FN(work) * w, const rp_walk *walk, const fouri
         line.v = LINE(walk, 1, i);
         line.x = LINE(walk, 2, i);
         line.y = LINE(walk, 3, i);
-        FN(line_alone)(w, stage, stages, &line, share, x_next, y_next);
+        FN(line_alone)(w, stage, stages, &line, given, share, x_next, y_next);
     }
 }

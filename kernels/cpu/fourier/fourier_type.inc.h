@@ -292,20 +292,23 @@ static void FN(finish)(const FN(work) * w, T *to, const T *x, size_t count)
         RP_EACH(i, count) to[i] = x[i] * share;
 }
 
-/* Pairs of results, finished. */
-static void FN(pair_up)(const FN(work) * w, T *to, const T *re, const T *im, bool finished)
+/* Results, finished, as pairs of which those of u and v are the parts. */
+static void FN(pair_up)(const FN(work) * w, T *u, T *v, const T *of_u, const T *of_v, bool finished)
 {
+    const bool exchanged = v < u;
+    T *const to = exchanged ? v : u;
+    const T *const re = exchanged ? of_v : of_u, *const im = exchanged ? of_u : of_v;
     const T share = w->inverse && !w->transposed && !finished ? (T)(1 / (double)w->n) : 1;
     const T none = w->transposed && !finished ? (T)0 : (T)-0.0;
     size_t i = 0;
 
     for (; i + FN(LANES) <= w->n; i += FN(LANES)) {
-        FN(pair) v = FN(get)(&(FN(rows)){(T *)(uintptr_t)re, (T *)(uintptr_t)im, 0}, (ptrdiff_t)i);
+        FN(pair) a = FN(get)(&(FN(rows)){(T *)(uintptr_t)re, (T *)(uintptr_t)im, 0}, (ptrdiff_t)i);
         FN(vec) low, high;
 
-        v = (FN(pair)){v.re * share + none, v.im * share + none};
-        low = __builtin_shufflevector(v.re, v.im, LANES_ORDER(LOW, LINE_LANES, 1));
-        high = __builtin_shufflevector(v.re, v.im, LANES_ORDER(HIGH, LINE_LANES, 1));
+        a = (FN(pair)){a.re * share + none, a.im * share + none};
+        low = __builtin_shufflevector(a.re, a.im, LANES_ORDER(LOW, LINE_LANES, 1));
+        high = __builtin_shufflevector(a.re, a.im, LANES_ORDER(HIGH, LINE_LANES, 1));
         memcpy(to + 2 * i, &low, sizeof low);
         memcpy(to + 2 * i + FN(LANES), &high, sizeof high);
     }
@@ -503,7 +506,7 @@ static void FN(short_lines)(const FN(work) * w, const fourier_passes *list, cons
         FN(turn)(free.re, (ptrdiff_t)w->n, made.re, FN(LANES), w->n, FN(LANES));
         FN(turn)(free.im, (ptrdiff_t)w->n, made.im, FN(LANES), w->n, FN(LANES));
         for (size_t j = 0; j < count; j++)
-            FN(pair_up)(w, LINE(walk, 0, i + j), free.re + j * w->n, free.im + j * w->n, true);
+            FN(pair_up)(w, LINE(walk, 0, i + j), LINE(walk, 1, i + j), free.re + j * w->n, free.im + j * w->n, true);
         return;
     }
     if (count == FN(LANES)) {

@@ -119,10 +119,10 @@ static void rows_of_a_pad_are_made_where_they_go(void **state)
     rp_device_free(device);
 }
 
-/* A transform of complex numbers, which lie as pairs. Who else reads its real part: nobody, an output, or an operation
- * before the pairs are put together. */
+/* A transform of complex numbers, which lie as pairs; exchanged: of exchanged parts, as one that goes back is written.
+ * Who else reads its real part: nobody, an output, or an operation before the pairs are put together. */
 enum others { NOBODY, OUTPUT, SOONER };
-static rp_program *transform_of(size_t lines, size_t n, bool inverse, enum others others)
+static rp_program *transform_of(size_t lines, size_t n, bool inverse, bool exchanged, enum others others)
 {
     rp_graph *g = rp_graph_new(NULL);
     const size_t shape[] = {lines, n}, one[] = {lines, n, 1};
@@ -134,7 +134,7 @@ static rp_program *transform_of(size_t lines, size_t n, bool inverse, enum other
 
         in[i] = rp_reshape(rp_slice(x, begin, end), 2, shape);
     }
-    rp_fft(in[0], in[1], inverse, &out[0], &out[1]);
+    rp_fft(in[exchanged], in[!exchanged], inverse, &out[exchanged], &out[!exchanged]);
     if (others == OUTPUT)
         rp_graph_set(g, RP_OUTPUT_RESULT, "re", out[0]);
     else if (others == SOONER)
@@ -160,10 +160,13 @@ static void parts_of_transforms_are_made_as_pairs(void **state)
             rp_device *device = device_new(levels[l], threads);
 
             for (size_t i = 0; i < COUNT(lengths); i++)
-                for (int how = 0; how < 5; how++) {
-                    const size_t n = lengths[i], lines = how < 2 || how == 4 ? 37 : 3;
-                    rp_program *p = transform_of(lines, n, how % 2, how == 1 ? OUTPUT : how == 4 ? SOONER : NOBODY);
-                    const bool fits = n <= 4096 && how == 0;
+                for (int how = 0; how < 6; how++) {
+                    const size_t n = lengths[i], lines = how < 2 || how > 3 ? 37 : 3;
+                    rp_program *p = transform_of(lines, n, how % 2, how == 4,
+                                                 how == 1   ? OUTPUT
+                                                 : how == 5 ? SOONER
+                                                            : NOBODY);
+                    const bool fits = n <= 4096 && (how == 0 || how == 4);
 
                     assert_plan_is_eager(p, first, device, "transform");
                     if ((bytes_of(p, device, RP_PASSES) < bytes_of(p, device, RP_PASSES & ~RP_PASS_INSIDE)) != fits)

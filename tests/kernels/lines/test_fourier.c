@@ -16,7 +16,7 @@
 #include "tests/house/sanitized.h"
 #include "tests/kernels/kernel_call.h"
 
-enum { LONGEST = SANITIZED ? 1 << 16 : 1 << 19, ELEMENTS = 2 * LONGEST, LAYOUTS = 4 };
+enum { LONGEST = SANITIZED ? 1 << 16 : 1 << 19, ELEMENTS = 2 * LONGEST, LAYOUTS = 6 };
 
 /* Lines of at most 1,024 are 37, which every other element of memory holds too. */
 _Static_assert(ELEMENTS >= 2 * 37 * 1024, "memory for the lines");
@@ -40,7 +40,8 @@ static void draw(void *x, rp_dtype dtype, uint32_t seed)
     }
 }
 
-/* x and y: one line behind the other; side by side; every other element; y one number. */
+/* x and y: one line behind the other; side by side; every other element; y one number; pairs, with
+ * either first. */
 static void lay(rp_view in[2], int layout, size_t lines, size_t n)
 {
     for (int i = 0; i < 2; i++) {
@@ -48,13 +49,15 @@ static void lay(rp_view in[2], int layout, size_t lines, size_t n)
             in[i].stride[0] = 1;
             in[i].stride[1] = (ptrdiff_t)lines;
         }
-        if (layout == 2) {
+        if (layout == 2 || layout > 3) {
             in[i].stride[0] = (ptrdiff_t)(2 * n);
             in[i].stride[1] = 2;
         }
     }
     if (layout == 3)
         in[1].stride[0] = in[1].stride[1] = 0;
+    if (layout > 3)
+        in[layout == 4].data = (char *)in[layout == 5].data + rp_dtype_size(in[0].dtype);
 }
 
 /* The items in `cuts` parts. */
@@ -85,20 +88,21 @@ static void same(const char *level, rp_dtype dtype, const void *found, const voi
 }
 
 /* Parts of pairs, one part behind the other. */
-static void part(void *to, const void *pairs, size_t count, size_t size)
+static void part(void *to, const void *pairs, size_t count, size_t size, bool exchanged)
 {
     for (size_t i = 0; i < 2 * count; i++)
-        memcpy((char *)to + (i % 2 * count + i / 2) * size, (const char *)pairs + i * size, size);
+        memcpy((char *)to + ((i + exchanged) % 2 * count + i / 2) * size, (const char *)pairs + i * size, size);
 }
 
-/* The same results as pairs of real and imaginary part; memory[2] and [3] have what they are to be. */
+/* The same results as pairs of real and imaginary part, or the other way round; memory[2] and [3] have what they are to
+ * be. */
 static void check_pairs(const char *level, rp_dtype dtype, const rp_view *in, const rp_attr *attr, size_t cuts,
-                        int layout, int option)
+                        int layout, int option, bool exchanged)
 {
     static double parts[ELEMENTS];
     const size_t lines = in[0].shape[0], n = in[0].shape[1], count = lines * n, size = rp_dtype_size(dtype);
-    rp_view found[2] = {view_of(memory[4], dtype, (int)lines, (int)n, -1),
-                        view_of((char *)memory[4] + size, dtype, (int)lines, (int)n, -1)};
+    rp_view found[2] = {view_of((char *)memory[4] + exchanged * size, dtype, (int)lines, (int)n, -1),
+                        view_of((char *)memory[4] + !exchanged * size, dtype, (int)lines, (int)n, -1)};
 
     for (int i = 0; i < 2; i++) {
         found[i].stride[0] = (ptrdiff_t)(2 * n);
@@ -106,7 +110,7 @@ static void check_pairs(const char *level, rp_dtype dtype, const rp_view *in, co
     }
     memset(memory[4], 0xA5, 2 * count * size);
     transform(level, found, in, attr, cuts);
-    part(parts, memory[4], count, size);
+    part(parts, memory[4], count, size, exchanged);
     for (size_t i = 0; i < 2; i++)
         same(level, dtype, (char *)parts + i * count * size, memory[2 + i], count, n, layout, option);
 }
@@ -135,7 +139,7 @@ static void check(rp_dtype dtype, size_t lines, size_t n, int layout, int option
         for (int i = 0; i < 2; i++)
             same(levels[l], dtype, memory[4 + i], memory[2 + i], lines * n, n, layout, option);
         if (n <= 5000) /* and some that are not made so */
-            check_pairs(levels[l], dtype, in, attr, lines > 3 ? 3 : 1, layout, option);
+            check_pairs(levels[l], dtype, in, attr, lines > 3 ? 3 : 1, layout, option, (n + l) % 2 == 0);
     }
 }
 
