@@ -167,6 +167,30 @@ class Models(unittest.TestCase):
         losses = [float(np.asarray(step(**feeds)["loss"])) for _ in range(30)]
         self.assertLess(losses[-1], 0.5 * losses[0])
 
+    def test_weights_in_operators_are_trained_where_that_is_asked_for(self):
+        w = np.float32([[2, 1], [3, -1]])
+        nodes = [helper.make_node("Constant", [], ["w"], value=numpy_helper.from_array(w)),
+                 helper.make_node("Constant", [], ["axes"], value=numpy_helper.from_array(np.array([0]))),
+                 helper.make_node("MatMul", ["x", "w"], ["a"]), helper.make_node("Unsqueeze", ["a", "axes"], ["y"])]
+        proto = model(nodes, {"x": (TensorProto.FLOAT, [3, 2])}, {"y": (TensorProto.FLOAT, [1, 3, 2])})
+        x = np.float32([[1, 2], [3, 4], [5, 6]])
+        for asked in (False, True):
+            b = reprise.Builder()
+            net = importer.into(b, proto, {"x": b.feed("x", (3, 2))}, operators_as_weights=asked)
+            self.assertEqual(list(net.weights), ["w"] if asked else [])
+            b.result("y", net.outputs["y"])
+            if asked:
+                b.result("g", b.gradients(net.outputs["y"].sum(), [net.weights["w"]])[0])
+            run = reprise.Run(threads=1)
+            for name, a in net.first.items():
+                run.add_state(name, a)
+            for name, a in net.data.items():
+                run.add_data(name, a)
+            found = run.compile(b.finish())(x=x)
+            np.testing.assert_array_equal(found["y"], [x @ w])
+            if asked:
+                np.testing.assert_array_equal(found["g"], np.repeat(x.sum(0)[:, None], 2, 1))
+
     def test_narrow_floats_round_as_their_own_libraries_do(self):
         import ml_dtypes
         rng = np.random.default_rng(4)

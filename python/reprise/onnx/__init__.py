@@ -117,14 +117,15 @@ class Appended:
     counts: dict[str, tuple[int, Any]] = field(default_factory=dict)
 
 
-def into(builder: Any, model: Any, inputs: Mapping[str, Any], *,
-         constants: Mapping[str, np.ndarray[Any, Any]] | None = None, outputs: Sequence[str] | None = None) -> Appended:
+def into(builder: Any, model: Any, inputs: Mapping[str, Any], *, constants: Mapping[str, np.ndarray[Any, Any]] | None = None,
+         outputs: Sequence[str] | None = None, operators_as_weights: bool = False) -> Appended:
     """Appends a model to a program that is being built, its inputs being tensors of that program: to train it, append a loss
-    of the outputs and ask `builder.gradients` for those of the weights. Arguments as of `load`."""
+    of the outputs and ask `builder.gradients` for those of the weights. Arguments as of `load`; operators_as_weights: tensors
+    of operators `Constant`, in which some exporters keep weights, are weights too, by the names of these operators' results."""
     if is_saved_model(model):
         model = convert(model, shapes={f"{n}.{i}": d for n, t in inputs.items() for i, d in enumerate(t.shape)}, constants=constants)
     importer = Importer(read(model), Graph(builder), {}, dict(constants or {}))
-    importer.given, importer.folder = dict(inputs), folder_of(model)
+    importer.given, importer.folder, importer.operators_as_weights = dict(inputs), folder_of(model), operators_as_weights
     importer.wanted = None if outputs is None else list(outputs)
     values = importer.run()
     kept = importer.g.inputs
@@ -221,6 +222,7 @@ class Importer:
         self.given: dict[str, Any] = {}
         self.folder: str | None = None  # where weights outside the file may lie
         self.wanted: list[str] | None = None  # of the model's outputs, or all
+        self.operators_as_weights = False
 
     def run(self) -> dict[str, Value]:
         """The values of the model's outputs."""
@@ -235,6 +237,8 @@ class Importer:
         scope: dict[str, Value] = {t.name: self.initializer(t) for t in graph.initializer if needed is None or t.name in needed}
         if graph.sparse_initializer:
             raise Unsupported("sparse weights")
+        if self.operators_as_weights:
+            operators = [n for n in operators if not self.taken_as_weight(n, scope)]
         # each of them once as it is and once as it is carried, in at most 16 times the bytes: half a byte in 8
         self.g.most_held += 16 * sum(a.nbytes for v in scope.values() for a in [v.weight[1] if v.weight else v.known])
         self.g.most_held += 16 * self.kept(graph)
@@ -270,6 +274,18 @@ class Importer:
             known = array if array.size == 1 else None
             return Value(type_of(array), array.shape, known=known, weight=(proto.name, array))
         return self.g.constant(array)
+
+    def taken_as_weight(self, node: Any, scope: dict[str, Value]) -> bool:
+        """Whether an operator is a constant whose value is a weight: it is in `scope` then, as an initializer would be."""
+        if node.op_type != "Constant" or node.domain not in DOMAINS[:2] or len(node.attribute) != 1 or node.attribute[0].name != "value":
+            return False
+        named = self.onnx.TensorProto()
+        named.CopyFrom(node.attribute[0].t)
+        named.name = node.output[0]
+        v = self.initializer(named)
+        if v.weight and named.name not in scope:
+            scope[named.name] = v
+        return bool(v.weight)
 
     def array(self, proto: Any) -> Any:
         name = self.onnx.TensorProto.DataType.Name(proto.data_type)
