@@ -83,23 +83,23 @@ class Traps(unittest.TestCase):
     def test_detach_is_kept(self):
         self.same_gradient(lambda m, x: (m.w * m.w.detach() * x).sum())
 
-    def test_functions_with_a_backward_of_their_own_are_refused(self):
-        class Straight(torch.autograd.Function):
+    def test_functions_whose_backward_is_no_product_are_refused(self):
+        class Bounded(torch.autograd.Function):
             @staticmethod
             def forward(ctx, x):
                 return x.round()
 
             @staticmethod
             def backward(ctx, g):
-                return g
-        with self.assertRaisesRegex(rt.Unsupported, r"(torch_small|test_torch_traps).py:\d+.*Function.apply of Straight"):
-            rt.compile(m := Line(lambda m, x: Straight.apply(m.w * x).sum()), example=(X,), optimizer=sgd(m), check=False)
-        self.assertEqual(float(Straight.apply(torch.tensor(1.2))), 1.0)  # as it was
-        straight, of = Straight.apply, {"straight": Straight.apply}  # as most files have it
-        for f in (lambda m, x: straight(m.w * x).sum(), lambda m, x: of["straight"](m.w * x).sum(), lambda m, x, f=straight: f(m.w * x).sum()):
-            with self.assertRaisesRegex(rt.Unsupported, r"(torch_small|test_torch_traps).py:\d+.*Function.apply of Straight"):
+                return g.clamp(-1, 1)
+        with self.assertRaisesRegex(rt.Unsupported, r"(torch_small|test_torch_traps).py:\d+.*Function.apply.*not linear"):
+            rt.compile(m := Line(lambda m, x: Bounded.apply(m.w * x).sum()), example=(X,), optimizer=sgd(m), check=False)
+        self.assertEqual(float(Bounded.apply(torch.tensor(1.2))), 1.0)  # as it was
+        bounded, of = Bounded.apply, {"bounded": Bounded.apply}  # as most files have it
+        for f in (lambda m, x: bounded(m.w * x).sum(), lambda m, x: of["bounded"](m.w * x).sum(), lambda m, x, f=bounded: f(m.w * x).sum()):
+            with self.assertRaisesRegex(rt.Unsupported, r"(torch_small|test_torch_traps).py:\d+.*Function.apply.*not linear"):
                 rt.compile(m := Line(f), example=(X,), optimizer=sgd(m), check=False)
-            self.assertEqual(float(f(m, X).detach()), float(straight(m.w.detach() * X).sum()))
+            self.assertEqual(float(f(m, X).detach()), float(bounded(m.w.detach() * X).sum()))
         self.same_gradient(lambda m, x: ((m.w * x) + ((m.w * x).round() - m.w * x).detach()).sum())  # the remedy
 
     def test_changes_in_place_without_gradient_are_refused(self):

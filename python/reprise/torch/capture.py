@@ -17,6 +17,7 @@ from typing import Any
 
 from .checks import numbers_watched
 from .constants import known_values
+from .custom import linear
 from .derivatives import one_tensor
 from .graph import GRADIENT, PARTS, DType, Graph, Input, Meta, Node, Output, Ref, Sub, map_refs, refs
 from .lower import Unsupported, has_rule
@@ -450,6 +451,7 @@ def read(program: Any, prefix: str = "", reserved: Sequence[str] = ("rng",), sta
                     count = sum(1 for e in graph.outputs if e.kind == "result")
                     graph.outputs.append(Output("result", str(count), value))
     refuse_shared({**captured.tensors, **captured.constants}, {i.state for i in graph.inputs if i.trained or i.kind == "buffer"})
+    linear(graph, {**known, **folded})
     stop_at_borders(graph)
     if any(n.op == GRADIENT for n in graph.walk()):
         by_one_name(graph, also)

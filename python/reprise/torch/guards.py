@@ -8,6 +8,7 @@ import functools
 import inspect
 import operator
 import re
+import types
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -128,7 +129,7 @@ def names_loaded(code: Any) -> tuple[tuple[str, ...], bool]:
 
 def attributes(v: Any, names: Sequence[str], deep: int = DEEP) -> list[Place]:
     """Of an object, class or module that a function reads the attributes which it names."""
-    module = v.__name__ if inspect.ismodule(v) else type(v).__module__
+    module = v.__name__ if inspect.ismodule(v) else (v if isinstance(v, type) else type(v)).__module__
     if deep == 0 or not hasattr(v, "__dict__") or inspect.isroutine(v) or str(module).partition(".")[0] in ("torch", "numpy", "reprise"):
         return []
     found: list[Place] = []
@@ -332,8 +333,12 @@ def reached(v: Any, names: Collection[str], deep: int = DEEP) -> list[Any]:
         inner = [kept]
     elif inspect.ismethod(v):
         inner = [v.__func__]
+    elif isinstance(v, types.BuiltinMethodType) and isinstance(v.__self__, type) and theirs(v.__self__):  # Kind.apply
+        inner = [v.__self__]
     elif not inspect.isroutine(v) and theirs(v if isinstance(v, type) else type(v)):
         kinds = [*(v.__mro__ if isinstance(v, type) else ()), *type(v).__mro__]
+        if framework().autograd.Function in kinds:  # apply calls these
+            names = {*names, "forward", "backward", "setup_context"}
         used = {n for c in kinds if theirs(c) for n in vars(c) if n in names or n.startswith("__") and n != "__init__"}
         ahead = [c for c in kinds if theirs(c)]
         found = [f for c in ahead for n in used if (f := function_in(c, n)) is not None]

@@ -108,16 +108,17 @@ def trapped() -> Iterator[list[str]]:
     kept: list[tuple[Any, str, Any]] = []
 
     def forbid(owner: Any, name: str, what: str, remedy: str) -> None:
-        was = owner.__dict__[name]
-
         def refuse(*args: Any, **kwargs: Any) -> Any:
-            if args and isinstance(args[0], type) and args[0].__module__.startswith("torch._higher_order_ops."):
-                return was.__get__(None, args[0])(*args[1:], **kwargs)  # how PyTorch traces cond and scan, whose gradients are ours
-            of = getattr(args[0], "__name__", "") if args and isinstance(args[0], type) else ""
-            raise Unsupported(f"{what}{' of ' + of if of else ''}, whose gradient is not in the graph", Node("", what, where=line_here()),
-                              remedy)
-        kept.append((owner, name, was))
-        setattr(owner, name, classmethod(refuse) if name == "apply" else refuse)
+            raise Unsupported(f"{what}, whose gradient is not in the graph", Node("", what, where=line_here()), remedy)
+        kept.append((owner, name, owner.__dict__[name]))
+        setattr(owner, name, refuse)
+
+    apply = torch.autograd.Function.__dict__["apply"]
+
+    def applied(kind: Any, *args: Any, **kwargs: Any) -> Any:
+        if kind.__module__.startswith("torch._higher_order_ops."):
+            return apply.__get__(None, kind)(*args, **kwargs)  # how PyTorch traces cond and scan, whose gradients are ours
+        return framework("reprise.torch.custom").applied(kind, *args, **kwargs)
 
     forwards = framework("torch.autograd.forward_ad")
 
@@ -128,8 +129,8 @@ def trapped() -> Iterator[list[str]]:
     forwards.enter_dual_level = enter
 
     hook = "Write what it does into the forward or the loss"
-    forbid(torch.autograd.Function, "apply", "autograd.Function.apply", "Write it in operations whose gradient is the one meant; x + "
-           "(f(x) - x).detach() passes a gradient straight through f")
+    kept.append((torch.autograd.Function, "apply", apply))
+    torch.autograd.Function.apply = classmethod(applied)
     for name in ("register_hook", "register_post_accumulate_grad_hook"):
         if name in torch.Tensor.__dict__:
             forbid(torch.Tensor, name, f"Tensor.{name}", hook)
@@ -147,10 +148,9 @@ def trapped() -> Iterator[list[str]]:
         super(torch.Tensor, self).__setattr__(name, value)
     torch.Tensor.__setattr__ = hang
     methods = bound(torch.autograd.Function, "apply")  # PyTorch makes another one each time that Kind.apply is asked for
-    refusing = torch.autograd.Function.__dict__["apply"].__func__
     token = KEPT.set(found)
     try:
-        with by_whatever_name(methods, [functools.partial(refusing, m.__self__) for m in methods]):
+        with by_whatever_name(methods, [functools.partial(applied, m.__self__) for m in methods]):
             yield found
     finally:
         KEPT.reset(token)
