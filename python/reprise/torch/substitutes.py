@@ -56,7 +56,8 @@ def averaging(original: Callable[..., Any]) -> Callable[..., Any]:
         with torch.no_grad():
             self.num_batches_tracked.add_(1)
             weight = 1.0 / self.num_batches_tracked.to(self.running_mean.dtype)
-            for kept, now in ((self.running_mean, input.mean(axes)), (self.running_var, input.var(axes, unbiased=True))):
+            x = input.detach()
+            for kept, now in ((self.running_mean, x.mean(axes)), (self.running_var, x.var(axes, unbiased=True))):
                 kept.copy_(kept * (1 - weight) + now.to(kept.dtype) * weight)
         return torch.nn.functional.batch_norm(input, None, None, self.weight, self.bias, True, 0.0, self.eps)
     return forward

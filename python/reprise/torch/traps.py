@@ -379,6 +379,8 @@ def refuse_changed(node: Any, env: Mapping[Any, Any] | None) -> None:
         if source.op != "placeholder":  # made inside
             return
         source = viewed(env.get(source, source))[0]
+        while getattr(getattr(source.target, "_schema", None), "is_mutable", False) and source.args and hasattr(source.args[0], "op"):
+            source = viewed(source.args[0])[0]  # changed by a region before this one
     elif not detached:
         return
     value = source.meta.get("val")

@@ -113,6 +113,9 @@ def einsum(g: Lowering, node: Node, equation: str, operands: Any, *, path: Any =
     if not arrow:
         right = dots + "".join(sorted(c for c in set(letters) - set(dots) if letters.count(c) == 1))
     right = right.replace("...", dots)
+    flags = all(o.dtype == "bool" for o in operands)  # of which PyTorch has products alone, no sums of them: it raises before
+    if flags:
+        operands = [number(g, o, "f32") for o in operands]
     done, name = diagonals(g, operands[0].tensor, terms[0])
     for k in range(1, len(terms)):
         other, theirs = diagonals(g, operands[k].tensor, terms[k])
@@ -122,7 +125,8 @@ def einsum(g: Lowering, node: Node, equation: str, operands: Any, *, path: Any =
     done = g.op("sum", done, axes=gone) if gone else done
     done = g.reshape(done, [n for i, n in enumerate(done.shape) if i not in gone])
     name = "".join(c for c in name if c in right)
-    return g.transpose(done, [name.index(c) for c in right])
+    done = g.transpose(done, [name.index(c) for c in right])
+    return g.op("ne", done, g.fill(0, "f32")) if flags else done
 
 
 def alike(g: Lowering, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
@@ -288,6 +292,14 @@ def distance(g: Lowering, node: Node, a: Any, *args: Any) -> Any:
     left, right = g.reshape(a.tensor, [*a.shape[:-1], 1, a.shape[-1]]), g.reshape(b.tensor, [*b.shape[:-2], 1, *b.shape[-2:]])
     d = g.value(g.op("sub", left, right))
     return norm_of(g, d, p, [d.rank - 1], False)
+
+
+@lowers("aten.dist.default")
+def dist(g: Lowering, node: Node, a: Any, b: Any, p: Any = 2) -> Any:
+    """The norm of all differences together."""
+    d = op(g, "sub", a, b)
+    d = g.value(g.reshape(d.tensor, [d.size]))
+    return norm_of(g, d, float(p), [0], False)
 
 
 @lowers("aten.cosine_similarity.default")
