@@ -98,6 +98,16 @@ class Factors(unittest.TestCase):
         self.same(lambda a: jnp.linalg.lstsq(a, self.c3[0, :, 0]), self.tall[0])
         self.same(jnp.linalg.matrix_rank, np.ones((3, 3)))
 
+    def test_eigenvalues_of_what_is_not_symmetric_have_jaxs_gradients(self):
+        a = self.tall[0, :3]
+        for side in ("L", "U"):
+            def f(a, side=side):
+                return (jnp.linalg.eigvalsh(a, UPLO=side, symmetrize_input=False) ** 3).sum()
+            step = rj.compile(lambda p, t, f=f: f(p) * t, jnp.asarray(a), (np.float64(1),), optax.sgd(1.0), tolerance=1e-9)
+            value, gradient = jax.value_and_grad(f)(jnp.asarray(a))  # a value of its own: of the mean of both triangles
+            self.assertAlmostEqual(float(step(np.float64(1))), float(value), delta=1e-12 * abs(float(value)))
+            np.testing.assert_allclose(a - np.asarray(step.params()), gradient, rtol=1e-10, atol=1e-12 * np.abs(gradient).max())
+
     def test_equal_eigenvalues_have_no_gradient_of_vectors(self):
         step = rj.compile(lambda p, t: (jnp.linalg.eigh(p)[1] ** 4).sum() * t, jnp.asarray(self.symmetric[0]), (np.float64(1),), optax.sgd(0.0),
                           check=False)
