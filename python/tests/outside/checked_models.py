@@ -573,18 +573,19 @@ def guarded(f, other):
     return forward
 
 
-class Bounded(torch.autograd.Function):
+class Dirty(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
-        return x.round()
+        ctx.mark_dirty(x)
+        return x.round_()
 
     @staticmethod
     def backward(ctx, g):
-        return g.clamp(-1, 1)
+        return g
 
 
-def bounded(m, x, y):
-    return Bounded.apply(y)
+def dirty(m, x, y):
+    return Dirty.apply(y)
 
 
 def by_numpy(m, x, y):
@@ -603,7 +604,7 @@ def by_mask(m, x, y):
     return y[x > 0].sum()
 
 
-GUARDED = [guarded(f, lambda y: y * 2) for f in (bounded, by_numpy, by_float, by_number, by_mask, computes)]
+GUARDED = [guarded(f, lambda y: y * 2) for f in (dirty, by_numpy, by_float, by_number, by_mask, computes)]
 TOGETHER = (together, together_asserted, together_of_three, together_in_parts, together_of_numbers)  # only of a LARGE that is also 0 or less
 DISHONEST = (swallowed, swallowed_above, left_by_finally, suppressed, suppressed_by_own, decorated, by_wrapper, ends_a_loop,
              ends_a_loop_by_index, no_attribute, counts, computes, computes_or_raises, nested, two, two_of, between, kept, walrus, warns, loops,
