@@ -142,9 +142,9 @@ def slopes(kind: Any, ctx: Context, flat: Sequence[Any], at: Sequence[int], give
 # ---- that a backward is linear ----
 
 MOVES = frozenset(f"aten.{n}" for n in (
-    "neg alias clone contiguous view _unsafe_view reshape expand expand_as permute transpose t mT unsqueeze squeeze slice select narrow sum mean cumsum "
-    "flip roll _to_copy to split split_with_sizes chunk unbind unsafe_split diagonal tril triu gather index_select index repeat movedim swapaxes "
-    "unfold im2col col2im broadcast_to flatten view_as type_as lift_fresh_copy lift_fresh detach trace diag_embed repeat_interleave tile "
+    "neg alias clone contiguous view _unsafe_view reshape expand expand_as permute transpose t mT unsqueeze squeeze slice select narrow sum mean "
+    "cumsum flip roll _to_copy to split split_with_sizes chunk unbind unsafe_split diagonal tril triu gather index_select index repeat movedim "
+    "swapaxes unfold im2col col2im broadcast_to flatten view_as type_as lift_fresh_copy lift_fresh detach trace diag_embed repeat_interleave tile "
     "avg_pool2d upsample_nearest2d stack cat take_along_dim as_strided_copy take").split()) | {"prims.convert_element_type"}
 PRODUCTS = frozenset(f"aten.{n}" for n in "mul matmul mm bmm mv dot outer einsum linear convolution conv1d conv2d conv3d conv_transpose2d".split())
 SUMS = frozenset(f"aten.{n}" for n in (
@@ -152,8 +152,8 @@ SUMS = frozenset(f"aten.{n}" for n in (
 SHAPED = frozenset(f"aten.{n}" for n in (
     "zeros_like ones_like full_like empty_like new_zeros new_ones new_full new_empty rand_like randn_like sym_size size").split())
 ZEROS = frozenset(f"aten.{n}" for n in "zeros zeros_like new_zeros".split())
-KEEPS = frozenset(f"aten.{n}" for n in "neg alias clone view reshape expand permute transpose t unsqueeze squeeze slice select sum _to_copy to detach "
-                  "lift_fresh_copy lift_fresh mul broadcast_to expand_as contiguous".split())
+KEEPS = frozenset(f"aten.{n}" for n in "neg alias clone view reshape expand permute transpose t unsqueeze squeeze slice select sum _to_copy to "
+                  "detach lift_fresh_copy lift_fresh mul broadcast_to expand_as contiguous".split())
 FILLED = {"full": 1, "full_like": 1, "new_full": 2, "scalar_tensor": 0, "fill": 1}
 
 
