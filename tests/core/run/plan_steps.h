@@ -55,29 +55,78 @@ typedef struct store {
     void **memory;
 } store;
 
+/* blocks drawn at once; values kept; numbers kept of all of them together */
+enum { FED_BLOCKS = 256, FED_VALUES = 64, FED_MOST = 1 << 25 };
+
+static inline float *fed_new(size_t step, uint32_t value, size_t count)
+{
+    rp_philox4 block[FED_BLOCKS];
+    float *u = malloc(count * sizeof *u + 1);
+
+    assert_non_null(u);
+    for (size_t i = 0; i < count; i++) {
+        if (i % (4 * FED_BLOCKS) == 0) {
+            const size_t blocks = (count - i + 3) / 4;
+
+            rp_random_blocks(block, 11, step, value, i / 4, blocks < FED_BLOCKS ? blocks : FED_BLOCKS);
+        }
+        u[i] = rp_uniform_f32(block[i / 4 % FED_BLOCKS].v[i % 4]) * 2 - 0.75f;
+    }
+    return u;
+}
+
+/* The draws of a value at a step. Every plan of a program is fed the same ones, so they are drawn once and kept: to
+ * draw them again for each was half of what some programs did. */
+static inline const float *fed(size_t step, uint32_t value, size_t count)
+{
+    static struct {
+        size_t step, count;
+        uint32_t value;
+        float *u;
+    } kept[FED_VALUES], *k;
+    static size_t held;
+
+    k = &kept[(value + 31 * step) % FED_VALUES];
+    if (k->u && k->step == step && k->value == value && k->count >= count)
+        return k->u;
+    for (size_t i = 0; i < FED_VALUES; i++)
+        if (&kept[i] == k || held + count > FED_MOST) {
+            free(kept[i].u);
+            held -= kept[i].count;
+            memset(&kept[i], 0, sizeof kept[i]);
+        }
+    k->u = fed_new(step, value, count);
+    k->step = step;
+    k->value = value;
+    k->count = count;
+    held += count;
+    return k->u;
+}
+
 static inline void fill_input(void *memory, const rp_input *in, const rp_type *type, size_t step)
 {
-    size_t count = rp_type_count(type);
+    const size_t count = rp_type_count(type);
+    const float *u = fed(step, (uint32_t)in->value, count);
 
-    for (size_t i = 0; i < count; i++) {
-        float u = rp_uniform_f32(rp_random_u32(11, step, (uint32_t)in->value, i)) * 2 - 0.75f;
-
-        switch (type->dtype) {
-        case RP_F32:
-            ((float *)memory)[i] = u;
-            break;
-        case RP_F64:
-            ((double *)memory)[i] = (double)u * 1.1;
-            break;
-        case RP_I64:
+    switch (type->dtype) {
+    case RP_F32:
+        memcpy(memory, u, count * sizeof *u);
+        break;
+    case RP_F64:
+        for (size_t i = 0; i < count; i++)
+            ((double *)memory)[i] = (double)u[i] * 1.1;
+        break;
+    case RP_I64:
+        for (size_t i = 0; i < count; i++)
             ((int64_t *)memory)[i] = strcmp(in->name, "rng") == 0 ? (int64_t)(step + i) : (int64_t)((i + step) % 2);
-            break;
-        case RP_I32:
+        break;
+    case RP_I32:
+        for (size_t i = 0; i < count; i++)
             ((int32_t *)memory)[i] = (int32_t)(i % 2);
-            break;
-        default:
-            ((unsigned char *)memory)[i] = u > 0;
-        }
+        break;
+    default:
+        for (size_t i = 0; i < count; i++)
+            ((unsigned char *)memory)[i] = u[i] > 0;
     }
 }
 
