@@ -36,6 +36,6 @@ env -u REPRISE_COMMAND PATH="$venv/bin:$PATH" "$venv/bin/reprise" --version >sai
     fail "a package without the command has one: $(cat said)"
 grep -q 'without the command' said || fail "what is missing is not said: $(cat said)"
 for test in "$source"/python/tests/{,derivatives/,estimators/,outside/,runners/,tables/}test_*.py; do
-    timeout 120 "$venv/bin/python" -X faulthandler "$test" >log 2>&1 || { cat log; fail "$(basename "$test")"; }
+    timeout 400 "$venv/bin/python" -X faulthandler "$test" >log 2>&1 || { cat log; fail "$(basename "$test")"; }
     tail -n 3 log | head -n 1
 done
