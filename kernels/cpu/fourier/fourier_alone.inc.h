@@ -254,11 +254,13 @@ static void FN(line_alone)(const FN(work) * w, const FN(stage) * stage, size_t s
     }
 }
 
-/* How the operands of lines lie. */
-static int FN(given)(const FN(work) * w, const fourier_line *l)
+/* How the operands of lines lie, of which the first is l: parts that are pairs there are pairs in all of them where both
+ * go on by one step. */
+static int FN(given)(const FN(work) * w, const rp_walk *walk, const fourier_line *l)
 {
     const T *const x = (const T *)l->x, *const y = (const T *)l->y;
-    const bool every_second = l->x_step == 2 && l->y_step == 2;
+    const bool together = walk->run == 1 || walk->step[2] == walk->step[3];
+    const bool every_second = together && l->x_step == 2 && l->y_step == 2;
 
     if (w->transposed)
         return IN_PARTS;
@@ -273,7 +275,7 @@ static void FN(lines_alone)(const FN(work) * w, const rp_walk *walk, const fouri
     const T share = w->inverse && w->transposed ? (T)(1 / (double)w->n) : 1;
     const bool asks = (first->x_step == 1 || first->x_step == 2) && w->n * sizeof(T) >= ASK_LEAST;
     const bool both = asks && first->y_step == 1; /* parts of pairs come with each other */
-    const int given = FN(given)(w, first);
+    const int given = FN(given)(w, walk, first);
     const fourier_passes list = fourier_passes_of(w->n, true);
     const size_t stages = (size_t)list.count;
     FN(stage) stage[ALONE_STAGES];

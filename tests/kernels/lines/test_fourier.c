@@ -16,7 +16,7 @@
 #include "tests/house/sanitized.h"
 #include "tests/kernels/kernel_call.h"
 
-enum { LONGEST = SANITIZED ? 1 << 16 : 1 << 19, ELEMENTS = 2 * LONGEST, LAYOUTS = 6 };
+enum { LONGEST = SANITIZED ? 1 << 16 : 1 << 19, ELEMENTS = 2 * LONGEST, LAYOUTS = 8 };
 
 /* Lines of at most 1,024 are 37, which every other element of memory holds too. */
 _Static_assert(ELEMENTS >= 2 * 37 * 1024, "memory for the lines");
@@ -40,8 +40,8 @@ static void draw(void *x, rp_dtype dtype, uint32_t seed)
     }
 }
 
-/* x and y: one line behind the other; side by side; every other element; y one number; pairs, with
- * either first. */
+/* x and y: one line behind the other; side by side; every other element; y one number; pairs, with either first; the
+ * same of the first line, whose second part all others have too. */
 static void lay(rp_view in[2], int layout, size_t lines, size_t n)
 {
     for (int i = 0; i < 2; i++) {
@@ -57,7 +57,9 @@ static void lay(rp_view in[2], int layout, size_t lines, size_t n)
     if (layout == 3)
         in[1].stride[0] = in[1].stride[1] = 0;
     if (layout > 3)
-        in[layout == 4].data = (char *)in[layout == 5].data + rp_dtype_size(in[0].dtype);
+        in[layout % 2 == 0].data = (char *)in[layout % 2].data + rp_dtype_size(in[0].dtype);
+    if (layout > 5)
+        in[layout % 2 == 0].stride[0] = 0;
 }
 
 /* The items in `cuts` parts. */
