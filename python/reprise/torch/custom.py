@@ -49,7 +49,7 @@ class Context:
 
     def __init__(self, kind: Any, given: Sequence[Any]) -> None:
         self.reprise_kind, self.saved_tensors, self.reprise_plain = kind, (), ()
-        self.needs_input_grad = tuple(map(differs, given))
+        self.needs_input_grad, self.reprise_whole = tuple(map(differs, given)), True
 
     def save_for_backward(self, *tensors: Any) -> None:
         self.saved_tensors = tensors
@@ -61,7 +61,7 @@ class Context:
         self.reprise_plain = tuple(map(id, tensors))
 
     def set_materialize_grads(self, value: bool) -> None:
-        pass
+        self.reprise_whole = value
 
     def mark_dirty(self, *tensors: Any) -> None:
         raise refused(self.reprise_kind, "which changes what it is given (mark_dirty)")
@@ -72,8 +72,11 @@ def differs(x: Any) -> bool:
 
 
 def own_way(kind: Any, name: str) -> Any:
-    """A static method, without what decorators put around it: once_differentiable takes gradients off, custom_bwd looks at autocast."""
-    return inspect.unwrap(getattr(kind, name))
+    """A static method, without what PyTorch's decorators put around it: once_differentiable takes gradients off, custom_bwd looks at autocast.
+    What others put there is part of it."""
+    def others(f: Any) -> bool:
+        return not getattr(f, "__globals__", {}).get("__name__", "").startswith("torch.")
+    return inspect.unwrap(getattr(kind, name), stop=others)
 
 
 def answers() -> bool:
@@ -113,9 +116,11 @@ def applied(kind: Any, *args: Any, **kwargs: Any) -> Any:
     flat, form = pytree.tree_flatten(found)
     flat = [y.clone() if any(y is x for x in given) else y for y in flat]
     at = [k for k, y in enumerate(flat) if differs(y) and id(pytree.tree_leaves(found)[k]) not in ctx.reprise_plain]
+    if differentiated and len(at) > 1 and not ctx.reprise_whole:
+        raise refused(kind, "whose backward is told which gradients do not come (set_materialize_grads)")
     if differentiated and at:
         for k, gradient_of in zip(at, slopes(kind, ctx, flat, at, wrt)):
-            flat[k] = flat[k].detach() + gradient_of
+            flat[k] = flat[k].detach() - (0 - gradient_of)  # as a difference a value of -0 stays one
     return pytree.tree_unflatten(flat, form)
 
 
@@ -124,7 +129,7 @@ def slopes(kind: Any, ctx: Context, flat: Sequence[Any], at: Sequence[int], give
     torch, ops = framework(), operations()
     with torch.no_grad():  # of which `linear` keeps what comes of the gradients
         seeds = [ops.cotangent(torch.zeros_like(flat[k])) for k in at]
-        of = dict(zip(at, seeds))
+        of = {k: s.clone() for k, s in zip(at, seeds)}  # of its own: a backward may change in place what it is given
         back = own_way(kind, "backward")(ctx, *(of.get(k, torch.zeros_like(y) if isinstance(y, torch.Tensor) else None) for k, y in enumerate(flat)))
     back = back if isinstance(back, (tuple, list)) else (back,)
     terms = []

@@ -2,6 +2,7 @@
 """Functions with a backward of their own (torch.autograd.Function) beside PyTorch in binary64: forwards that keep values, change what they are
 given, give several values; and backwards that are not linear, which are refused."""
 import copy
+import functools
 import os
 import sys
 import unittest
@@ -101,6 +102,36 @@ if torch is not None:
         def backward(ctx, g):
             return g.unsqueeze(1) * ctx.saved_tensors[0]
 
+    class Scaled(torch.autograd.Function):
+        """Changes in place what its backward is given."""
+
+        @staticmethod
+        def forward(ctx, x):
+            return x.round()
+
+        @staticmethod
+        def backward(ctx, g):
+            return g.mul_(3)
+
+    def doubled(f):
+        """What a package's decorators make of a forward and its backward."""
+        @functools.wraps(f)
+        def made(ctx, x):
+            return f(ctx, 2 * x)
+        return made
+
+    class Decorated(torch.autograd.Function):
+        @staticmethod
+        @doubled
+        def forward(ctx, x):
+            return 5 * x
+
+        @staticmethod
+        @once_differentiable
+        @doubled
+        def backward(ctx, g):
+            return 7 * g
+
     def backward_of(f):
         return type("Other", (Straight,), {"backward": staticmethod(f)})
 
@@ -132,6 +163,30 @@ class Functions(unittest.TestCase):
         for f in (lambda x: Straight.apply(5 * x), lambda x: x * spike(x, 3.0), lambda x: sum(Two.apply(x, x[:6])),
                   lambda x: x.relu() * Reversed.apply(x, 0.3), lambda x: Sparsemax.apply(3 * x) * x, lambda x: Nested.apply(x)[:, None]):
             self.beside(f)
+
+    def test_a_backward_may_change_what_it_is_given(self):
+        self.beside(lambda x: Scaled.apply(5 * x) * x)
+
+    def test_decorators_that_are_not_pytorchs_are_part_of_a_function(self):
+        self.beside(lambda x: Decorated.apply(x) * x)
+
+    def test_a_value_of_minus_0_stays_one(self):
+        m = Line(lambda m, x: (1 / Straight.apply(m.w * x)).clamp(-9, 9).sum())
+        step = rt.compile(m, example=(torch.tensor([0.5, 0.25, 0.125]),), optimizer=sgd(m), check=False)  # of 0, -0 and 0
+        self.assertEqual(float(step(torch.tensor([0.5, 0.25, 0.125]))), 9 - 9 + 9)
+
+    def test_a_backward_that_is_told_which_gradients_come_is_refused(self):
+        class Told(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.set_materialize_grads(False)
+                return x * 1, x * 2
+
+            @staticmethod
+            def backward(ctx, g, h):
+                return 7 * g if h is None else g + 2 * h
+        with self.assertRaisesRegex(rt.Unsupported, "which gradients do not come"):
+            rt.compile(m := Line(lambda m, x: Told.apply(m.w * x)[0].sum()), example=(torch.ones(3),), optimizer=sgd(m), check=False)
 
     def test_what_a_forward_changes_is_changed(self):
         def f(x):
