@@ -308,6 +308,14 @@ static rp_program *form_new(const form *f, rp_dtype dtype, const size_t *shape)
     return finished(g, f->name);
 }
 
+/* Whose chains make 16 bits, which the product widens. */
+MADE(narrowed, rp_matmul(o->x, rp_cast(rp_mul(o->w, o->row), RP_BF16)))
+MADE(narrowed_turned, rp_matmul(o->x, turned(rp_cast(rp_mul(turned(o->w), turned(o->v)), RP_BF16))))
+MADE(both_narrowed, rp_matmul(rp_cast(o->x, RP_BF16), rp_cast(rp_mul(o->w, o->v), RP_BF16)))
+static const form narrow_forms[] = {{"16 bits", narrowed, 1},
+                                    {"16 bits, turned", narrowed_turned, 1},
+                                    {"16 bits on both sides", both_narrowed, 1}};
+
 /* Rows, and a weight: what are too many and too small, chunks of k that are not whole, blocks of several widths. */
 static const size_t shapes[][3] = {{1, 512, 512},   {2, 1030, 257}, {5, 300, 900},   {13, 2100, 130},
                                    {64, 257, 1025}, {4, 5000, 60},  {129, 512, 512}, {7, 511, 512}};
@@ -356,7 +364,15 @@ static void every_form_is_one_call_where_nobody_else_needs_the_operand(void **st
     for (size_t i = 0; i < COUNT(forms); i++)
         for (size_t s = 0; s < COUNT(shapes); s++)
             if ((i + s) % 8 == 0) /* shapes by turns */
-                check_form(&forms[i], shapes[s], (i + s) % 4 == 3 ? RP_F64 : RP_F32, i + s);
+                check_form(&forms[i], shapes[s], i % 3 == 1 ? RP_F64 : RP_F32, i + s);
+}
+
+static void operands_of_16_bits_are_made_so_too(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(narrow_forms); i++)
+        for (size_t m = 1; m < 64; m += 38)
+            check_form(&narrow_forms[i], (const size_t[]){m, 1030, 1030}, RP_F32, 16 * i + m);
 }
 
 static void the_operand_is_stored_nowhere(void **state)
@@ -509,6 +525,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_programs_give_the_bits_of_the_tape),
         cmocka_unit_test(every_form_is_one_call_where_nobody_else_needs_the_operand),
+        cmocka_unit_test(operands_of_16_bits_are_made_so_too),
         cmocka_unit_test(the_operand_is_stored_nowhere),
         cmocka_unit_test(a_state_is_read_before_it_is_overwritten),
         cmocka_unit_test(a_weight_is_no_output_while_others_read_it),
