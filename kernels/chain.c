@@ -279,10 +279,10 @@ static void run_rows(const job *j, size_t first, size_t rows, size_t step, size_
         rows = 1;
     }
     for (size_t r = 0; r < rows; r++, first += step) {
-        if (loose != NULL) {
+        if (loose != NULL)
             place_loose(&w, first, loose, r * pitch);
+        if (loose != NULL && rows > 1)
             fetch_rows(j, first + ROWS_AHEAD * step, columns);
-        }
         run_elements(&w, first, first + columns);
     }
 #if defined(__SSE2__)
