@@ -112,7 +112,7 @@ def applied(kind: Any, *args: Any, **kwargs: Any) -> Any:
     changed = [k for k, x in enumerate(given) if isinstance(x, torch.Tensor) and x._version != before[k]]
     wrt = [x.clone() if k in changed else x for k, x in enumerate(args)]
     for k in changed:  # PyTorch does not see that: the values are others, and their gradient is as before
-        args[k].copy_(args[k] + (given[k] - args[k]).detach())
+        args[k].copy_(joined(given[k].detach(), moved(wrt[k])))
     flat, form = pytree.tree_flatten(found)
     flat = [y.clone() if any(y is x for x in given) else y for y in flat]
     at = [k for k, y in enumerate(flat) if differs(y) and id(pytree.tree_leaves(found)[k]) not in ctx.reprise_plain]
@@ -120,8 +120,19 @@ def applied(kind: Any, *args: Any, **kwargs: Any) -> Any:
         raise refused(kind, "whose backward is told which gradients do not come (set_materialize_grads)")
     if differentiated and at:
         for k, gradient_of in zip(at, slopes(kind, ctx, flat, at, wrt)):
-            flat[k] = flat[k].detach() - (0 - gradient_of)  # as a difference a value of -0 stays one
+            flat[k] = joined(flat[k].detach(), gradient_of)
     return pytree.tree_unflatten(flat, form)
+
+
+def moved(x: Any) -> Any:
+    """0, with the gradient of x where that is a finite number."""
+    torch = framework()
+    return torch.where(torch.isfinite(x), x - x.detach(), torch.zeros_like(x))
+
+
+def joined(value: Any, dot: Any) -> Any:
+    """The value, with the gradient of dot, which is 0: as a difference a value of -0 stays one."""
+    return value - (0 - dot)
 
 
 def slopes(kind: Any, ctx: Context, flat: Sequence[Any], at: Sequence[int], given: Sequence[Any]) -> list[Any]:
@@ -135,8 +146,7 @@ def slopes(kind: Any, ctx: Context, flat: Sequence[Any], at: Sequence[int], give
     terms = []
     for b, x in zip(back, given):
         if b is not None and differs(x):
-            z = torch.where(torch.isfinite(x), x - x.detach(), torch.zeros_like(x))
-            terms.append((b.to(x.dtype) * ops.along(z)).sum())
+            terms.append((b.to(x.dtype) * ops.along(moved(x))).sum())
     if not terms:
         return [torch.zeros_like(s) for s in seeds]
     kinds = {t.dtype for t in terms}

@@ -194,6 +194,25 @@ class Functions(unittest.TestCase):
             return Sparsemax.apply(z) * z + x
         self.beside(f)
 
+    def test_what_a_forward_makes_of_large_numbers_and_infinities_is_there_to_the_bit(self):
+        class Filled(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                x[1:] = 1
+                return 2 * x
+
+            @staticmethod
+            def backward(ctx, g):
+                return 2 * g
+
+        def f(x):
+            z = 1 * x
+            return Filled.apply(z) + z
+        m, x = Line(lambda m, x: f(m.w * x)), torch.tensor([4.0, 1e9, -torch.inf])
+        self.assertEqual(rt.compile_inference(m, torch.ones(3))(x).tolist(), [6.0, 3.0, 3.0])
+        m = Line(lambda m, x: f(m.w * x).sum())
+        self.assertEqual(float(rt.compile(m, example=(x,), optimizer=sgd(m), check=False)(x)), 12.0)
+
     def test_infinities_that_a_function_is_given_are_taken(self):
         self.beside(lambda x: x * Sparsemax.apply(torch.where(x > 1, -torch.inf, x)))
 
