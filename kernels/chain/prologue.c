@@ -22,15 +22,22 @@ typedef struct prologue {
     bool goes_on;
 } prologue;
 
-/* Rows of a view, all axes but the last together, if they are at one step; *step is in elements. */
+/* Rows of a view, all axes but the last together, if they are at one step; *step is in elements. An axis of one row may
+ * have any stride. */
 static bool rows_at_one_step(const rp_view *view, ptrdiff_t *step)
 {
-    const int r = view->rank - 2;
+    size_t rows = 1;
 
-    *step = view->stride[r];
-    for (int d = r - 1; d >= 0; d--)
-        if (view->shape[d] != 1 && view->stride[d] != view->stride[d + 1] * (ptrdiff_t)view->shape[d + 1])
+    *step = view->stride[view->rank - 2];
+    for (int d = view->rank - 2; d >= 0; d--) {
+        if (view->shape[d] == 1)
+            continue;
+        if (rows == 1)
+            *step = view->stride[d];
+        else if (view->stride[d] != *step * (ptrdiff_t)rows)
             return false;
+        rows *= view->shape[d];
+    }
     return true;
 }
 

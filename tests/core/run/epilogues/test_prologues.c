@@ -237,6 +237,7 @@ MADE(through_16_bits, rp_matmul(o->x, rp_mul(rp_cast(rp_cast(o->w, RP_F16), o->d
 MADE(read_twice, rp_add(rp_matmul(o->x, rp_mul(o->w, o->v)), rp_mean(rp_mul(o->w, o->v), (const int[]){0}, 1, true)))
 MADE(a_part, rp_matmul(rp_slice(o->x, (const size_t[]){0, 0}, (const size_t[]){o->m, o->k - 1}),
                        rp_slice(rp_mul(o->w, o->v), (const size_t[]){1, 0}, (const size_t[]){o->k, o->n})))
+MADE(rows_for_all, rp_matmul(rp_broadcast_to(o->x, 4, (const size_t[]){2, 1, o->m, o->k}), rp_mul(o->w, o->row)))
 MADE(left_operand, rp_matmul(turned(rp_mul(o->w, o->row)), turned(o->x)))
 
 static rp_tensor weight_kept(const operands *o, rp_tensor *other)
@@ -279,6 +280,7 @@ static const form forms[] = {
     {"of two products", two, 2},
     {"an operand that is read twice", read_twice, 0},
     {"a part of what the chain makes", a_part, 0},
+    {"rows that are there once for all of a batch", rows_for_all, 0},
     {"a left operand", left_operand, 0},
     {"an operand that is a result", weight_kept, 0},
     {"a part that is a result", part_kept, 0},
