@@ -254,8 +254,8 @@ static void FN(line_alone)(const FN(work) * w, const FN(stage) * stage, size_t s
     }
 }
 
-/* How the operands of lines lie, of which the first is l: parts that are pairs there are pairs in all of them where both
- * go on by one step. */
+/* How the operands of lines lie, of which the first is l: parts that are pairs there are pairs in all of them where
+ * both go on by one step. */
 static int FN(given)(const FN(work) * w, const rp_walk *walk, const fourier_line *l)
 {
     const T *const x = (const T *)l->x, *const y = (const T *)l->y;

@@ -314,9 +314,8 @@ static rp_program *form_new(const form *f, rp_dtype dtype, const size_t *shape)
 MADE(narrowed, rp_matmul(o->x, rp_cast(rp_mul(o->w, o->row), RP_BF16)))
 MADE(narrowed_turned, rp_matmul(o->x, turned(rp_cast(rp_mul(turned(o->w), turned(o->v)), RP_BF16))))
 MADE(both_narrowed, rp_matmul(rp_cast(o->x, RP_BF16), rp_cast(rp_mul(o->w, o->v), RP_BF16)))
-static const form narrow_forms[] = {{"16 bits", narrowed, 1},
-                                    {"16 bits, turned", narrowed_turned, 1},
-                                    {"16 bits on both sides", both_narrowed, 1}};
+static const form narrow_forms[] = {
+    {"16 bits", narrowed, 1}, {"16 bits, turned", narrowed_turned, 1}, {"16 bits on both sides", both_narrowed, 1}};
 
 /* Rows, and a weight: what are too many and too small, chunks of k that are not whole, blocks of several widths. */
 static const size_t shapes[][3] = {{1, 512, 512},   {2, 1030, 257}, {5, 300, 900},   {13, 2100, 130},
