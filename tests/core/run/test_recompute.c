@@ -214,7 +214,6 @@ static void training_steps_and_regions_have_the_same_bits(void **state)
     rp_device_free(device);
 }
 
-/* What is drawn at random is read twice, at both ends of a step: the same numbers, drawn twice. */
 /* A product whose chain waits for something as large, which takes the room of the product's operands where it is made
  * before that. */
 static rp_program *joined_late(void)
@@ -262,6 +261,7 @@ static void what_only_saves_time_goes_before_anything_is_made_again(void **state
     rp_device_free(device);
 }
 
+/* What is drawn at random is read twice, at both ends of a step: the same numbers, drawn twice. */
 static void random_values_are_drawn_again(void **state)
 {
     enum { N = 64, LAYERS = 5 };
