@@ -103,6 +103,28 @@ static inline const float *fed(size_t step, uint32_t value, size_t count)
     return k->u;
 }
 
+/* Elements of 8 and 16 bits, and u32: integers of their whole range, floats of either sign from 2^-3 to 2. */
+static inline void fill_narrow(void *memory, rp_dtype dtype, const float *u, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const double whole = ((double)u[i] + 0.75) / 2; /* 0 to 1 */
+        uint32_t bits;
+
+        memcpy(&bits, &u[i], sizeof bits);
+        if (dtype == RP_I8 || dtype == RP_U8)
+            ((uint8_t *)memory)[i] = (uint8_t)(whole * 255.9);
+        else if (dtype == RP_U32)
+            ((uint32_t *)memory)[i] = (uint32_t)(whole * 4294967295.0);
+        else if (dtype == RP_BF16)
+            ((uint16_t *)memory)[i] = (uint16_t)((bits >> 16 & 0x807f) | (124 + (bits >> 3 & 3)) << 7);
+        else if (dtype == RP_F16)
+            ((uint16_t *)memory)[i] =
+                (uint16_t)((bits >> 16 & 0x8000) | (12 + (bits >> 3 & 3)) << 10 | (bits >> 8 & 0x3ff));
+        else
+            ((uint16_t *)memory)[i] = (uint16_t)(whole * 65535.9);
+    }
+}
+
 static inline void fill_input(void *memory, const rp_input *in, const rp_type *type, size_t step)
 {
     const size_t count = rp_type_count(type);
@@ -124,9 +146,12 @@ static inline void fill_input(void *memory, const rp_input *in, const rp_type *t
         for (size_t i = 0; i < count; i++)
             ((int32_t *)memory)[i] = (int32_t)(i % 2);
         break;
-    default:
+    case RP_BOOL:
         for (size_t i = 0; i < count; i++)
             ((unsigned char *)memory)[i] = u[i] > 0;
+        break;
+    default:
+        fill_narrow(memory, type->dtype, u, count);
     }
 }
 
