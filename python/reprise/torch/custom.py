@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .graph import GRADIENT, Graph, Node, Ref, map_refs, refs
+from .graph import GRADIENT, Graph, Meta, Node, Ref, map_refs, refs
 from .lower import Unsupported, lowers
 from .rules.backwards import apart, gradient
 from .traps import framework, line_here
@@ -168,7 +169,7 @@ SHAPED = frozenset(f"aten.{n}" for n in (
     "zeros_like ones_like full_like empty_like new_zeros new_ones new_full new_empty rand_like randn_like sym_size size").split())
 ZEROS = frozenset(f"aten.{n}" for n in "zeros zeros_like new_zeros".split())
 KEEPS = frozenset(f"aten.{n}" for n in "neg alias clone view reshape expand permute transpose t unsqueeze squeeze slice select sum _to_copy to "
-                  "detach lift_fresh_copy lift_fresh mul broadcast_to expand_as contiguous".split())
+                  "detach lift_fresh_copy lift_fresh broadcast_to expand_as contiguous".split())
 FILLED = {"full": 1, "full_like": 1, "new_full": 2, "scalar_tensor": 0, "fill": 1}
 
 
@@ -199,6 +200,11 @@ def linear(graph: Graph, constants: Mapping[str, Any]) -> None:
             raise Unsupported(f"its backward is not linear in the gradients that come: {n.op} {why}",
                               Node("", "autograd.Function.apply", where=n.where), REMEDY)
         depends.add(n.name)
+    depends.update(n.name for n in of)
+    for kept in graph.outputs:
+        if not depends.isdisjoint(refs(kept.value)):
+            raise Unsupported(f"its backward keeps what comes of the gradients in {kept.name or 'an output'}, which is made by a forward",
+                              Node("", "autograd.Function.apply", where=of[0].where), REMEDY)
     keep_values_apart(graph, nodes, constants)
     refuse_again(graph)
 
@@ -224,7 +230,9 @@ def broken(n: Node, nodes: dict[str, Node], depends: set[str], constants: Mappin
         rest = [e for e in first if depends.isdisjoint(refs(e))] if isinstance(first, list) else []
         if any(on[1:]) or any(not zero(e, nodes, constants) for e in rest):
             return "of what is added to them, or of a place that they decide"
-        return "" if isinstance(n.meta, list) or n.meta is None or n.meta.real else "to other elements"
+        if isinstance(n.meta, list) or n.meta is None:
+            return ""
+        return "to other elements" if not n.meta.real else "that rounds" if narrows(n, nodes) else ""
     if name in PRODUCTS:
         flat = [e for a in operands for e in (a if isinstance(a, list) else [a])]
         times = sum(not depends.isdisjoint(refs(e)) for e in flat)
@@ -232,9 +240,18 @@ def broken(n: Node, nodes: dict[str, Node], depends: set[str], constants: Mappin
         return "of two of them" if times != 1 else "with a bias" if bias else ""
     if name == "aten.div":
         return "by one of them" if any(on[1:]) else "that rounds" if n.kwargs.get("rounding_mode") or len(n.args) > 2 else ""
+    if name in ("aten.fill", "aten.copy"):  # what was there is gone
+        rounds = name == "aten.copy" and isinstance(n.meta, Meta) and n.meta.dtype in ("f16", "bf16")
+        return "that rounds" if rounds else "" if on[1] or zero(operands[1], nodes, constants) else "with what is neither one of them nor 0"
     if name in SUMS:
         return summed(name, n, nodes, depends, constants)
     return "is none of sums, products with values, moves and choices by values"
+
+
+def narrows(n: Node, nodes: dict[str, Node]) -> bool:
+    """Whether real numbers are given to an operation that makes fewer digits of them."""
+    m = nodes[n.args[0].name].meta if n.args and isinstance(n.args[0], Ref) and n.args[0].name in nodes else None
+    return isinstance(n.meta, Meta) and isinstance(m, Meta) and n.meta.dtype in ("f16", "bf16") and m.dtype != n.meta.dtype
 
 
 def summed(name: str, n: Node, nodes: dict[str, Node], depends: set[str], constants: Mapping[str, Any]) -> str:
@@ -272,9 +289,15 @@ def zero(a: Any, nodes: dict[str, Node], constants: Mapping[str, Any]) -> bool:
     short = name.removeprefix("aten.")
     if short in FILLED and len(n.args) > FILLED[short]:
         return zero(n.args[FILLED[short]], nodes, constants)
-    if name == "aten.mul":
-        return any(zero(e, nodes, constants) for e in n.args)
+    if name == "aten.mul":  # of infinities it is NaN
+        return any(zero(e, nodes, constants) and finite(other, constants) for e, other in (n.args, n.args[::-1]))
     return name in KEEPS and zero(n.args[0], nodes, constants)
+
+
+def finite(a: Any, constants: Mapping[str, Any]) -> bool:
+    if isinstance(a, Ref):
+        return a.name in constants and bool(framework().isfinite(constants[a.name]).all())
+    return isinstance(a, (bool, int, float)) and math.isfinite(a)
 
 
 def keep_values_apart(graph: Graph, nodes: dict[str, Node], constants: Mapping[str, Any]) -> None:

@@ -236,10 +236,56 @@ class Functions(unittest.TestCase):
 
     def test_backwards_that_are_not_linear_are_refused(self):
         for f in (lambda ctx, g: g.clamp(-1, 1), lambda ctx, g: g + 1, lambda ctx, g: g.sign(), lambda ctx, g: g * g, lambda ctx, g: g / g.norm(),
-                  lambda ctx, g: torch.ones_like(g), lambda ctx, g: torch.where(g > 0, g, 0), lambda ctx, g: torch.where(g != 7, g, 1.0),
+                  lambda ctx, g: torch.ones_like(g), lambda ctx, g: g + 0 * (g.detach() * 0).log(),
+                  lambda ctx, g: g + 0 * torch.full((3,), torch.inf), lambda ctx, g: (1e6 * g).half().float(),
+                  lambda ctx, g: g.fill_(1), lambda ctx, g: g.copy_(torch.ones(3)), lambda ctx, g: g.bfloat16().float(),
+                  lambda ctx, g: torch.where(g > 0, g, 0), lambda ctx, g: torch.where(g != 7, g, 1.0),
                   lambda ctx, g: g.masked_fill(g.detach() > 1, 0), lambda ctx, g: g.sort(-1).values, lambda ctx, g: g.long().to(g.dtype)):
             with self.assertRaisesRegex(rt.Unsupported, r"(torch_small|test_torch_functions).py:\d+.*its backward is not linear"):
                 rt.compile(m := Line(lambda m, x: backward_of(f).apply(m.w * x).sum()), example=(torch.ones(3),), optimizer=sgd(m), check=False)
+
+    def test_a_backward_may_change_the_gradient_it_is_given(self):
+        def cut(ctx, g):
+            g[:, 1] = 0
+            g[:, 2] = g[:, 3] + g[:, 4]
+            return g.mul_(3).add_(g)
+        self.beside(lambda x: backward_of(cut).apply(x) * x)
+
+    def test_a_0_keeps_its_sign(self):
+        self.beside(lambda x: x * (1 / Straight.apply(x / 100).detach()).clamp(-2, 2))
+
+    def test_what_a_forward_changes_has_its_bits(self):
+        class Filled(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                x.exp_()
+                return 2 * x
+
+            @staticmethod
+            def backward(ctx, g):
+                return g * 0.5
+
+        def f(x):
+            z = torch.where(x > 0.5, -torch.inf, x)
+            y = torch.where(x > 0, 1e20, x)
+            return Filled.apply(z) + z + Sparsemax.apply(y) + y
+        self.beside(f)
+
+    def test_a_backward_that_keeps_gradients_is_refused(self):
+        class Kept(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, module):
+                ctx.module = module
+                return 2 * x
+
+            @staticmethod
+            def backward(ctx, g):
+                ctx.module.kept.copy_(g)
+                return g, None
+        m = Line(lambda m, x: Kept.apply(m.w * x, m).sum())
+        m.register_buffer("kept", torch.zeros(3))
+        with self.assertRaisesRegex(rt.Unsupported, "its backward keeps what comes of the gradients"):
+            rt.compile(m, example=(torch.ones(3),), optimizer=sgd(m), check=False)
 
     def test_a_derivative_of_a_backward_is_refused(self):
         def f(m, x):
