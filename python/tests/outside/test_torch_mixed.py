@@ -42,6 +42,11 @@ class TestMixed(unittest.TestCase):
                 self.same(lambda x, n: torch.bucketize(n, x, right=right), X[0], N)
         self.same(torch.bucketize, X.double(), X[0])
 
+    def test_einsum_counts_flags_where_it_sums_one_operand(self):
+        a = torch.tensor([[1, 0, 1], [1, 1, 0], [0, 0, 1]]) > 0
+        for equation, *operands in (("ij->i", a), ("ii", a), ("ij,k->k", a, a[0]), ("ij,i->i", a, a[1]), ("ij->ji", a)):
+            self.same(lambda *x, e=equation: torch.einsum(e, *x), *operands)
+
     def test_einsum_without_a_sum_takes_several_types(self):
         for equation, operands in {"i,j->ij": (N, X[0]), "ij,j->ij": (X, N), "i,j,k->ijk": (N, N, X[0]), "k,ik->ik": (N > 1, X)}.items():
             with self.subTest(equation):

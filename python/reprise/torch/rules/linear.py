@@ -113,9 +113,10 @@ def einsum(g: Lowering, node: Node, equation: str, operands: Any, *, path: Any =
     if not arrow:
         right = dots + "".join(sorted(c for c in set(letters) - set(dots) if letters.count(c) == 1))
     right = right.replace("...", dots)
-    flags = all(o.dtype == "bool" for o in operands)  # of which PyTorch has products alone, no sums of them: it raises before
+    flags = all(o.dtype == "bool" for o in operands)  # products of them are flags, sums of one are counts; PyTorch has no sums of products
+    counts = flags and dtype_of(g, node) == "i64"
     if flags:
-        operands = [number(g, o, "f32") for o in operands]
+        operands = [number(g, o, "f64" if counts else "f32") for o in operands]
     done, name = diagonals(g, operands[0].tensor, terms[0])
     for k in range(1, len(terms)):
         other, theirs = diagonals(g, operands[k].tensor, terms[k])
@@ -126,6 +127,8 @@ def einsum(g: Lowering, node: Node, equation: str, operands: Any, *, path: Any =
     done = g.reshape(done, [n for i, n in enumerate(done.shape) if i not in gone])
     name = "".join(c for c in name if c in right)
     done = g.transpose(done, [name.index(c) for c in right])
+    if counts:
+        return g.cast(done, "i64")
     return g.op("ne", done, g.fill(0, "f32")) if flags else done
 
 
