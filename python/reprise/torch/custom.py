@@ -49,7 +49,9 @@ class Context:
     """What a forward and its backward are given as ctx."""
 
     def __init__(self, kind: Any, given: Sequence[Any]) -> None:
-        self.reprise_kind, self.saved_tensors, self.reprise_plain = kind, (), ()
+        self.reprise_kind = kind
+        self.saved_tensors: tuple[Any, ...] = ()
+        self.reprise_plain: tuple[int, ...] = ()
         self.needs_input_grad, self.reprise_whole = tuple(map(differs, given)), True
 
     def save_for_backward(self, *tensors: Any) -> None:

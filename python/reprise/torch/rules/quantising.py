@@ -30,8 +30,8 @@ def acted(g: Lowering, x: Any, scale: Any, zero_point: Any, low: int, high: int,
 @lowers("aten.fake_quantize_per_tensor_affine_cachemask.default", "aten._fake_quantize_per_tensor_affine_cachemask_tensor_qparams.default")
 def of_a_tensor(g: Lowering, node: Node, x: Any, scale: Any, zero_point: Any, *bounds: Any) -> list[Any]:
     """The tensors that PyTorch's modules give: one element each, and a flag whether anything is done."""
-    one = [still(g, g.reshape(number(g, v, kind).tensor, [])) for v, kind in ((scale, "f32"), (zero_point, "i32"))]
-    value, mask = acted(g, x, *one, *bounds[-2:], "f32")
+    step, at = (still(g, g.reshape(number(g, v, kind).tensor, [])) for v, kind in ((scale, "f32"), (zero_point, "i32")))
+    value, mask = acted(g, x, step, at, bounds[-2], bounds[-1], "f32")
     if len(bounds) == 3:
         on = g.op("ne", g.reshape(number(g, bounds[0], "i64").tensor, []), g.fill(0, "i64"))
         value = g.op("where", on, value, x.tensor)
@@ -44,4 +44,5 @@ def of_channels(g: Lowering, node: Node, x: Any, scale: Any, zero_point: Any, ax
     if zero_point.real:
         raise g.refuse("whose zero points are real numbers", "Give integers (torch.int32)")
     shape = [n if k == axis % x.rank else 1 for k, n in enumerate(x.shape)]
-    return acted(g, x, *(still(g, g.reshape(v.tensor, shape)) for v in (scale, zero_point)), low, high, x.dtype)
+    step, at = (still(g, g.reshape(v.tensor, shape)) for v in (scale, zero_point))
+    return acted(g, x, step, at, low, high, x.dtype)
