@@ -19,7 +19,13 @@
 #include "tests/house/sanitized.h"
 #include "tests/kernels/random_concats.h"
 
-enum { PROGRAMS = SANITIZED ? 20 : 90, STEPS = 3, MOST_BYTES = 8 * RANDOM_VALUE_MAX };
+/* Of chains, the one of seed 57 has so many operands and steps that the wide kernel runs it. */
+enum {
+    CHAINS_FIRST = SANITIZED ? 40 : 0,
+    PROGRAMS = SANITIZED ? 20 : 90,
+    STEPS = 3,
+    MOST_BYTES = 8 * RANDOM_VALUE_MAX
+};
 
 #define OK(call) \
     do { \
@@ -158,7 +164,7 @@ static void plans_of_chains_leave_what_the_processor_leaves(void **state)
     unsigned long (*calls)(const char *);
 
     (void)state;
-    for (uint64_t seed = 0; seed < PROGRAMS; seed++) {
+    for (uint64_t seed = CHAINS_FIRST; seed < CHAINS_FIRST + PROGRAMS; seed++) {
         const size_t *s = shape[seed % (sizeof shape / sizeof *shape)];
 
         leave_the_same(random_chain_new(seed, s[0], s[1]), random_chain_new(seed, s[0], s[1]), seed);

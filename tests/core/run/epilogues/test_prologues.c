@@ -8,7 +8,7 @@
 #include "tests/core/run/plan_steps.h"
 #include "tests/house/sanitized.h"
 
-enum { PROGRAMS = SANITIZED ? 2 : 9, POOL = 40, LEAST = SANITIZED ? 1 : 4 };
+enum { PROGRAMS = SANITIZED ? 3 : 12, POOL = 40, LEAST = SANITIZED ? 1 : 4 };
 static const unsigned cuts[] = {1, 2, 3, 7};
 enum { WITHOUT = RP_PASSES & ~RP_PASS_PROLOGUES };
 
