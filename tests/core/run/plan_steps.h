@@ -280,6 +280,22 @@ static inline rp_plan *plan_new(const rp_program *p, rp_device *device, const st
     return plan;
 }
 
+/* Something of a plan that is made by some passes. */
+static inline size_t of_plan(const rp_program *p, rp_device *device, unsigned passes, size_t what(const rp_plan *plan))
+{
+    store s = store_new(p);
+    rp_plan *plan;
+    size_t n;
+
+    plan_passes = passes;
+    plan = plan_new(p, device, &s);
+    n = what(plan);
+    rp_plan_free(plan);
+    store_free(&s);
+    plan_passes = RP_PASSES;
+    return n;
+}
+
 static inline record plan_step(const rp_program *p, rp_plan *plan, store *s)
 {
     record r = record_new(p);

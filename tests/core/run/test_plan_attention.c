@@ -136,17 +136,7 @@ static rp_program *program_of(const form *f)
 
 static size_t bytes_of(const rp_program *p, rp_device *device, unsigned passes)
 {
-    store s = store_new(p);
-    rp_plan *plan;
-    size_t bytes;
-
-    plan_passes = passes;
-    plan = plan_new(p, device, &s);
-    bytes = rp_plan_arena_bytes(plan);
-    rp_plan_free(plan);
-    store_free(&s);
-    plan_passes = RP_PASSES;
-    return bytes;
+    return of_plan(p, device, passes, rp_plan_arena_bytes);
 }
 
 static void attention_is_found_where_nothing_else_reads_its_square(void **state)

@@ -13,17 +13,7 @@ static const unsigned cuts[] = {1, 2, 3, 7};
 
 static size_t launches(const rp_program *p, rp_device *device, unsigned passes)
 {
-    store s = store_new(p);
-    rp_plan *plan;
-    size_t n;
-
-    plan_passes = passes;
-    plan = plan_new(p, device, &s);
-    n = rp_plan_launches(plan);
-    rp_plan_free(plan);
-    store_free(&s);
-    plan_passes = RP_PASSES;
-    return n;
+    return of_plan(p, device, passes, rp_plan_launches);
 }
 
 static rp_program *taken(rp_graph *g)

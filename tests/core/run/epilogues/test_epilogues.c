@@ -14,32 +14,12 @@ enum { PRODUCTS = RP_PASSES & ~RP_PASS_ROWS };
 
 static size_t launches(const rp_program *p, rp_device *device, unsigned passes)
 {
-    store s = store_new(p);
-    rp_plan *plan;
-    size_t n;
-
-    plan_passes = passes;
-    plan = plan_new(p, device, &s);
-    n = rp_plan_launches(plan);
-    rp_plan_free(plan);
-    store_free(&s);
-    plan_passes = RP_PASSES;
-    return n;
+    return of_plan(p, device, passes, rp_plan_launches);
 }
 
 static size_t arena(const rp_program *p, rp_device *device, unsigned passes)
 {
-    store s = store_new(p);
-    rp_plan *plan;
-    size_t bytes;
-
-    plan_passes = passes;
-    plan = plan_new(p, device, &s);
-    bytes = rp_plan_arena_bytes(plan);
-    rp_plan_free(plan);
-    store_free(&s);
-    plan_passes = RP_PASSES;
-    return bytes;
+    return of_plan(p, device, passes, rp_plan_arena_bytes);
 }
 
 /* ---- random programs of products and chains over one square ---- */

@@ -24,21 +24,6 @@ static void poison_scratch(void)
         rp_scratch_return(block[i]);
 }
 
-static size_t of_plan(const rp_program *p, rp_device *device, unsigned passes, size_t what(const rp_plan *plan))
-{
-    store s = store_new(p);
-    rp_plan *plan;
-    size_t n;
-
-    plan_passes = passes;
-    plan = plan_new(p, device, &s);
-    n = what(plan);
-    rp_plan_free(plan);
-    store_free(&s);
-    plan_passes = RP_PASSES;
-    return n;
-}
-
 static bool joins_at(const char *level)
 {
     return strcmp(level, "ref") != 0 && strcmp(level, "sse2") != 0;

@@ -11,21 +11,6 @@ enum { PROGRAMS = SANITIZED ? 8 : 40, POOL = 20, LEAST = SANITIZED ? 8 : 60 };
 static const unsigned cuts[] = {1, 2, 3, 7};
 enum { WITHOUT = RP_PASSES & ~RP_PASS_ROWS };
 
-static size_t of_plan(const rp_program *p, rp_device *device, unsigned passes, size_t what(const rp_plan *plan))
-{
-    store s = store_new(p);
-    rp_plan *plan;
-    size_t n;
-
-    plan_passes = passes;
-    plan = plan_new(p, device, &s);
-    n = what(plan);
-    rp_plan_free(plan);
-    store_free(&s);
-    plan_passes = RP_PASSES;
-    return n;
-}
-
 /* ---- random programs over one matrix ---- */
 
 typedef struct pool {
