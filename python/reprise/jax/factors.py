@@ -96,10 +96,11 @@ def eigh(n: Node) -> list[Value]:
     if n.get("subset_by_index"):
         raise n.refuse("of some of the eigenvalues: take all, and slice")
     x, rest = matrices(n)
-    half = triangle(g, rest, lower, False)
-    whole = g.op("add", half, turned(g, triangle(g, rest, lower, True)))
     if n.active:  # where jax differentiates it takes the mean of both triangles, whichever it reads else
         half = whole = g.op("mul", g.op("add", rest, turned(g, rest)), g.fill(0.5, rest.dtype))
+    else:
+        half = triangle(g, rest, lower, False)
+        whole = g.op("add", half, turned(g, triangle(g, rest, lower, True)))
     values, v, open_ = eigen(g, whole)
     bad = spoilt(g, half, open_)
     values, v = told(g, bad, values, head), told(g, bad, v, head)
