@@ -3,8 +3,8 @@
 # The comparisons of docs/benchmarks*.md with other software, all in one table: installs the peers (Debian's, and the
 # Python packages of bench/peers/requirements.txt into build/peers, 5 GB), builds the site and the benchmarks, runs both
 # sides.
-# Usage: scripts/peers.sh [ROUNDS], 3 unless given: some two hours on two processors, half an hour of them the table's.
-# PYTHON names the Python 3.11 that the packages are pinned for.
+# Usage: scripts/peers.sh [ROUNDS], 3 unless given: some two hours on two processors with other work
+# beside it, half an hour of them the table's. PYTHON names the Python 3.11 that the packages are pinned for.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE RP_ISA
