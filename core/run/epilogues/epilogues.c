@@ -14,11 +14,16 @@
 enum { NEAR = 64 /* positions in which the product is looked for */, NONE = UINT32_MAX };
 /* What another call makes or reads, or a state that somebody may still be reading when it is overwritten. */
 enum { NOT_OF_THESE = MARK_UPDATE | MARK_GATHERED | MARK_GATHERS | MARK_LIES | MARK_READS_LYING | MARK_BOTH };
-enum { NOR_OF_THESE = MARK_GIVEN | MARK_PRODUCT | MARK_DOTS | MARK_GOES_ON };
+enum { NOR_OF_THESE = MARK_PRODUCT | MARK_DOTS | MARK_GOES_ON };
+
+static bool is_marked(const rp_plan *plan, size_t k, unsigned marks)
+{
+    return (plan->mark[plan->order.instr[k]] & marks) != 0;
+}
 
 static bool goes_on(const rp_plan *plan, size_t k)
 {
-    return (plan->mark[plan->order.instr[k]] & MARK_GOES_ON) != 0;
+    return is_marked(plan, k, MARK_GOES_ON);
 }
 
 const rp_instr *rp_plan_goes_before(const rp_plan *plan, size_t position)
@@ -30,7 +35,7 @@ const rp_instr *rp_plan_goes_before(const rp_plan *plan, size_t position)
 
 static bool is_led(const rp_plan *plan, size_t k)
 {
-    return k < plan->order.n && (plan->mark[plan->order.instr[k]] & MARK_LED) != 0;
+    return k < plan->order.n && is_marked(plan, k, MARK_LED);
 }
 
 size_t rp_plan_call_first(const rp_plan *plan, size_t k)
@@ -63,7 +68,15 @@ bool rp_plan_makes(const rp_plan *plan, group g, uint32_t root)
 
 bool rp_plan_is_alone(const rp_plan *plan, size_t k)
 {
-    return !(plan->mark[plan->order.instr[k]] & (NOT_OF_THESE | NOR_OF_THESE));
+    return !is_marked(plan, k, NOT_OF_THESE | NOR_OF_THESE | MARK_GIVEN);
+}
+
+/* Whether it is one sum that frames may carry: its call makes the product then, in registers (core/run/places/over.c).
+ */
+static bool may_be_carried(const rp_plan *plan, group g)
+{
+    return g.end == g.first + 1 && is_marked(plan, g.first, MARK_GIVEN) &&
+           rp_plan_at(plan, g.first)->op->role == RP_PLAYS_ADD;
 }
 
 bool rp_plan_may_follow(const rp_plan *plan, group g)
@@ -73,7 +86,8 @@ bool rp_plan_may_follow(const rp_plan *plan, group g)
     for (size_t k = g.first; k < g.end; k++) {
         const rp_instr *instr = rp_plan_at(plan, k);
 
-        if (!(instr->op->flags & RP_OP_ELEMENTWISE) || instr->region || !rp_plan_is_alone(plan, k))
+        if (!(instr->op->flags & RP_OP_ELEMENTWISE) || instr->region ||
+            is_marked(plan, k, NOT_OF_THESE | NOR_OF_THESE) || may_be_carried(plan, g))
             return false;
         views += instr->n_in + (size_t)instr->n_out;
     }
@@ -226,8 +240,8 @@ rp_status rp_plan_epilogues(rp_plan *plan, rp_error *err)
     bool later;
 
     (void)err;
-    /* a function's frames make values where others lie, and what is made again has its place */
-    if ((plan->passes & passes) != passes || plan->function || plan->late || !rp_device_shares_memory(plan->device) ||
+    /* what is made again has its place */
+    if ((plan->passes & passes) != passes || plan->late || !rp_device_shares_memory(plan->device) ||
         !rp_device_has_epilogues(plan->device) || !has_products(plan))
         return RP_OK;
     for (size_t k = 0, end; k < plan->order.n; k = end) {

@@ -164,7 +164,7 @@ rp_status rp_plan_rows(rp_plan *plan, rp_error *err)
     const unsigned passes = RP_PASS_ROWS | RP_PASS_FUSE;
     looked l = {.plan = plan};
 
-    if ((plan->passes & passes) != passes || plan->function || plan->late || !rp_device_shares_memory(plan->device) ||
+    if ((plan->passes & passes) != passes || plan->late || !rp_device_shares_memory(plan->device) ||
         !rp_device_has_rows(plan->device))
         return RP_OK;
     if (!find_last(&l))

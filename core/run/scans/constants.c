@@ -32,9 +32,11 @@ void rp_plan_constants(rp_plan *plan)
     uint32_t *instr = plan->order.instr, *rest = plan->order.first; /* which nobody has filled yet */
     size_t others = 0;
 
-    if (!plan->function || !(plan->passes & RP_PASS_COMMON))
+    if (!plan->function)
         return;
     mark_outputs(plan);
+    if (!(plan->passes & RP_PASS_COMMON))
+        return;
     for (size_t k = 0; k < plan->order.n; k++)
         if (is_constant(plan, instr[k]))
             instr[plan->constants++] = instr[k];

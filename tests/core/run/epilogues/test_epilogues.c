@@ -3,10 +3,11 @@
  * reads the product's operands, and it is one call where it should be. */
 #include "core/run/run_private.h"
 #include "kernels/chain/epilogue.h"
-#include "tests/core/run/plan_steps.h"
+#include "tests/core/run/epilogues/frames.h"
 #include "tests/house/sanitized.h"
 
 enum { PROGRAMS = SANITIZED ? 8 : 32, POOL = 24, ONE_LEAST = SANITIZED ? 8 : 45 };
+enum { FRAMES = SANITIZED ? 6 : 16, FRAMES_LEAST = SANITIZED ? 4 : 40 };
 static const unsigned cuts[] = {1, 2, 3, 7};
 
 /* Rows of what is not a product take chains too, where a product does not. */
@@ -79,73 +80,110 @@ static rp_tensor step(pool *p, rp_tensor row, size_t n)
     }
 }
 
+static void make_more(pool *p, rp_tensor row, size_t n)
+{
+    const size_t wanted = 8 + pick(p, POOL - 8);
+
+    while (p->n < wanted) {
+        p->x[p->n] = step(p, row, n);
+        p->n++;
+    }
+}
+
+static rp_program *scan_new(uint64_t seed, size_t n)
+{
+    const rp_type type = {RP_F32, 2, {n, n}};
+    pool p = {.n = FRAME_MATRICES, .seed = seed};
+    rp_tensor vector[FRAME_VECTORS], given[FRAME_MATRICES];
+    rp_graph *g = frame_begin(&type, p.x, vector);
+
+    make_more(&p, vector[0], n);
+    given[0] = late(&p);
+    given[1] = pick(&p, 2) ? rp_add(p.x[1], late(&p)) : any(&p);
+    given[2] = late(&p);
+    return frames_new(g, given, &type, seed);
+}
+
 static rp_program *square_new(uint64_t seed, size_t n)
 {
     const rp_type type = {RP_F32, 2, {n, n}};
     rp_graph *g = rp_graph_new(NULL);
     rp_tensor row = rp_graph_input(g, RP_INPUT_DATA, "row", &(rp_type){RP_F32, 1, {n}}, NULL);
     pool p = {.seed = seed};
-    rp_error err = {0};
-    rp_program *program;
-    size_t wanted;
 
     p.x[p.n++] = rp_graph_input(g, RP_INPUT_DATA, "d", &type, NULL);
     p.x[p.n++] = rp_graph_input(g, RP_INPUT_STATE, "s0", &type, NULL);
     p.x[p.n++] = rp_graph_input(g, RP_INPUT_STATE, "s1", &type, NULL);
-    wanted = 8 + pick(&p, POOL - 8);
-    while (p.n < wanted) {
-        p.x[p.n] = step(&p, row, n);
-        p.n++;
-    }
+    make_more(&p, row, n);
     rp_graph_set(g, RP_OUTPUT_RESULT, "y", p.x[p.n - 1]);
     rp_graph_set(g, RP_OUTPUT_RESULT, "z", late(&p));
     rp_graph_set(g, RP_OUTPUT_STATE, "s0", late(&p));
     rp_graph_set(g, RP_OUTPUT_STATE, "s1", any(&p));
-    if (rp_graph_status(g, &err) != RP_OK)
-        fail_msg("%s", err.text);
-    program = rp_graph_take_program(g, &err);
-    assert_non_null(program);
-    return program;
+    return finished(g, "squares");
+}
+
+/* How many calls fewer there are. blocks: of which the chain writes the first before the product reads the last. */
+static size_t check(rp_program *p, const char *name, uint64_t seed, bool blocks)
+{
+    const char *const *level;
+    const size_t levels = rp_kernel_levels(&level);
+    size_t joined;
+    rp_device *device;
+    tape expected;
+    char what[96];
+
+    assert_int_equal(rp_device_cpu_new(&device, NULL, 1, NULL), RP_OK);
+    expected = tape_new(p, device);
+    joined = calls_made(p, device, PRODUCTS & ~(unsigned)RP_PASS_EPILOGUES) - calls_made(p, device, PRODUCTS);
+    rp_device_free(device);
+    for (size_t l = blocks ? levels - 1 : 0; l < levels; l++) {
+        const unsigned threads = blocks ? 1 + seed / 4 % 2 : cuts[(seed + l) % 4];
+
+        assert_int_equal(rp_device_cpu_new(&device, level[l], threads, NULL), RP_OK);
+        for (unsigned i = 0; i < 3; i++) {
+            plan_passes = i == 0   ? RP_PASSES
+                          : i == 1 ? RP_PASS_EPILOGUES | RP_PASS_FUSE | RP_PASS_REUSE
+                                   : (rp_random_u32(seed, 1, 5, i) & RP_PASSES) | RP_PASS_EPILOGUES | RP_PASS_FUSE;
+            snprintf(what, sizeof what, "%s %d, %s, %u threads, passes %u", name, (int)seed, level[l], threads,
+                     plan_passes);
+            assert_plan_is(p, &expected, device, what);
+        }
+        plan_passes = RP_PASSES;
+        rp_device_free(device);
+    }
+    tape_free(&expected);
+    rp_program_free(p);
+    return joined;
+}
+
+static bool joins_here(void)
+{
+    const char *const *level;
+    const size_t levels = rp_kernel_levels(&level);
+
+    return strcmp(level[levels - 1], "ref") != 0 && strcmp(level[levels - 1], "sse2") != 0;
 }
 
 static void products_and_chains_give_the_bits_of_the_tape(void **state)
 {
-    const char *const *level;
-    const size_t levels = rp_kernel_levels(&level);
     size_t joined = 0;
-    char what[96];
 
     (void)state;
-    for (uint64_t seed = 0; seed < PROGRAMS; seed++) {
-        const bool blocks = seed % 4 == 3; /* of which the chain writes the first before the product reads the last */
-        rp_program *p = square_new(seed, blocks ? 600 : 48 + seed % 3);
-        rp_device *device;
-        tape expected;
-
-        assert_int_equal(rp_device_cpu_new(&device, NULL, 1, NULL), RP_OK);
-        expected = tape_new(p, device);
-        joined += launches(p, device, RP_PASSES & ~(unsigned)RP_PASS_EPILOGUES) - launches(p, device, RP_PASSES);
-        rp_device_free(device);
-        for (size_t l = blocks ? levels - 1 : 0; l < levels; l++) {
-            const unsigned threads = blocks ? 1 + seed / 4 % 2 : cuts[(seed + l) % 4];
-
-            assert_int_equal(rp_device_cpu_new(&device, level[l], threads, NULL), RP_OK);
-            for (unsigned i = 0; i < 3; i++) {
-                plan_passes = i == 0   ? RP_PASSES
-                              : i == 1 ? RP_PASS_EPILOGUES | RP_PASS_FUSE | RP_PASS_REUSE
-                                       : (rp_random_u32(seed, 1, 5, i) & RP_PASSES) | RP_PASS_EPILOGUES | RP_PASS_FUSE;
-                snprintf(what, sizeof what, "seed %d, %s, %u threads, passes %u", (int)seed, level[l], threads,
-                         plan_passes);
-                assert_plan_is(p, &expected, device, what);
-            }
-            plan_passes = RP_PASSES;
-            rp_device_free(device);
-        }
-        tape_free(&expected);
-        rp_program_free(p);
-    }
-    if (strcmp(level[levels - 1], "ref") != 0 && strcmp(level[levels - 1], "sse2") != 0)
+    for (uint64_t seed = 0; seed < PROGRAMS; seed++)
+        joined += check(square_new(seed, seed % 4 == 3 ? 600 : 48 + seed % 3), "squares", seed, seed % 4 == 3);
+    if (joins_here())
         assert_true(joined > ONE_LEAST);
+}
+
+static void so_do_those_of_frames(void **state)
+{
+    size_t joined = 0;
+
+    (void)state;
+    for (uint64_t seed = 0; seed < FRAMES; seed++)
+        joined += check(scan_new(seed, seed % 8 == 5 ? 600 : 48 + seed % 3), "frames", seed, seed % 8 == 5);
+    if (joins_here() && joined < FRAMES_LEAST)
+        fail_msg("%zu joined", joined);
 }
 
 /* ---- shapes ---- */
@@ -325,6 +363,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_and_chains_give_the_bits_of_the_tape),
+        cmocka_unit_test(so_do_those_of_frames),
         cmocka_unit_test(every_shape_is_one_call_with_the_same_bits),
         cmocka_unit_test(what_a_product_reads_is_not_overwritten_by_its_chain),
         cmocka_unit_test(a_chain_takes_the_place_of_its_product),

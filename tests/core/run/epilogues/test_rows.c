@@ -4,7 +4,7 @@
  * no more memory. */
 #include "core/run/run_private.h"
 #include "kernels/chain/rows.h"
-#include "tests/core/run/plan_steps.h"
+#include "tests/core/run/epilogues/frames.h"
 #include "tests/house/sanitized.h"
 
 enum { PROGRAMS = SANITIZED ? 8 : 40, POOL = 20, LEAST = SANITIZED ? 8 : 60 };
@@ -85,39 +85,57 @@ static rp_tensor step(pool *p)
     }
 }
 
+static void make_more(pool *p)
+{
+    const size_t wanted = 8 + pick(p, POOL - 8);
+
+    while (p->n < wanted) {
+        p->x[p->n] = step(p);
+        p->n++;
+    }
+}
+
 static rp_program *random_new(uint64_t seed, size_t rows, size_t n)
 {
     const rp_dtype dtype = seed % 5 == 4 ? RP_F64 : RP_F32;
     const rp_type type = {dtype, 2, {rows, n}}, vector = {dtype, 1, {n}};
     rp_graph *g = rp_graph_new(NULL);
     pool p = {.seed = seed};
-    rp_error err = {0};
-    rp_program *program;
-    size_t wanted;
 
     p.row = rp_graph_input(g, RP_INPUT_DATA, "row", &vector, NULL);
     p.beta = rp_graph_input(g, RP_INPUT_STATE, "beta", &vector, NULL);
     p.x[p.n++] = rp_graph_input(g, RP_INPUT_DATA, "d", &type, NULL);
     p.x[p.n++] = rp_graph_input(g, RP_INPUT_STATE, "s0", &type, NULL);
     p.x[p.n++] = rp_graph_input(g, RP_INPUT_STATE, "s1", &type, NULL);
-    wanted = 8 + pick(&p, POOL - 8);
-    while (p.n < wanted) {
-        p.x[p.n] = step(&p);
-        p.n++;
-    }
+    make_more(&p);
     rp_graph_set(g, RP_OUTPUT_RESULT, "y", p.x[p.n - 1]);
     rp_graph_set(g, RP_OUTPUT_RESULT, "z", along(rp_mean, late(&p)));
     rp_graph_set(g, RP_OUTPUT_STATE, "s0", late(&p));
     rp_graph_set(g, RP_OUTPUT_STATE, "s1", any(&p));
     rp_graph_set(g, RP_OUTPUT_STATE, "beta", rp_scale(p.beta, 0.5));
-    if (rp_graph_status(g, &err) != RP_OK)
-        fail_msg("%s", err.text);
-    program = rp_graph_take_program(g, &err);
-    assert_non_null(program);
-    return program;
+    return finished(g, "a matrix");
 }
 
-static void random_programs_give_the_bits_of_the_tape(void **state)
+static rp_program *scan_new(uint64_t seed, size_t rows, size_t n)
+{
+    const rp_type type = {seed % 5 == 4 ? RP_F64 : RP_F32, 2, {rows, n}};
+    pool p = {.n = FRAME_MATRICES, .seed = seed};
+    rp_tensor vector[FRAME_VECTORS], given[FRAME_MATRICES];
+    rp_graph *g = frame_begin(&type, p.x, vector);
+
+    p.row = vector[0];
+    p.beta = vector[1];
+    make_more(&p);
+    given[0] = late(&p);
+    given[1] = pick(&p, 2) ? rp_add(p.x[1], late(&p)) : any(&p);
+    given[2] = late(&p);
+    return frames_new(g, given, &type, seed);
+}
+
+typedef rp_program *made_at_random(uint64_t seed, size_t rows, size_t n);
+
+/* How many calls fewer there are. */
+static size_t check_programs(made_at_random *make, const char *name)
 {
     static const size_t shape[][2] = {{64, 48}, {33, 257}, {130, 64}, {29, 1100}};
     const char *const *level;
@@ -125,15 +143,14 @@ static void random_programs_give_the_bits_of_the_tape(void **state)
     size_t joined = 0;
     char what[96];
 
-    (void)state;
     for (uint64_t seed = 0; seed < PROGRAMS; seed++) {
-        rp_program *p = random_new(seed, shape[seed % 4][0], shape[seed % 4][1]);
+        rp_program *p = make(seed, shape[seed % 4][0], shape[seed % 4][1]);
         rp_device *device;
         tape expected;
 
         assert_int_equal(rp_device_cpu_new(&device, NULL, 1, NULL), RP_OK);
         expected = tape_new(p, device);
-        joined += of_plan(p, device, WITHOUT, rp_plan_launches) - of_plan(p, device, RP_PASSES, rp_plan_launches);
+        joined += calls_made(p, device, WITHOUT) - calls_made(p, device, RP_PASSES);
         rp_device_free(device);
         for (size_t l = 0; l < levels; l++) {
             assert_int_equal(rp_device_cpu_new(&device, level[l], cuts[(seed + l) % 4], NULL), RP_OK);
@@ -141,7 +158,7 @@ static void random_programs_give_the_bits_of_the_tape(void **state)
                 plan_passes = i == 0   ? RP_PASSES
                               : i == 1 ? RP_PASS_ROWS | RP_PASS_FUSE | RP_PASS_REUSE
                                        : (rp_random_u32(seed, 1, 5, i) & RP_PASSES) | RP_PASS_ROWS | RP_PASS_FUSE;
-                snprintf(what, sizeof what, "seed %d, %s, %u threads, passes %u", (int)seed, level[l],
+                snprintf(what, sizeof what, "%s %d, %s, %u threads, passes %u", name, (int)seed, level[l],
                          cuts[(seed + l) % 4], plan_passes);
                 assert_plan_is(p, &expected, device, what);
             }
@@ -151,7 +168,22 @@ static void random_programs_give_the_bits_of_the_tape(void **state)
         tape_free(&expected);
         rp_program_free(p);
     }
-    assert_true(joined > LEAST);
+    return joined;
+}
+
+static void random_programs_give_the_bits_of_the_tape(void **state)
+{
+    (void)state;
+    assert_true(check_programs(random_new, "a matrix") > LEAST);
+}
+
+static void so_do_frames(void **state)
+{
+    const size_t joined = check_programs(scan_new, "frames");
+
+    (void)state;
+    if (joined <= LEAST)
+        fail_msg("%zu joined", joined);
 }
 
 /* ---- one call or not ---- */
@@ -393,6 +425,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_programs_give_the_bits_of_the_tape),
+        cmocka_unit_test(so_do_frames),
         cmocka_unit_test(every_form_is_one_call_where_nobody_else_needs_what_lies_between),
         cmocka_unit_test(what_is_large_is_streamed),
         cmocka_unit_test(what_lies_between_is_stored_nowhere),
