@@ -15,8 +15,10 @@ HEAD = """/* SPDX-License-Identifier: Apache-2.0
  * Tables and coefficients of fast_f32.h, written by scripts/fast-tables.py. A constant and its _low are a sum of two
  * binary32. None of them bears on a result's bits: they decide only how often a result is near enough to a midpoint to
  * need the exact way. */
-#ifndef KERNELS_CPU_FAST_TABLES_H
-#define KERNELS_CPU_FAST_TABLES_H
+#ifndef KERNELS_CPU_FUNCTIONS_FAST_TABLES_H
+#define KERNELS_CPU_FUNCTIONS_FAST_TABLES_H
+
+#include "kernels/cpu/functions/fast_vec.h"
 """
 
 
@@ -43,6 +45,20 @@ def table(name, values, comment=None):
     print('static const _Alignas(64) float %s[%d] = {' % (name, len(values)))
     rows(values, '   ', '')
     print('};')
+
+
+def together(name, columns, width, comment=None, apart=None):
+    """Columns that are looked up at the same place: by columns, of which a permutation of 16 lanes sees all, or by rows;
+    apart: as many of them as the former needs."""
+    if comment:
+        print('/* %s */' % comment)
+    print('#if FAST_LANES == 16\nstatic const _Alignas(64) float %s[%d][32] = {' % (name, apart or len(columns)))
+    for values in columns[:apart]:
+        rows(values, '    {', '},')
+    print('};\n#else\nstatic const _Alignas(64) float %s[32][%d] = {' % (name, width))
+    for j in range(32):
+        rows([c[j] for c in columns] + [0] * (width - len(columns)), '    {', '},')
+    print('};\n#endif')
 
 
 def rows(values, opening, closing):
@@ -77,20 +93,20 @@ def log_tables():
         a, b = (mpf(from_bits(first + (j << 18))) for j in (i, i + 1))
         grid = 64 if b > 1 else 32
         over.append(mpf(1) if a < 1 < b else floor(grid * 2 / (a + b) + mpf(1) / 2) / grid)
-    table('log_over', over, '1/c for segments of m about 1, so few bits that m/c - 1 is exact')
     for name, base in (('log', mpf(1)), ('log2', 1 / log(2)), ('log10', 1 / log(10))):
         exact = [-log(r) * base for r in over]
         high = [floor(v * 2 ** 16 + mpf(1) / 2) / 2 ** 16 for v in exact]
-        table(name + '_high', high,
-              'log c to the bases e, 2 and 10: a multiple of 2^-16 and the rest' if name == 'log' else None)
-        table(name + '_low', [v - h for v, h in zip(exact, high)])
+        together(name + '_segment', [over, high, [v - h for v, h in zip(exact, high)]], 4,
+                 '1/c for segments of m about 1, so few bits that m/c - 1 is exact, and log c to the base e, 2 or 10: '
+                 'a multiple\n * of 2^-16 and the rest' if name == 'log' else None)
 
 
 def sin_tables():
-    """The whole circle in steps of pi/16; the cosine is 8 entries on."""
+    """The whole circle in steps of pi/16."""
     exact = [sin(j * pi / 16) if j % 16 else mpf(0) for j in range(32)]
-    table('sin_high', exact, 'sin(j pi/16) rounded, and what that left')
-    table('sin_low', [v - single(v) for v in exact])
+    both = [exact, [v - single(v) for v in exact]]
+    together('sin_turn', both + [c[8:] + c[:8] for c in both], 4,
+             'sin(j pi/16) rounded, and what that left; in rows cos(j pi/16) too', 2)
 
 
 def place(low, high, f, slope):
@@ -153,11 +169,7 @@ def interval_tables(name, offset, shift, f, fast, slope):
         nodes[(first + j) % 32] = node
         for n in range(7):
             columns[n][(first + j) % 32] = c[n]
-    print('/* %s near the nodes, the first row, by powers of what x is beyond them */' % name)
-    print('static const _Alignas(64) float %s_near[8][32] = {' % name)
-    for values in [nodes] + columns:
-        rows(values, '    {', '},')
-    print('};')
+    together(name + '_near', [nodes] + columns, 8, '%s near the nodes, by powers of what x is beyond them' % name)
 
 
 def main():

@@ -113,17 +113,30 @@ RP_INLINE fast_mask fast_sigmoid(fast_f *y, fast_f x)
 
 /* --- log -------------------------------------------------------------------------------------------------------- */
 
+/* 1/c of a segment, and log c: a multiple of 2^-16 and the rest. */
+typedef struct fast_segment {
+    fast_f over, high, low;
+} fast_segment;
+
+RP_INLINE fast_segment fast_segment_of(const fast_three *table, fast_f i)
+{
+    fast_f of[3];
+
+    fast_find_3(of, table, i);
+    return (fast_segment){of[0], of[1], of[2]};
+}
+
 /* x = 2^k m, m in [0.71, 1.42) in 32 segments, the one about 1 with c = 1. r = m/c - 1 is exact, |r| < 0.0232. */
 RP_INLINE fast_mask fast_log(fast_f *y, fast_f x)
 {
     fast_f u = fast_bits_sub(x, fast_bits(0x3F360000));
     fast_f k = fast_from_int(fast_int_right(u, 23));
     fast_f m = fast_bits_sub(x, fast_bits_and(u, fast_bits((int)0xFF800000u)));
-    fast_f i = fast_bits_right(u, 18);
-    fast_f r = fast_fma(m, fast_of_32(log_over, i), fast_all(-1.0f)), w = r * r;
+    fast_segment c = fast_segment_of(log_segment, fast_bits_right(u, 18));
+    fast_f r = fast_fma(m, c.over, fast_all(-1.0f)), w = r * r;
     fast_f q = fast_fma(fast_all(0x1.99cf06p-3f), r, fast_all(-0x1.001f2ap-2f));
-    fast_pair s = fast_sum(fast_fma(k, fast_all(0x1.62e4p-1f), fast_of_32(log_high, i)), r);
-    fast_f rest = fast_fma(k, fast_all(0x1.7f7d1cp-20f), fast_of_32(log_low, i));
+    fast_pair s = fast_sum(fast_fma(k, fast_all(0x1.62e4p-1f), c.high), r);
+    fast_f rest = fast_fma(k, fast_all(0x1.7f7d1cp-20f), c.low);
 
     q = fast_fma(fast_fma(q, r, fast_all(0x1.555554p-2f)), r, fast_all(-0.5f));
     s.low = s.low + fast_fma(w, q, rest);
@@ -139,21 +152,18 @@ typedef struct fast_curve {
     fast_f high, low, bent, h;
 } fast_curve;
 
-RP_INLINE fast_curve fast_near(const float (*table)[32], fast_f a, fast_f i)
+RP_INLINE fast_curve fast_near(const fast_eight *table, fast_f a, fast_f i)
 {
-    fast_f node = fast_of_32(table[0], i), q = fast_of_32(table[7], i), c6 = fast_of_32(table[6], i);
-    fast_f slope = fast_of_32(table[2], i), value = fast_of_32(table[1], i), c5 = fast_of_32(table[5], i);
-    fast_f c4 = fast_of_32(table[4], i), c3 = fast_of_32(table[3], i), h, high, low;
+    fast_f of[8], q, h, high, low; /* node, value, slope, c3 .. c6 and what q begins with */
 
-    FAST_FIRST(node)
-    FAST_FIRST(slope)
-    FAST_FIRST(value) FAST_FIRST(q) FAST_FIRST(c6) FAST_FIRST(c5) FAST_FIRST(c4) FAST_FIRST(c3) h = a - node;
-    q = fast_fma(q, h, c6);
-    high = fast_fma(slope, h, value);
-    q = fast_fma(q, h, c5);
-    low = fast_fma(slope, h, value - high);
-    q = fast_fma(q, h, c4);
-    q = fast_fma(q, h, c3) * h;
+    fast_find_8(of, table, i);
+    h = a - of[0];
+    q = fast_fma(of[7], h, of[6]);
+    high = fast_fma(of[2], h, of[1]);
+    q = fast_fma(q, h, of[5]);
+    low = fast_fma(of[2], h, of[1] - high);
+    q = fast_fma(q, h, of[4]);
+    q = fast_fma(q, h, of[3]) * h;
     return (fast_curve){high, fast_fma(q, h, low), q * h, h};
 }
 

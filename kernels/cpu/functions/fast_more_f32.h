@@ -93,10 +93,10 @@ RP_INLINE fast_mask fast_log2(fast_f *y, fast_f x)
     const fast_base base = {0x1.715476p+0f, 0x1.4ae0cp-26f,  -0x1.715476p-1f,
                             0x1.ec709cp-2f, -0x1.71816cp-2f, 0x1.279d4ep-2f};
     fast_split s = fast_split_of(x);
-    fast_f r = fast_fma(s.m, fast_of_32(log_over, s.i), fast_all(-1.0f));
-    fast_f head = s.k + fast_of_32(log2_high, s.i);
+    fast_segment c = fast_segment_of(log2_segment, s.i);
+    fast_f r = fast_fma(s.m, c.over, fast_all(-1.0f));
 
-    return fast_both(fast_log_to(y, r, head, fast_of_32(log2_low, s.i), base), fast_positive(x));
+    return fast_both(fast_log_to(y, r, s.k + c.high, c.low, base), fast_positive(x));
 }
 
 RP_INLINE fast_mask fast_log10(fast_f *y, fast_f x)
@@ -104,9 +104,10 @@ RP_INLINE fast_mask fast_log10(fast_f *y, fast_f x)
     const fast_base base = {0x1.bcb7b2p-2f, -0x1.5b235ep-27f, -0x1.bcb7b2p-3f,
                             0x1.287a76p-3f, -0x1.bcedd4p-4f,  0x1.63f48ep-4f};
     fast_split s = fast_split_of(x);
-    fast_f r = fast_fma(s.m, fast_of_32(log_over, s.i), fast_all(-1.0f));
-    fast_f head = fast_fma(s.k, fast_all(0x1.344p-2f), fast_of_32(log10_high, s.i));
-    fast_f tail = fast_fma(s.k, fast_all(0x1.3509f8p-18f), fast_of_32(log10_low, s.i));
+    fast_segment c = fast_segment_of(log10_segment, s.i);
+    fast_f r = fast_fma(s.m, c.over, fast_all(-1.0f));
+    fast_f head = fast_fma(s.k, fast_all(0x1.344p-2f), c.high);
+    fast_f tail = fast_fma(s.k, fast_all(0x1.3509f8p-18f), c.low);
 
     return fast_both(fast_log_to(y, r, head, tail, base), fast_positive(x));
 }
@@ -118,11 +119,11 @@ RP_INLINE fast_mask fast_log1p(fast_f *y, fast_f x)
     fast_pair u = fast_sum_any(one, x);
     fast_mask near = fast_less(fast_abs(x), fast_all(0x1p-7f));
     fast_split s = fast_split_of(fast_select(near, one, u.high));
-    fast_f over = fast_of_32(log_over, s.i);
-    fast_f lost = u.low * fast_bits_sub(over, fast_bits_and(s.u, fast_bits((int)0xFF800000u)));
-    fast_f r = fast_select(near, x, fast_fma(s.m, over, fast_all(-1.0f)));
-    fast_pair p = fast_sum(fast_fma(s.k, fast_all(0x1.62e4p-1f), fast_of_32(log_high, s.i)), r);
-    fast_f rest = fast_fma(s.k, fast_all(0x1.7f7d1cp-20f), fast_of_32(log_low, s.i));
+    fast_segment c = fast_segment_of(log_segment, s.i);
+    fast_f lost = u.low * fast_bits_sub(c.over, fast_bits_and(s.u, fast_bits((int)0xFF800000u)));
+    fast_f r = fast_select(near, x, fast_fma(s.m, c.over, fast_all(-1.0f)));
+    fast_pair p = fast_sum(fast_fma(s.k, fast_all(0x1.62e4p-1f), c.high), r);
+    fast_f rest = fast_fma(s.k, fast_all(0x1.7f7d1cp-20f), c.low);
     fast_f q = fast_fma(fast_all(0x1.99cf06p-3f), r, fast_all(-0x1.001f2ap-2f)), w;
 
     lost = fast_select(near, fast_all(0.0f), lost);
@@ -168,18 +169,40 @@ RP_INLINE fast_f fast_cosine(fast_f w)
     return w * fast_fma(fast_fma(fast_all(-0x1.6c16c2p-10f), w, fast_all(0x1.555556p-5f)), w, fast_all(-0.5f));
 }
 
+/* Sine and cosine of t pi/16; the latter is 8 entries on. */
+typedef struct fast_place {
+    fast_pair s, c;
+} fast_place;
+
+#if FAST_LANES == 16
 RP_INLINE fast_pair fast_at_turn(fast_f t)
 {
-    return (fast_pair){fast_of_32(sin_high, t), fast_of_32(sin_low, t)};
+    return (fast_pair){fast_of_32(sin_turn[0], t), fast_of_32(sin_turn[1], t)};
 }
+
+RP_INLINE fast_place fast_place_of(fast_f t)
+{
+    fast_pair s = fast_at_turn(t);
+
+    return (fast_place){s, fast_at_turn(fast_bits_add(t, fast_bits(8)))};
+}
+#else
+RP_INLINE fast_place fast_place_of(fast_f t)
+{
+    fast_f of[4];
+
+    fast_find_4(of, sin_turn, t);
+    return (fast_place){{of[0], of[1]}, {of[2], of[3]}};
+}
+#endif
 
 /* sin (x + quarters pi/2) */
 RP_INLINE fast_mask fast_wave(fast_f *y, fast_f x, int quarters)
 {
     fast_angle a = fast_angle_of(x);
     fast_f t = quarters != 0 ? fast_bits_add(a.t, fast_bits(8 * quarters)) : a.t;
-    fast_pair s = fast_at_turn(t);
-    fast_pair p = fast_turn(s, fast_at_turn(fast_bits_add(t, fast_bits(8))), a, fast_cosine(a.w));
+    fast_place of = fast_place_of(t);
+    fast_pair s = of.s, p = fast_turn(s, of.c, a, fast_cosine(a.w));
     /* beside the first turn s is up to twice the result, and so is its error */
     fast_f size = fast_least(fast_abs(s.high), fast_abs(p.high));
     fast_f bound = fast_fma(size, fast_fma(a.w, fast_all(0x1.2p-22f), fast_all(0x1p-35f)), a.lost);
@@ -203,7 +226,8 @@ RP_INLINE fast_mask fast_cos(fast_f *y, fast_f x)
 RP_INLINE fast_mask fast_tan(fast_f *y, fast_f x)
 {
     fast_angle a = fast_angle_of(x);
-    fast_pair s = fast_at_turn(a.t), c = fast_at_turn(fast_bits_add(a.t, fast_bits(8)));
+    fast_place of = fast_place_of(a.t);
+    fast_pair s = of.s, c = of.c;
     fast_f cosine = fast_cosine(a.w), over, q, low, bound;
     fast_pair n = fast_turn(s, c, a, cosine), d = fast_turn(c, (fast_pair){-s.high, -s.low}, a, cosine);
 

@@ -13,9 +13,6 @@
 typedef __m512 fast_f;
 typedef __mmask16 fast_mask;
 typedef uint16_t fast_lanes; /* a bit a lane */
-/* Has a look-up done before what follows, not where its value is used: the processor then finds more to do at once.
- * With the 16 registers of AVX2 it would not pay. */
-#define FAST_FIRST(v) __asm__("" : "+v"(v));
 static inline fast_f fast_load(const float *p)
 {
     return _mm512_loadu_ps(p);
@@ -107,6 +104,24 @@ static inline fast_f fast_of_32(const float *table, fast_f i)
 {
     return _mm512_permutex2var_ps(_mm512_load_ps(table), _mm512_castps_si512(i), _mm512_load_ps(table + 16));
 }
+/* Several at one place. Has them looked up before what follows, not where a value is used: the processor then finds
+ * more to do at once. With the 16 registers of AVX2 it would not pay. */
+#define FAST_FIRST(v) __asm__("" : "+v"(v));
+typedef float fast_three[32], fast_eight[32]; /* columns */
+static inline void fast_find_3(fast_f *to, const fast_three *columns, fast_f i)
+{
+    for (int k = 0; k < 3; k++)
+        to[k] = fast_of_32(columns[k], i);
+}
+static inline void fast_find_8(fast_f *to, const fast_eight *columns, fast_f i)
+{
+    for (int k = 0; k < 8; k++)
+        to[k] = fast_of_32(columns[k], i);
+    FAST_FIRST(to[0])
+    FAST_FIRST(to[2])
+    FAST_FIRST(to[1])
+    FAST_FIRST(to[7]) FAST_FIRST(to[6]) FAST_FIRST(to[5]) FAST_FIRST(to[4]) FAST_FIRST(to[3])
+}
 /* Integer operations on the bits. */
 static inline fast_f fast_bits(int u)
 {
@@ -160,7 +175,6 @@ static inline size_t fast_pick(float *to, uint32_t *number, const float *p, uint
 typedef __m256 fast_f;
 typedef __m256 fast_mask;
 typedef uint8_t fast_lanes;
-#define FAST_FIRST(v)
 static inline fast_f fast_load(const float *p)
 {
     return _mm256_loadu_ps(p);
@@ -266,7 +280,7 @@ static inline fast_mask fast_int_less(fast_f a, fast_f b)
 {
     return _mm256_castsi256_ps(_mm256_cmpgt_epi32(_mm256_castps_si256(b), _mm256_castps_si256(a)));
 }
-/* A permutation sees 8 entries; the next bits of the index choose between several. */
+/* A permutation sees 8 entries; the next bit of the index chooses between two. */
 static inline fast_f fast_of_16(const float *table, fast_f i)
 {
     fast_f low = _mm256_permutevar8x32_ps(_mm256_load_ps(table), _mm256_castps_si256(i));
@@ -274,9 +288,58 @@ static inline fast_f fast_of_16(const float *table, fast_f i)
 
     return _mm256_blendv_ps(low, high, fast_bits_left(i, 28));
 }
-static inline fast_f fast_of_32(const float *table, fast_f i)
+/* Of 32 rows, row (bits of i) mod 32 of each lane, turned: to[k] has element k of all. Reading rows and turning four by
+ * four takes two thirds of an instruction an element; permutations take seven, and some processors two cycles each. */
+typedef float fast_three[4], fast_four[4], fast_eight[8];
+static inline void fast_rows(const float **row, const float *rows, int bytes, fast_f i)
 {
-    return _mm256_blendv_ps(fast_of_16(table, i), fast_of_16(table + 16, i), fast_bits_left(i, 27));
+    _Alignas(32) uint32_t at[8];
+
+    _mm256_store_si256(
+        (__m256i *)at,
+        _mm256_mullo_epi16(_mm256_and_si256(_mm256_castps_si256(i), _mm256_set1_epi32(31)), _mm256_set1_epi32(bytes)));
+    __asm__("" : "+m"(at)); /* or each would be moved out of the vector: two instructions of a port or two */
+    for (int k = 0; k < 8; k++)
+        row[k] = (const float *)((const char *)rows + at[k]);
+}
+static inline void fast_turn_4(fast_f *to, const float *const *row, size_t from)
+{
+    fast_f r[4], low[2], high[2];
+
+    for (int k = 0; k < 4; k++)
+        r[k] =
+            _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_load_ps(row[k] + from)), _mm_load_ps(row[k + 4] + from), 1);
+    for (int k = 0; k < 2; k++) {
+        low[k] = _mm256_unpacklo_ps(r[2 * k], r[2 * k + 1]);
+        high[k] = _mm256_unpackhi_ps(r[2 * k], r[2 * k + 1]);
+    }
+    to[0] = _mm256_shuffle_ps(low[0], low[1], 0x44);
+    to[1] = _mm256_shuffle_ps(low[0], low[1], 0xEE);
+    to[2] = _mm256_shuffle_ps(high[0], high[1], 0x44);
+    to[3] = _mm256_shuffle_ps(high[0], high[1], 0xEE);
+}
+static inline void fast_find_4(fast_f *to, const fast_four *rows, fast_f i)
+{
+    const float *row[8];
+
+    fast_rows(row, rows[0], (int)sizeof *rows, i);
+    fast_turn_4(to, row, 0);
+}
+static inline void fast_find_3(fast_f *to, const fast_three *rows, fast_f i)
+{
+    fast_f four[4];
+
+    fast_find_4(four, rows, i);
+    for (int k = 0; k < 3; k++)
+        to[k] = four[k];
+}
+static inline void fast_find_8(fast_f *to, const fast_eight *rows, fast_f i)
+{
+    const float *row[8];
+
+    fast_rows(row, rows[0], (int)sizeof *rows, i);
+    fast_turn_4(to, row, 0);
+    fast_turn_4(to + 4, row, 4);
 }
 static inline uint64_t fast_nonzero(const fast_lanes *lanes)
 {
