@@ -30,6 +30,8 @@ if(RP_CUDA AND NOT nvcc_found)
   message(FATAL_ERROR "RP_CUDA: nvcc ${nvcc_pinned} is not here: scripts/cuda-toolchain.sh installs it")
 endif()
 
+set(RP_GPU_CHIPS ALL CACHE STRING "machine code of kernels without a budget: for ALL chips, or the FIRST alone")
+
 # The images' source, for a list of kernels/gpu/FILE.cu, whose last names are unique. In OUT: the path of a C file that
 # holds them by name.
 function(rp_gpu_images OUT)
@@ -45,6 +47,7 @@ function(rp_gpu_images OUT)
       add_custom_command(OUTPUT ${made}.fatbin ${made}.ptx ${made}.kernels
         COMMAND ${CMAKE_SOURCE_DIR}/scripts/gpu-compile.sh ${RP_NVCC} ${CMAKE_SOURCE_DIR}
                 ${CMAKE_CURRENT_SOURCE_DIR}/gpu/${file}.cu ${made} ${CMAKE_SOURCE_DIR}/build/gpu-cache
+                ${RP_GPU_CHIPS}
         COMMAND sed -n "s/^.visible .entry \\([a-z0-9_]*\\)(.*/\\1/p" ${made}.ptx > ${made}.kernels
         DEPENDS ${CMAKE_SOURCE_DIR}/scripts/gpu-compile.sh ${CMAKE_CURRENT_SOURCE_DIR}/gpu/${file}.cu
         DEPFILE ${made}.d VERBATIM COMMENT "GPU kernels: ${name}")
