@@ -239,7 +239,7 @@ static void compare_laid(const conv_shape *p, rp_dtype dtype, int kind, bool rar
         for (size_t c = 0; c < 4; c++) {
             size_t items;
 
-            if (SANITIZED && c != (l + turn + turn / 4) % 4) /* one cut, by turns: bits are what other builds are for */
+            if (FEWER && c != (l + turn + turn / 4) % 4) /* one cut, by turns: bits are what other builds are for */
                 continue;
             assert_int_equal(rp_kernel_table_get(&table, levels[l], NULL), RP_OK);
             items = table->kernel[kernels[kind]]->items(&args);
@@ -680,7 +680,7 @@ static void each_element_is_told_of_once_when_it_is_finished(void **state)
                 for (int layout = 0; layout < 3; layout++) {
                     const int side = kind == CONV ? 1 : 4; /* of the operand: the output is contiguous */
 
-                    if ((SANITIZED || i == 2) && layout != ((int)n + kind) % 3)
+                    if ((FEWER || i == 2) && layout != ((int)n + kind) % 3)
                         continue;
                     listen(&lists[i].shape[n], (n + (size_t)layout) % 4 == 3 ? RP_F64 : RP_F32, kind,
                            layout == 0   ? 0

@@ -53,14 +53,14 @@ static void make(rp_specimen *s, const rp_specimen_plan *plan)
 }
 
 /* Calls check for every kernel and type over sizes, layouts and data; the option rotates so that all are met. Kernels
- * share the values of an option, which take longer to make than most kernels take. Sanitizers look at every size in
- * every layout once: bits are what other builds are for. */
+ * share the values of an option, which take longer to make than most kernels take. Where another build asks for all of
+ * it every size is met in every layout once, and with it every kind of data. */
 static void each_plan(const size_t (*shapes)[3], size_t n_shapes, int options, void (*check)(const rp_specimen_plan *))
 {
     rp_specimen_cache values = {0};
     int option = 0;
 
-    for (size_t i = 0; i < n_shapes * (size_t)(SANITIZED ? 1 : options); i++)
+    for (size_t i = 0; i < n_shapes * (size_t)(FEWER ? 1 : options); i++)
         for (int layout = 0; layout < RP_LAYOUT_COUNT; layout++, option++)
             for (int id = 0; id < RP_K_COUNT; id++)
                 for (int dtype = 0; dtype < RP_DTYPE_COUNT; dtype++) {
