@@ -43,6 +43,9 @@ enum {
  * pairs, which may have the imaginary part first. */
 enum { IN_PARTS, ONE_NUMBER, IN_PAIRS, EXCHANGED };
 
+/* What a last stage makes: parts, parts times a share, or such pairs, which may have the imaginary part first. */
+enum { OUT_PARTS, OUT_SHARES, OUT_PAIRS, OUT_EXCHANGED };
+
 extern const rp_kernel rp_kernel_fft_ref;
 
 /* Stages in passes, two of 2 being one of 4. */
@@ -101,6 +104,10 @@ static void fourier_of_reference(const fourier_line *l, rp_dtype dtype)
     RP_AT(attr, fft, transposed).i = l->transposed;
     rp_kernel_fft_ref.run(&args, 0, 1);
 }
+
+#if LANES_F32 == 8
+#include "kernels/cpu/fourier/weave32.h"
+#endif
 
 typedef float quad __attribute__((vector_size(16)));
 typedef double couple __attribute__((vector_size(16)));

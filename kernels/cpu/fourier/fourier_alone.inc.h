@@ -32,6 +32,19 @@ WEAVE(1)
 WEAVE(4)
 #undef WEAVE
 
+/* Four vectors by chunks of so many elements. */
+RP_INLINE void FN(weave)(FN(vec) * v, int chunk)
+{
+#if LANES_F32 == 8
+    if (chunk == 1)
+        FN(weave32)(v);
+    else
+        weave32_halves((eight *)v); /* of f32 alone: f64 has no more lanes than a chunk */
+#else
+    (chunk == 1 ? FN(weave_1) : FN(weave_4))(v);
+#endif
+}
+
 /* The turns of a stage of four, for each of its n / 4 places; next: of the second half. */
 typedef struct FN(turns) {
     FN(rows) near, beyond, next;
@@ -73,8 +86,12 @@ RP_INLINE FN(pair) FN(get_pairs)(const T *x, bool exchanged)
 
     memcpy(&a, x, sizeof a);
     memcpy(&b, x + FN(LANES), sizeof b);
+#if LANES_F32 == 8
+    FN(part32)(&first, &second, a, b);
+#else
     first = __builtin_shufflevector(a, b, ORDER(EVEN, 1));
     second = __builtin_shufflevector(a, b, ORDER(ODD, 1));
+#endif
     return exchanged ? (FN(pair)){second, first} : (FN(pair)){first, second};
 }
 
@@ -93,7 +110,8 @@ RP_INLINE void FN(woven)(const FN(rows) * y, const FN(rows) * x, size_t n, const
         FN(vec) re[4], im[4];
         FN(pair) v[4];
 
-        for (int h = 0; h < 4; h++) {
+        RP_UNROLL for (int h = 0; h < 4; h++)
+        {
             const ptrdiff_t at = transposed ? 4 * i + h * FN(LANES) : i + h * quarter;
             const FN(rows) *from = transposed ? y : x;
 
@@ -116,19 +134,21 @@ RP_INLINE void FN(woven)(const FN(rows) * y, const FN(rows) * x, size_t n, const
             FN(join_four)(v, near, beyond, next, back);
         else
             FN(part_four)(v, near, beyond, next, back);
-        for (int h = 0; h < 4; h++) {
+        RP_UNROLL for (int h = 0; h < 4; h++)
+        {
             re[h] = v[h].re;
             im[h] = v[h].im;
         }
         if (!transposed) {
-            (chunk == 1 ? FN(weave_1) : FN(weave_4))(re);
-            (chunk == 1 ? FN(weave_1) : FN(weave_4))(im);
+            FN(weave)(re, chunk);
+            FN(weave)(im, chunk);
         }
         for (int h = 0; h < 4; h++)
             FN(put)(transposed ? x : y, transposed ? i + h * quarter : 4 * i + h * FN(LANES), (FN(pair)){re[h], im[h]});
     }
 }
 
+#include "kernels/cpu/fourier/fourier_woven.inc.h"
 #undef ORDER
 
 typedef void FN(woven_fn)(const FN(rows) * y, const FN(rows) * x, size_t n, const FN(turns) * t);
@@ -158,9 +178,29 @@ WOVEN(4, 1, 1, IN_PARTS)
 typedef struct FN(stage) {
     FN(woven_fn) * woven;
     FN(turns) turns;
-    FN(pass_fn) * pass;
+    FN(pass_fn) * pass, *end; /* end: the pass that finishes results as well, or NULL */
     FN(pass) given;
 } FN(stage);
+
+/* Of 2 or an odd prime with fewer transforms between each other than lanes. */
+static FN(pass_fn) * FN(woven_pass_of)(const FN(work) * w, FN(pass) * a, int radix)
+{
+    static FN(pass_fn) *const two[2][2] = {{FN(woven_two_0_0), FN(woven_two_0_1)},
+                                           {FN(woven_two_1_0), FN(woven_two_1_1)}};
+    const bool back = w->inverse != w->transposed;
+#if LINE_LANES == 16
+    static FN(pass_fn) *const odd[2][2] = {{FN(woven_odd_0_0), FN(woven_odd_0_1)},
+                                           {FN(woven_odd_1_0), FN(woven_odd_1_1)}};
+
+    if (radix > 2) {
+        (void)FN(pass_of)(w, a, radix, false);
+        return odd[back][w->transposed];
+    }
+#endif
+    (void)a;
+    (void)radix;
+    return two[back][w->transposed];
+}
 
 /* That with s transforms between each other; given: how operands lie that it may read. */
 static FN(stage) FN(stage_of)(const FN(work) * w, const FN(turns) * fours, size_t s, int radix, int given)
@@ -181,9 +221,11 @@ static FN(stage) FN(stage_of)(const FN(work) * w, const FN(turns) * fours, size_
 
         a.turns = (FN(turns)){{c + 2 * m, d + 2 * m, 0}, {c + 3 * m, d + 3 * m, 0}, {c + m, d + m, 0}};
         a.woven = w->transposed ? last[back] : first[back][given];
-    } else if (s < FN(LANES)) {
+    } else if (s < FN(LANES) && radix == 4) {
         a.turns = *fours;
         a.woven = second[back][w->transposed];
+    } else if (s < FN(LANES)) {
+        a.pass = FN(woven_pass_of)(w, &a.given, radix);
     } else {
         a.pass = FN(pass_of)(w, &a.given, radix, false);
     }
@@ -201,7 +243,7 @@ static void FN(make_stage)(const FN(stage) * a, size_t n, FN(rows) y, FN(rows) x
         pass.y.im = y.im;
         pass.x.re = x.re;
         pass.x.im = x.im;
-        a->pass(&pass);
+        (a->end ? a->end : a->pass)(&pass);
     }
 }
 
@@ -228,8 +270,10 @@ static void FN(ask)(const T *next, size_t span, size_t i)
 static void FN(line_alone)(const FN(work) * w, const FN(stage) * stage, size_t stages, const fourier_line *l, int given,
                            T share, const T *x_next, const T *y_next)
 {
-    const bool apart = w->pairs || FN(finishes)(w); /* results may be far: they are finished on their way there */
+    const bool ends = stage[stages - 1].end != NULL;
+    const bool apart = !ends && (w->pairs || FN(finishes)(w)); /* results may be far: finished on their way there */
     const FN(rows) out = {l->u, l->v, 0};
+    const FN(rows) end = {w->pairs && l->v < l->u ? l->v : l->u, l->v, 0};
     FN(rows) from = {(T *)(uintptr_t)l->x, (T *)(uintptr_t)l->y, 0};
 
     if (given < IN_PAIRS)
@@ -237,7 +281,8 @@ static void FN(line_alone)(const FN(work) * w, const FN(stage) * stage, size_t s
     if (given == IN_PARTS)
         from.im = FN(line_part)(w->b.im, l->y, l->y_step, w->n, share);
     for (size_t i = 0; i < stages; i++) {
-        const FN(rows) to = i + 1 == stages && !apart ? out : i % 2 == 0 ? w->a : w->b;
+        const bool last = i + 1 == stages;
+        const FN(rows) to = last && ends ? end : last && !apart ? out : i % 2 == 0 ? w->a : w->b;
 
         if (x_next && i < 4)
             FN(ask)(x_next, w->n * (size_t)l->x_step, i);
@@ -246,6 +291,8 @@ static void FN(line_alone)(const FN(work) * w, const FN(stage) * stage, size_t s
         FN(make_stage)(&stage[i], w->n, w->transposed ? from : to, w->transposed ? to : from);
         from = to;
     }
+    if (ends)
+        return;
     if (w->pairs) {
         FN(pair_up)(w, out.re, out.im, from.re, from.im, false);
     } else if (apart) {
@@ -269,6 +316,14 @@ static int FN(given)(const FN(work) * w, const rp_walk *walk, const fourier_line
     return every_second && x + 1 == y ? IN_PAIRS : every_second && y + 1 == x ? EXCHANGED : IN_PARTS;
 }
 
+/* What their last stage makes. */
+static int FN(out_of)(const FN(work) * w, const fourier_line *l)
+{
+    if (w->pairs)
+        return l->v < l->u ? OUT_EXCHANGED : OUT_PAIRS;
+    return w->inverse ? OUT_SHARES : OUT_PARTS;
+}
+
 static void FN(lines_alone)(const FN(work) * w, const rp_walk *walk, const fourier_line *first)
 {
     const FN(turns) fours = FN(turns_in)(w->whole.re, w->n / 4);
@@ -281,12 +336,15 @@ static void FN(lines_alone)(const FN(work) * w, const rp_walk *walk, const fouri
     FN(stage) stage[ALONE_STAGES];
     size_t s = 1;
 
-    if (FN(LANES) > 4)
+    if (FN(LANES) > 4 && w->n % 16 == 0)
         FN(spread)(fours, w, w->n / 16);
     for (size_t i = 0; i < stages; i++) {
         stage[w->transposed ? stages - 1 - i : i] = FN(stage_of)(w, &fours, s, list.radix[i], given);
         s *= list.radix[i];
     }
+    if (stage[stages - 1].pass && s / list.radix[stages - 1] >= FN(LANES))
+        stage[stages - 1].end = FN(end_of)(w, list.radix[stages - 1], FN(out_of)(w, first));
+    stage[stages - 1].given.share = w->inverse ? (T)(1 / (double)w->n) : 1;
     for (size_t i = 0; i < walk->run; i++) {
         const bool last = i + 1 == walk->run;
         const T *x_next = asks && !last ? LINE(walk, 2, i + 1) : NULL;

@@ -49,7 +49,7 @@ RP_INLINE FN(pair) FN(whole)(const FN(pair) * v, int r)
 /* A pass of one stage, of given->radix elements where `constant` is 0; v, w: room for as many, w only for a constant.
  */
 RP_INLINE void FN(odd)(const FN(pass) * given, FN(pair) * v, FN(pair) * w, int constant, bool lanes, bool back,
-                       bool transposed)
+                       bool transposed, int out)
 {
     const FN(pass) a = FN(flat)(given);
     const int r = constant ? constant : a.radix;
@@ -65,7 +65,8 @@ RP_INLINE void FN(odd)(const FN(pass) * given, FN(pair) * v, FN(pair) * w, int c
             const ptrdiff_t x = (ptrdiff_t)p * x_row + (ptrdiff_t)q * a.x.step;
             const ptrdiff_t y = (ptrdiff_t)p * r * y_row + (ptrdiff_t)q * a.y.step;
 
-            for (ptrdiff_t i = 0; i < (ptrdiff_t)a.width; i += FN(LANES)) {
+            for (ptrdiff_t begin = 0; begin < (ptrdiff_t)a.width; begin += FN(LANES)) {
+                const ptrdiff_t i = WITHIN(begin, (ptrdiff_t)a.width);
                 const ptrdiff_t of = i + (transposed ? y : x), at = i + (transposed ? x : y);
 
                 _Pragma("GCC unroll 8") for (int j = 0; j < r; j++)
@@ -75,7 +76,7 @@ RP_INLINE void FN(odd)(const FN(pass) * given, FN(pair) * v, FN(pair) * w, int c
                         v[j] = FN(turned)(v[j], constant ? w[j] : FN(turn_at)(&a, (size_t)j * a.m, p, lanes), back);
                 }
                 FN(fold)(v, r);
-                FN(put)(to, at, FN(whole)(v, r));
+                FN(put_out)(to, at, FN(whole)(v, r), out, a.share);
                 _Pragma("GCC unroll 4") for (int h = 1; h <= r / 2; h++)
                 {
                     const int one = back ? r - h : h, other = r - one;
@@ -86,8 +87,8 @@ RP_INLINE void FN(odd)(const FN(pass) * given, FN(pair) * v, FN(pair) * w, int c
                         e = FN(turned)(e, constant ? w[one] : FN(turn_at)(&a, (size_t)one * a.m, p, lanes), back);
                         f = FN(turned)(f, constant ? w[other] : FN(turn_at)(&a, (size_t)other * a.m, p, lanes), back);
                     }
-                    FN(put)(to, at + one * row, e);
-                    FN(put)(to, at + other * row, f);
+                    FN(put_out)(to, at + one * row, e, out, a.share);
+                    FN(put_out)(to, at + other * row, f, out, a.share);
                 }
             }
         }
@@ -99,7 +100,7 @@ RP_INLINE void FN(odd)(const FN(pass) * given, FN(pair) * v, FN(pair) * w, int c
     { \
         FN(pair) v[(r) ? (r) : RP_FOURIER_PRIME], w[(r) ? (r) : 1]; \
 \
-        FN(odd)(a, v, w, r, lanes, back, transposed); \
+        FN(odd)(a, v, w, r, lanes, back, transposed, OUT_PARTS); \
     }
 #define ODDS(r) \
     ODD(r, 0, 0, 0) \
@@ -132,3 +133,37 @@ ODDS(7)
 static FN(pass_fn) *const FN(odd_passes)[4][2][2][2] = {ALL(3), ALL(5), ALL(7), ALL(0)};
 #undef ALL
 #undef BOTH
+
+#define END(r, back, out) \
+    static void FN(odd_end_##r##_##back##_##out)(const FN(pass) * a) \
+    { \
+        FN(pair) v[r], w[r]; \
+\
+        FN(odd)(a, v, w, r, false, back, false, out); \
+    }
+#define ENDS(r) \
+    END(r, 0, OUT_SHARES) \
+    END(r, 0, OUT_PAIRS) \
+    END(r, 0, OUT_EXCHANGED) \
+    END(r, 1, OUT_SHARES) \
+    END(r, 1, OUT_PAIRS) \
+    END(r, 1, OUT_EXCHANGED)
+ENDS(3)
+ENDS(5)
+ENDS(7)
+#undef ENDS
+#undef END
+#define END(r, back) \
+    { \
+        FN(odd_end_##r##_##back##_OUT_SHARES), FN(odd_end_##r##_##back##_OUT_PAIRS), \
+            FN(odd_end_##r##_##back##_OUT_EXCHANGED) \
+    }
+#define ENDS(r) \
+    { \
+        END(r, 0), END(r, 1) \
+    }
+
+/* Last passes of 3, 5 and 7. */
+static FN(pass_fn) *const FN(odd_ends)[3][2][3] = {ENDS(3), ENDS(5), ENDS(7)};
+#undef ENDS
+#undef END

@@ -48,6 +48,28 @@ RP_INLINE FN(pair) FN(turned)(FN(pair) a, FN(pair) w, bool back)
     return (FN(pair)){a.re * w.re - a.im * w.im, a.re * w.im + a.im * w.re};
 }
 
+/* Results as `out` says, each element times a share but where they are parts as they come; pairs from re on. */
+RP_INLINE void FN(put_out)(const FN(rows) * y, ptrdiff_t at, FN(pair) v, int out, T share)
+{
+    FN(vec) first, second, low, high;
+
+    if (out == OUT_PARTS) {
+        FN(put)(y, at, v);
+        return;
+    }
+    v = (FN(pair)){v.re * share, v.im * share};
+    if (out == OUT_SHARES) {
+        FN(put)(y, at, v);
+        return;
+    }
+    first = out == OUT_PAIRS ? v.re : v.im;
+    second = out == OUT_PAIRS ? v.im : v.re;
+    low = __builtin_shufflevector(first, second, LANES_ORDER(LOW, LINE_LANES, 1));
+    high = __builtin_shufflevector(first, second, LANES_ORDER(HIGH, LINE_LANES, 1));
+    memcpy(y->re + 2 * at, &low, sizeof low);
+    memcpy(y->re + 2 * at + FN(LANES), &high, sizeof high);
+}
+
 /* One pass: stages from transforms of `radix` m rows, s of them between each other, to those of m, or (transposed) the
  * other way. In rows, y[(p radix + h) s + q] is made of x[(h m + p) s + q], all h of it. */
 typedef struct FN(pass) {
@@ -57,6 +79,7 @@ typedef struct FN(pass) {
     size_t span, first; /* turn p of level m is m span + first + p span; one for each lane where span is not 1 */
     int radix;          /* an odd prime */
     const T *root_c, *root_d;
+    T share; /* of results that are not OUT_PARTS */
 } FN(pass);
 
 typedef void FN(pass_fn)(const FN(pass) * pass);
@@ -83,7 +106,11 @@ RP_INLINE FN(pass) FN(flat)(const FN(pass) * a)
     return b;
 }
 
-RP_INLINE void FN(two)(const FN(pass) * given, bool lanes, bool back, bool transposed)
+/* The vector of a row that begins at element i, or, where there are fewer left, the last one: some of it is made again.
+ */
+#define WITHIN(i, width) ((i) + FN(LANES) > (width) ? (width)-FN(LANES) : (i))
+
+RP_INLINE void FN(two)(const FN(pass) * given, bool lanes, bool back, bool transposed, int out)
 {
     const FN(pass) a = FN(flat)(given);
     const ptrdiff_t x_row = (ptrdiff_t)a.s * a.x.step, y_row = (ptrdiff_t)a.s * a.y.step;
@@ -96,7 +123,8 @@ RP_INLINE void FN(two)(const FN(pass) * given, bool lanes, bool back, bool trans
             const ptrdiff_t x = (ptrdiff_t)p * x_row + (ptrdiff_t)q * a.x.step;
             const ptrdiff_t y = (ptrdiff_t)p * 2 * y_row + (ptrdiff_t)q * a.y.step;
 
-            for (ptrdiff_t i = 0; i < (ptrdiff_t)a.width; i += FN(LANES)) {
+            for (ptrdiff_t at = 0; at < (ptrdiff_t)a.width; at += FN(LANES)) {
+                const ptrdiff_t i = WITHIN(at, (ptrdiff_t)a.width);
                 const FN(pair) e = FN(get)(transposed ? &a.y : &a.x, i + (transposed ? y : x));
                 const FN(pair) f = FN(get)(transposed ? &a.y : &a.x, i + (transposed ? y + y_row : x + far));
 
@@ -106,8 +134,8 @@ RP_INLINE void FN(two)(const FN(pass) * given, bool lanes, bool back, bool trans
                     FN(put)(&a.x, i + x, FN(plus)(e, t));
                     FN(put)(&a.x, i + x + far, FN(minus)(e, t));
                 } else {
-                    FN(put)(&a.y, i + y, FN(plus)(e, f));
-                    FN(put)(&a.y, i + y + y_row, FN(turned)(FN(minus)(e, f), w, back));
+                    FN(put_out)(&a.y, i + y, FN(plus)(e, f), out, a.share);
+                    FN(put_out)(&a.y, i + y + y_row, FN(turned)(FN(minus)(e, f), w, back), out, a.share);
                 }
             }
         }
@@ -141,7 +169,7 @@ RP_INLINE void FN(join_four)(FN(pair) * v, FN(pair) near, FN(pair) beyond, FN(pa
 }
 
 /* Two stages in registers. */
-RP_INLINE void FN(four)(const FN(pass) * given, bool lanes, bool back, bool transposed)
+RP_INLINE void FN(four)(const FN(pass) * given, bool lanes, bool back, bool transposed, int out)
 {
     const FN(pass) a = FN(flat)(given);
     const ptrdiff_t x_row = (ptrdiff_t)a.s * a.x.step, y_row = (ptrdiff_t)a.s * a.y.step;
@@ -155,20 +183,19 @@ RP_INLINE void FN(four)(const FN(pass) * given, bool lanes, bool back, bool tran
             const ptrdiff_t x = (ptrdiff_t)p * x_row + (ptrdiff_t)q * a.x.step;
             const ptrdiff_t y = (ptrdiff_t)p * 4 * y_row + (ptrdiff_t)q * a.y.step;
 
-            for (ptrdiff_t i = 0; i < (ptrdiff_t)a.width; i += FN(LANES)) {
+            for (ptrdiff_t begin = 0; begin < (ptrdiff_t)a.width; begin += FN(LANES)) {
+                const ptrdiff_t i = WITHIN(begin, (ptrdiff_t)a.width);
                 const FN(rows) *from = transposed ? &a.y : &a.x, *to = transposed ? &a.x : &a.y;
                 const ptrdiff_t of = i + (transposed ? y : x), at = i + (transposed ? x : y);
                 const ptrdiff_t of_row = transposed ? y_row : far, row = transposed ? far : y_row;
                 FN(pair) v[4];
 
-                for (int h = 0; h < 4; h++)
-                    v[h] = FN(get)(from, of + h * of_row);
+                RP_UNROLL for (int h = 0; h < 4; h++) v[h] = FN(get)(from, of + h * of_row);
                 if (transposed)
                     FN(join_four)(v, near, beyond, next, back);
                 else
                     FN(part_four)(v, near, beyond, next, back);
-                for (int h = 0; h < 4; h++)
-                    FN(put)(to, at + h * row, v[h]);
+                RP_UNROLL for (int h = 0; h < 4; h++) FN(put_out)(to, at + h * row, v[h], out, a.share);
             }
         }
     }
@@ -177,11 +204,11 @@ RP_INLINE void FN(four)(const FN(pass) * given, bool lanes, bool back, bool tran
 #define PASSES(lanes, back, transposed) \
     static void FN(two_##lanes##_##back##_##transposed)(const FN(pass) * a) \
     { \
-        FN(two)(a, lanes, back, transposed); \
+        FN(two)(a, lanes, back, transposed, OUT_PARTS); \
     } \
     static void FN(four_##lanes##_##back##_##transposed)(const FN(pass) * a) \
     { \
-        FN(four)(a, lanes, back, transposed); \
+        FN(four)(a, lanes, back, transposed, OUT_PARTS); \
     }
 PASSES(0, 0, 0)
 PASSES(0, 0, 1)
@@ -202,6 +229,36 @@ static FN(pass_fn) *const FN(passes)[2][2][2][2] = {
     {{BOTH(1, 0, 0), BOTH(1, 0, 1)}, {BOTH(1, 1, 0), BOTH(1, 1, 1)}},
 };
 #undef BOTH
+
+/* Last passes, whose results are finished and put where they go. */
+#define END(back, out) \
+    static void FN(two_end_##back##_##out)(const FN(pass) * a) \
+    { \
+        FN(two)(a, false, back, false, out); \
+    } \
+    static void FN(four_end_##back##_##out)(const FN(pass) * a) \
+    { \
+        FN(four)(a, false, back, false, out); \
+    }
+#define ENDS(back) \
+    END(back, OUT_SHARES) \
+    END(back, OUT_PAIRS) \
+    END(back, OUT_EXCHANGED)
+ENDS(0)
+ENDS(1)
+#undef ENDS
+#undef END
+#define END(back, out) \
+    { \
+        FN(two_end_##back##_##out), FN(four_end_##back##_##out) \
+    }
+#define ENDS(back) \
+    { \
+        END(back, OUT_SHARES), END(back, OUT_PAIRS), END(back, OUT_EXCHANGED) \
+    }
+static FN(pass_fn) *const FN(ends)[2][3][2] = {ENDS(0), ENDS(1)};
+#undef ENDS
+#undef END
 
 #include "kernels/cpu/fourier/fourier_odd.inc.h"
 
@@ -226,6 +283,17 @@ static FN(pass_fn) * FN(pass_of)(const FN(work) * w, FN(pass) * a, int radix, bo
     a->root_c = w->c + root;
     a->root_d = w->d + root;
     return FN(odd_passes)[radix == 3 ? 0 : radix == 5 ? 1 : radix == 7 ? 2 : 3][lanes][back][w->transposed];
+}
+
+/* The same as last pass of a line that is not transposed, its results as `out` says; NULL: there is none. */
+static FN(pass_fn) * FN(end_of)(const FN(work) * w, int radix, int out)
+{
+    if (out == OUT_PARTS || w->transposed || radix > 7)
+        return NULL;
+    return radix % 2 == 0 ? FN(ends)[w->inverse][out - 1][radix == 4]
+                          : FN(odd_ends)[radix == 3   ? 0
+                                         : radix == 5 ? 1
+                                                      : 2][w->inverse][out - 1];
 }
 
 /* All stages of rows, from one place to another, or (no place) to wherever they come to be; b may be the first. */
@@ -525,10 +593,15 @@ static void FN(short_lines)(const FN(work) * w, const fourier_passes *list, cons
 
 #include "kernels/cpu/fourier/fourier_alone.inc.h"
 
-/* Whether a line's own elements fill vectors in all stages: of 4 elements, and of 16 where vectors have more. */
-static bool FN(is_alone)(size_t n)
+/* Whether a line's own elements fill vectors in all stages: of 4 elements, of 8 or 16 where vectors have more. Of those
+ * whose first stages are of 4, 2 and r elements more than one vector has, that of r needs a vector of each part. */
+static bool FN(is_alone)(size_t n, const rp_fourier_factors *f)
 {
-    return n >= 4 * FN(LANES) && n <= ALONE_LONGEST && n % (FN(LANES) > 4 ? 16 : 4) == 0;
+    if (n < 4 * FN(LANES) || n > ALONE_LONGEST)
+        return false;
+    if (FN(LANES) <= 4 || n % 16 == 0)
+        return n % 4 == 0;
+    return n % 8 == 0 && (FN(LANES) == 8 || n / f->radix[3] >= FN(LANES));
 }
 
 static void FN(fourier_lines)(const rp_walk *walk, const rp_kernel_args *args, const rp_turns *turns,
@@ -551,7 +624,7 @@ static void FN(fourier_lines)(const rp_walk *walk, const rp_kernel_args *args, c
     const bool twos = (first.n & (first.n - 1)) == 0;
     size_t columns = 0, i = 0;
 
-    if (FN(is_alone)(first.n) && !side) {
+    if (FN(is_alone)(first.n, factors) && !side) {
         FN(lines_alone)(&w, walk, &first);
         return;
     }
@@ -581,3 +654,4 @@ static void FN(fourier_lines)(const rp_walk *walk, const rp_kernel_args *args, c
     }
 }
 #undef LINE
+#undef WITHIN

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Orders of two vectors' elements for __builtin_shufflevector, by the number of lanes and of elements that stay
  * together: LOW and HIGH weave them, EVEN and ODD take them apart again; FOURFOLD
- * repeats the first few. */
+ * and EIGHTFOLD repeat the first few. */
 #ifndef KERNELS_CPU_FOURIER_LANES_H
 #define KERNELS_CPU_FOURIER_LANES_H
 
@@ -42,6 +42,7 @@
 #define FOURFOLD_4_1 0, 0, 0, 0 /* as above */
 #define FOURFOLD_8_1 0, 0, 0, 0, 1, 1, 1, 1
 #define FOURFOLD_16_1 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3
+#define EIGHTFOLD_16_1 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1
 
 #define LANES_NAME(order, lanes, chunk) order##_##lanes##_##chunk
 #define LANES_ORDER(order, lanes, chunk) LANES_NAME(order, lanes, chunk)
