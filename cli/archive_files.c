@@ -2,6 +2,7 @@
  * Archives, trusted keys and members, as commands load them. */
 #include "cli/archive_files.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -191,16 +192,31 @@ void rp_pinned_put_line(rp_session *session, const char *to)
         rp_put_line(session, "pinned", "to %s: replayed there alone", to);
 }
 
+const char *rp_door_text(const rp_archive *archive, char out[RP_DOOR_TEXT])
+{
+    rp_door door;
+    rp_error ignored = {0};
+
+    (void)rp_archive_door(archive, &door, &ignored);
+    if (!*door.name)
+        return strcpy(out, "C API");
+    (void)snprintf(out, RP_DOOR_TEXT, "%s door%s%s%s", door.name, *door.version ? " (" : "", door.version,
+                   *door.version ? ")" : "");
+    return out;
+}
+
 void rp_kind_put_line(rp_session *session, const rp_archive *archive)
 {
     rp_json *recipe = NULL;
     rp_error ignored = {0};
+    char made[RP_DOOR_TEXT];
+    const bool told = strcmp(rp_door_text(archive, made), "C API") != 0;
 
     if (strcmp(rp_archive_kind(archive), "api") == 0)
-        rp_put_line(
-            session, "kind",
-            "C API run: initial state, data and feeds are as given, and what is computed, and called a loss, is "
-            "what its author wrote");
+        rp_put_line(session, "kind",
+                    "%s run%s: initial state, data and feeds are as given, and what is computed, and called a loss, is "
+                    "what its author wrote",
+                    made, told ? ", by its own word" : "");
     else if (rp_member_load_json(archive, RP_RECIPE_MEMBER, &recipe, &ignored) == RP_OK &&
              rp_json_object_get(rp_json_object_get(recipe, "model"), "program"))
         rp_put_line(session, "kind",

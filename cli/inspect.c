@@ -291,6 +291,7 @@ static rp_status put_lines(rp_session *session, const request *r, const rp_archi
     const rp_json *run = rp_json_object_get(s->manifest, "run");
     long long period = (long long)rp_json_integer_value(rp_json_object_get(run, "state_period"));
     long long every = (long long)rp_json_integer_value(rp_json_object_get(run, "checkpoint_every"));
+    char made[RP_DOOR_TEXT];
     rp_status status;
 
     rp_put_line(session, "archive", "%s", rp_archive_id(archive));
@@ -300,7 +301,7 @@ static rp_status put_lines(rp_session *session, const request *r, const rp_archi
                 rp_json_string_value(rp_json_object_get(s->manifest, "profile")));
     put_pinned(session, rp_json_object_get(run, "pinned"));
     rp_put_line(session, "run", "%s%s%s, %lld steps",
-                !s->recipe                                                          ? "C API"
+                !s->recipe                                                          ? rp_door_text(archive, made)
                 : rp_json_object_get(rp_json_object_get(s->recipe, "data"), "text") ? "recipe on a text"
                                                                                     : "recipe",
                 name && *name ? ": " : "", name ? name : "",

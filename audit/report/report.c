@@ -153,8 +153,10 @@ static rp_status read_journal(rp_report_view *r, rp_error *err)
 
 static rp_status read_all(rp_report_view *r, rp_error *err)
 {
-    rp_status status = read_recipe(r, err);
+    rp_status status = rp_archive_door(r->archive, &r->door, err);
 
+    if (status == RP_OK)
+        status = read_recipe(r, err);
     if (status == RP_OK)
         status = read_schema(r, err);
     if (status == RP_OK)

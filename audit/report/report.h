@@ -53,6 +53,7 @@ typedef struct rp_report_view {
     rp_json *metrics, *coefficients;
     rp_json *reference; /* outputs/reference.json */
     rp_dossier dossier;
+    rp_door door;             /* of a run of the API, by its own word */
     const rp_archive *parent; /* given and checked, or NULL */
     rp_json *parent_metrics;
     rp_report_scores scores;

@@ -115,9 +115,11 @@ static void answer_model(rp_report_view *r)
         return;
     }
     if (!r->model) {
-        rp_buffer_text(out, strcmp(rp_archive_kind(r->archive), "api") == 0
-                                ? "Whatever the programs of its author compute: a run of the C API has no recipe"
-                                : "Not known: the recipe or the schema cannot be read");
+        if (strcmp(rp_archive_kind(r->archive), "api") != 0)
+            rp_buffer_text(out, "Not known: the recipe or the schema cannot be read");
+        else
+            rp_buffer_printf(out, "Whatever the programs of its author compute: a run of the %s%s has no recipe",
+                             *r->door.name ? r->door.name : "C API", *r->door.name ? " door" : "");
         return;
     }
     if (r->recipe->program.named)

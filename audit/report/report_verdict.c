@@ -292,6 +292,26 @@ static void put_line_profile(rp_report_view *r)
     }
 }
 
+/* Of a run without a recipe. The door's texts have letters and digits alone (rp_archive_door). */
+static void put_author(rp_report_view *r)
+{
+    const rp_door *door = &r->door;
+
+    rp_buffer_text(r->out, "<div class=\"verdict open\"><strong>A run of the ");
+    if (*door->name)
+        rp_buffer_printf(r->out, "%s door", door->name);
+    else
+        rp_buffer_text(r->out, "C API");
+    rp_buffer_text(r->out, ".</strong>\n<p>");
+    if (*door->name)
+        rp_buffer_printf(r->out, "Its programs came of a model of %s%s%s, by its own word. ", door->name,
+                         *door->version ? " " : "", door->version);
+    rp_buffer_text(r->out,
+                   "Its first states, data and feeds are as given, and what its programs compute, and what they call a "
+                   "loss, is what their author wrote: a replay shows that they give these bits, not that a model was "
+                   "trained.</p></div>\n");
+}
+
 /* What a replay of this archive alone cannot show, told before anything else. */
 static void put_caveats(rp_report_view *r)
 {
@@ -309,11 +329,7 @@ static void put_caveats(rp_report_view *r)
         rp_buffer_text(out, "</p></div>\n");
     }
     if (strcmp(rp_archive_kind(r->archive), "api") == 0)
-        rp_buffer_text(out,
-                       "<div class=\"verdict open\"><strong>A run of the C API.</strong>\n<p>Its first states, data "
-                       "and feeds are as given, and what its programs compute, and what they call a loss, is what "
-                       "their author wrote: a replay shows that they give these bits, not that a model was "
-                       "trained.</p></div>\n");
+        put_author(r);
     if (r->recipe && r->recipe->program.named)
         rp_buffer_text(out, "<div class=\"verdict open\"><strong>A model of saved programs.</strong>\n<p>Its first "
                             "states, and what its figures are computed by, are what their author wrote: a replay shows "

@@ -73,6 +73,14 @@ RP_API void rp_archive_close(rp_archive *archive);
 RP_API const char *rp_archive_id(const rp_archive *archive);
 /* "recipe", "text" or "api": whether a recipe on a table, one on a text, or a program made the run. */
 RP_API const char *rp_archive_kind(const rp_archive *archive);
+/* Of a run of kind "api" the door of the Python package through which its program came, by the run's own word: what its
+ * state origin.json says. Nobody has checked it. */
+typedef struct rp_door {
+    char name[12];    /* "PyTorch", "JAX", "Keras"; "": the run names none */
+    char version[36]; /* of that framework; "": it does not say */
+} rp_door;
+/* Errors: RP_EARG (archive is NULL), RP_EIO, RP_ENOMEM; *out is then empty. */
+RP_API rp_status rp_archive_door(const rp_archive *archive, rp_door *out, rp_error *err);
 /* Members in archive order, manifest.json first, signatures/ last. */
 RP_API size_t rp_archive_member_count(const rp_archive *archive);
 RP_API const rp_member *rp_archive_member(const rp_archive *archive, size_t index);   /* NULL past the end */

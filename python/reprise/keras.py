@@ -81,6 +81,7 @@ class Trainer:
         self.own = [(model, n) for n, x in (("optimizer", optimizer), ("loss", loss)) if x is None] + [(self.inner, "_learning_rate")]
         self.were = [getattr(owner, n, None) for owner, n in self.own]
         self.step = door.compile(self.value, params, tuple(batch), self.rule, state=state, **options)
+        self.step.framework = "keras"
         self.remember()
 
     def value(self, params: dict[str, Any], state: dict[str, Any], x: Any, y: Any, weights: Any = None) -> tuple[Any, dict[str, Any]]:

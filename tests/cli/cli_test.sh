@@ -124,6 +124,12 @@ works '"identical":true,"kind":"recipe","level":"ref"' "$reprise" replay alone/a
 works '^signed +by key .*: slsa.dev/provenance/v1$' "$reprise" replay a.reprise --trust me.pub.pem
 works '^kind +C API run: initial state, data and feeds are as given, and what is computed, ' "$reprise" replay "$api"
 works '"kind":"api",' "$reprise" replay "$api" --json
+"$build/tests/test_door" door.reprise # a run that says it came through a door of Python
+of_door='PyTorch door \(2\.15\.0\+cpu\)'
+works "^kind +$of_door run, by its own word: initial state, data and feeds are as given" "$reprise" replay door.reprise
+works "^kind +$of_door run, by its own word: " "$reprise" verify door.reprise --allow-unsigned
+works "^run +$of_door, 1 steps" "$reprise" inspect door.reprise
+rm door.reprise
 fails 4 'key' "$reprise" replay a.reprise --trust other.pub.pem
 mv data.away data.csv
 

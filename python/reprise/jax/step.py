@@ -329,6 +329,7 @@ class Step(StepBase):
         if made.compiled is None:
             self._bind(self._run, made, self._values)
 
+    framework = "jax"  # of which the archive says that the model was one; Keras writes its own name
     _bound = False
     _data: tuple[Any, set[str]] = (None, set())
 
@@ -342,7 +343,7 @@ class Step(StepBase):
                 versions[n] = metadata.version(n)
             except metadata.PackageNotFoundError:
                 continue
-        text = json.dumps({"framework": "jax", "graph": made.parts.loss.digest(), "versions": versions, "gradients": self.check},
+        text = json.dumps({"framework": self.framework, "graph": made.parts.loss.digest(), "versions": versions, "gradients": self.check},
                           sort_keys=True, separators=(",", ":"))
         run.add_state("origin.json", np.frombuffer(text.encode(), np.uint8))
 
