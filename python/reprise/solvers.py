@@ -47,7 +47,8 @@ def each(g: Any, refuse: Refuse, tensors: Sequence[Tensor], f: Callable[..., Ten
     if not head:
         return f(*tensors)
     if n > MOST_MATRICES:
-        raise refuse(f"of {n} matrices, at most {MOST_MATRICES}")
+        raise refuse(f"of {n} matrices, at most {MOST_MATRICES} at once: take x[:{MOST_MATRICES}] and the parts behind it, each with an operation "
+                     "of its own, and join what comes of them (torch.cat, jnp.concatenate)")
     flat = [g.reshape(t, [n, *t.shape[-2:]]) for t in tensors]
     made = [f(*(g.reshape(g.slice(t, 0, i, i + 1), t.shape[1:]) for t in flat)) for i in range(n)]
     if not made:

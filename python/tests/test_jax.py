@@ -249,6 +249,7 @@ class WithJax(unittest.TestCase):
                     step(np.ones((4, 3), np.float32))
             done = subprocess.run([COMMAND, "replay", path], capture_output=True, text=True)
             self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertRegex(done.stdout, rf"kind +JAX door \({self.jax.__version__}\) run, by its own word")
             with open(path, "rb") as f:
                 self.assertIn(b'"framework":"jax"', f.read())  # origin.json
         self.assertLess(step(np.ones((2, 3), np.float32)), first)  # another shape of batch, another program

@@ -68,6 +68,7 @@ class Keras(unittest.TestCase):
                 ours = [trainer(x, y) for _ in range(STEPS)]
             done = subprocess.run([COMMAND, "replay", path], capture_output=True, text=True)
             self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertRegex(done.stdout, rf"kind +Keras door \({keras.__version__}\) run, by its own word")
         theirs = [float(model.train_on_batch(x, y)) for _ in range(STEPS)]
         np.testing.assert_allclose(ours, theirs, rtol=1e-5)
         values = {**trainer.step.params(), **trainer.step.state()}

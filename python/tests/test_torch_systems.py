@@ -274,7 +274,7 @@ class Systems(unittest.TestCase):
 
     def test_refused(self):
         batch = torch.eye(2).repeat(300, 1, 1)
-        for f, a, why in ((L.inv, batch, "linalg_inv.*of 300 matrices, at most 256"),
+        for f, a, why in ((L.inv, batch, r"linalg_inv.*of 300 matrices, at most 256 at once: take x\[:256\].*torch.cat"),
                           (L.ldl_factor, self.s, "_linalg_check_errors"), (L.eigvals, self.a, "linalg_eig.*no rule"),
                           (lambda a: L.lu(a)[1], torch.randn(4, 2), "linalg_lu.* 4 rows and 2 columns"),
                           (lambda a: L.lu(a, pivot=False)[1], self.a, "pivot=False"), (L.svdvals, torch.randn(1025, 1026), "1025 columns"),
@@ -287,6 +287,8 @@ class Systems(unittest.TestCase):
             with self.assertRaisesRegex(rt.Unsupported, why):
                 rt.compile_inference(Only(f), a)(a)
         self.assertIs(L.lstsq, lstsq)  # PyTorch's own again
+        parts = rt.compile_inference(Only(lambda a: torch.cat([L.det(a[:256]), L.det(a[256:])])), batch)
+        torch.testing.assert_close(parts(2 * batch), L.det(2 * batch))
 
     def test_pytorchs_own_samples(self):
         from torch.testing._internal.common_methods_invocations import op_db
@@ -326,7 +328,8 @@ class Systems(unittest.TestCase):
             with rt.record(path, seed=1):
                 for _ in range(3):
                     step(torch.randn(4, 2))
-            subprocess.run([command, "replay", path], check=True, capture_output=True)
+            done = subprocess.run([command, "replay", path], check=True, capture_output=True, text=True)
+            self.assertRegex(done.stdout, r"kind +PyTorch door \(\d+\.\d+[^ ]*\) run, by its own word")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from typing import Any
 from .graph import GRADIENT, Graph, Meta, Node, Ref, map_refs, refs
 from .lower import Unsupported, lowers
 from .rules.backwards import apart, gradient
+from .substitutes import ASKED
 from .traps import framework, line_here
 
 COTANGENT, ALONG, TRANSPOSED = (f"reprise.{n}.default" for n in ("cotangent", "along", "transposed"))
@@ -40,9 +41,9 @@ def operations() -> Any:
     return torch.ops.reprise
 
 
-def refused(kind: Any, why: str, where: str = "") -> Unsupported:
+def refused(kind: Any, why: str, remedy: str = REMEDY) -> Unsupported:
     name = "autograd.Function.apply"
-    return Unsupported(f"{name} of {getattr(kind, '__name__', kind)}, {why}", Node("", name, where=where or line_here()), REMEDY)
+    return Unsupported(f"{name} of {getattr(kind, '__name__', kind)}, {why}", Node("", name, where=line_here()), remedy)
 
 
 class Context:
@@ -52,7 +53,13 @@ class Context:
         self.reprise_kind = kind
         self.saved_tensors: tuple[Any, ...] = ()
         self.reprise_plain: tuple[int, ...] = ()
-        self.needs_input_grad, self.reprise_whole = tuple(map(differs, given)), True
+        self.reprise_needs, self.reprise_whole = tuple(needs(x) for x in given), True
+
+    @property
+    def needs_input_grad(self) -> tuple[bool, ...]:
+        """As PyTorch has it, in every mode; whoever asks has another program where another tensor is trained."""
+        ASKED.names.add("requires_grad")
+        return self.reprise_needs
 
     def save_for_backward(self, *tensors: Any) -> None:
         self.saved_tensors = tensors
@@ -68,6 +75,10 @@ class Context:
 
     def mark_dirty(self, *tensors: Any) -> None:
         raise refused(self.reprise_kind, "which changes what it is given (mark_dirty)")
+
+
+def needs(x: Any) -> bool:
+    return isinstance(x, framework().Tensor) and bool(x.requires_grad)
 
 
 def differs(x: Any) -> bool:
@@ -105,7 +116,7 @@ def applied(kind: Any, *args: Any, **kwargs: Any) -> Any:
     where, differentiated = line_here(), torch.is_grad_enabled() and not answers()
     ctx = Context(kind, args)
     with torch.no_grad() if torch.is_grad_enabled() else contextlib.nullcontext():  # of regions inside of one another export makes several
-        given = [x.detach().clone() if isinstance(x, torch.Tensor) else x for x in args]
+        given = [x.detach().clone().requires_grad_(needs(x)) if isinstance(x, torch.Tensor) else x for x in args]  # which a forward may ask
         before = [x._version if isinstance(x, torch.Tensor) else 0 for x in given]
         if kind.setup_context is base.setup_context:
             found = own_way(kind, "forward")(ctx, *given, **kwargs)
@@ -119,6 +130,10 @@ def applied(kind: Any, *args: Any, **kwargs: Any) -> Any:
     flat, form = pytree.tree_flatten(found)
     flat = [y.clone() if any(y is x for x in given) else y for y in flat]
     at = [k for k, y in enumerate(flat) if differs(y) and id(pytree.tree_leaves(found)[k]) not in ctx.reprise_plain]
+    narrow = [str(flat[k].dtype).removeprefix("torch.") for k in at if flat[k].dtype not in (torch.float32, torch.float64)]
+    if differentiated and narrow:
+        raise refused(kind, f"which gives elements of {narrow[0]}: programs compute gradients in float32 and float64",
+                      "Give float32 and convert what comes of it: F.apply(x).to(torch.float16)")
     if differentiated and len(at) > 1 and not ctx.reprise_whole:
         raise refused(kind, "whose backward is told which gradients do not come (set_materialize_grads)")
     if differentiated and at:

@@ -188,6 +188,37 @@ class Functions(unittest.TestCase):
         with self.assertRaisesRegex(rt.Unsupported, "which gradients do not come"):
             rt.compile(m := Line(lambda m, x: Told.apply(m.w * x)[0].sum()), example=(torch.ones(3),), optimizer=sgd(m), check=False)
 
+    def test_a_forward_is_told_what_is_trained(self):
+        class Told(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, k):
+                ctx.by = 1 + 2 * ctx.needs_input_grad[0] + 4 * ctx.needs_input_grad[1] + 8 * x.requires_grad + 16 * k.requires_grad
+                return ctx.by * x * k
+
+            @staticmethod
+            def backward(ctx, g):
+                return ctx.by * g if ctx.needs_input_grad[0] else None, 5 * g if ctx.needs_input_grad[1] else None
+        k = torch.full((8, 6), 0.25).double()
+        self.beside(lambda x: Told.apply(x, k) + Told.apply(k, x) + Told.apply(x, x))
+        m = Line(lambda m, x: Told.apply(m.w, x).sum())
+        forward = rt.compile_inference(m, torch.ones(3))
+        for _ in range(2):
+            self.assertEqual(float(forward(torch.ones(3))), float(m(torch.ones(3)).detach()))
+            m.w.requires_grad_(not m.w.requires_grad)
+
+    def test_values_of_fewer_digits_are_refused_with_the_way_out(self):
+        for narrow, name in ((torch.float16, "float16"), (torch.bfloat16, "bfloat16")):
+            class Narrow(Straight):
+                @staticmethod
+                def forward(ctx, x):
+                    return x.to(narrow)
+
+                @staticmethod
+                def backward(ctx, g):
+                    return g.float()
+            with self.assertRaisesRegex(rt.Unsupported, rf"torch_functions.py:\d+.*of Narrow, which gives elements of {name}.*Give float32"):
+                rt.compile(m := Line(lambda m, x: Narrow.apply(m.w * x).float().sum()), example=(torch.ones(3),), optimizer=sgd(m))
+
     def test_what_a_forward_changes_is_changed(self):
         def f(x):
             z = 2 * x

@@ -70,6 +70,12 @@ class Others(Beside):
         for p in (2, 1, 3.0, float("inf")):
             self.same(Net(6, lambda v: torch.dist(v, 2 * v.roll(1, 0), p)), square, (torch.randn(8, 4), torch.zeros(())))
 
+    def test_distances_of_two_element_types(self):
+        narrow = torch.randn(8, 6, dtype=torch.float32)
+        for f in (lambda v: torch.dist(v, narrow), lambda v: torch.dist(narrow, v, 3.0), lambda v: nn.functional.pairwise_distance(v, narrow).mean(),
+                  lambda v: torch.dist(v, torch.arange(6))):
+            self.same(Net(6, f), square, (torch.randn(8, 4), torch.zeros(())))
+
     def test_products_of_flags(self):
         self.same(Net(6, lambda v: v * torch.einsum("i,j->ij", v[:, 0] > 0, v[0] > 0)), square, (torch.randn(8, 4), torch.randn(8, 6)))
 

@@ -287,7 +287,8 @@ def distance(g: Lowering, node: Node, a: Any, *args: Any) -> Any:
     if name == "pairwise_distance":
         given = [*args[1:], *[2.0, 1e-6, False][len(args) - 1:]]
         p, eps, keep = given[0], given[1], given[2]
-        d = op(g, "add", elementwise(g, "sub", a, b), eps)
+        dtype = computable(g, dtype_of(g, node))
+        d = op(g, "add", elementwise(g, "sub", number(g, a, dtype), number(g, b, dtype)), eps)
         return norm_of(g, d, float(p), [d.rank - 1], bool(keep))
     p = float(args[1]) if len(args) > 1 else 2.0
     if 0 in (*a.shape, *b.shape):
@@ -300,7 +301,8 @@ def distance(g: Lowering, node: Node, a: Any, *args: Any) -> Any:
 @lowers("aten.dist.default")
 def dist(g: Lowering, node: Node, a: Any, b: Any, p: Any = 2) -> Any:
     """The norm of all differences together."""
-    d = op(g, "sub", a, b)
+    dtype = computable(g, dtype_of(g, node))
+    d = elementwise(g, "sub", number(g, a, dtype), number(g, b, dtype))
     d = g.value(g.reshape(d.tensor, [d.size]))
     return norm_of(g, d, float(p), [0], False)
 
