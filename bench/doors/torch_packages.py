@@ -4,8 +4,9 @@
 
     torch_packages.py [--only WORD ..] [--seconds S a model]
 
-Needs any of torch_geometric, torchdiffeq, monai, kornia, rtdl_revisiting_models, vector_quantize_pytorch, x_transformers, einops and
-segmentation_models_pytorch: what is missing is left out, and said. Ends with 1 where a loss is apart or a model is refused."""
+Needs any of torch_geometric, torchdiffeq, monai, kornia, rtdl_revisiting_models, vector_quantize_pytorch, x_transformers, einops,
+segmentation_models_pytorch and sentence_transformers: what is missing is left out, and said. Ends with 1 where a loss is apart or a
+model is refused."""
 from __future__ import annotations
 
 import argparse
@@ -146,6 +147,20 @@ def images(f: Callable[[Any], Any]) -> Made:
             (torch.rand(2, 3, 24, 24), torch.zeros(1)))
 
 
+def sentences(mode: str) -> Made:
+    """A small BERT without dropout under sentence-transformers' pooling and normalization."""
+    parts, family = __import__("sentence_transformers.models", fromlist=["models"]), __import__("transformers")
+    bert = family.BertModel(family.BertConfig(vocab_size=64, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64,
+                                              max_position_embeddings=32, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0))
+
+    def forward(m: Any, ids: Any, mask: Any) -> Any:
+        words = m.parts[0](input_ids=ids, attention_mask=mask).last_hidden_state
+        return m.parts[2](m.parts[1]({"token_embeddings": words, "attention_mask": mask}))["sentence_embedding"]
+    mask = (torch.arange(10) < torch.randint(4, 11, (6, 1))).long()
+    return (Of(forward, bert, parts.Pooling(32, pooling_mode=mode), parts.Normalize()), F.mse_loss,
+            (torch.randint(1, 64, (6, 10)), mask, torch.randn(6, 32)))
+
+
 MODELS: dict[str, Callable[[], Made]] = {
     "FNO, 64 x 64, width 32": lambda: fno(64, 32, 12), "FNO, 48 x 48, width 16": lambda: fno(48, 16, 8), "FNet, 2 layers": fnet,
     "stft, mel, CNN": speech,
@@ -159,6 +174,7 @@ MODELS: dict[str, Callable[[], Made]] = {
     "rtdl MLP": lambda: tabular("MLP"), "rtdl FT-Transformer": lambda: tabular("FTTransformer"),
     "VectorQuantize": lambda: codes("VectorQuantize", decay=0.8), "FSQ": lambda: codes("FSQ"), "x-transformers decoder": words,
     "smp Unet": lambda: segments("Unet"),
+    **{f"sentences, pooling {mode}": (lambda mode=mode: sentences(mode)) for mode in ("mean", "cls", "max")},
     "kornia bilateral": lambda: images(lambda k: lambda x: k.filters.bilateral_blur(x, (3, 3), 0.1, (1.0, 1.0))),
     "kornia rgb_to_lab": lambda: images(lambda k: k.color.rgb_to_lab)}
 

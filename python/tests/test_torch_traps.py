@@ -137,6 +137,20 @@ class Traps(unittest.TestCase):
         with self.assertRaisesRegex(rt.Unsupported, "in module 1.parametrizations.weight.*rrelu"):
             rt.compile(m, nn.functional.mse_loss, (torch.randn(2, 3), torch.randn(2, 3)), sgd(m))
 
+    def test_a_layer_that_a_draw_leaves_out_is_refused_with_the_way_out(self):
+        class Drops(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer, self.rate = nn.Linear(4, 3), 0.0
+
+            def forward(self, x):
+                return x[:, :3] if self.training and torch.rand(1).item() < self.rate else self.layer(x)
+        m = Drops()
+        with self.assertRaisesRegex(rt.Unsupported, r"test_torch_traps.py:\d+.*left out.*`training = False` of the module whose forward decides"):
+            rt.compile(m, F.cross_entropy, batch(), sgd(m))
+        m.training = False
+        self.assertLess(rt.compile(m, F.cross_entropy, batch(), sgd(m)).origin["gradients"]["difference"], 1e-5)
+
     def test_autocast_is_refused(self):
         def f(m, x):
             with torch.autocast("cpu", dtype=torch.bfloat16):

@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import keyword
+import linecache
 import operator
 import re
 import threading
@@ -21,7 +22,7 @@ from .custom import linear
 from .derivatives import one_tensor
 from .graph import GRADIENT, PARTS, DType, Graph, Input, Meta, Node, Output, Ref, Sub, map_refs, refs
 from .lower import Unsupported, has_rule
-from .refusals import DECIDED, LENGTHS, not_swallowed
+from .refusals import DECIDED, DRAWN, LENGTHS, not_swallowed
 from .substitutes import substituted
 from .traps import (framework, nothing_kept, own_file, refuse_changed, refuse_hooks, refuse_layouts, refuse_remembered,
                     refuse_scripted, refuse_shared, source_line, trapped, unchanged)
@@ -76,7 +77,7 @@ def exported(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None 
             text = (str(e).strip() or type(e).__name__).splitlines()[0]
             remedy = "torch.export.export(model, args) alone gives its whole reason"
             if any("DataDependent" in type(cause).__name__ for cause in causes(e)):
-                remedy = LENGTHS if "specialized integer" in text else DECIDED
+                remedy = DRAWN if draws(raised_at(e)) else LENGTHS if "specialized integer" in text else DECIDED
             raise Unsupported(f"does not take this model: {type(e).__name__}: {text}",
                               Node("", "torch.export", where=raised_at(e)), remedy) from e
         finally:
@@ -139,6 +140,12 @@ def raised_at(e: BaseException) -> str:
             found = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
         trace = trace.tb_next
     return found
+
+
+def draws(where: str) -> bool:
+    """Whether that line of the model asks for a random number."""
+    file, _, line = where.rpartition(":")
+    return bool(re.search(r"\b(rand|bernoulli|uniform)", linecache.getline(file, int(line or 0))))
 
 
 def causes(e: BaseException | None) -> Iterator[BaseException]:

@@ -41,6 +41,8 @@ DECIDED = ("What values decide is written with torch.where or torch.cond, or giv
 LENGTHS = ("A number that values of a batch decide, as int(lengths.max()), is given with the batch as a number of Python, of which another one is "
            "another program, or is the length that all batches are padded to: x.shape[1]. Then `torch.arange(x.shape[1]) < lengths[:, None]` is "
            "the mask")
+DRAWN = ("A draw decides here, at a rate of 0 too: whether a layer is left out (layer drop, stochastic depth), or a size. Set `training = False` of "
+         "the module whose forward decides, not of its layers; or draw before the step, and give what was drawn with the batch")
 CHECKS: dict[int, str] = {}  # the statements of models that raise of values, by the element that is asked for then
 
 
