@@ -19,9 +19,10 @@ static const struct {
 /* Its first states, whole or in parts (FORMAT.md 7.1). */
 static bool holds_states(const rp_member *member)
 {
-    static const char parts[] = "weights/init-";
+    const size_t stem = strlen(RP_INIT_MEMBER) - strlen(".safetensors");
 
-    return strcmp(member->name, RP_INIT_MEMBER) == 0 || strncmp(member->name, parts, sizeof parts - 1) == 0;
+    return strcmp(member->name, RP_INIT_MEMBER) == 0 ||
+           (strncmp(member->name, RP_INIT_MEMBER, stem) == 0 && member->name[stem] == '-');
 }
 
 static rp_status read_text(char **out, const rp_archive *archive, uint64_t offset, size_t size, rp_error *err)
