@@ -15,6 +15,7 @@
     "{\"checks\":{\"3\":\"x, \\\"framework\\\":\\\"jax\\\"\"},\"framework\":\"torch\",\"gradients\":{" \
     "\"difference\":1.2e-07},\"version\":\"2.15.0+cpu\"}"
 
+static size_t more; /* states besides, for those of a run whose first states are several parts */
 static char folder[] = "/tmp/reprise-test-XXXXXX", path[128];
 static rp_error err;
 
@@ -44,6 +45,12 @@ static void run(const char *to, const char *name, rp_dtype dtype, const char *te
 
     assert_ok(rp_run_new(&made, &options, &err));
     assert_ok(rp_run_add_state(made, "w", RP_F32, 0, NULL, NULL, &err));
+    for (size_t i = 0; i < more; i++) {
+        char other[32];
+
+        (void)snprintf(other, sizeof other, "a%05zu", i);
+        assert_ok(rp_run_add_state(made, other, RP_F32, 0, NULL, NULL, &err));
+    }
     if (text)
         assert_ok(rp_run_add_state(made, name, dtype, 1, &length, text, &err));
     assert_ok(rp_recorder_new(&recorder, made, &err));
@@ -77,6 +84,14 @@ static void a_door_is_named_with_its_framework_s_version(void **state)
     expect("origin.json", RP_U8, "{\"framework\":\"keras\",\"versions\":{\"jax\":\"0.10.2\",\"keras\":\"3.15.1\"}}",
            "Keras", "3.15.1");
     expect("origin.json", RP_U8, "{\"framework\":\"torch\"}", "PyTorch", "");
+}
+
+static void it_is_found_in_any_part_of_the_first_states(void **state)
+{
+    (void)state;
+    more = 5000; /* RP_PART_TENSORS and some */
+    expect("origin.json", RP_U8, TORCH, "PyTorch", "2.15.0+cpu");
+    more = 0;
 }
 
 static void what_has_another_form_names_none(void **state)
@@ -130,6 +145,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_door_is_named_with_its_framework_s_version),
+        cmocka_unit_test(it_is_found_in_any_part_of_the_first_states),
         cmocka_unit_test(what_has_another_form_names_none),
         cmocka_unit_test(there_is_no_door_without_an_archive),
         cmocka_unit_test(a_report_names_it),
