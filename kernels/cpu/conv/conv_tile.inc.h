@@ -41,11 +41,58 @@ typedef struct FN(strip) {
 typedef enum FN(panel_is) { FN(READY), FN(COPIED), FN(LYING) } FN(panel_is);
 
 #ifdef VEC_BYTES
-/* y = or += the chains of rows x vecs vectors of outputs. beside: the rows of a lie beside one another, else ROW_STEP
- * apart with their terms in order. resume: y holds the chains so far, and they go on. */
-RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool beside, FN(panel_is) panel, bool resume, const FN(strip) * s)
+/* Terms a turn, with few instructions beside the fused ones, and how many of them bring a line: as in products. */
+#define GROUP (VEC_BYTES == 32 ? 2 : 1)
+#define LINE_TERMS (VEC_BYTES == 32 ? 2 : 1)
+
+/* Where a tile is in its operands. */
+typedef struct FN(cursor) {
+    const T *a, *b, *ahead;
+    T *packed;
+    ptrdiff_t ahead_step;
+} FN(cursor);
+
+/* One term. asks: for what comes next. */
+RP_INLINE void FN(tile_term)(size_t rows, size_t vecs, FN(panel_is) panel, FN(vec) sum[][2], FN(cursor) * c,
+                             ptrdiff_t a_row, ptrdiff_t a_col, ptrdiff_t b_step, bool asks)
 {
-    const ptrdiff_t a_row = beside ? 1 : ROW_STEP, a_col = beside ? s->a_col : 1, b_step = s->b_step;
+    const FN(vec) low = FN(vec_load)(c->b), high = vecs == 2 ? FN(vec_load)(c->b + WIDTH) : low;
+
+    if (panel == FN(COPIED)) {
+        if (LINE_TERMS == 1)
+            __builtin_prefetch(c->b + PANEL + WIDTH - 1, 0, 2); /* the next panel, into the second cache, */
+        __builtin_prefetch(c->b + 2 * PANEL - 1, 0, 2);         /* by last elements: as in a matrix product */
+        FN(vec_store)(c->packed, low);
+        FN(vec_store)(c->packed + WIDTH, high);
+        c->packed += PANEL;
+    }
+    RP_UNROLL
+    for (size_t i = 0; i < rows; i++) {
+        const FN(vec) x = FN(vec_all)(c->a[(ptrdiff_t)i * a_row]);
+
+        sum[i][0] = FN(vec_fma)(x, low, sum[i][0]);
+        if (vecs == 2)
+            sum[i][1] = FN(vec_fma)(x, high, sum[i][1]);
+    }
+    if (asks) {
+        __builtin_prefetch(c->ahead, 0, 2);
+        if (panel == FN(LYING))
+            __builtin_prefetch(c->ahead + PANEL - 1, 0, 2);
+        c->ahead += c->ahead_step;
+    }
+    c->a += a_col;
+    c->b += b_step;
+}
+
+/* y = or += the chains of rows x vecs vectors of outputs. beside: the rows of a lie beside one another, else ROW_STEP
+ * apart with their terms in order. resume: y holds the chains so far, and they go on. tight: rows of the panel follow
+ * one another, and what a tile fetches lies in lines, or is nothing. */
+RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool beside, FN(panel_is) panel, bool resume, bool tight,
+                        const FN(strip) * s)
+{
+    const ptrdiff_t a_row = beside ? 1 : ROW_STEP, a_col = beside ? s->a_col : 1;
+    const ptrdiff_t b_step = tight ? (ptrdiff_t)PANEL : s->b_step;
+    const bool fetches = panel != FN(COPIED) && !resume;
     const T *ahead = s->ahead;
     T *packed = s->copy;
     FN(vec) sum[CONV_ROWS][2];
@@ -61,39 +108,26 @@ RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool beside, FN(panel_is) pane
         sum[i][1] = resume && vecs == 2 ? FN(vec_load)(y + WIDTH) : FN(vec_all)(0);
     }
     for (const segment *run = s->run, *end = run + s->runs; run < end; run++) {
-        const T *a = s->a + run->a, *b = s->b + run->b * b_step;
+        FN(cursor)
+        c = {s->a + run->a, s->b + run->b * b_step, ahead, packed,
+             tight ? (ptrdiff_t)(LINE_TERMS * WIDTH) : s->ahead_step};
+        size_t left = run->n;
 
         if (s->ahead_of != NULL)
-            ahead = s->ahead + s->ahead_of[run - s->run].a;
+            c.ahead = s->ahead + s->ahead_of[run - s->run].a;
         else if (s->ahead_run != 0)
-            ahead = s->ahead + (run - s->run) * s->ahead_run;
-        for (size_t left = run->n; left > 0; left--) {
-            const FN(vec) low = FN(vec_load)(b), high = vecs == 2 ? FN(vec_load)(b + WIDTH) : low;
-
-            if (panel == FN(COPIED)) {
-                __builtin_prefetch(b + PANEL + WIDTH - 1, 0, 2); /* the next panel, into the second cache, */
-                __builtin_prefetch(b + 2 * PANEL - 1, 0, 2);     /* by last elements: as in a matrix product */
-                FN(vec_store)(packed, low);
-                FN(vec_store)(packed + WIDTH, high);
-                packed += PANEL;
-            }
+            c.ahead = s->ahead + (run - s->run) * s->ahead_run;
+        for (; GROUP > 1 && left >= GROUP; left -= GROUP) {
             RP_UNROLL
-            for (size_t i = 0; i < rows; i++) {
-                const FN(vec) x = FN(vec_all)(a[(ptrdiff_t)i * a_row]);
-
-                sum[i][0] = FN(vec_fma)(x, low, sum[i][0]);
-                if (vecs == 2)
-                    sum[i][1] = FN(vec_fma)(x, high, sum[i][1]);
-            }
-            if (panel != FN(COPIED) && !resume) {
-                __builtin_prefetch(ahead, 0, 2);
-                if (panel == FN(LYING))
-                    __builtin_prefetch(ahead + PANEL - 1, 0, 2);
-                ahead += s->ahead_step;
-            }
-            a += a_col;
-            b += b_step;
+            for (size_t l = 0; l < GROUP; l++)
+                FN(tile_term)
+            (rows, vecs, panel, sum, &c, a_row, a_col, b_step, fetches && (!tight || l % LINE_TERMS == 0));
         }
+        for (; left > 0; left--)
+            FN(tile_term)
+        (rows, vecs, panel, sum, &c, a_row, a_col, b_step, fetches && (!tight || left % LINE_TERMS == 0));
+        ahead = c.ahead;
+        packed = c.packed;
     }
     RP_UNROLL
     for (size_t i = 0; i < rows; i++) {
@@ -103,6 +137,21 @@ RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool beside, FN(panel_is) pane
         FN(vec_store)(y, set ? sum[i][0] : FN(vec_add)(FN(vec_load)(y), sum[i][0]));
         if (vecs == 2)
             FN(vec_store)(y + WIDTH, set ? sum[i][1] : FN(vec_add)(FN(vec_load)(y + WIDTH), sum[i][1]));
+    }
+}
+
+/* One term of rows that lie anywhere. */
+RP_INLINE void FN(term_in_place)(size_t rows, size_t vecs, FN(vec) sum[][2], const T *const *a, const T *b, size_t l)
+{
+    const FN(vec) low = FN(vec_load)(b), high = vecs == 2 ? FN(vec_load)(b + WIDTH) : low;
+
+    RP_UNROLL
+    for (size_t i = 0; i < rows; i++) {
+        const FN(vec) x = FN(vec_all)(a[i][l]);
+
+        sum[i][0] = FN(vec_fma)(x, low, sum[i][0]);
+        if (vecs == 2)
+            sum[i][1] = FN(vec_fma)(x, high, sum[i][1]);
     }
 }
 
@@ -125,21 +174,19 @@ RP_INLINE void FN(tile_in_place)(size_t rows, size_t vecs, const FN(strip) * s)
         const T *a[CONV_ROWS], *b = s->b + run->b * (ptrdiff_t)PANEL;
         const uintptr_t ahead = (uintptr_t)s->ahead + (size_t)run->b * HALF_LINE;
         const size_t n = run->n;
+        size_t l = 0;
 
         RP_UNROLL
         for (size_t i = 0; i < rows; i++)
             a[i] = s->rows[i] + run->a;
-        for (size_t l = 0; l < n; l++, b += PANEL) {
-            const FN(vec) low = FN(vec_load)(b), high = vecs == 2 ? FN(vec_load)(b + WIDTH) : low;
-
+        for (; GROUP > 1 && l + GROUP <= n; l += GROUP, b += GROUP * PANEL) {
             RP_UNROLL
-            for (size_t i = 0; i < rows; i++) {
-                const FN(vec) x = FN(vec_all)(a[i][l]);
-
-                sum[i][0] = FN(vec_fma)(x, low, sum[i][0]);
-                if (vecs == 2)
-                    sum[i][1] = FN(vec_fma)(x, high, sum[i][1]);
-            }
+            for (size_t g = 0; g < GROUP; g++)
+                FN(term_in_place)(rows, vecs, sum, a, b + g * PANEL, l + g);
+            __builtin_prefetch((const void *)(ahead + l * HALF_LINE), 0, 2);
+        }
+        for (; l < n; l++, b += PANEL) {
+            FN(term_in_place)(rows, vecs, sum, a, b, l);
             __builtin_prefetch((const void *)(ahead + l * HALF_LINE), 0, 2);
         }
     }
@@ -153,12 +200,16 @@ RP_INLINE void FN(tile_in_place)(size_t rows, size_t vecs, const FN(strip) * s)
     }
 }
 #undef HALF_LINE
+#undef LINE_TERMS
+#undef GROUP
 #else
 /* Without a fused instruction: the exact software fma, a panel of neighbouring chains at a time. */
-RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool beside, FN(panel_is) panel, bool resume, const FN(strip) * s)
+RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool beside, FN(panel_is) panel, bool resume, bool tight,
+                        const FN(strip) * s)
 {
     const size_t columns = vecs * WIDTH;
 
+    (void)tight;
     for (size_t i = 0; i < rows; i++) {
         T *y = s->y[i] + s->column, chain[PANEL];
 
@@ -205,15 +256,15 @@ RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool beside, FN(panel_is) pane
 
 #define ROWS_CASE(n) \
     case n: \
-        FN(tile)(n, vecs, beside, panel, resume, s); \
+        FN(tile)(n, vecs, beside, panel, resume, tight, s); \
         break;
-RP_INLINE void FN(tile_rows)(size_t rows, size_t vecs, bool beside, FN(panel_is) panel, bool resume,
+RP_INLINE void FN(tile_rows)(size_t rows, size_t vecs, bool beside, FN(panel_is) panel, bool resume, bool tight,
                              const FN(strip) * s)
 {
     switch (rows) {
         ROWS_CASES
     default:
-        FN(tile)(CONV_ROWS, vecs, beside, panel, resume, s);
+        FN(tile)(CONV_ROWS, vecs, beside, panel, resume, tight, s);
         break;
     }
 }
@@ -248,10 +299,10 @@ static void FN(tile_rows_in_place)(size_t rows, size_t vecs, const FN(strip) * s
     (void)rows, (void)vecs, (void)s;
 }
 
-RP_INLINE void FN(tile_rows)(size_t rows, size_t vecs, bool beside, FN(panel_is) panel, bool resume,
+RP_INLINE void FN(tile_rows)(size_t rows, size_t vecs, bool beside, FN(panel_is) panel, bool resume, bool tight,
                              const FN(strip) * s)
 {
-    FN(tile)(rows, vecs, beside, panel, resume, s);
+    FN(tile)(rows, vecs, beside, panel, resume, tight, s);
 }
 #endif
 
@@ -259,31 +310,33 @@ RP_INLINE void FN(tile_rows)(size_t rows, size_t vecs, bool beside, FN(panel_is)
 static void FN(tile_apart)(size_t rows, size_t vecs, const FN(strip) * s)
 {
     if (vecs == 1)
-        FN(tile_rows)(rows, 1, false, FN(READY), false, s);
+        FN(tile_rows)(rows, 1, false, FN(READY), false, false, s);
     else if (s->copy != NULL)
-        FN(tile_rows)(rows, 2, false, FN(COPIED), false, s);
+        FN(tile_rows)(rows, 2, false, FN(COPIED), false, false, s);
     else if (s->lying)
-        FN(tile_rows)(rows, 2, false, FN(LYING), false, s);
+        FN(tile_rows)(rows, 2, false, FN(LYING), false, false, s);
+    else if (WIDEST == 32 && s->b_step == (ptrdiff_t)PANEL && (s->ahead_step == 0 || s->ahead_step == (ptrdiff_t)WIDTH))
+        FN(tile_rows)(rows, 2, false, FN(READY), false, true, s);
     else
-        FN(tile_rows)(rows, 2, false, FN(READY), false, s);
+        FN(tile_rows)(rows, 2, false, FN(READY), false, false, s);
 }
 
 static void FN(tile_beside)(size_t rows, size_t vecs, const FN(strip) * s)
 {
     if (vecs == 1)
-        FN(tile_rows)(rows, 1, true, FN(READY), false, s);
+        FN(tile_rows)(rows, 1, true, FN(READY), false, false, s);
     else if (s->copy != NULL)
-        FN(tile_rows)(rows, 2, true, FN(COPIED), false, s);
+        FN(tile_rows)(rows, 2, true, FN(COPIED), false, false, s);
     else
-        FN(tile_rows)(rows, 2, true, FN(READY), false, s);
+        FN(tile_rows)(rows, 2, true, FN(READY), false, false, s);
 }
 
 static void FN(tile_resume)(size_t rows, size_t vecs, const FN(strip) * s)
 {
     if (vecs == 1)
-        FN(tile_rows)(rows, 1, true, FN(READY), true, s);
+        FN(tile_rows)(rows, 1, true, FN(READY), true, false, s);
     else
-        FN(tile_rows)(rows, 2, true, FN(READY), true, s);
+        FN(tile_rows)(rows, 2, true, FN(READY), true, false, s);
 }
 
 /* How the rows of a lie. */

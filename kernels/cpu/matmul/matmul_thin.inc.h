@@ -26,6 +26,7 @@ enum { FN(THIN_SUMS) = 16384 / sizeof(T), FN(THIN_STEPS) = 4 };
 enum { FN(THIN_WIDE) = VEC_BYTES == 32 ? 12 : 16 /* vectors: as many as registers hold */, FN(THIN_PANEL) = 8 };
 enum { FN(THIN_NARROW) = 4, FN(THIN_AHEAD) = VEC_BYTES == 32 ? 2 : 4 /* rows */ };
 enum { FN(THIN_CLOSE) = 1024 /* bytes of a row of b */, FN(THIN_CACHED) = 1 << 22 /* bytes of b */ };
+enum { FN(THIN_LINE) = VEC_BYTES == 32 ? 2 : 1 /* vectors of a line of b that are asked for together */ };
 enum { FN(THIN_FAR) = VEC_BYTES == 64 ? 1 << 20 : 1 << 19 /* bytes of b */ };
 enum { FN(THIN_SECOND) = 1 << 20 /* bytes of b: its second cache's, where the processor fetches ahead */ };
 
@@ -157,7 +158,7 @@ RP_INLINE void FN(thin_panel)(const rp_matmul *p, ptrdiff_t a, bool a_half, cons
         RP_UNROLL
         for (size_t v = 0; v < vecs; v++) {
             chain[v] = FN(vec_fma)(x, FN(operand_vec)(b, row + (ptrdiff_t)(v * WIDTH), half), chain[v]);
-            if (ask)
+            if (ask && (v % FN(THIN_LINE) == 0 || v + 1 == vecs)) /* a line once */
                 __builtin_prefetch(FN(operand_from)(b, ahead + (ptrdiff_t)(v * WIDTH), half), 0, 3);
         }
     }

@@ -15,7 +15,11 @@
 
 #define WIDTH (VEC_BYTES / sizeof(T))
 #define PANEL (2 * WIDTH)
-#define GROUP 2 /* of k, between which a row of y is fetched */
+/* Of k, between which a row of y is fetched; and how many of them bring a line of what comes next. A processor that two
+ * threads share, as those with AVX2 often are, has three instructions a turn for each: beside two fused ones every
+ * other one counts, and more than needed of them made 0.80 to 0.85 of the speed. */
+#define GROUP 2
+#define LINE_STEPS (VEC_BYTES == 32 ? 2 : 1)
 
 /* The operands of tiles that share a panel of b; steps in elements. */
 typedef struct FN(strip) {
@@ -43,25 +47,28 @@ typedef struct FN(cursor) {
     T *packed;
 } FN(cursor);
 
-/* One k: sum += a column of a by a row of b. */
+/* One k: sum += a column of a by a row of b. asks: for a line of what comes next. */
 RP_INLINE void FN(tile_step)(size_t rows, size_t vecs, FN(panel_is) panel, FN(vec) sum[][2], FN(cursor) * c,
-                             ptrdiff_t a_row, ptrdiff_t a_col, ptrdiff_t b_step)
+                             ptrdiff_t a_row, ptrdiff_t a_col, ptrdiff_t b_step, bool asks)
 {
     const FN(vec) left = FN(vec_load)(c->b), right = vecs == 2 ? FN(vec_load)(c->b + WIDTH) : left;
 
     if (panel == FN(COPIED)) {
         /* The next panel, into the second cache: the last element of each vector, as rows that do not begin with a line
-         * have a panel in three lines, of which this one has brought the first. */
-        __builtin_prefetch(c->b + PANEL + WIDTH - 1, 0, 2);
+         * have a panel in three lines, of which this one has brought the first; a short panel in two. */
+        if (LINE_STEPS == 1)
+            __builtin_prefetch(c->b + PANEL + WIDTH - 1, 0, 2);
         __builtin_prefetch(c->b + 2 * PANEL - 1, 0, 2);
         FN(vec_store)(c->packed, left);
         FN(vec_store)(c->packed + WIDTH, right);
         c->packed += PANEL;
-    } else {
+    } else if (panel == FN(LYING)) {
         __builtin_prefetch(c->ahead, 0, 2);
-        if (panel == FN(LYING))
-            __builtin_prefetch(c->ahead + PANEL - 1, 0, 2);
-        c->ahead += panel == FN(LYING) ? b_step : (ptrdiff_t)WIDTH;
+        __builtin_prefetch(c->ahead + PANEL - 1, 0, 2);
+        c->ahead += b_step;
+    } else if (asks) {
+        __builtin_prefetch(c->ahead, 0, 2);
+        c->ahead += LINE_STEPS * WIDTH;
     }
     RP_UNROLL
     for (size_t i = 0; i < rows; i++) {
@@ -75,13 +82,15 @@ RP_INLINE void FN(tile_step)(size_t rows, size_t vecs, FN(panel_is) panel, FN(ve
     c->b += b_step;
 }
 
-/* y = or += the chains of rows x vecs vectors of outputs. unit: the rows of a lie beside one another, as if packed.
- * A panel that is packed on the way hides the wait for memory behind the arithmetic. Rows of y are fetched
- * one by one: all at once they would keep the operands waiting; and late, or the operands drive them out of the first
- * cache again. */
-RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool unit, FN(panel_is) panel, const FN(strip) * s)
+/* y = or += the chains of rows x vecs vectors of outputs. unit: the rows of a lie beside one another, as if packed;
+ * tight: and so do its columns, where they do, and the rows of b, so that no step is taken by an instruction of its
+ * own. A panel that is packed on the way hides the wait for memory behind the arithmetic. Rows of y are fetched one by
+ * one: all at once they would keep the operands waiting; and late, or the operands drive them out of the first cache
+ * again. */
+RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool unit, bool tight, FN(panel_is) panel, const FN(strip) * s)
 {
-    const ptrdiff_t a_row = unit ? 1 : s->a_row, a_col = unit ? s->a_col : 1, b_step = s->b_step;
+    const ptrdiff_t a_row = unit ? 1 : s->a_row, a_col = !unit ? 1 : tight ? (ptrdiff_t)rows : s->a_col;
+    const ptrdiff_t b_step = tight ? (ptrdiff_t)PANEL : s->b_step;
     FN(cursor) c = {.a = s->a, .b = s->b, .ahead = s->ahead, .packed = s->copy};
     T *y = s->y, *next = y;
     size_t steps = s->k, left = rows;
@@ -93,7 +102,7 @@ RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool unit, FN(panel_is) panel,
     for (; steps >= GROUP; steps -= GROUP) {
         RP_UNROLL
         for (size_t l = 0; l < GROUP; l++)
-            FN(tile_step)(rows, vecs, panel, sum, &c, a_row, a_col, b_step);
+            FN(tile_step)(rows, vecs, panel, sum, &c, a_row, a_col, b_step, l % LINE_STEPS == 0);
         if (steps <= Y_AHEAD && left > 0) {
             __builtin_prefetch(next, 1);
             if (vecs == 2)
@@ -103,7 +112,7 @@ RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool unit, FN(panel_is) panel,
         }
     }
     for (; steps > 0; steps--)
-        FN(tile_step)(rows, vecs, panel, sum, &c, a_row, a_col, b_step);
+        FN(tile_step)(rows, vecs, panel, sum, &c, a_row, a_col, b_step, LINE_STEPS == 1);
     RP_UNROLL
     for (size_t i = 0; i < rows; i++) {
         T *at = y + (ptrdiff_t)i * s->y_row;
@@ -162,15 +171,15 @@ static void FN(tiles_outer)(size_t rows, const FN(strip) * s, size_t pairs, ptrd
 
 #define ROWS_CASE(n) \
     case n: \
-        FN(tile)(n, vecs, unit, panel, s); \
+        FN(tile)(n, vecs, unit, tight, panel, s); \
         break;
 
-RP_INLINE void FN(tile_rows)(size_t rows, size_t vecs, bool unit, FN(panel_is) panel, const FN(strip) * s)
+RP_INLINE void FN(tile_rows)(size_t rows, size_t vecs, bool unit, bool tight, FN(panel_is) panel, const FN(strip) * s)
 {
     switch (rows) {
         RP_EACH_TILE(ROWS_CASE)
     default:
-        FN(tile)(TILE_ROWS, vecs, unit, panel, s);
+        FN(tile)(TILE_ROWS, vecs, unit, tight, panel, s);
         break;
     }
 }
@@ -179,23 +188,28 @@ RP_INLINE void FN(tile_rows)(size_t rows, size_t vecs, bool unit, FN(panel_is) p
 static void FN(tile_any)(size_t rows, size_t vecs, const FN(strip) * s)
 {
     const bool unit = s->a_row == 1;
+    const bool tight = VEC_BYTES == 32 && vecs == 2 && s->copy == NULL && !s->lying && s->b_step == (ptrdiff_t)PANEL;
 
-    if (vecs == 1 && unit)
-        FN(tile_rows)(rows, 1, true, FN(READY), s);
+    if (tight && unit && s->a_col == (ptrdiff_t)rows)
+        FN(tile_rows)(rows, 2, true, true, FN(READY), s);
+    else if (tight && !unit)
+        FN(tile_rows)(rows, 2, false, true, FN(READY), s);
+    else if (vecs == 1 && unit)
+        FN(tile_rows)(rows, 1, true, false, FN(READY), s);
     else if (vecs == 1)
-        FN(tile_rows)(rows, 1, false, FN(READY), s);
+        FN(tile_rows)(rows, 1, false, false, FN(READY), s);
     else if (s->copy != NULL && unit)
-        FN(tile_rows)(rows, 2, true, FN(COPIED), s);
+        FN(tile_rows)(rows, 2, true, false, FN(COPIED), s);
     else if (s->copy != NULL)
-        FN(tile_rows)(rows, 2, false, FN(COPIED), s);
+        FN(tile_rows)(rows, 2, false, false, FN(COPIED), s);
     else if (s->lying && unit)
-        FN(tile_rows)(rows, 2, true, FN(LYING), s);
+        FN(tile_rows)(rows, 2, true, false, FN(LYING), s);
     else if (s->lying)
-        FN(tile_rows)(rows, 2, false, FN(LYING), s);
+        FN(tile_rows)(rows, 2, false, false, FN(LYING), s);
     else if (unit)
-        FN(tile_rows)(rows, 2, true, FN(READY), s);
+        FN(tile_rows)(rows, 2, true, false, FN(READY), s);
     else
-        FN(tile_rows)(rows, 2, false, FN(READY), s);
+        FN(tile_rows)(rows, 2, false, false, FN(READY), s);
 }
 
 /* Rows [row, row + rows) in tiles as equal as they can be: the first rows % tiles of them have one row more. */
@@ -549,6 +563,7 @@ static void FN(block_onto)(const rp_matmul *p, const rp_epilogue *epilogue, size
     FN(block_of)(p, epilogue, row, row_end, column, column_end, true);
 }
 
+#undef LINE_STEPS
 #undef GROUP
 #undef PANEL
 #undef WIDTH
