@@ -112,12 +112,20 @@ def mirrored(g: Any, t: Tensor, n: int, sign: int) -> Tensor:
     return g.op("concat", t, back if sign > 0 else g.op("neg", back), axis=1)
 
 
-def returned(g: Any, re: Tensor, im: Tensor, n: int) -> Tensor:
-    """Of the frequencies [L, n / 2 + 1] of real lines these, n times as large. Imaginary parts that no such lines have count for nothing."""
+def divides(n: int) -> bool:
+    """Whether lines of this length are transformed back by the operation itself, which divides by n at its end."""
+    return n > 1 and without(n, range(2, PRIME + 1)) == 1
+
+
+def returned(g: Any, re: Tensor, im: Tensor, n: int, divided: bool = False) -> Tensor:
+    """Of the frequencies [L, n / 2 + 1] of real lines these, n times as large, or, of a length that divides, as they are. Imaginary parts
+    that no such lines have count for nothing."""
     bins = n // 2 + 1
     inside: Any = np.ones(bins, np.bool_)
     inside[0], inside[-1] = False, n % 2 == 1 and n > 1
     im = g.op("where", g.constant(inside), im, g.fill(0, im.dtype))
+    if divided:
+        return g.op("fft", mirrored(g, re, n, 1), mirrored(g, im, n, -1), inverse=True, transposed=False)[0]
     # of exchanged parts the transform is the one that goes back, with parts exchanged
     return transformed(g, mirrored(g, im, n, -1), mirrored(g, re, n, 1))[1]
 

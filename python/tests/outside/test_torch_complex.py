@@ -109,6 +109,16 @@ class Transforms(Beside):
             "shifted": (lambda x: torch.fft.ifftshift(torch.fft.fftshift(torch.fft.fft(x)[..., :7])), C(3, 10)),
             "FNet": (lambda x: torch.fft.fft(torch.fft.fft(x, dim=-1), dim=-2).real, R(2, 6, 8))})
 
+    def test_what_goes_back_is_divided_by_the_operation(self):
+        class Back(nn.Module):
+            def forward(self, x):
+                y = torch.view_as_complex(x)
+                return torch.view_as_real(torch.fft.ifft(y)), torch.fft.irfft(y)
+
+        text = rt.compile_inference(Back(), (R(3, 7, 2),)).program.text.decode()
+        self.assertEqual(text.count('"fft"'), 2)
+        self.assertNotIn('"mul"', text)
+
     def test_short_transforms_of_a_signal(self):
         hann = torch.hann_window(16, dtype=torch.float64)
 

@@ -10,7 +10,7 @@ import numpy as np
 from .forms import axis_of, number, room
 from ..graph import NUMPY, PARTS, Node
 from ..lower import Complex, Lowering, Value, lowers, lowers_complex
-from ...shared.fourier import along, halved, returned, transformed, waves
+from ...shared.fourier import along, divides, halved, returned, transformed, waves
 
 Tensor = Any
 Pair = tuple[Tensor, Tensor]
@@ -46,6 +46,11 @@ def r2c(g: Lowering, node: Node, x: Any, dim: Any, normalization: int, onesided:
 def c2c(g: Lowering, node: Node, x: Any, dim: Any, normalization: int, forward: bool) -> Any:
     axes = [axis_of(int(d), x.rank) for d in dim]
     count = math.prod(x.shape[a] for a in axes)
+    if not forward and normalization == 2 and all(divides(x.shape[a]) for a in axes):
+        re, im = x.re.tensor, x.im.tensor
+        for axis in axes:
+            re, im = along(g, [re, im], axis, lambda a, b: g.op("fft", a, b, inverse=True, transposed=False))
+        return Complex(g, g.value(re), g.value(im))
     re, im = (scaled(g, v.tensor, normalization, count) for v in (x.re, x.im))
     return Complex(g, *map(g.value, spectrum(g, re, im, axes, forward)))
 
@@ -55,6 +60,9 @@ def c2r(g: Lowering, node: Node, x: Any, dim: Any, normalization: int, last_dim_
     axes = [axis_of(int(d), x.rank) for d in dim]
     n = int(last_dim_size)
     count = n * math.prod(x.shape[a] for a in axes[:-1])
+    if normalization == 2 and len(axes) == 1 and divides(n):
+        re, im = (g.slice(v.tensor, axes[0], 0, n // 2 + 1) for v in (x.re, x.im))
+        return along(g, [re, im], axes[0], lambda a, b: [returned(g, a, b, n, divided=True)])[0]
     re, im = (g.slice(scaled(g, v.tensor, normalization, count), axes[-1], 0, n // 2 + 1) for v in (x.re, x.im))
     re, im = spectrum(g, re, im, axes[:-1], False)
     return along(g, [re, im], axes[-1], lambda a, b: [returned(g, a, b, n)])[0]
