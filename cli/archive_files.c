@@ -192,17 +192,18 @@ void rp_pinned_put_line(rp_session *session, const char *to)
         rp_put_line(session, "pinned", "to %s: replayed there alone", to);
 }
 
-const char *rp_door_text(const rp_archive *archive, char out[RP_DOOR_TEXT])
+bool rp_door_text(const rp_archive *archive, char out[RP_DOOR_TEXT])
 {
     rp_door door;
     rp_error ignored = {0};
 
     (void)rp_archive_door(archive, &door, &ignored);
     if (!*door.name)
-        return strcpy(out, "C API");
-    (void)snprintf(out, RP_DOOR_TEXT, "%s door%s%s%s", door.name, *door.version ? " (" : "", door.version,
-                   *door.version ? ")" : "");
-    return out;
+        (void)strcpy(out, "C API");
+    else
+        (void)snprintf(out, RP_DOOR_TEXT, "%s door%s%s%s", door.name, *door.version ? " (" : "", door.version,
+                       *door.version ? ")" : "");
+    return *door.name != '\0';
 }
 
 void rp_kind_put_line(rp_session *session, const rp_archive *archive)
@@ -210,7 +211,7 @@ void rp_kind_put_line(rp_session *session, const rp_archive *archive)
     rp_json *recipe = NULL;
     rp_error ignored = {0};
     char made[RP_DOOR_TEXT];
-    const bool told = strcmp(rp_door_text(archive, made), "C API") != 0;
+    const bool told = rp_door_text(archive, made);
 
     if (strcmp(rp_archive_kind(archive), "api") == 0)
         rp_put_line(session, "kind",

@@ -69,9 +69,10 @@ void rp_parent_put_line(rp_session *session, const rp_archive *child, const rp_l
 void rp_parent_put_json(rp_session *session, const rp_archive *child, const rp_lineage *lineage);
 /* What a pinned run is pinned to: "stand-in 130000 on Emulated (4 multiprocessors)", or ""; nothing for that. */
 void rp_pinned_put_line(rp_session *session, const char *to);
-/* "C API", or "PyTorch door (2.15.0)" where the run says that (rp_archive_door). Returns out. */
+/* "C API", or "PyTorch door (2.15.0)" where the run says that (rp_archive_door). Returns whether it does: whoever shows
+ * the text says then whose word it is. */
 enum { RP_DOOR_TEXT = 64 };
-const char *rp_door_text(const rp_archive *archive, char out[RP_DOOR_TEXT]);
+bool rp_door_text(const rp_archive *archive, char out[RP_DOOR_TEXT]);
 /* That a run of the C API shows less than a recipe's; nothing for a recipe's. */
 void rp_kind_put_line(rp_session *session, const rp_archive *archive);
 

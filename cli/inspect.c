@@ -292,6 +292,7 @@ static rp_status put_lines(rp_session *session, const request *r, const rp_archi
     long long period = (long long)rp_json_integer_value(rp_json_object_get(run, "state_period"));
     long long every = (long long)rp_json_integer_value(rp_json_object_get(run, "checkpoint_every"));
     char made[RP_DOOR_TEXT];
+    const bool door = rp_door_text(archive, made);
     rp_status status;
 
     rp_put_line(session, "archive", "%s", rp_archive_id(archive));
@@ -300,11 +301,11 @@ static rp_status put_lines(rp_session *session, const request *r, const rp_archi
                 (long long)rp_json_integer_value(rp_json_object_get(s->manifest, "contract")),
                 rp_json_string_value(rp_json_object_get(s->manifest, "profile")));
     put_pinned(session, rp_json_object_get(run, "pinned"));
-    rp_put_line(session, "run", "%s%s%s, %lld steps",
-                !s->recipe                                                          ? rp_door_text(archive, made)
+    rp_put_line(session, "run", "%s%s%s%s, %lld steps",
+                !s->recipe                                                          ? made
                 : rp_json_object_get(rp_json_object_get(s->recipe, "data"), "text") ? "recipe on a text"
                                                                                     : "recipe",
-                name && *name ? ": " : "", name ? name : "",
+                door ? " by its own word" : "", name && *name ? ": " : "", name ? name : "",
                 (long long)rp_json_integer_value(rp_json_object_get(rp_json_object_get(s->manifest, "run"), "steps")));
     if (period > 1)
         rp_put_line(session, "journal", "rolling state digests: each part of the state once in %lld steps", period);

@@ -119,7 +119,8 @@ static void answer_model(rp_report_view *r)
             rp_buffer_text(out, "Not known: the recipe or the schema cannot be read");
         else
             rp_buffer_printf(out, "Whatever the programs of its author compute: a run of the %s%s has no recipe",
-                             *r->door.name ? r->door.name : "C API", *r->door.name ? " door" : "");
+                             *r->door.name ? r->door.name : "C API",
+                             *r->door.name ? " door, which it says it is," : "");
         return;
     }
     if (r->recipe->program.named)

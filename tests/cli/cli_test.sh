@@ -128,7 +128,7 @@ works '"kind":"api",' "$reprise" replay "$api" --json
 of_door='PyTorch door \(2\.15\.0\+cpu\)'
 works "^kind +$of_door run, by its own word: initial state, data and feeds are as given" "$reprise" replay door.reprise
 works "^kind +$of_door run, by its own word: " "$reprise" verify door.reprise --allow-unsigned
-works "^run +$of_door, 1 steps" "$reprise" inspect door.reprise
+works "^run +$of_door by its own word, 1 steps" "$reprise" inspect door.reprise
 rm door.reprise
 fails 4 'key' "$reprise" replay a.reprise --trust other.pub.pem
 mv data.away data.csv

@@ -125,7 +125,7 @@ static void a_report_names_it(void **state)
 {
     const char *const words[] = {"A run of the PyTorch door.</strong>",
                                  "Its programs came of a model of PyTorch 2.15.0+cpu, by its own word. ",
-                                 "a run of the PyTorch door has no recipe"};
+                                 "a run of the PyTorch door, which it says it is, has no recipe"};
     rp_archive *archive;
     char *page;
     size_t length;
