@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Fuzz target: opening and verifying an archive, reading every member of one that opens, and its sets of tensors. */
+ * Fuzz target: opening and verifying an archive, reading every member of one that opens, its sets of tensors, and the
+ * door that it names. */
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "audit/archive/archive.h"
 #include "audit/archive/tensor_set.h"
@@ -40,6 +42,17 @@ static void read_set(const rp_archive *archive, const char *name)
     rp_tensor_set_free(set);
 }
 
+/* What it says goes to terminals and pages as it stands. */
+static void read_door(const rp_archive *archive)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.+-_";
+    rp_door door;
+
+    if (rp_archive_door(archive, &door, NULL) != RP_OK || door.name[strspn(door.name, allowed)] != '\0' ||
+        door.version[strspn(door.version, allowed)] != '\0' || (*door.version && !*door.name))
+        abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const rp_verify_options options = {.allow_unsigned = true};
@@ -57,6 +70,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         read_set(archive, RP_FINAL_MEMBER);
         read_set(archive, RP_INIT_MEMBER);
         read_set(archive, RP_FEEDS_MEMBER);
+        read_door(archive);
         rp_archive_close(archive);
     }
     if (rp_verify_memory(data, size, "input", NULL, 0, &options, &result, NULL, &err) == RP_OK)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Fuzz target: the report of an archive whose hashes are right and whose members are anything. The input is a list of
- * members: a byte that names one, its length (u32), its bytes. */
+ * members: a byte that names one, its length (u32), its bytes; 0xFF: the first states, of a run of the API. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static void fill(rp_archive_writer *writer, const uint8_t *data, size_t size)
 {
     while (size >= 5) {
         size_t length = rp_load_u32(data + 1);
-        const char *name = names[data[0] % NAMES];
+        const char *name = data[0] == 0xFF ? RP_INIT_MEMBER : names[data[0] % NAMES];
 
         data += 5;
         size -= 5;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The door of the Python package that a run says it came through: rp_archive_door, and the report's words. Given a
  * file's name, the program writes such a run there and tests nothing (tests/cli/cli_test.sh). */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,6 +111,77 @@ static void what_has_another_form_names_none(void **state)
     expect("origin.json", RP_U8, deep, "PyTorch", "");
 }
 
+/* A run whose first states are a file of these bytes, its hashes right. */
+static void expect_of_file(const char *header, uint64_t length, const char *data, const char *door)
+{
+    rp_json *made = rp_json_pack("{s:i}", "steps", 1);
+    rp_archive_writer *writer;
+    rp_archive *archive;
+    rp_buffer file = {0}, bytes = {0};
+    unsigned char size[8];
+    rp_door found;
+
+    for (int i = 0; i < 8; i++)
+        size[i] = (unsigned char)(length >> 8 * i);
+    rp_buffer_append(&file, size, sizeof size);
+    rp_buffer_text(&file, header);
+    rp_buffer_text(&file, data);
+    assert_ok(rp_archive_writer_new(&writer, NULL, &err));
+    assert_ok(rp_archive_writer_add(writer, RP_INIT_MEMBER, file.data, file.size, &err));
+    assert_ok(rp_archive_writer_finish(writer, RP_RUN_API, made, &err));
+    assert_ok(rp_archive_writer_append(writer, &bytes, &err));
+    assert_ok(rp_archive_open_memory(&archive, bytes.data, bytes.size, "file", &err));
+    assert_ok(rp_archive_door(archive, &found, &err));
+    if (strcmp(found.name, door) != 0)
+        fail_msg("%s, %" PRIu64 " bytes of header: \"%s\"", header, length, found.name);
+    rp_archive_close(archive);
+    rp_archive_writer_free(writer);
+    rp_buffer_free(&file);
+    rp_buffer_free(&bytes);
+    rp_json_free(made);
+}
+
+/* Of a text of so many bytes, in a file's header; begin and end: where it says that they are. */
+static void expect_of_places(const char *begin, const char *end, const char *door)
+{
+    char header[256];
+
+    (void)snprintf(header, sizeof header,
+                   "{\"origin.json\":{\"dtype\":\"U8\",\"shape\":[21],\"data_offsets\":[%s,%s]}}", begin, end);
+    expect_of_file(header, strlen(header), "{\"framework\":\"torch\"}", door);
+}
+
+static void a_forged_file_names_none(void **state)
+{
+    static const char whole[] = "{\"origin.json\":{\"dtype\":\"U8\",\"shape\":[21],\"data_offsets\":[0,21]}}";
+    static const char *const headers[] = {"[]",
+                                          "{\"origin.json\":7}",
+                                          "{\"origin.json\":{\"dtype\":\"U8\"}}",
+                                          "{\"origin.json\":{\"dtype\":\"U8\",\"data_offsets\":{}}}",
+                                          "{\"origin.json\":{\"dtype\":\"U8\",\"data_offsets\":[0]}}",
+                                          "{\"origin.json\":{\"dtype\":8,\"data_offsets\":[0,21]}}",
+                                          "{\"origin.json\":{\"data_offsets\":[0,21]}}",
+                                          "{\"origin.json\":"};
+    static const uint64_t lengths[] = {0, sizeof whole, 1 << 20, UINT64_C(1) << 40, UINT64_MAX, UINT64_MAX - 7};
+
+    (void)state;
+    expect_of_places("0", "21", "PyTorch");
+    expect_of_places("0", "22", "");
+    expect_of_places("0", "20", "PyTorch"); /* the words are there, whole */
+    expect_of_places("1", "0", "");
+    expect_of_places("5", "5", "");
+    expect_of_places("-1", "21", "");
+    expect_of_places("0", "1048577", "");
+    expect_of_places("9223372036854775807", "9223372036854775807", "");
+    expect_of_places("-9223372036854775807", "9223372036854775807", "");
+    expect_of_places("0", "9223372036854775808", "");
+    for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++)
+        expect_of_file(headers[i], strlen(headers[i]), "{\"framework\":\"torch\"}", "");
+    expect_of_file(whole, sizeof whole - 1, "{\"framework\":\"torch\"}", "PyTorch");
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
+        expect_of_file(whole, lengths[i], "{\"framework\":\"torch\"}", "");
+}
+
 static void there_is_no_door_without_an_archive(void **state)
 {
     rp_door found;
@@ -147,6 +219,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_door_is_named_with_its_framework_s_version),
         cmocka_unit_test(it_is_found_in_any_part_of_the_first_states),
         cmocka_unit_test(what_has_another_form_names_none),
+        cmocka_unit_test(a_forged_file_names_none),
         cmocka_unit_test(there_is_no_door_without_an_archive),
         cmocka_unit_test(a_report_names_it),
     };
