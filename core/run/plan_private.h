@@ -215,7 +215,7 @@ void rp_plan_join_copies(rp_plan *plan);
 rp_status rp_plan_dead(rp_plan *plan, rp_error *err);
 /* Puts them in order. Errors: RP_ENOMEM. */
 rp_status rp_plan_order(rp_plan *plan, rp_error *err);
-/* Puts a function's constants in front. */
+/* Says which instructions make a function's outputs, by whatever passes, and puts its constants in front. */
 void rp_plan_constants(rp_plan *plan);
 /* Gathers chains, which changes the order. Errors: RP_ENOMEM. */
 rp_status rp_plan_fuse(rp_plan *plan, rp_error *err);

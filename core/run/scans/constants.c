@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Constants of a function that runs frame after frame in the same memory: small ones come first and keep their place to
- * the end, so that the first frame's are all frames'. */
+ * the end, so that the first frame's are all frames'. What makes its outputs is none of them, and is marked for the
+ * passes that follow, also where constants stay. */
 #include <string.h>
 
 #include "core/run/plan_private.h"
