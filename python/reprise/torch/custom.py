@@ -81,6 +81,12 @@ def needs(x: Any) -> bool:
     return isinstance(x, framework().Tensor) and bool(x.requires_grad)
 
 
+def alike(x: Any) -> Any:
+    """Elements of its own, and what a forward may ask: requires_grad, is_leaf, whether there is a grad_fn."""
+    y = x.detach().clone().requires_grad_(needs(x))
+    return y if x.is_leaf or not framework().is_grad_enabled() else y.clone()  # a clone without gradient would not need one
+
+
 def differs(x: Any) -> bool:
     return isinstance(x, framework().Tensor) and x.is_floating_point()
 
@@ -113,10 +119,11 @@ def applied(kind: Any, *args: Any, **kwargs: Any) -> Any:
         raise refused(kind, "in a function that torch.vmap or torch.func calls")
     if any(isinstance(x, torch.Tensor) and x.is_complex() for x in args):
         raise refused(kind, "of complex elements")
-    where, differentiated = line_here(), torch.is_grad_enabled() and not answers()
+    enabled = torch.is_grad_enabled()
+    where, differentiated = line_here(), enabled and not answers()
     ctx = Context(kind, args)
-    with torch.no_grad() if torch.is_grad_enabled() else contextlib.nullcontext():  # of regions inside of one another export makes several
-        given = [x.detach().clone().requires_grad_(needs(x)) if isinstance(x, torch.Tensor) else x for x in args]  # which a forward may ask
+    given = [alike(x) if isinstance(x, torch.Tensor) else x for x in args]
+    with torch.no_grad() if enabled else contextlib.nullcontext():  # of regions inside of one another export makes several
         before = [x._version if isinstance(x, torch.Tensor) else 0 for x in given]
         if kind.setup_context is base.setup_context:
             found = own_way(kind, "forward")(ctx, *given, **kwargs)
@@ -139,6 +146,8 @@ def applied(kind: Any, *args: Any, **kwargs: Any) -> Any:
     if differentiated and at:
         for k, gradient_of in zip(at, slopes(kind, ctx, flat, at, wrt)):
             flat[k] = joined(flat[k].detach(), gradient_of)
+    for k in at if enabled and any(ctx.reprise_needs) else ():  # in answers, and behind a backward that gives None: the next one may ask
+        flat[k] = flat[k] if flat[k].requires_grad else flat[k].detach().requires_grad_().clone()
     return pytree.tree_unflatten(flat, form)
 
 
