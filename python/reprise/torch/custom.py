@@ -81,10 +81,10 @@ def needs(x: Any) -> bool:
     return isinstance(x, framework().Tensor) and bool(x.requires_grad)
 
 
-def alike(x: Any) -> Any:
-    """Elements of its own, and what a forward may ask: requires_grad, is_leaf, whether there is a grad_fn."""
-    y = x.detach().clone().requires_grad_(needs(x))
-    return y if x.is_leaf or not framework().is_grad_enabled() else y.clone()  # a clone without gradient would not need one
+def asks_for_history(kind: Any) -> bool:
+    """Whether the forward's own lines name is_leaf or grad_fn: what it is given is a leaf here, computed or not."""
+    code = getattr(own_way(kind, "forward"), "__code__", None)
+    return code is not None and not {"is_leaf", "grad_fn"}.isdisjoint(code.co_names)
 
 
 def differs(x: Any) -> bool:
@@ -122,8 +122,11 @@ def applied(kind: Any, *args: Any, **kwargs: Any) -> Any:
     enabled = torch.is_grad_enabled()
     where, differentiated = line_here(), enabled and not answers()
     ctx = Context(kind, args)
-    given = [alike(x) if isinstance(x, torch.Tensor) else x for x in args]
+    if asks_for_history(kind) and any(isinstance(x, torch.Tensor) and not x.is_leaf for x in args):
+        raise refused(kind, "whose forward asks for is_leaf or grad_fn of a tensor that was computed",
+                      "Ask for requires_grad, or do what depends on it before the Function is applied")
     with torch.no_grad() if enabled else contextlib.nullcontext():  # of regions inside of one another export makes several
+        given = [x.detach().clone().requires_grad_(needs(x)) if isinstance(x, torch.Tensor) else x for x in args]  # which a forward may ask
         before = [x._version if isinstance(x, torch.Tensor) else 0 for x in given]
         if kind.setup_context is base.setup_context:
             found = own_way(kind, "forward")(ctx, *given, **kwargs)

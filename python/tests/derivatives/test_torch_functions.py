@@ -208,15 +208,20 @@ class Functions(unittest.TestCase):
         m = Line(lambda m, x: Told.apply(Told.apply(m.w, x), x).sum())  # what one gives is asked by the next, of answers too
         self.assertEqual(float(rt.compile_inference(m, torch.ones(3))(torch.ones(3))), float(m(torch.ones(3)).detach()))
 
-    def test_a_forward_is_told_whether_a_tensor_was_computed(self):
+    def test_a_forward_that_asks_whether_a_tensor_was_computed_is_told_of_leaves_alone(self):
         class Leaf(Straight):
             @staticmethod
             def forward(ctx, x):
                 return x * (2 if x.is_leaf else 3 if x.grad_fn is None else 5)
-        for f in (lambda m, x: Leaf.apply(m.w).sum(), lambda m, x: Leaf.apply(m.w * x).sum(), lambda m, x: Leaf.apply(2 * x).sum() + m.w.sum()):
+        for f in (lambda m, x: Leaf.apply(m.w).sum(), lambda m, x: Leaf.apply(2 * x).sum() + m.w.sum()):
             m = Line(f)
             want = float(m(torch.ones(3)).detach())
             self.assertEqual(float(rt.compile(m, example=(torch.ones(3),), optimizer=sgd(m))(torch.ones(3))), want)
+        for take in (rt.compile, rt.compile_inference):
+            m = Line(lambda m, x: Leaf.apply(m.w * x).sum())
+            keys = {"example": (torch.ones(3),), "optimizer": sgd(m)} if take is rt.compile else {"example": torch.ones(3)}
+            with self.assertRaisesRegex(rt.Unsupported, "of Leaf, whose forward asks for is_leaf or grad_fn of a tensor that was computed"):
+                take(m, **keys)
 
     def test_values_of_fewer_digits_are_refused_with_the_way_out(self):
         for narrow, name in ((torch.float16, "float16"), (torch.bfloat16, "bfloat16")):
