@@ -431,12 +431,13 @@ static void gradients_are_the_transform_the_other_way(void **state)
     rp_run_free(run);
 }
 
+/* The longest of them in a graph that computes nothing: a step would fill 16 GiB. */
 static void other_lengths_and_types_are_refused(void **state)
 {
     (void)state;
     for (int i = 0; i < 5; i++) {
-        rp_run *run = step_new();
-        rp_graph *g = rp_step_graph(run);
+        rp_run *run = i == 4 ? NULL : step_new();
+        rp_graph *g = run ? rp_step_graph(run) : rp_graph_new(NULL);
         const size_t shape[2] = {2, i == 0 ? 514 : i == 1 ? 0 : i == 4 ? 2147483647 : 4};
         rp_tensor x = rp_fill(g, i == 2 ? RP_I32 : RP_F32, 2, shape, 1), re, im;
         rp_error err = {0};
@@ -446,7 +447,10 @@ static void other_lengths_and_types_are_refused(void **state)
         if (!strstr(err.text, i == 2 ? "fft: not defined for i32" : "fft: found "))
             fail_msg("%s", err.text);
         assert_true(re.graph == NULL && im.graph == NULL);
-        (void)rp_step_end(run, NULL);
+        if (run)
+            (void)rp_step_end(run, NULL);
+        else
+            rp_graph_free(g);
         rp_run_free(run);
     }
 }
