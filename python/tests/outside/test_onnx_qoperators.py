@@ -49,10 +49,10 @@ class Operators(unittest.TestCase):
     def setUp(self):
         self.rng = np.random.default_rng(3)
 
-    # Of weights of all of i8 onnxruntime's sums of two products saturate at 16 bits on processors without VNNI (its documentation has
-    # reduce_range for that): there it is another value than the formula's. It is asked of weights of 7 bits.
-    def small(self, w):
-        return w // 2 if w.dtype == np.int8 else w
+    def weights(self, w):
+        """These with whether onnxruntime is asked of them. Of all of i8 its sums of two products saturate at 16 bits on processors without
+        VNNI (its documentation has reduce_range for that), where it is another value than the formula's: it is asked of 7 bits."""
+        return ((w, False), (w // 2, True)) if w.dtype == np.int8 else ((w, True),)
 
     def bytes_of(self, shape, kind="u8"):
         info = np.iinfo(BYTES[kind])
@@ -129,7 +129,7 @@ class Operators(unittest.TestCase):
                      bz=np.zeros(7, BYTES[other]) if many else BYTES[other](5), c=self.rng.integers(-3000, 3000, 7).astype(np.int32))
             share = np.float32(c["xs"]) * c["bs"]
             names = ("a", "xs", "xz", "b", "bs", "bz", "c")
-            for b, peer in ((b, other == "u8"), (self.small(b), True)):
+            for b, peer in self.weights(b):
                 c["b"], w = b, (b.T if turned else b).astype(np.float64) - float(np.ravel(c["bz"])[0])
                 sums = (a.astype(np.float64) - float(c["xz"])) @ w + c["c"]
                 self.same("QGemm", names, c, {"a": a}, (sums * share).astype(np.float32), peer=peer, transB=turned)
@@ -141,7 +141,7 @@ class Operators(unittest.TestCase):
         c = {**self.scales("u8", 2), "ws": self.rng.uniform(0.01, 0.02, 6).astype(np.float32), "wz": np.zeros(6, np.int8),
              "b": self.rng.integers(-900, 900, 6).astype(np.int32)}
         padded = np.pad(x.astype(np.int64) - int(c["xz"]), ((0, 0), (0, 0), (1, 1), (1, 1)))
-        for weights, peer in ((w, False), (self.small(w), True)):
+        for weights, peer in self.weights(w):
             sums = np.array([[[[(padded[0, o // 3 * 2:o // 3 * 2 + 2, i:i + 3, j:j + 3] * weights[o]).sum() + int(c["b"][o]) for j in range(6)]
                                for i in range(0, 7, 2)] for o in range(6)]])
             share = (c["xs"] * c["ws"] / np.float32(0.4)).reshape(1, 6, 1, 1)
