@@ -273,41 +273,64 @@ static const char *key_of(size_t i, size_t many)
     return key;
 }
 
-void large_objects_take_no_quadratic_time(void **state)
+/* Seconds to build an object of so many keys, read it back, look all of them up and delete some. */
+static double seconds_of_object(size_t many)
 {
-    enum { MANY = 300000 };
     const double begin = cpu_seconds();
     rp_json *built = rp_json_object(), *value;
     rp_buffer text = {0}, form = {0};
 
-    (void)state;
     rp_buffer_text(&text, "{");
-    for (size_t i = 0; i < MANY; i++) {
-        assert_int_equal(rp_json_object_set_new(built, key_of(i, MANY), rp_json_integer((int64_t)i)), 0);
-        rp_buffer_printf(&text, "%s\"%s\":%zu", i ? "," : "", key_of(i, MANY), i);
+    for (size_t i = 0; i < many; i++) {
+        assert_int_equal(rp_json_object_set_new(built, key_of(i, many), rp_json_integer((int64_t)i)), 0);
+        rp_buffer_printf(&text, "%s\"%s\":%zu", i ? "," : "", key_of(i, many), i);
     }
     rp_buffer_text(&text, "}");
-    assert_int_equal(rp_json_object_size(built), MANY);
+    assert_int_equal(rp_json_object_size(built), many);
     assert_int_equal(rp_json_parse(&value, text.data, text.size, false, "large", &err), RP_OK);
     assert_true(rp_json_equal(built, value));
-    for (size_t i = 0; i < MANY; i++) {
-        assert_int_equal(rp_json_integer_value(rp_json_object_get(built, key_of(i, MANY))), i);
-        assert_int_equal(rp_json_integer_value(rp_json_object_get(value, key_of(i, MANY))), i);
+    for (size_t i = 0; i < many; i++) {
+        assert_int_equal(rp_json_integer_value(rp_json_object_get(built, key_of(i, many))), i);
+        assert_int_equal(rp_json_integer_value(rp_json_object_get(value, key_of(i, many))), i);
     }
     assert_null(rp_json_object_get(built, "layer"));
     assert_int_equal(rp_json_write(built, &form, &err), RP_OK);
     rp_json_free(value);
     assert_int_equal(rp_json_parse(&value, form.data, form.size, true, "large", &err), RP_OK);
     rp_json_free(value);
-    for (size_t i = 0; i < MANY; i += 1000)
-        assert_int_equal(rp_json_object_del(built, key_of(i, MANY)), 0);
-    for (size_t i = 0; i < MANY; i++)
-        assert_int_equal(rp_json_object_get(built, key_of(i, MANY)) == NULL, i % 1000 == 0);
+    for (size_t i = 0; i < many; i += 1000)
+        assert_int_equal(rp_json_object_del(built, key_of(i, many)), 0);
+    for (size_t i = 0; i < many; i++)
+        assert_int_equal(rp_json_object_get(built, key_of(i, many)) == NULL, i % 1000 == 0);
     rp_json_free(built);
     rp_buffer_free(&text);
     rp_buffer_free(&form);
-    /* about a second where nothing is instrumented; one run sorted by insertion takes five, a search from the begin
-     * hours
-     */
-    assert_true(cpu_seconds() - begin < 12);
+    return cpu_seconds() - begin;
+}
+
+/* Seconds of one object over those of as many keys in eight. */
+static double whole_over_parts(size_t many)
+{
+    enum { PARTS = 8 };
+    double parts = 0, whole;
+
+    for (size_t i = 0; i < PARTS / 2; i++)
+        parts += seconds_of_object(many / PARTS);
+    whole = seconds_of_object(many);
+    for (size_t i = 0; i < PARTS / 2; i++)
+        parts += seconds_of_object(many / PARTS);
+    return whole / parts;
+}
+
+/* A ratio, since a second of a crowded host is no measure: what moves n to the power of 1.5 members (run_limit) has 1.9
+ * to 2.9, the most where others take the caches, and what keeps one run, sorted by insertion, 4.0 to 4.7. The least of
+ * three, since whatever disturbs the whole alone makes it more. */
+void large_objects_take_no_quadratic_time(void **state)
+{
+    double ratio = 8;
+
+    (void)state;
+    for (int i = 0; i < 3 && ratio >= 3.2; i++)
+        ratio = whole_over_parts(300000);
+    assert_true(ratio < 3.2);
 }
