@@ -3,11 +3,12 @@
 program, which the command trains and predicts without Python, `report` says of each operation whether it has a rule."""
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import repeat
 from typing import Any
 
@@ -18,14 +19,14 @@ from .capture import EXPORTS, Captured, capture
 from .traps import framework, unchanged
 from .beside import warn_of_old
 from .check import any_complex, as_array
-from .graph import Graph
+from .graph import GRADIENT, Graph, Ref, map_refs
 from .packed import refuse_packed
 from .._core import StepBase
 from ..settled import compiled
 from .refusals import advise
 from .lower import COMPLEX_RULES, REMEDIES, RULES, Complex, Lowering, Unsupported, has_rule, live
 from .guards import Guards, Held, asks, burned_in, same_memory, structure_of, tensors_of
-from .substitutes import ASKED
+from .substitutes import ASKED, MODE, mode_asked
 from .training import Batch, flatten, name_feeds, names_of, unflatten
 from . import rules
 
@@ -35,8 +36,9 @@ MOST_RESULTS = 32  # of an answer that goes the short way
 MOST_LOOKS = 16  # in vain, one after the other: then the short way is taught no more
 
 
-def forward_of(module: Any, batch: Batch, outputs: dict[str, Any]) -> Any:
-    """A module of the batch's tensors, which gives the module's tensors in order; outputs["form"] is their form."""
+def forward_of(module: Any, batch: Batch, outputs: dict[str, Any], gradients: bool = True) -> Any:
+    """A module of the batch's tensors, which gives the module's tensors in order; outputs["form"] is their form. gradients: whether it
+    is called with them."""
     torch = framework()
     fixed = [None if isinstance(x, torch.Tensor) else (x,) for x in batch.leaves]
 
@@ -48,7 +50,8 @@ def forward_of(module: Any, batch: Batch, outputs: dict[str, Any]) -> Any:
         def forward(self, *tensors: Any) -> Any:
             walk = iter(tensors)
             whole = unflatten(batch.form, iter([next(walk) if f is None else f[0] for f in fixed]))
-            with assignments_kept(self, tensors), unchanged(self.module):  # here: export itself sets numbers back afterwards
+            mode = contextlib.nullcontext() if gradients else torch.no_grad()
+            with assignments_kept(self, tensors), unchanged(self.module), mode:  # here: export itself sets numbers back afterwards
                 out = self.module(**whole) if isinstance(whole, dict) else self.module(*whole)
             leaves: list[Any] = []
             outputs["form"] = flatten(out, "", leaves, [])
@@ -62,10 +65,54 @@ def forward_of(module: Any, batch: Batch, outputs: dict[str, Any]) -> Any:
 
 
 def captured_forward(module: Any, batch: Batch) -> tuple[Captured, dict[str, Any]]:
-    outputs: dict[str, Any] = {}
-    found = capture(forward_of(module, batch, outputs), batch.tensors(), prefix="module.")
-    name_feeds(found.graph, batch.tensor_paths())
-    return found, outputs
+    """Of a forward that asks whether gradients are on, the graphs with and without them have to be one program: an answer may be
+    asked for in either mode."""
+    def of(gradients: bool) -> tuple[Captured, dict[str, Any]]:
+        outputs: dict[str, Any] = {}
+        found = capture(forward_of(module, batch, outputs, gradients), batch.tensors(), prefix="module.")
+        name_feeds(found.graph, batch.tensor_paths())
+        return found, outputs
+    with EXPORTS:
+        MODE.clear()
+        made = of(True)
+        for name, line in list(MODE.items()):
+            try:
+                same = answers_of(*made) == answers_of(*of(False))
+            except Exception as e:  # as of gradients that the forward takes
+                raise mode_asked(name, line) from e
+            if not same:
+                raise mode_asked(name, line)
+    return made
+
+
+def answers_of(captured: Captured, outputs: dict[str, Any]) -> Any:
+    """What decides a forward's answers: the program, its constants, and the form of what is given. Where an operation has no rule, its
+    name: whoever builds the program says more of it."""
+    g = Lowering(captured.graph if any(n.op == GRADIENT for n in captured.graph.walk()) else unstopped(captured.graph))
+    g.later = 0
+    try:
+        found = g.run()
+    except Unsupported as e:
+        return e.operation, captured.graph.digest()
+    names = sorted(found)
+    for k, name in enumerate(names):
+        g.builder.result(f"out.{k}", g.in_memory(found[name]))
+    data = [(a.dtype.str, a.shape, a.tobytes()) for a in g.data.values()]
+    states = {n: id(t) for n, t in captured.tensors.items()}
+    return g.builder.finish().text, names, data, states, repr(outputs["form"]), repr(outputs["fixed"])
+
+
+def unstopped(graph: Graph) -> Graph:
+    """The graph without its stop_gradients, which are the value itself where no gradient is taken."""
+    stopped = {n.name: n.args[0] for n in graph.nodes if n.op == "reprise.stop_gradient"}
+
+    def of(e: Any) -> Any:
+        while isinstance(e, Ref) and e.name in stopped:
+            e = stopped[e.name]
+        return e
+    nodes = [replace(n, args=map_refs(of, n.args), kwargs=map_refs(of, n.kwargs)) for n in graph.nodes if n.name not in stopped]
+    return replace(graph, nodes=nodes, outputs=[replace(o, value=map_refs(of, o.value)) for o in graph.outputs],
+                   graphs=[unstopped(s) for s in graph.graphs])
 
 
 MADE: weakref.WeakSet[Inference] = weakref.WeakSet()  # all there are

@@ -15,11 +15,13 @@ from typing import Any
 from .assigned import registering
 from .checks import trusted
 from .derivatives import functions
+from .graph import Node
+from .lower import Unsupported
 from .names import by_whatever_name
 from .packed import packing
 from .refusals import refused
 from .squares import lstsq
-from .traps import framework
+from .traps import framework, line_here
 
 MOST_PLACES = 1024  # of CTC, each of which is some twenty operations
 
@@ -248,9 +250,17 @@ def no_gradients() -> property:
     return property(get, was.__set__, was.__delete__)
 
 
+MODE: dict[str, str] = {}  # is_grad_enabled: the line of the forward that asked, under EXPORTS
+
+
+def mode_asked(name: str, line: str) -> Unsupported:
+    return Unsupported(f"torch.{name}() is asked by a forward whose answers are compiled, and decides them", Node("", f"torch.{name}()", where=line),
+                       "Let an attribute of the model decide, such as self.training, or an argument")
+
+
 def mode(name: str, known: Callable[[bool], bool]) -> tuple[Any, str, Any]:
     """torch.is_grad_enabled and is_inference_mode_enabled: how answers will be asked for is not known while a model is exported, but
-    inside of a region of the forward's own. Steps are made with gradients."""
+    inside of a region of the forward's own. Steps are made with gradients. Of the first it is noted in MODE that a forward asks."""
     torch, own = framework(), __file__.replace("substitutes", "inference")
     was = getattr(torch, name)
 
@@ -260,8 +270,10 @@ def mode(name: str, known: Callable[[bool], bool]) -> tuple[Any, str, Any]:
         asks = not trusted(frame.f_code.co_filename) and not known(found)
         while asks and frame is not None:
             if frame.f_code.co_filename == own and frame.f_code.co_name == "forward":
-                raise refused(f"torch.{name}()", "is asked by a forward whose answers are compiled",
-                              "Let an attribute of the model decide, such as self.training, or an argument")
+                if name != "is_grad_enabled":
+                    raise mode_asked(name, line_here())
+                MODE.setdefault(name, line_here())
+                break
             frame = frame.f_back
         return found
     return torch, name, call

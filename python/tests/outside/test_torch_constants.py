@@ -40,6 +40,13 @@ class Asks(nn.Module):
         return self.f(self, self.l(x)).sum()
 
 
+class Gives(Asks):
+    """forward is what `f` makes of a layer's value."""
+
+    def forward(self, x):
+        return self.f(self, self.l(x))
+
+
 def compiled(f):
     m = Asks(f)
     return m, rt.compile(m, None, (X,), sgd(m))
@@ -239,6 +246,39 @@ class Gradients(unittest.TestCase):
         m = Asks(lambda m, y: y * 2 if torch.is_grad_enabled() else y)
         step = rt.compile(m, lambda y, t: (y - t).square().mean(), (X, X), torch.optim.SGD(m.parameters(), 0.0))
         self.assertAlmostEqual(float(step(X, X)), float((m(X) - X).square().mean()), places=5)
+
+    def test_a_mode_that_decides_nothing_of_the_answers_may_be_asked(self):
+        def checkpointing(m, y):  # as transformers, diffusers and timm ask
+            if torch.is_grad_enabled() and m.training:
+                return y * 3
+            with torch.no_grad():
+                scale = y.square().sum(1, keepdim=True)
+            with torch.enable_grad():
+                return {"of": scale * (y + (1 if torch.is_grad_enabled() else 2)), "also": (torch.relu(y), 3)}
+        m = Gives(checkpointing).eval()
+        forward = rt.compile_inference(m, X)
+        for mode in (torch.enable_grad, torch.no_grad, torch.inference_mode):
+            with mode():
+                found, wanted = forward(X), m(X)
+                torch.testing.assert_close(found["of"], wanted["of"].detach())
+                torch.testing.assert_close(found["also"][0], wanted["also"][0].detach())
+        self.assertTrue(rt.report(m, X))
+        with self.assertRaisesRegex(rt.Unsupported, "is asked by a forward whose answers are compiled"):
+            rt.compile_inference(m.train(), X)
+
+    def test_a_mode_that_decides_anything_of_the_answers_is_refused(self):
+        on = torch.is_grad_enabled
+        other = torch.nn.Parameter(torch.zeros(3, 3))
+        ways = {"an operation": lambda m, y: y * 2 if on() else y, "a number": lambda m, y: y * (2.0 if on() else 3.0),
+                "what comes with it": lambda m, y: (y, 1 if on() else 2), "the form": lambda m, y: [y] if on() else (y,),
+                "a constant": lambda m, y: y + torch.tensor([1.0, 2.0, 3.0] if on() else [1.0, 2.0, 4.0]),
+                "which weight": lambda m, y: y @ (m.square if on() else m.other), "order": lambda m, y: (y, -y) if on() else (-y, y),
+                "a gradient": lambda m, y: torch.autograd.grad(y.square().sum(), y)[0] if on() else y * 2}
+        for way, ask in ways.items():
+            m = Gives(ask)
+            m.square, m.other = torch.nn.Parameter(torch.zeros(3, 3)), other
+            with self.subTest(way), self.assertRaisesRegex(rt.Unsupported, "is asked by a forward whose answers are compiled"):
+                rt.compile_inference(m, X)
 
     def test_of_the_mode_by_whatever_name_it_is_asked(self):
         kept, listed, held = torch.is_grad_enabled, [torch.is_grad_enabled], {"on": torch.is_inference_mode_enabled}
