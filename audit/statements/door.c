@@ -13,8 +13,10 @@
 enum { LENGTH = 8, HEADER_MAX = 16 << 20, TEXT_MAX = 1 << 20 };
 
 static const struct {
-    const char *framework, *name, *version; /* in the text; for people; the key of its version */
-} doors[] = {{"torch", "PyTorch", "version"}, {"jax", "JAX", "jax"}, {"keras", "Keras", "keras"}};
+    const char *framework, *name; /* in the text; for people */
+    const char *within, *version; /* the key of the object that has the version's key; NULL: the text's own has it */
+} doors[] = {
+    {"torch", "PyTorch", NULL, "version"}, {"jax", "JAX", "versions", "jax"}, {"keras", "Keras", "versions", "keras"}};
 
 /* Its first states, whole or in parts (FORMAT.md 7.1). */
 static bool holds_states(const rp_member *member)
@@ -82,19 +84,42 @@ static rp_status find_text(char **out, const rp_archive *archive, const rp_membe
     return status == RP_EFORMAT ? RP_OK : status;
 }
 
-/* The text of that key, of letters, digits, '.', '+', '-' and '_'; false: there is none. Quotes inside of JSON's texts
- * have a backslash before them, so a key is found as it stands. */
-static bool value_of(const char *text, const char *key, char *out, size_t room)
+/* Where the value of a key of that object begins; NULL: it is no object, or has no such key. Keys of what lies inside
+ * of its values, and texts, are passed over. As the doors write: nothing between a key, its colon and its value. */
+static const char *value_at(const char *object, const char *key)
+{
+    const size_t length = strlen(key);
+    size_t depth = 0;
+
+    if (!object || *object != '{')
+        return NULL;
+    for (const char *at = object; *at != '\0'; at++) {
+        const char *begin = at + 1;
+
+        if (*at == '{' || *at == '[')
+            depth++;
+        else if ((*at == '}' || *at == ']') && --depth == 0)
+            return NULL;
+        if (*at != '"')
+            continue;
+        for (at++; *at != '"'; at++)
+            if (*at == '\0' || (*at == '\\' && *++at == '\0'))
+                return NULL;
+        if (depth == 1 && at[1] == ':' && (size_t)(at - begin) == length && memcmp(begin, key, length) == 0)
+            return at + 2;
+    }
+    return NULL;
+}
+
+/* The text of that key, of letters, digits, '.', '+', '-' and '_'; false: there is none. */
+static bool value_of(const char *object, const char *key, char *out, size_t room)
 {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.+-_";
-    char wanted[24];
-    const int n = snprintf(wanted, sizeof wanted, "\"%s\":\"", key);
-    const char *at = strstr(text, wanted);
+    const char *at = value_at(object, key);
     size_t length;
 
-    if (!at)
+    if (!at || *at++ != '"')
         return false;
-    at += n;
     length = strspn(at, allowed);
     if (length == 0 || length >= room || at[length] != '"')
         return false;
@@ -112,7 +137,8 @@ static void name_door(rp_door *out, const char *text)
     for (size_t i = 0; i < sizeof doors / sizeof doors[0]; i++)
         if (strcmp(framework, doors[i].framework) == 0) {
             (void)snprintf(out->name, sizeof out->name, "%s", doors[i].name);
-            if (!value_of(text, doors[i].version, out->version, sizeof out->version))
+            if (!value_of(doors[i].within ? value_at(text, doors[i].within) : text, doors[i].version, out->version,
+                          sizeof out->version))
                 out->version[0] = '\0';
         }
 }

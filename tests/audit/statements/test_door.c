@@ -95,6 +95,27 @@ static void it_is_found_in_any_part_of_the_first_states(void **state)
     more = 0;
 }
 
+/* A text may hold anything of the run inside of its values: names of checks and parameters, lists of graphs. */
+static void only_the_text_s_own_keys_count(void **state)
+{
+    (void)state;
+    expect("origin.json", RP_U8,
+           "{\"checks\":{\"framework\":\"jax\",\"version\":\"9\"},\"framework\":\"torch\",\"version\":\"2.15\"}",
+           "PyTorch", "2.15");
+    expect("origin.json", RP_U8, "{\"a\":[[{\"framework\":\"jax\"}],\"}]{\\\"\"],\"framework\":\"torch\"}", "PyTorch",
+           "");
+    expect("origin.json", RP_U8, "{\"checks\":{\"framework\":\"torch\"}}", "", "");
+    expect("origin.json", RP_U8, "[{\"framework\":\"torch\"}]", "", "");
+    expect("origin.json", RP_U8, "{\"a\":{\"version\":\"9\"},\"framework\":\"torch\"}", "PyTorch", "");
+    expect("origin.json", RP_U8,
+           "{\"framework\":\"jax\",\"jax\":\"9\",\"versions\":{\"a\":{\"jax\":\"8\"},\"jax\":\"0.10.2\"}}", "JAX",
+           "0.10.2");
+    expect("origin.json", RP_U8, "{\"framework\":\"keras\",\"versions\":\"keras\"}", "Keras", "");
+    expect("origin.json", RP_U8, "{}{\"framework\":\"torch\"}", "", "");
+    expect("origin.json", RP_U8, "{\"a\":\"\\", "", "");
+    expect("origin.json", RP_U8, "}{\"framework\":\"torch\"}", "", "");
+}
+
 static void what_has_another_form_names_none(void **state)
 {
     char deep[4096];
@@ -218,6 +239,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_door_is_named_with_its_framework_s_version),
         cmocka_unit_test(it_is_found_in_any_part_of_the_first_states),
+        cmocka_unit_test(only_the_text_s_own_keys_count),
         cmocka_unit_test(what_has_another_form_names_none),
         cmocka_unit_test(a_forged_file_names_none),
         cmocka_unit_test(there_is_no_door_without_an_archive),
