@@ -120,7 +120,8 @@ TRANSPOSE(uint16_t, 8)
 TRANSPOSE(uint32_t, 4)
 TRANSPOSE(uint64_t, 2)
 
-/* Backwards, of one element again and again and of each second one are loops of vectors, any other step is not. */
+/* Backwards, of one element again and again and of each second one, backwards too, are loops of vectors, any other step
+ * is not. */
 #define MOVE_RUN(T) \
     static void move_##T(T *restrict y, ptrdiff_t sy, const T *restrict x, ptrdiff_t sx, size_t n) \
     { \
@@ -130,6 +131,8 @@ TRANSPOSE(uint64_t, 2)
             RP_EACH(i, n) y[i] = *x; \
         else if (sy == 1 && sx == 2) \
             RP_EACH(i, n) y[i] = x[2 * i]; \
+        else if (sy == 1 && sx == -2) \
+            RP_EACH(i, n) y[i] = x[-2 * (ptrdiff_t)i]; \
         else \
             RP_EACH(i, n) y[i * sy] = x[i * sx]; \
     }

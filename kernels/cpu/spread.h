@@ -10,7 +10,7 @@
 #include "kernels/kernel.h"
 
 /* Elements: the longest period that is kept, and the shortest stretch of equal periods that it pays for. */
-enum { RP_SPREAD_PERIOD = 1024, RP_SPREAD_GROUP = 512 };
+enum { RP_SPREAD_PERIOD = 1024, RP_SPREAD_GROUP = 512, RP_SPREAD_VECTORS = 8 /* the shortest row by vectors */ };
 
 typedef struct rp_spread {
     const char *data;
@@ -53,6 +53,48 @@ static inline void rp_spread_begin(rp_spread *s, const rp_view *view)
     }
 }
 
+/* A row of elements of 4 or 8 bytes that lie backwards, or of which each second one is meant, by vectors: nothing is
+ * read before the first or behind the last of them. */
+#define RP_SPREAD_ROW(BITS, LANES, BACK, EVEN, EVEN_BACK) \
+    static inline void rp_spread_row_##BITS(char *to, const char *from, size_t cols, ptrdiff_t col) \
+    { \
+        typedef BITS bits __attribute__((may_alias)); \
+        typedef BITS vector __attribute__((vector_size(16))); \
+        size_t c = 0; \
+\
+        if (col == -(ptrdiff_t)sizeof(BITS)) \
+            for (; c + (LANES) <= cols; c += (LANES), to += sizeof(vector), from -= sizeof(vector)) { \
+                vector v; \
+\
+                memcpy(&v, from - (sizeof v - sizeof(BITS)), sizeof v); \
+                v = __builtin_shufflevector(v, v, BACK); \
+                memcpy(to, &v, sizeof v); \
+            } \
+        else if (col == 2 * (ptrdiff_t)sizeof(BITS)) \
+            for (; c + (LANES) < cols; c += (LANES), to += sizeof(vector), from += 2 * sizeof(vector)) { \
+                vector v[2]; \
+\
+                memcpy(v, from, sizeof v); \
+                v[0] = __builtin_shufflevector(v[0], v[1], EVEN); \
+                memcpy(to, v, sizeof *v); \
+            } \
+        else if (col == -2 * (ptrdiff_t)sizeof(BITS)) \
+            for (; c + (LANES) < cols; c += (LANES), to += sizeof(vector), from -= 2 * sizeof(vector)) { \
+                vector v[2]; \
+\
+                memcpy(v, from - (sizeof v - sizeof(BITS)), sizeof v); \
+                v[0] = __builtin_shufflevector(v[0], v[1], EVEN_BACK); \
+                memcpy(to, v, sizeof *v); \
+            } \
+        for (; c < cols; c++, to += sizeof(BITS), from += col) \
+            *(bits *)(void *)to = *(const bits *)(const void *)from; \
+    }
+#define RP_SPREAD_LIST(...) __VA_ARGS__
+RP_SPREAD_ROW(uint32_t, 4, RP_SPREAD_LIST(3, 2, 1, 0), RP_SPREAD_LIST(0, 2, 4, 6), RP_SPREAD_LIST(7, 5, 3, 1))
+RP_SPREAD_ROW(uint64_t, 2, RP_SPREAD_LIST(1, 0), RP_SPREAD_LIST(0, 2), RP_SPREAD_LIST(3, 1))
+#undef RP_SPREAD_LIST
+#undef RP_SPREAD_ROW
+
 #define RP_SPREAD_ROWS(BITS) \
     do { \
         typedef BITS rp_spread_bits __attribute__((may_alias)); \
@@ -65,7 +107,18 @@ static inline void rp_spread_begin(rp_spread *s, const rp_view *view)
 static inline char *rp_spread_rows(char *to, const char *from, size_t size, size_t rows, size_t cols, ptrdiff_t row,
                                    ptrdiff_t col)
 {
-    if (size == 4)
+    const bool strange = col == -(ptrdiff_t)size || col == 2 * (ptrdiff_t)size || col == -2 * (ptrdiff_t)size;
+
+    if (cols >= RP_SPREAD_VECTORS && col == (ptrdiff_t)size)
+        for (size_t r = 0; r < rows; r++, from += row, to += cols * size)
+            memcpy(to, from, cols * size);
+    else if (cols >= RP_SPREAD_VECTORS && size == 4 && strange)
+        for (size_t r = 0; r < rows; r++, from += row, to += cols * size)
+            rp_spread_row_uint32_t(to, from, cols, col);
+    else if (cols >= RP_SPREAD_VECTORS && size == 8 && strange)
+        for (size_t r = 0; r < rows; r++, from += row, to += cols * size)
+            rp_spread_row_uint64_t(to, from, cols, col);
+    else if (size == 4)
         RP_SPREAD_ROWS(uint32_t);
     else if (size == 8)
         RP_SPREAD_ROWS(uint64_t);

@@ -44,7 +44,14 @@ static rp_view dense(void *data, rp_dtype dtype, const size_t *shape)
     return v;
 }
 
-/* As dense, with two axes exchanged, gaps, or broadcast axes. */
+/* The last of its elements first, along an axis. */
+static void turn_back(rp_view *v, int axis)
+{
+    v->data = rp_view_at(v, (ptrdiff_t)(v->shape[axis] - 1) * v->stride[axis]);
+    v->stride[axis] = -v->stride[axis];
+}
+
+/* As dense, with two axes exchanged, gaps, or broadcast axes; in any of these some axes backwards. */
 static rp_view strange(void *data, rp_dtype dtype, const size_t *shape)
 {
     const size_t a = draw(AXES), b = draw(AXES), kinds = draw(3);
@@ -69,6 +76,8 @@ static rp_view strange(void *data, rp_dtype dtype, const size_t *shape)
             v.stride[d] = 0;
         else if (kinds == 2)
             v.stride[d] *= 2;
+        if (draw(4) == 0)
+            turn_back(&v, d);
     }
     return v;
 }
@@ -293,12 +302,44 @@ static void sums_around_a_kept_axis_keep_their_order(void **unused)
     }
 }
 
+/* Of elements that are all of their memory, which an address check watches: in order, backwards, and each second one.
+ */
+static void nothing_beside_the_elements_is_read(void **unused)
+{
+    static const ptrdiff_t steps[] = {1, -1, 2, -2, 3, -3};
+
+    (void)unused;
+    for (size_t type = 0; type < 3; type++)
+        for (size_t k = 0; k < COUNT(steps); k++)
+            for (size_t cols = 1; cols <= 70; cols++) {
+                const size_t size = rp_dtype_size(types[type]), step = (size_t)(steps[k] < 0 ? -steps[k] : steps[k]);
+                const size_t bytes = ((cols - 1) * step + 1) * size, shape[AXES] = {1, 1, 1, cols};
+                char *const all = malloc(bytes);
+                rp_view in[2], out = dense(NULL, types[type], shape);
+                rp_kernel_args args = {in, 2, &out, 1, NULL};
+
+                assert_non_null(all);
+                memcpy(all, memory[type][0], bytes);
+                in[0] = dense(all, types[type], shape);
+                in[0].stride[AXES - 1] = (ptrdiff_t)step;
+                if (steps[k] < 0)
+                    turn_back(&in[0], AXES - 1);
+                in[1] = dense(memory[type][1], types[type], shape);
+                check(RP_K_add, &args, &out, "step");
+                args.n_in = 1;
+                check(RP_K_neg, &args, &out, "step");
+                check(RP_K_copy, &args, &out, "step");
+                free(all);
+            }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gradients_in_any_order_give_the_same_updates),
         cmocka_unit_test(any_layout_of_operands_gives_the_same_bits),
         cmocka_unit_test(chains_take_any_layout),
+        cmocka_unit_test(nothing_beside_the_elements_is_read),
         cmocka_unit_test(sums_around_a_kept_axis_keep_their_order),
     };
 
