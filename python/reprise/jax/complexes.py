@@ -413,7 +413,7 @@ def fft(eqn: Any, x: Any) -> Any:
         return Pair(v, u) if back else Pair(u, v)
     z = Pair(re, im)
     if kind == "RFFT":
-        z = Pair(*fourier.along(g, [re], axes[-1], lambda a: fourier.halved(g, a)))
+        z = Pair(*fourier.along(g, [re], axes[-1], lambda a: fourier.transformed(g, a, None), lengths[-1] // 2 + 1))
     for axis in axes[:-1] if kind in ("RFFT", "IRFFT") else axes:
         z = line(z, axis, kind in ("IFFT", "IRFFT"))
     if kind in ("RFFT", "FFT"):

@@ -39,8 +39,8 @@ def fitted(g: Graph, t: Any, length: int) -> Any:
 def transformed(n: Node, re: Any, im: Any, kept: int) -> list[Any]:
     """Of [.., length] the first `kept` frequencies; im may be None."""
     g = Lines(n)
-    found = fourier.transformed(g, fourier.rows_of(g, re), None if im is None else fourier.rows_of(g, im), kept)
-    return [g.reshape(t, [*re.shape[:-1], kept]) for t in found]
+    found = fourier.transformed(g, fourier.rows_of(g, re), None if im is None else fourier.rows_of(g, im))
+    return [fourier.first(g, g.reshape(t, re.shape), kept) for t in found]
 
 
 def returned_real(n: Node, re: Any, im: Any, length: int) -> Any:
@@ -89,10 +89,7 @@ def stft(n: Node) -> Value:
         raise n.refuse(f"frames of {length} every {step} of {v.shape[1]} samples, or a window of another length")
     count = (v.shape[1] - length) // step + 1
     g.room(count, length)
-    places: Any = np.arange(count, dtype=np.int64)[:, None] * step + np.arange(length, dtype=np.int64)
-    signal = g.reshape(g.cast(n.tensor(0), "f64"), [v.shape[0], v.shape[1]])
-    t = g.op("gather", signal, g.tensor(g.constant(places.reshape(-1))), axis=1)
-    t = g.reshape(t, [v.shape[0], count, length])
+    t = fourier.frames(Lines(n), g.reshape(g.cast(n.tensor(0), "f64"), [v.shape[0], v.shape[1]]), length, step, count)
     t = g.op("mul", t, g.cast(n.tensor(2), "f64")) if n.has(2) else t
     parts = transformed(n, t, None, length // 2 + 1 if n.get("onesided", 1) else length)
     y = g.op("concat", *(g.reshape(p, [*p.shape, 1]) for p in parts), axis=3)

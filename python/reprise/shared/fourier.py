@@ -16,6 +16,7 @@ Tensor = Any
 Pair = tuple[Tensor, Tensor]
 PRIME = 256  # as RP_FOURIER_PRIME of kernels/fourier/factors.h
 MOST_TABLE = 1 << 24  # elements of a constant
+SHORTEST_PIECE, MOST_PIECES = 16, 16  # of a frame that is put together: elements; how many
 TYPES = {"f32": np.float32, "f64": np.float64, "float32": np.float32, "float64": np.float64}
 
 
@@ -56,19 +57,18 @@ def without(n: int, primes: range) -> int:
 
 
 def first(g: Any, t: Tensor, count: int) -> Tensor:
-    return t if t.shape[1] == count else g.slice(t, 1, 0, count)
+    """Of the last axis. Of whole lines a part is a view that any further reshape but one of that axis takes as it is."""
+    return t if t.shape[-1] == count else g.slice(t, len(t.shape) - 1, 0, count)
 
 
-def transformed(g: Any, re: Tensor, im: Tensor | None, bins: int | None = None) -> Pair:
-    """Of lines [L, n] the sums of (re + i im) exp(-2 pi i j k / n) over j, for k below `bins`."""
+def transformed(g: Any, re: Tensor, im: Tensor | None) -> Pair:
+    """Of lines [L, n] the sums of (re + i im) exp(-2 pi i j k / n) over j, for each k."""
     n = re.shape[1]
-    bins = n if bins is None else bins
     if im is None:
         im = g.fill(0, re.dtype, re.shape)
     if n == 1:
         return re, im
-    u, v = g.op("fft", re, im, inverse=False, transposed=False) if without(n, range(2, PRIME + 1)) == 1 else by_longer(g, re, im)
-    return first(g, u, bins), first(g, v, bins)
+    return g.op("fft", re, im, inverse=False, transposed=False) if without(n, range(2, PRIME + 1)) == 1 else by_longer(g, re, im)
 
 
 def times(g: Any, re: Tensor, im: Tensor, by: tuple[Any, Any]) -> Pair:
@@ -98,18 +98,15 @@ def by_longer(g: Any, re: Tensor, im: Tensor) -> Pair:
     return times(g, first(g, u, n), first(g, v, n), (c, -s))
 
 
-def halved(g: Any, x: Tensor) -> Pair:
-    """Of real lines [L, n] the first n / 2 + 1 frequencies; the others are their mirror."""
-    return transformed(g, x, None, x.shape[1] // 2 + 1)
-
-
-def mirrored(g: Any, t: Tensor, n: int, sign: int) -> Tensor:
-    """Of n / 2 + 1 frequencies all n."""
+def mirrored(g: Any, t: Tensor, n: int, imaginary: bool) -> Tensor:
+    """Of n / 2 + 1 frequencies all n. Imaginary parts that no real lines have count for nothing, and change their sign."""
     count = (n - 1) // 2
-    if not count:
-        return t
-    back = g.op("slice_step", t, begin=[0, count], size=[t.shape[0], count], step=[1, -1])
-    return g.op("concat", t, back if sign > 0 else g.op("neg", back), axis=1)
+    back = [g.op("slice_step", t, begin=[0, count], size=[t.shape[0], count], step=[1, -1])] if count else []
+    if not imaginary:
+        return g.op("concat", t, *back, axis=1) if back else t
+    none = g.fill(0, t.dtype, [t.shape[0], 1])
+    parts = [none, *([g.slice(t, 1, 1, count + 1)] if count else []), *([none] if n % 2 == 0 else []), *(g.op("neg", b) for b in back)]
+    return parts[0] if len(parts) == 1 else g.op("concat", *parts, axis=1)
 
 
 def divides(n: int) -> bool:
@@ -118,22 +115,31 @@ def divides(n: int) -> bool:
 
 
 def returned(g: Any, re: Tensor, im: Tensor, n: int, divided: bool = False) -> Tensor:
-    """Of the frequencies [L, n / 2 + 1] of real lines these, n times as large, or, of a length that divides, as they are. Imaginary parts
-    that no such lines have count for nothing."""
-    bins = n // 2 + 1
-    inside: Any = np.ones(bins, np.bool_)
-    inside[0], inside[-1] = False, n % 2 == 1 and n > 1
-    im = g.op("where", g.constant(inside), im, g.fill(0, im.dtype))
+    """Of the frequencies [L, n / 2 + 1] of real lines these, n times as large, or, of a length that divides, as they are."""
+    re, im = mirrored(g, re, n, False), mirrored(g, im, n, True)
     if divided:
-        return g.op("fft", mirrored(g, re, n, 1), mirrored(g, im, n, -1), inverse=True, transposed=False)[0]
-    # of exchanged parts the transform is the one that goes back, with parts exchanged
-    return transformed(g, mirrored(g, im, n, -1), mirrored(g, re, n, 1))[1]
+        return g.op("fft", re, im, inverse=True, transposed=False)[0]
+    return transformed(g, im, re)[1]  # of exchanged parts the transform is the one that goes back, with parts exchanged
 
 
-def along(g: Any, parts: list[Tensor], axis: int, f: Any) -> list[Tensor]:
-    """f on lines along an axis."""
+def along(g: Any, parts: list[Tensor], axis: int, f: Any, bins: int | None = None) -> list[Tensor]:
+    """f on lines along an axis; of what it gives the first `bins`: n / 2 + 1 of real lines, of which the others are the mirror."""
     rank = len(parts[0].shape)
     turned = [move(g, t, axis, rank - 1) for t in parts]
     found = f(*(rows_of(g, t) for t in turned))
     found = [g.reshape(t, [*turned[0].shape[:-1], t.shape[1]]) for t in found]
+    found = [t if bins is None else first(g, t, bins) for t in found]
     return [move(g, t, rank - 1, axis) for t in found]
+
+
+def frames(g: Any, t: Tensor, length: int, step: int, count: int) -> Tensor:
+    """Of signals [L, samples] frames [L, count, length], `step` apart: put together of pieces that are in each of them whole, or, where
+    such pieces are short, element by element."""
+    piece = math.gcd(length, step)
+    if piece < SHORTEST_PIECE or length > MOST_PIECES * piece:
+        places = np.arange(count, dtype=np.int64)[:, None] * step + np.arange(length, dtype=np.int64)
+        return g.reshape(g.op("gather", t, g.constant(places.reshape(-1)), axis=1), [t.shape[0], count, length])
+    whole = (count - 1) * step + length
+    t = g.reshape(first(g, t, whole), [t.shape[0], whole // piece, piece])
+    pieces = [g.op("slice_step", t, begin=[0, i, 0], size=[t.shape[0], count, piece], step=[1, step // piece, 1]) for i in range(length // piece)]
+    return pieces[0] if len(pieces) == 1 else g.op("concat", *pieces, axis=2)

@@ -134,6 +134,29 @@ class Transforms(Beside):
             "back": (lambda x: torch.istft(stft(x) * 2, 16, 4, window=hann), R(2, 64)),
             "back, of a length": (lambda x: torch.istft(x, 16, 4, window=hann, length=50), C(9, 14))})
 
+    def test_frames_of_pieces(self):
+        cases = {}
+        for n, hop, samples in ((32, 16, 96), (32, 16, 100), (48, 32, 150), (16, 32, 130), (16, 16, 64), (64, 24, 200), (256, 16, 300),
+                                (272, 16, 300)):
+            window = torch.hann_window(n, dtype=torch.float64) + 0.1
+            cases[f"{n} {hop} {samples}"] = (lambda x, n=n, hop=hop, window=window: torch.stft(x, n, hop, window=window, center=False,
+                                                                                               return_complex=True)), R(3, samples)
+        self.all_same(cases)
+        for n, hop, whole in ((32, 16, True), (16, 32, True), (64, 24, False), (256, 16, True), (272, 16, False)):
+            m = Only(lambda x, n=n, hop=hop: torch.stft(x, n, hop, window=torch.ones(n), center=False, return_complex=True).abs())
+            text = rt.compile_inference(m, (torch.randn(2, 400),)).program.text.decode()
+            self.assertEqual('"gather"' not in text, whole, (n, hop))
+
+    def test_an_absolute_value_of_answers_is_one_operation(self):
+        m = Only(lambda x: torch.view_as_complex(x).abs())
+        x = torch.tensor([[0.0, 0.0], [-0.0, 0.0], [0.0, -0.0], [-0.0, -0.0], [3.0, -4.0], [float("nan"), 1.0], [float("inf"), float("nan")],
+                          [1e-30, -1e-30], [-3e38, 3e38]])
+        forward = rt.compile_inference(m, (x,))
+        self.assertIn('"hypot"', forward.program.text.decode())
+        self.assertNotIn('"where"', forward.program.text.decode())
+        torch.testing.assert_close(forward(x), m(x), equal_nan=True)
+        self.assertFalse(torch.signbit(forward(x)[:4]).any())
+
     def test_a_long_prime_is_refused_with_a_way_out(self):
         with self.assertRaisesRegex(rt.Unsupported, r"_fft_r2c.*4194319, which has a prime factor.*Pad"):
             rt.compile_inference(Only(lambda x: torch.fft.rfft(x).abs()), (torch.randn(4194319),))

@@ -10,7 +10,7 @@ import numpy as np
 from .forms import axis_of, number, room
 from ..graph import NUMPY, PARTS, Node
 from ..lower import Complex, Lowering, Value, lowers, lowers_complex
-from ...shared.fourier import along, divides, halved, returned, transformed, waves
+from ...shared.fourier import along, divides, first, frames, returned, transformed, waves
 
 Tensor = Any
 Pair = tuple[Tensor, Tensor]
@@ -38,7 +38,7 @@ def r2c(g: Lowering, node: Node, x: Any, dim: Any, normalization: int, onesided:
     axes = [axis_of(int(d), x.rank) for d in dim]
     x = number(g, x, PARTS[g.meta(node).dtype])
     t = scaled(g, x.tensor, normalization, math.prod(x.shape[a] for a in axes))
-    re, im = along(g, [t], axes[-1], (lambda a: halved(g, a)) if onesided else (lambda a: transformed(g, a, None)))
+    re, im = along(g, [t], axes[-1], lambda a: transformed(g, a, None), x.shape[axes[-1]] // 2 + 1 if onesided else None)
     return Complex(g, *map(g.value, spectrum(g, re, im, axes[:-1], True)))
 
 
@@ -109,14 +109,13 @@ def stft(g: Lowering, node: Node, x: Any, n_fft: int, hop: Any = None, size: Any
     lead = x.shape[:-1]
     width = size if given.get("align_to_window") else n_fft
     count = (x.shape[-1] - width) // hop + 1
-    places = np.arange(count, dtype=np.int64)[:, None] * hop + np.arange(n_fft, dtype=np.int64)
-    t = g.reshape(x.tensor, [math.prod(lead), x.shape[-1]])
-    t = g.reshape(g.op("gather", t, g.constant(places.reshape(-1)), axis=1), [math.prod(lead) * count, n_fft])
+    t = frames(g, g.reshape(x.tensor, [math.prod(lead), x.shape[-1]]), n_fft, hop, count)
     t = g.op("mul", t, window_of(g, window, size, n_fft, x.dtype))
     t = scaled(g, t, 1 if given.get("normalized") else 0, n_fft)
     onesided = given.get("onesided")
-    parts = halved(g, t) if onesided or onesided is None else transformed(g, t, None)
-    found = [g.transpose(g.reshape(p, [math.prod(lead), count, p.shape[1]]), [0, 2, 1]) for p in parts]
+    bins = n_fft // 2 + 1 if onesided or onesided is None else n_fft
+    parts = [g.reshape(p, [math.prod(lead), count, n_fft]) for p in transformed(g, g.reshape(t, [math.prod(lead) * count, n_fft]), None)]
+    found = [g.transpose(first(g, p, bins), [0, 2, 1]) for p in parts]
     y = Complex(g, *(g.value(g.reshape(p, [*lead, *p.shape[1:]])) for p in found))
     return y if g.meta(node).dtype in PARTS else g.in_memory(y)
 
