@@ -9,6 +9,8 @@
 enum { PROGRAMS = SANITIZED ? 120 : 600, MEASURED = SANITIZED ? 120 : 3000 };
 
 static const size_t columns[] = {1, 3, 16, 40};
+static const unsigned cuts[] = {1, 2, 3, 7};
+enum { CUTS = COUNT(cuts), LEVELS = 8 };
 
 static rp_device *device_new(const char *level, unsigned threads)
 {
@@ -33,39 +35,58 @@ static size_t bytes_of(const rp_program *p, rp_device *device, unsigned passes)
     return n;
 }
 
-static void concats_have_the_bits_of_the_eager_tape(void **state)
+/* Every level with every number of threads; how many levels there are. */
+static size_t devices_new(rp_device *device[LEVELS][CUTS])
 {
     const char *const *levels;
     const size_t n = rp_kernel_levels(&levels);
-    rp_device *first = device_new(levels[0], 1);
+
+    assert_true(n <= LEVELS);
+    for (size_t l = 0; l < n; l++)
+        for (size_t c = 0; c < CUTS; c++)
+            device[l][c] = device_new(levels[l], cuts[c]);
+    return n;
+}
+
+static void devices_free(rp_device *device[LEVELS][CUTS], size_t n)
+{
+    for (size_t l = 0; l < n; l++)
+        for (size_t c = 0; c < CUTS; c++)
+            rp_device_free(device[l][c]);
+}
+
+static void concats_have_the_bits_of_the_eager_tape(void **state)
+{
+    const char *const *levels;
+    rp_device *device[LEVELS][CUTS];
+    const size_t n = devices_new(device);
     char what[80];
 
     (void)state;
-    for (size_t l = 0; l < n; l++)
-        for (unsigned threads = 1; threads <= 7; threads += threads < 3 ? 1 : 4) {
-            rp_device *device = device_new(levels[l], threads);
+    (void)rp_kernel_levels(&levels);
+    for (uint64_t seed = 0; seed < PROGRAMS; seed++) {
+        rp_program *p = random_concats_new(seed, 1 + seed % 7, columns[seed / 7 % COUNT(columns)]);
+        tape expected;
 
-            for (uint64_t seed = l; seed < PROGRAMS; seed += n) {
-                rp_program *p = random_concats_new(seed, 1 + seed % 7, columns[seed / 7 % COUNT(columns)]);
-                tape expected;
-
-                assert_non_null(p);
-                expected = tape_new(p, first);
-                for (unsigned i = 0; i < 3; i++) {
-                    plan_passes = i == 0   ? RP_PASSES
-                                  : i == 1 ? RP_PASS_INSIDE | RP_PASS_INPLACE | RP_PASS_REUSE
-                                           : rp_random_u32(seed, threads, 2, i) & RP_PASSES;
-                    snprintf(what, sizeof what, "seed %d, %s, %u threads, passes %u", (int)seed, levels[l], threads,
-                             plan_passes);
-                    assert_plan_is(p, &expected, device, what);
-                }
-                tape_free(&expected);
-                plan_passes = RP_PASSES;
-                rp_program_free(p);
+        assert_non_null(p);
+        expected = tape_new(p, device[0][0]);
+        for (size_t c = 0; c < CUTS; c++) {
+            if (SANITIZED && c != seed / n % CUTS)
+                continue; /* one number of threads by turns */
+            for (unsigned i = 0; i < 3; i++) {
+                plan_passes = i == 0   ? RP_PASSES
+                              : i == 1 ? RP_PASS_INSIDE | RP_PASS_INPLACE | RP_PASS_REUSE
+                                       : rp_random_u32(seed, cuts[c], 2, i) & RP_PASSES;
+                snprintf(what, sizeof what, "seed %d, %s, %u threads, passes %u", (int)seed, levels[seed % n], cuts[c],
+                         plan_passes);
+                assert_plan_is(p, &expected, device[seed % n][c], what);
             }
-            rp_device_free(device);
         }
-    rp_device_free(first);
+        plan_passes = RP_PASSES;
+        tape_free(&expected);
+        rp_program_free(p);
+    }
+    devices_free(device, n);
 }
 
 static void plans_of_concats_need_no_more_than_without(void **state)
@@ -147,35 +168,44 @@ static rp_program *transform_of(size_t lines, size_t n, bool inverse, bool excha
     return p;
 }
 
+/* One transform at every level and number of threads; of these one by turns where a case costs more. */
+static void check_transform(const rp_program *p, rp_device *device[LEVELS][CUTS], size_t n_levels, size_t turn,
+                            bool fits, const char *what)
+{
+    tape expected = tape_new(p, device[0][0]);
+
+    for (size_t l = 0; l < n_levels; l++)
+        for (size_t c = 0; c < CUTS; c++) {
+            if (SANITIZED && c != (turn + l) % CUTS)
+                continue;
+            assert_plan_is(p, &expected, device[l][c], what);
+            if ((bytes_of(p, device[l][c], RP_PASSES) < bytes_of(p, device[l][c], RP_PASSES & ~RP_PASS_INSIDE)) != fits)
+                fail_msg("%s: pairs %d expected", what, fits);
+        }
+    tape_free(&expected);
+}
+
 static void parts_of_transforms_are_made_as_pairs(void **state)
 {
     static const size_t lengths[] = {2, 7, 24, 64, 100, 128, 400, 1000, 1024, 4096, 4100};
-    const char *const *levels;
-    const size_t n_levels = rp_kernel_levels(&levels);
-    rp_device *first = device_new(levels[0], 1);
+    rp_device *device[LEVELS][CUTS];
+    const size_t n_levels = devices_new(device);
+    char what[80];
 
     (void)state;
-    for (size_t l = 0; l < n_levels; l++)
-        for (unsigned threads = 1; threads <= 7; threads += threads < 3 ? 1 : 4) {
-            rp_device *device = device_new(levels[l], threads);
+    for (size_t i = 0; i < COUNT(lengths); i++)
+        for (int how = 0; how < 6; how++) {
+            const size_t n = lengths[i], lines = how < 2 || how > 3 ? 37 : 3;
+            rp_program *p = transform_of(lines, n, how % 2, how == 4,
+                                         how == 1   ? OUTPUT
+                                         : how == 5 ? SOONER
+                                                    : NOBODY);
 
-            for (size_t i = 0; i < COUNT(lengths); i++)
-                for (int how = 0; how < 6; how++) {
-                    const size_t n = lengths[i], lines = how < 2 || how > 3 ? 37 : 3;
-                    rp_program *p = transform_of(lines, n, how % 2, how == 4,
-                                                 how == 1   ? OUTPUT
-                                                 : how == 5 ? SOONER
-                                                            : NOBODY);
-                    const bool fits = n <= 4096 && (how == 0 || how == 4);
-
-                    assert_plan_is_eager(p, first, device, "transform");
-                    if ((bytes_of(p, device, RP_PASSES) < bytes_of(p, device, RP_PASSES & ~RP_PASS_INSIDE)) != fits)
-                        fail_msg("%zu lines of %zu, %d: pairs %d expected", lines, n, how, fits);
-                    rp_program_free(p);
-                }
-            rp_device_free(device);
+            snprintf(what, sizeof what, "%zu lines of %zu, %d", lines, n, how);
+            check_transform(p, device, n_levels, i + (size_t)how, n <= 4096 && (how == 0 || how == 4), what);
+            rp_program_free(p);
         }
-    rp_device_free(first);
+    devices_free(device, n_levels);
 }
 
 int main(void)

@@ -11,7 +11,8 @@
 #include "tests/house/sanitized.h"
 #include "tests/kernels/random_chain.h"
 
-enum { PROGRAMS = SANITIZED ? 40 : 100, CHAINS = SANITIZED ? 8 : 24, TRAININGS = SANITIZED ? 40 : 150, WRONG = 120 };
+enum { PROGRAMS = SANITIZED ? 20 : 100, CHAINS = SANITIZED ? 4 : 24, TRAININGS = SANITIZED ? 20 : 150 };
+enum { WRONG = SANITIZED ? 40 : 120, REGIONS = SANITIZED ? 20 : 40, PARTS = SANITIZED ? 3 : 1 };
 enum { ROWS = 12, POOL = 48, STATES = 4 };
 
 static const unsigned percents[] = {99, 90, 75, 60, 45, 30, 15};
@@ -203,7 +204,7 @@ static void training_steps_and_regions_have_the_same_bits(void **state)
     assert_int_equal(rp_device_cpu_new(&device, NULL, 2, NULL), RP_OK);
     assert_true(compare(p, device, "a transformer's step") >= 4);
     rp_program_free(p);
-    for (uint64_t seed = 0; seed < 40; seed++) {
+    for (uint64_t seed = 0; seed < REGIONS; seed++) {
         const example e = example_of(seed);
 
         p = program_of(build[seed % COUNT(build)], &e, seed % 2);
@@ -436,7 +437,7 @@ static void the_least_that_is_told_is_enough(void **state)
         size_t refusals = 0;
 
         assert_int_equal(rp_program_memory(p, NULL, &whole, NULL), RP_OK);
-        for (uint64_t part = 1; part < 16; part++) {
+        for (uint64_t part = 1; part < 16; part += PARTS) {
             rp_run_options o = {.memory = whole.total - whole.values + whole.values * part / 16};
             rp_error err = {0};
 
