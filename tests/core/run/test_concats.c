@@ -196,10 +196,7 @@ static void parts_of_transforms_are_made_as_pairs(void **state)
     for (size_t i = 0; i < COUNT(lengths); i++)
         for (int how = 0; how < 6; how++) {
             const size_t n = lengths[i], lines = how < 2 || how > 3 ? 37 : 3;
-            rp_program *p = transform_of(lines, n, how % 2, how == 4,
-                                         how == 1   ? OUTPUT
-                                         : how == 5 ? SOONER
-                                                    : NOBODY);
+            rp_program *p = transform_of(lines, n, how % 2, how == 4, how == 1 ? OUTPUT : how == 5 ? SOONER : NOBODY);
 
             snprintf(what, sizeof what, "%zu lines of %zu, %d", lines, n, how);
             check_transform(p, device, n_levels, i + (size_t)how, n <= 4096 && (how == 0 || how == 4), what);
