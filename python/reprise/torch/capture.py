@@ -514,17 +514,19 @@ def capture(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None =
             states: Collection[str] = ()) -> Captured:
     """The graph of module(*args, **kwargs): its results are the module's tensors, in order, as "result 0", ..; buffers
     that it changes are "buffer NAME". Raises Unsupported."""
-    return read(exported(module, apart(args), kwargs), prefix, states=states)
+    return read(exported(module, apart(args, module), kwargs), prefix, states=states)
 
 
-def apart(args: Sequence[Any]) -> list[Any]:
-    """The arguments, each in a storage of its own: of one tensor that is given twice the exporter makes one input."""
+def apart(args: Sequence[Any], module: Any) -> list[Any]:
+    """The arguments, each in a storage of its own: of one tensor that is given twice the exporter makes one input, and of one that is a
+    buffer too it takes the buffer for that input."""
     found: list[Any] = []
-    seen: set[int] = set()
+    seen = {t.untyped_storage().data_ptr() for t in [*module.parameters(), *module.buffers()]
+            if t.layout is framework().strided}
     for a in args:
         if isinstance(a, framework().Tensor):
             pointer = a.untyped_storage().data_ptr()
-            a = a.detach().clone() if pointer in seen else a
+            a = a.detach().clone().requires_grad_(a.requires_grad) if pointer in seen else a
             seen.add(pointer)
         found.append(a)
     return found
