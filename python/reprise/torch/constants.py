@@ -7,17 +7,44 @@ import contextlib
 import operator
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
-from .checks import number_compared, unknown, watched
+from .alike import KNOWN, NOW
+from .checks import number_compared, numbered, operations, unknown, watched
 from .refusals import refused
-from .traps import framework
+from .traps import framework, line_here
 
 MOST_ELEMENTS = 1 << 24
 ASKED = ("item", "tolist", "__bool__", "__int__", "__float__", "__index__")
 SHAPED = ("nonzero", "argwhere", "unique", "unique_consecutive", "bincount")
 ROWS = ("Shapes are fixed: keep all rows, take with torch.where or multiply by 0 and 1 what counts, and divide sums by how many that are; "
         "cross_entropy(x, torch.where(mask, y, -100)) leaves targets out. What the mask comes of may be buffers, where all batches have it")
+
+
+@dataclass(frozen=True)
+class Factor:
+    """Of what cholesky_ex says of matrices: a flag of the graph, whether one has no factor."""
+
+    missing: Any
+
+
+FACTORS: dict[Any, Factor] = {}  # by the node of `info`
+
+
+def factored(was: Callable[..., Any]) -> Callable[..., Any]:
+    """In the place of torch.linalg.cholesky_ex, whose `info` a graph has not: where a forward asks for it all matrices have a factor, and a
+    step in which one has none is an error."""
+    def call(A: Any, *, upper: bool = False, check_errors: bool = False, out: Any = None) -> Any:
+        torch, tracing = framework(), framework("torch.fx.experimental.proxy_tensor")
+        found = was(A, upper=upper, check_errors=check_errors, out=out)
+        mode = tracing.get_proxy_mode()
+        slot = tracing.get_proxy_slot(found.info, mode.tracer, None) if mode is not None and isinstance(found.info, torch.Tensor) else None
+        if slot is not None:
+            with torch.no_grad():
+                FACTORS[slot.proxy.node] = Factor(torch.logical_not((found.L.detach().diagonal(dim1=-2, dim2=-1) > 0).all()))
+        return found
+    return call
 
 
 class Known:
@@ -59,6 +86,9 @@ class Known:
         return value
 
     def ask(self, name: str | None, t: Any) -> None:
+        if isinstance(t, Factor):
+            operations()[1](t.missing, numbered(f"torch.linalg.cholesky_ex of a matrix that is not positive definite, {line_here()}"))
+            return
         if name is not None:
             self.buffers.add(name)
         if not any(t is o for o in self.asked.values()):
@@ -102,6 +132,10 @@ class Trace:
 
     def call(self, n: Any) -> None:
         torch, fx = framework(), framework("torch.fx")
+        if n in FACTORS:
+            self.values[n] = torch.zeros(n.meta["val"].shape, dtype=torch.int32)
+            self.sources[storage(self.values[n])] = [(None, FACTORS[n])]
+            return
         tensors = [self.values[a] for a in n.all_input_nodes if isinstance(self.values.get(a), torch.Tensor)]
         if all(a in self.values for a in n.all_input_nodes) and plain(n):
             try:
@@ -229,9 +263,14 @@ def known_values(module: Any) -> Iterator[Known]:
     kept = [(owner, name, vars(owner).get(name)) for owner, name, _ in changes]
     for owner, name, change in changes:
         setattr(owner, name, change(getattr(owner, name)))
+    NOW.append(looked)
+    KNOWN.append(known.of)
     try:
         yield known
     finally:
+        NOW.pop()
+        KNOWN.pop()
+        FACTORS.clear()
         for owner, name, own in kept:
             if own is not None:
                 setattr(owner, name, own)

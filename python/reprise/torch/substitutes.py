@@ -12,8 +12,10 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from .alike import equal
 from .assigned import registering
 from .checks import trusted
+from .constants import factored
 from .derivatives import functions
 from .graph import Node
 from .lower import Unsupported
@@ -290,6 +292,8 @@ def substituted() -> Iterator[None]:
         (torch.nn.functional, "gaussian_nll_loss", gaussian_nll_loss), (torch, "ctc_loss", ctc_loss),
         (framework("torch.nn.modules.transformer"), "_detect_is_causal_mask", detect_is_causal_mask),
         (torch._C._nn, "multilabel_margin_loss", multilabel_margin_loss), (torch.linalg, "lstsq", lstsq),
+        (torch.linalg, "cholesky_ex", factored(torch.linalg.cholesky_ex)),
+        (torch, "equal", equal(torch.equal)), (torch.Tensor, "equal", equal(torch.Tensor.equal)),
         (constraints._Symmetric, "check", symmetric), (constraints._PositiveDefinite, "check", positive_definite),
         (torch, "istft", inverted(torch.istft)), (torch.Tensor, "istft", inverted(torch.Tensor.istft)),
         (torch, "cov", covariance), (torch.Tensor, "cov", covariance), (torch, "corrcoef", correlations), (torch.Tensor, "corrcoef", correlations),

@@ -16,6 +16,7 @@ import torch.nn as nn
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
+import reprise
 import reprise.torch as rt
 from torch_small import sgd
 
@@ -48,6 +49,203 @@ class Examples(unittest.TestCase):
         m.w = nn.Parameter(X.clone())
         step = rt.compile(m, None, (m.w.detach(),), torch.optim.SGD(m.parameters(), 0.0))
         self.assertAlmostEqual(float(step(X + 1)), float(m(X + 1).detach()), places=5)
+
+
+class Asks(nn.Module):
+    """The sum of what `f` makes of an input, another one and a layer's value."""
+
+    def __init__(self, f):
+        super().__init__()
+        torch.manual_seed(0)
+        self.l, self.f, self.a, self.c, self.norm = nn.Linear(3, 3), f, torch.tensor(2.0), torch.tensor(2.0), nn.BatchNorm1d(3)
+        self.register_buffer("b", torch.tensor([1.0, 2.0, 3.0]))
+        self.register_buffer("d", torch.tensor([1.0, 2.0, 3.0]))
+        self.register_buffer("n", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, x, z):
+        return self.f(self, x, z, self.l(x)).sum()
+
+    def scaled(self, x):
+        return x.div(nn.functional.softplus(self.l.weight.sum()))
+
+
+def twice(asks):
+    """What is twice as much where the answer is yes."""
+    return lambda m, x, z, y: y * 2 if asks(m, x, z, y) else y
+
+
+def raises(m, x, z, y):
+    if not torch.equal(x, z):
+        raise ValueError("not the data that it was made of")
+    return y
+
+
+def raises_of_all(m, x, z, y):
+    if m.training and not all(
+        torch.equal(s, t) for s, t in zip([x, y], [z, y], strict=True)
+    ):
+        raise ValueError("not the data that it was made of")
+    return y
+
+
+def asserts(m, x, z, y):
+    assert x.equal(z) and y.sum() < 1e6
+    return y
+
+
+def raises_of_one(m, x, z, y):
+    if not any(torch.equal(s, z) for s in (x, z + 1)):
+        raise ValueError
+    return y
+
+
+def raises_of_equal(m, x, z, y):
+    if torch.equal(x, z):
+        raise ValueError
+    return y
+
+
+def written_between(m, x, z, y):
+    t = x.clone()
+    u = t + 0
+    t.add_(1)
+    return y * 2 if torch.equal(u, t + 0) else y
+
+
+def written_through_a_view(m, x, z, y):
+    t = x.clone()
+    rows = t.view(12)[:6].view(2, 3)
+    u = rows + 0
+    t.mul_(3)
+    return y * 2 if torch.equal(u, rows + 0) else y
+
+
+def written_buffer(m, x, z, y):
+    u = m.n + 0
+    m.n.add_(1)
+    return y * 2 if torch.equal(u, m.n + 0) else y
+
+
+def written_by_a_norm(m, x, z, y):
+    u = m.norm.running_mean + 0
+    m.norm(x)
+    return y * 2 if torch.equal(u, m.norm.running_mean + 0) else y
+
+
+def normed_between(m, x, z, y):
+    def normed():
+        return nn.functional.batch_norm(x, m.norm.running_mean, m.norm.running_var)
+    u = normed()
+    m.norm(x * 2 + 1)
+    return y * 2 if torch.equal(u, normed()) else y
+
+
+KNOWN = (lambda m, x, z, y: torch.equal(y, y), lambda m, x, z, y: y.equal(y), lambda m, x, z, y: torch.equal(m.scaled(x), m.scaled(x)),
+         lambda m, x, z, y: torch.equal(m.a, m.c), lambda m, x, z, y: torch.equal(m.b, m.d), lambda m, x, z, y: torch.equal(x, z[:2]),
+         lambda m, x, z, y: torch.equal(m.b, m.b + 1), lambda m, x, z, y: torch.equal(x.T.reshape(-1).split(6)[1], x.T.reshape(-1).split(6)[1]),
+         lambda m, x, z, y: not torch.equal(torch.arange(3), m.n.new_tensor([0, 1, 2])), lambda m, x, z, y: torch.equal(x.long(), x.long()))
+UNKNOWN = (lambda m, x, z, y: torch.equal(x, z), lambda m, x, z, y: x.equal(x + 1), lambda m, x, z, y: torch.equal(m.l.weight, m.b.expand(3, 3)),
+           lambda m, x, z, y: torch.equal(torch.rand(3), torch.rand(3)), lambda m, x, z, y: torch.equal(torch.empty_like(x), torch.empty_like(x)),
+           lambda m, x, z, y: torch.equal(nn.functional.dropout(x, 0.5), nn.functional.dropout(x, 0.5)),
+           lambda m, x, z, y: torch.equal(x.clamp(0.0, 1.0), x.clamp(-0.0, 1.0)), lambda m, x, z, y: torch.equal(x.sum(0), x.sum(1)[:3]),
+           lambda m, x, z, y: torch.equal(x * m.a, x * m.c), lambda m, x, z, y: x.equal(z) or y.sum() < 1e6,
+           lambda m, x, z, y: torch.vmap(lambda s, t: s * (2 if torch.equal(s, t) else 1))(x, z).sum() < 1e6)
+
+
+class Equal(unittest.TestCase):
+    def step(self, f):
+        m = Asks(f)
+        return m, rt.compile(m, None, (X, X), sgd(m))
+
+    def test_what_is_known(self):
+        for k, asks in enumerate(KNOWN):
+            with self.subTest(k):
+                m, step = self.step(twice(asks))
+                for x, z in ((X, Y), (Y, X), (X, X)):
+                    wanted = float(m(x, z).detach())
+                    self.assertAlmostEqual(float(step(x, z)), wanted, places=4)
+                    step.copy_to(m)
+
+    def test_what_values_decide_is_refused_with_line_and_way_out(self):
+        for k, f in enumerate([*map(twice, UNKNOWN), raises_of_one, raises_of_equal, written_between, written_through_a_view, written_buffer,
+                               written_by_a_norm, normed_between]):
+            with self.subTest(k), self.assertRaisesRegex(
+                    rt.Unsupported, r"test_torch_alike.py:\d+: torch.equal: .*torch.where|buffer norm.running_mean decide.*torch.where"):
+                self.step(f)
+
+    def test_what_is_tied_and_then_is_not(self):
+        for name, other in (("c", torch.tensor(9.0)), ("d", torch.full((3,), 9.0)), ("q", nn.Parameter(torch.zeros(3)))):
+            m = Asks(None)
+            m.c, m.d, m.p = m.a, m.b, nn.Parameter(torch.ones(3))
+            m.q = m.p
+            first = {"c": "a", "d": "b", "q": "p"}[name]
+            m.f = twice(lambda m, x, z, y, name=name, first=first: torch.equal(y.mean() * getattr(m, first), y.mean() * getattr(m, name)))
+            step = rt.compile(m, None, (X, X), sgd(m))
+            wanted = float(m(X, Y).detach())
+            self.assertAlmostEqual(float(step(X, Y)), wanted, places=4)
+            setattr(m, name, other)
+            with self.subTest(name), self.assertRaises(rt.Unsupported):
+                step(X, Y)
+
+    def test_constants_are_looked_at_before_every_step(self):
+        for asks, change in ((lambda m, x, z, y: torch.equal(m.a, m.c), lambda m: m.a.fill_(5.0)),
+                             (lambda m, x, z, y: torch.equal(m.b, m.d), lambda m: m.d.fill_(5.0))):
+            m, step = self.step(twice(asks))
+            step(X, X)
+            change(m)
+            with self.assertRaisesRegex(rt.Unsupported, "changed since"):
+                step(X, X)
+            step.load()
+            self.assertAlmostEqual(float(step(X, X)), float(m(X, X).detach()), places=4)
+
+    def test_a_check_that_raises_is_one_of_each_step(self):
+        for f in (raises, raises_of_all, asserts):
+            m = Asks(f)
+            forward = rt.compile_inference(m, (X, X))
+            with self.subTest(f.__name__):
+                for x, z in ((X, X), (Y, Y.clone()), (X, Y), (Y, Y)):
+                    if x is z or torch.equal(x, z):
+                        self.assertAlmostEqual(float(forward(x, z)), float(m(x, z).detach()), places=4)
+                    else:
+                        with self.assertRaises((ValueError, AssertionError)):
+                            m(x, z)
+                        with self.assertRaises(reprise.Error) as caught:
+                            forward(x, z)
+                        self.assertIn("the model's own check", "\n".join(caught.exception.__notes__))
+
+    def test_of_a_nan_that_equals_nothing_a_step_is_an_error(self):
+        m, step = self.step(twice(lambda m, x, z, y: torch.equal(m.scaled(x), m.scaled(x))))
+        bad = torch.where(X == X.max(), torch.nan, X)
+        self.assertFalse(torch.equal(bad, bad.clone()))
+        with self.assertRaises(reprise.Error) as caught:
+            step(bad, X)
+        self.assertRegex("\n".join(caught.exception.__notes__), r"torch.equal of what is NaN, .*test_torch_alike.py:\d+")
+        wanted = float(m(X, X).detach())
+        self.assertAlmostEqual(float(step(X, X)), wanted, places=4)
+
+    def test_whether_a_matrix_has_a_factor(self):
+        def tried(m, a, z, y):
+            factor, info = torch.linalg.cholesky_ex(a)
+            factor = torch.nan_to_num(factor)
+            return factor if not torch.any(info) else a * 100
+
+        def trying(m, a, z, y):
+            factor, info = torch.linalg.cholesky_ex(a)
+            return a * 100 if info.item() > 0 else factor
+        good = torch.tensor([[2.0, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 3.0]])
+        for f in (tried, trying):
+            m = Asks(f)
+            forward = rt.compile_inference(m, (good, X))
+            torch.testing.assert_close(forward(good * 2, X), m(good * 2, X).detach())
+            for bad in (good - 2, good * 0, torch.tensor([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]), good.mul(torch.nan)):
+                with self.assertRaises(reprise.Error) as caught:
+                    forward(bad, X)
+                self.assertRegex("\n".join(caught.exception.__notes__), r"not positive definite, .*test_torch_alike.py:\d+")
+
+    def test_pytorchs_own_is_there_again(self):
+        self.step(twice(KNOWN[0]))
+        self.assertEqual((torch.equal.__module__, torch.Tensor.equal.__objclass__), ("torch", torch._C.TensorBase))
+        self.assertNotIn("equal", vars(torch.Tensor))
 
 
 if __name__ == "__main__":
