@@ -23,7 +23,7 @@ from .graph import GRADIENT, Graph, Ref, map_refs
 from .packed import refuse_packed
 from .._core import StepBase
 from ..settled import compiled
-from .refusals import advise
+from .refusals import Withheld, advise, withheld
 from .lower import COMPLEX_RULES, REMEDIES, RULES, Complex, Lowering, Unsupported, has_rule, live
 from .guards import Guards, Held, asks, burned_in, same_memory, structure_of, tensors_of
 from .substitutes import ASKED, MODE, mode_asked
@@ -56,7 +56,9 @@ def forward_of(module: Any, batch: Batch, outputs: dict[str, Any], gradients: bo
             leaves: list[Any] = []
             outputs["form"] = flatten(out, "", leaves, [])
             refuse_packed(leaves)
-            outputs["fixed"] = [None if isinstance(x, torch.Tensor) else (x,) for x in leaves]
+            outputs["fixed"] = [None if isinstance(x, torch.Tensor) else (withheld(x),) for x in leaves]
+            if outputs["form"] is None and outputs["fixed"][0] is not None and isinstance(of := outputs["fixed"][0][0], Withheld):
+                raise of.refusal()
             return tuple(x for x in leaves if isinstance(x, torch.Tensor))
 
     made = Forward()

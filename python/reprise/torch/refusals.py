@@ -4,12 +4,18 @@ raise of values is an error of the step: there is one element to gather, and whi
 from __future__ import annotations
 
 import contextlib
+import gc
 import re
+import types
 from collections.abc import Iterator
+from typing import Any
 
 from .graph import Node
 from .lower import TOLD, Unsupported
-from .traps import line_here
+from .traps import framework, line_here
+
+
+MOST_OBJECTS = 10000
 
 
 @contextlib.contextmanager
@@ -27,6 +33,45 @@ def not_swallowed() -> Iterator[None]:
 
 def refused(name: str, what: str, remedy: str) -> Unsupported:
     return Unsupported(f"{name} {what}", Node("", name, where=line_here()), remedy)
+
+
+class Withheld:
+    """In an answer's place of an object that holds tensors, which would be the exporter's, without values: an error of whoever uses it."""
+
+    def __init__(self, kind: str) -> None:
+        self.__dict__["kind"] = kind
+
+    def __repr__(self) -> str:
+        return f"Withheld({self.__dict__['kind']})"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # as whoever copies or pickles it asks
+            raise AttributeError(name)
+        raise self.refusal()
+
+    def __getitem__(self, *_: Any) -> Any:
+        raise self.refusal()
+
+    __iter__ = __len__ = __call__ = __enter__ = __contains__ = __setattr__ = __add__ = __mul__ = __matmul__ = __getitem__
+
+    def refusal(self) -> Unsupported:
+        return refused(f"a {self.__dict__['kind']}", "that the model gives holds tensors, and answers have none but those in tuples, lists, "
+                       "dicts and dataclasses", "Give its tensors themselves: `return d.mean, d.stddev`")
+
+
+def withheld(value: Any) -> Any:
+    """The value, or what stands for an object that holds tensors of the exporter's."""
+    kept = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, framework().nn.Module, str, bytes, int, float)
+    fake = framework("torch._subclasses.fake_tensor").FakeTensor, framework("torch._subclasses.functional_tensor").FunctionalTensor
+    todo, seen = [value], set[int]()
+    while todo and len(seen) < MOST_OBJECTS:
+        v = todo.pop()
+        if isinstance(v, fake):
+            return value if v is value else Withheld(type(value).__name__)
+        if id(v) not in seen and not isinstance(v, kept):
+            seen.add(id(v))
+            todo += gc.get_referents(v) if gc.is_tracked(v) else []
+    return value
 
 
 WRONG = "gather: index {} at position 0 is out of range, expected 0 to 0"

@@ -3,6 +3,7 @@
 tuples, lists and dicts of tensors and numbers) is here too."""
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -32,6 +33,9 @@ def flatten(tree: Any, path: str, leaves: list[Any], paths: list[str]) -> Any:
     """Appends the leaves and what they are called; returns the tree's form."""
     if isinstance(tree, Mapping):
         return (dict, list(tree), [flatten(v, f"{path}.{k}" if path else str(k), leaves, paths) for k, v in tree.items()])
+    if dataclasses.is_dataclass(tree) and not isinstance(tree, type):
+        keys = [f.name for f in dataclasses.fields(tree) if f.init]
+        return (type(tree), keys, [flatten(getattr(tree, k), f"{path}.{k}" if path else k, leaves, paths) for k in keys])
     if isinstance(tree, (tuple, list)):
         return (type(tree), None, [flatten(v, f"{path}.{k}" if path else f"x{k}", leaves, paths) for k, v in enumerate(tree)])
     leaves.append(tree)
@@ -45,7 +49,7 @@ def unflatten(form: Any, leaves: Any) -> Any:
     kind, keys, inner = form
     values = [unflatten(f, leaves) for f in inner]
     if keys is not None:
-        return dict(zip(keys, values))
+        return dict(zip(keys, values)) if kind is dict else kind(**dict(zip(keys, values)))
     return kind(*values) if hasattr(kind, "_fields") else kind(values)
 
 

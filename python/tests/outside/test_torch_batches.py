@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batches and answers in the classes of other packages: dataclasses are taken, and of other objects that hold tensors an answer has none."""
+import copy
+import dataclasses
+import enum
+import importlib.util
+import os
+import sys
+import tempfile
+import unittest
+from typing import Any
+
+if importlib.util.find_spec("torch") is None:
+    if __name__ == "__main__":
+        sys.exit(print("Ran 0 tests: torch is not installed"))
+    raise unittest.SkipTest("torch is not installed")
+
+import torch
+import torch.nn as nn
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+import reprise.torch as rt
+from torch_small import sgd
+
+X, Y = torch.randn(2, 4, 3, generator=torch.Generator().manual_seed(0))
+
+
+class Stage(str, enum.Enum):
+    TRAIN = "train"
+    PREDICT = "predict"
+
+
+@dataclasses.dataclass(slots=True)
+class Window:
+    past: torch.Tensor
+    scale: float = 1.0
+    also: torch.Tensor | None = None
+    stage: Stage = Stage.PREDICT
+    kept: Any = dataclasses.field(default=None, init=False)
+
+
+@dataclasses.dataclass
+class Forecast:
+    mean: torch.Tensor
+    state: Any = None
+
+
+class Cache:
+    def __init__(self, keys):
+        self.keys = keys
+
+
+class Forecasts(nn.Module):
+    def __init__(self, gives=None):
+        super().__init__()
+        torch.manual_seed(0)
+        self.l, self.gives = nn.Linear(3, 3), gives
+
+    def forward(self, w):
+        y = self.l(w.past) * w.scale
+        y = y if w.also is None else y + w.also
+        y = y * 3 if w.stage is Stage.TRAIN else y
+        return Forecast(y, (y.sum(), w.scale)) if self.gives is None else self.gives(y)
+
+
+def loss(out, target):
+    return (out.mean - target).square().mean()
+
+
+class Dataclasses(unittest.TestCase):
+    def test_a_batch_and_an_answer_may_be_dataclasses(self):
+        m = Forecasts()
+        other = copy.deepcopy(m)
+        optimizer = torch.optim.SGD(other.parameters(), 0.1, momentum=0.9)
+        step = rt.compile(m, loss, (Window(X), Y), torch.optim.SGD(m.parameters(), 0.1, momentum=0.9))
+        with tempfile.TemporaryDirectory() as folder, rt.record(os.path.join(folder, "run.reprise")) as recorded:
+            for w in (Window(X), Window(Y, 2.0), Window(X, also=Y), Window(X, stage=Stage.TRAIN), Window(Y)):
+                optimizer.zero_grad()
+                wanted = loss(other(w), Y)
+                wanted.backward()
+                optimizer.step()
+                self.assertAlmostEqual(float(step(w, Y)), float(wanted.detach()), places=4)
+        self.assertEqual(len(recorded.id), 64)
+        step.copy_to(m)
+        forward = rt.compile_inference(m.eval(), (Window(X),))
+        for w in (Window(X), Window(Y, 2.0), Window(X, also=Y)):
+            found, wanted = forward(w), m(w)
+            self.assertIs(type(found), Forecast)
+            torch.testing.assert_close(found.mean, wanted.mean.detach())
+            torch.testing.assert_close(found.state[0], wanted.state[0].detach())
+            self.assertEqual(found.state[1], w.scale)
+
+    def test_another_object_is_no_batch(self):
+        with self.assertRaisesRegex(TypeError, "is a Cache: a batch has tensors and numbers"):
+            rt.compile_inference(Forecasts(), (Cache(X),))
+
+
+class Objects(unittest.TestCase):
+    def test_an_answer_that_is_an_object_with_tensors_is_refused(self):
+        for gives in (Cache, lambda y: torch.distributions.Normal(y, 1.0), lambda y: {Cache(y): 1}.keys()):
+            with self.assertRaisesRegex(rt.Unsupported, "that the model gives holds tensors.*Give its tensors themselves"):
+                rt.compile_inference(Forecasts(gives), (Window(X),))
+
+    def test_one_beside_tensors_is_an_error_of_whoever_uses_it(self):
+        for gives in (lambda y: {"mean": y, "cache": Cache([y])}, lambda y: Forecast(y, Cache({"of": y}))):
+            m = Forecasts(gives)
+            found, wanted = (f(Window(X)) for f in (rt.compile_inference(m, (Window(X),)), m))
+            mean, cache = (found["mean"], found["cache"]) if isinstance(found, dict) else (found.mean, found.state)
+            torch.testing.assert_close(mean, (wanted["mean"] if isinstance(wanted, dict) else wanted.mean).detach())
+            self.assertEqual((repr(cache), repr(copy.deepcopy(cache))), ("Withheld(Cache)", "Withheld(Cache)"))
+            for use in (lambda: cache.keys, lambda: cache[0], lambda: [*cache], lambda: len(cache), lambda: cache + 1):
+                with self.assertRaisesRegex(rt.Unsupported, "a Cache that the model gives holds tensors"):
+                    use()
+
+    def test_one_without_is_given_as_it_is(self):
+        kept = Cache(3)
+        found = rt.compile_inference(Forecasts(lambda y: (y, kept, y.shape, y.dtype)), (Window(X),))(Window(X))
+        self.assertEqual(found[1:], (kept, X.shape, X.dtype))
+
+
+if __name__ == "__main__":
+    unittest.main()
