@@ -63,7 +63,8 @@ def exported(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None 
                 with not_swallowed():
                     program = torch.export.export(module, tuple(args), dict(kwargs or {}), strict=False)
             flatten_regions(program.graph_module)
-            program = decomposed(program.run_decompositions({}))
+            with buffers_apart(program) as named:
+                program = named(decomposed(program.run_decompositions({})))
             program.reprise_known = known
             if seen:
                 refuse_remembered(module, seen, args, kwargs or {})
@@ -101,6 +102,30 @@ def any_names() -> Iterator[None]:
     finally:
         if was is not None:
             fx._format_target = was
+
+
+@contextlib.contextmanager
+def buffers_apart(program: Any) -> Iterator[Any]:
+    """Of a buffer that a model has under two names, and changes, PyTorch decomposes nothing: for that while the others are copies, which the
+    graph does not read. Gives what puts them back into the program that came of it."""
+    signature, kept = program.graph_signature, dict[str, Any]()
+    places = {s.target: next(n for n in program.graph.nodes if n.name == s.arg.name) for s in signature.input_specs if s.kind.name == "BUFFER"}
+    seen: dict[int, str] = {}
+    for name in sorted(places, key=lambda n: not places[n].users):  # what is read comes first
+        own = program.state_dict if name in program.state_dict else program.constants
+        t = own[name]
+        if seen.setdefault(id(t), name) != name and not places[name].users:
+            kept[name], own[name] = t, t.detach().clone()
+
+    def named(made: Any) -> Any:
+        for p in (program, made):
+            for name, t in kept.items():
+                (p.state_dict if name in p.state_dict else p.constants)[name] = t
+        return made
+    try:
+        yield named
+    finally:
+        named(program)
 
 
 # Of these PyTorch has a form in other operations, whose gradients are PyTorch's.
@@ -414,6 +439,7 @@ def read(program: Any, prefix: str = "", reserved: Sequence[str] = ("rng",), sta
     mutated = {o.target for o in signature.output_specs if o.kind.name == "BUFFER_MUTATION"}
     refuse_changes(program)
     tensors = {**program.state_dict, **program.constants}
+    changed = {storage_key(tensors[t], t) for t in mutated if t in tensors}
     by_storage: dict[Any, str] = {}
     known: dict[str, Any] = {}
     first: dict[Any, str] = {}
@@ -431,7 +457,7 @@ def read(program: Any, prefix: str = "", reserved: Sequence[str] = ("rng",), sta
             raise Unsupported(f"an input of the kind {kind}")
         t = tensors[spec.target]
         also[n.name] = first.setdefault((t.dtype, storage_key(t, spec.target)), n.name)
-        if kind == "PARAMETER" or spec.target in mutated or spec.target.removeprefix(prefix) in states:
+        if kind == "PARAMETER" or storage_key(t, spec.target) in changed or spec.target.removeprefix(prefix) in states:
             state = state_of(t, spec.target, prefix, by_storage, captured, reserved)
             m = Meta(dtype_of(t.dtype), tuple(t.shape))
             graph.inputs.append(Input(n.name, kind.lower(), m, state, kind == "PARAMETER" and bool(t.requires_grad)))

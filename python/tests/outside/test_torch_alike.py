@@ -51,6 +51,40 @@ class Examples(unittest.TestCase):
         self.assertAlmostEqual(float(step(X + 1)), float(m(X + 1).detach()), places=5)
 
 
+class Named(nn.Module):
+    """A part under two names, as a loss that knows the model has it."""
+
+    def __init__(self, twice):
+        super().__init__()
+        torch.manual_seed(0)
+        self.model = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3))
+        self.also, self.twice = nn.ModuleDict({"of": self.model}), twice
+
+    def forward(self, x):
+        return (self.also["of"](self.model(x)) if self.twice else self.model(x)).exp().sum(1).log().square().mean()
+
+
+class Names(unittest.TestCase):
+    def test_a_buffer_that_a_step_changes_has_two_names(self):
+        for twice in (False, True):
+            m, other = Named(twice), Named(twice)
+            step = rt.compile(m, None, (X,), torch.optim.SGD(m.parameters(), 0.1))
+            optimizer = torch.optim.SGD(other.parameters(), 0.1)
+            with self.subTest(twice):
+                for x in (X, Y, X, Y):
+                    optimizer.zero_grad()
+                    wanted = other(x)
+                    wanted.backward()
+                    optimizer.step()
+                    self.assertAlmostEqual(float(step(x)), float(wanted.detach()), places=4)
+                step.copy_to(m)
+                self.assertIs(m.model[1].running_mean, m.also["of"][1].running_mean)
+                for (name, found), t in zip(m.state_dict().items(), other.state_dict().values()):
+                    torch.testing.assert_close(found, t, msg=name, rtol=1e-4, atol=1e-5)
+                forward = rt.compile_inference(m.eval(), X)
+                torch.testing.assert_close(forward(Y), m(Y).detach())
+
+
 class Asks(nn.Module):
     """The sum of what `f` makes of an input, another one and a layer's value."""
 
