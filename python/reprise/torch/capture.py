@@ -63,6 +63,7 @@ def exported(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None 
                 with not_swallowed():
                     program = torch.export.export(module, tuple(args), dict(kwargs or {}), strict=False)
             flatten_regions(program.graph_module)
+            refuse_aliases(program.graph)
             with buffers_apart(program) as named:
                 program = named(decomposed(program.run_decompositions({})))
             program.reprise_known = known
@@ -102,6 +103,15 @@ def any_names() -> Iterator[None]:
     finally:
         if was is not None:
             fx._format_target = was
+
+
+def refuse_aliases(graph: Any) -> None:
+    """Operators of other packages that give what they were given, as those that write into it do."""
+    for n in graph.nodes:
+        schema = getattr(n.target, "_schema", None)
+        if schema is not None and schema.name.partition("::")[0] not in ("aten", "prims", "reprise") and any(r.alias_info for r in schema.returns):
+            raise Unsupported("gives a tensor that it was given", Node(n.name, str(n.target), where=source_line(n.meta.get("stack_trace"))),
+                              "It is an operator of another package: write what it does in operations of PyTorch")
 
 
 @contextlib.contextmanager

@@ -85,6 +85,23 @@ class Names(unittest.TestCase):
                 torch.testing.assert_close(forward(Y), m(Y).detach())
 
 
+class Packages(nn.Module):
+    def forward(self, x):
+        return torch.ops.reprise_test_alike.written(x, x.new_zeros(4, 3)).sum()
+
+
+class Operators(unittest.TestCase):
+    def test_one_of_another_package_that_gives_what_it_was_given(self):
+        library = torch.library.Library("reprise_test_alike", "FRAGMENT")
+        try:
+            library.define("written(Tensor x, Tensor(a!) out) -> Tensor(a!)")
+            library.impl("written", lambda x, out: out.copy_(x), "CompositeExplicitAutograd")
+            with self.assertRaisesRegex(rt.Unsupported, r"test_torch_alike.py:\d+: reprise_test_alike.written.*operations of PyTorch"):
+                rt.compile_inference(Packages(), X)
+        finally:
+            library._destroy()
+
+
 class Asks(nn.Module):
     """The sum of what `f` makes of an input, another one and a layer's value."""
 
