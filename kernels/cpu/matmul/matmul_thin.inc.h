@@ -3,8 +3,9 @@
  * enough to be worth packing, so whole rows of b stream past sums that lie in the first cache, a few rows of b for
  * each time a sum is loaded and stored. The time is that of reading b once. One row past a b that may well be in a
  * cache (a recurrent network's, a small one's) has its sums in registers instead: half as much again from the third
- * cache, and half of memory's speed. An Intel processor fetches ahead along b by itself: there whole rows are the
- * faster from the third cache on, and nothing is asked for (fetches_ahead).
+ * cache, and half of memory's speed. An Intel processor fetches ahead along b by itself: there whole rows
+ * are the faster from the third cache on, and nothing is asked for (fetches_ahead). With AVX2 long rows of b are read
+ * whole for one row, six at a time: where they lie a page apart, that leaves the sums room in a set of the first cache.
  *
  * Parameters, from kernels/type_f32.h or type_f64.h: T the type of the elements, FN(name) the name of its variant.
  * For levels with vectors. Before it: nothing. Gives FN(thin). */
@@ -19,7 +20,9 @@
 
 #define WIDTH (VEC_BYTES / sizeof(T))
 
-enum { FN(THIN_SUMS) = 16384 / sizeof(T), FN(THIN_STEPS) = 4 };
+enum { FN(THIN_SUMS) = 16384 / sizeof(T), FN(THIN_STEPS) = 4, FN(THIN_MOST) = 6 /* of one row's */ };
+enum { FN(THIN_LONG) = VEC_BYTES == 32 ? 3072 : 1 << 30 /* bytes of a row of b that is read whole */ };
+enum { FN(THIN_HEADS) = 8 /* lines that the next rows of b begin with */ };
 /* Panels of one row's sums. Rows of b that are far apart, in a matrix that the second cache does not hold, come faster
  * the more of each is read at once, and where rows ahead are asked for: a processor's own fetching ahead stops at each
  * page. Rows that lie close together, and what the second cache holds, need no asking. */
@@ -36,15 +39,20 @@ typedef struct FN(thin_at) {
     ptrdiff_t a, b;
 } FN(thin_at);
 
-/* sum[i * width + j] goes `steps` (1 or THIN_STEPS) links further in its chain. ask: for the rows that come next. */
-RP_INLINE void FN(thin_steps)(const FN(thin_at) * at, bool half, bool ask, size_t rows, size_t steps, size_t l, T *sum,
+/* What is asked for while rows of b are read: nothing, all of the next ones, or what these begin with, from which on a
+ * processor fetches ahead by itself. */
+enum { FN(ASK_NOTHING), FN(ASK_ALL), FN(ASK_HEADS) };
+
+/* sum[i * width + j] goes `steps` links further in its chain. ask: for the rows that come next. */
+RP_INLINE void FN(thin_steps)(const FN(thin_at) * at, bool half, int ask, size_t rows, size_t steps, size_t l, T *sum,
                               size_t width, size_t columns)
 {
+    const size_t line = 2 * WIDTH, heads = ask == FN(ASK_HEADS) ? FN(THIN_HEADS) * line : 0;
     const rp_matmul *p = at->p;
     const ptrdiff_t b_row = p->b_row;
     const void *b = FN(operand_from)(p->b, at->b + (ptrdiff_t)l * b_row, half);
-    T one[THIN_ROWS][FN(THIN_STEPS)];
-    FN(vec) x[THIN_ROWS][FN(THIN_STEPS)];
+    T one[THIN_ROWS][FN(THIN_MOST)];
+    FN(vec) x[THIN_ROWS][FN(THIN_MOST)];
     size_t j = 0;
 
     RP_UNROLL
@@ -56,14 +64,33 @@ RP_INLINE void FN(thin_steps)(const FN(thin_at) * at, bool half, bool ask, size_
             x[i][s] = FN(vec_all)(one[i][s]);
         }
     }
+    for (; heads > 0 && j + line <= columns; j += line) { /* of one row */
+        FN(vec) chain[2] = {FN(vec_load)(sum + j), FN(vec_load)(sum + j + WIDTH)};
+
+        if (j + heads >= columns) {
+            RP_UNROLL
+            for (size_t s = 0; s < steps; s++)
+                __builtin_prefetch(
+                    FN(operand_from)(b, (ptrdiff_t)(s + steps) * b_row + (ptrdiff_t)(j + heads - columns), half), 0, 3);
+        }
+        RP_UNROLL
+        for (size_t s = 0; s < steps; s++) {
+            const ptrdiff_t at_j = (ptrdiff_t)s * b_row + (ptrdiff_t)j;
+
+            chain[0] = FN(vec_fma)(x[0][s], FN(operand_vec)(b, at_j, half), chain[0]);
+            chain[1] = FN(vec_fma)(x[0][s], FN(operand_vec)(b, at_j + (ptrdiff_t)WIDTH, half), chain[1]);
+        }
+        FN(vec_store)(sum + j, chain[0]);
+        FN(vec_store)(sum + j + WIDTH, chain[1]);
+    }
     for (; j + WIDTH <= columns; j += WIDTH) {
-        FN(vec) value[FN(THIN_STEPS)];
+        FN(vec) value[FN(THIN_MOST)];
 
         RP_UNROLL
         for (size_t s = 0; s < steps; s++) {
             value[s] = FN(operand_vec)(b, (ptrdiff_t)s * b_row + (ptrdiff_t)j, half);
             /* a prefetcher in the processor stops at each page, and rows may be a page apart */
-            if (ask)
+            if (ask == FN(ASK_ALL))
                 __builtin_prefetch(FN(operand_from)(b, (ptrdiff_t)(s + FN(THIN_STEPS)) * b_row + (ptrdiff_t)j, half), 0,
                                    3);
         }
@@ -84,20 +111,22 @@ RP_INLINE void FN(thin_steps)(const FN(thin_at) * at, bool half, bool ask, size_
                                                 sum[i * width + j]);
 }
 
-RP_INLINE void FN(thin_chunk)(const FN(thin_at) * at, bool half, bool ask, size_t rows, T *sum, size_t width, size_t k,
+RP_INLINE void FN(thin_chunk)(const FN(thin_at) * at, bool half, int ask, size_t rows, T *sum, size_t width, size_t k,
                               size_t columns)
 {
     size_t l = 0;
 
     for (size_t i = 0; i < rows; i++)
         memset(sum + i * width, 0, columns * sizeof *sum);
+    for (; ask == FN(ASK_HEADS) && l + FN(THIN_MOST) <= k; l += FN(THIN_MOST))
+        FN(thin_steps)(at, half, ask, rows, FN(THIN_MOST), l, sum, width, columns);
     for (; l + FN(THIN_STEPS) <= k; l += FN(THIN_STEPS))
         FN(thin_steps)(at, half, ask, rows, FN(THIN_STEPS), l, sum, width, columns);
     for (; l < k; l++)
         FN(thin_steps)(at, half, ask, rows, 1, l, sum, width, columns);
 }
 
-RP_INLINE void FN(thin_rows)(const FN(thin_at) * at, bool half, bool ask, size_t rows, T *sum, size_t width, size_t k,
+RP_INLINE void FN(thin_rows)(const FN(thin_at) * at, bool half, int ask, size_t rows, T *sum, size_t width, size_t k,
                              size_t columns)
 {
     switch (rows) {
@@ -128,17 +157,25 @@ static void FN(thin_part)(const rp_matmul *p, size_t row, size_t rows, size_t co
     const size_t width = FN(THIN_SUMS) / rows;
 
     if (p->b_half)
-        FN(thin_rows)(&at, true, true, rows, sum, width, k, columns);
+        FN(thin_rows)(&at, true, FN(ASK_ALL), rows, sum, width, k, columns);
+    else if (VEC_BYTES == 32 && rows == 1)
+        FN(thin_chunk)(&at, false, FN(ASK_HEADS), 1, sum, width, k, columns);
     else if (fetches_ahead(p->k * p->n * sizeof(T)))
-        FN(thin_rows)(&at, false, false, rows, sum, width, k, columns);
+        FN(thin_rows)(&at, false, FN(ASK_NOTHING), rows, sum, width, k, columns);
     else
-        FN(thin_rows)(&at, false, true, rows, sum, width, k, columns);
-    for (size_t i = 0; i < rows; i++)
-        for (size_t j = 0; j < columns; j++) {
-            T *to = y + (ptrdiff_t)i * p->y_row + (ptrdiff_t)j * p->y_col;
+        FN(thin_rows)(&at, false, FN(ASK_ALL), rows, sum, width, k, columns);
+    for (size_t i = 0; i < rows; i++) {
+        T *to = y + (ptrdiff_t)i * p->y_row;
+        const T *from = sum + i * width;
 
-            *to = start == 0 ? sum[i * width + j] : *to + sum[i * width + j];
-        }
+        if (p->y_col == 1 && start == 0)
+            memcpy(to, from, columns * sizeof *to);
+        else if (p->y_col == 1)
+            RP_INDEPENDENT
+        for (size_t j = 0; j < columns; j++)
+            to[j] += from[j];
+        else for (size_t j = 0; j < columns; j++, to += p->y_col) *to = start == 0 ? from[j] : *to + from[j];
+    }
 }
 
 /* A panel of columns of one row's chunk; b begins where the panel does. What a is, is asked outside of the loop: asked
@@ -214,7 +251,8 @@ static void FN(thin)(const rp_matmul *p, size_t row, size_t row_end, size_t colu
 {
     const size_t width = FN(THIN_SUMS) / (row_end - row);
     const size_t cached = fetches_ahead(p->k * p->n * sizeof(T)) ? FN(THIN_SECOND) : FN(THIN_CACHED);
-    const bool panels = row_end - row == 1 && p->k * p->n <= cached / sizeof(T);
+    const bool whole = !p->b_half && column_end - column >= FN(THIN_LONG) / sizeof(T);
+    const bool panels = row_end - row == 1 && !whole && p->k * p->n <= cached / sizeof(T);
 
     for (; column < column_end; column += width) {
         const size_t columns = column_end - column < width ? column_end - column : width;
