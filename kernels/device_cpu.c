@@ -28,20 +28,26 @@ static void cpu_free(rp_device *device)
     rp_free(device);
 }
 
-/* The allocator hooks promise malloc's alignment only, so the block keeps its start in front of the aligned part. */
+/* The allocator hooks promise malloc's alignment only, so the block keeps its start in front of the aligned part. What
+ * fills a large page lies in such pages: matrices are read past what the processor's table of small ones holds. A last
+ * page that is to be half full or more is one too, for which the block has the room. */
 static rp_status cpu_allocate(rp_device *device, void **out, size_t bytes, rp_error *err)
 {
+    const size_t alignment = bytes >= RP_LARGE_PAGE ? RP_LARGE_PAGE : ALIGNMENT, rest = bytes % RP_LARGE_PAGE;
+    const size_t more = alignment == RP_LARGE_PAGE && rest >= RP_LARGE_PAGE / 2 ? RP_LARGE_PAGE - rest : 0;
     char *block, *aligned;
 
     (void)device;
     *out = NULL;
-    if (bytes > SIZE_MAX - ALIGNMENT - sizeof block)
+    if (bytes > SIZE_MAX - more - alignment - sizeof block)
         return rp_no_memory(err);
-    block = rp_malloc(bytes + ALIGNMENT + sizeof block);
+    block = rp_malloc(bytes + more + alignment + sizeof block);
     if (block == NULL)
         return rp_no_memory(err);
     aligned = block + sizeof block;
-    aligned += (ALIGNMENT - (uintptr_t)aligned % ALIGNMENT) % ALIGNMENT;
+    aligned += (alignment - (uintptr_t)aligned % alignment) % alignment;
+    if (alignment == RP_LARGE_PAGE)
+        rp_host_memory_prefer_large(aligned, bytes + more);
     memcpy(aligned - sizeof block, &block, sizeof block);
     *out = aligned;
     return RP_OK;

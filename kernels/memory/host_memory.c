@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Linux: MemAvailable of proc(5), and version 2 of control groups (the kernel's Documentation/admin-guide/cgroup-v2),
  * whose limits also bind containers. What cannot be read limits nothing. */
+#define _DEFAULT_SOURCE /* madvise */
 #include "kernels/memory/host_memory.h"
 
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /* The number behind a word at the beginning of a line, in units; SIZE_MAX: there is none. word "": the first line's. */
 static size_t number_in(const char *path, const char *word, size_t unit)
@@ -73,4 +75,13 @@ size_t rp_host_memory_available(void)
     const size_t groups = groups_leave();
 
     return host < groups ? host : groups;
+}
+
+void rp_host_memory_prefer_large(void *memory, size_t bytes)
+{
+#ifdef MADV_HUGEPAGE
+    (void)madvise(memory, bytes - bytes % RP_LARGE_PAGE, MADV_HUGEPAGE);
+#else
+    (void)memory, (void)bytes;
+#endif
 }

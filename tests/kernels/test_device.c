@@ -5,8 +5,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -307,6 +309,58 @@ static void one_wrong_value_is_no_conforming_device(void **state)
     rp_device_free(device);
 }
 
+/* Whether the mapping that has this address is advised to be of large pages ("hg" of its VmFlags, proc(5)). */
+static bool advised(const void *address)
+{
+    FILE *maps = fopen("/proc/self/smaps", "re");
+    char line[512];
+    unsigned long long begin, end;
+    bool here = false, found = false;
+
+    while (maps && fgets(line, sizeof line, maps)) {
+        if (sscanf(line, "%llx-%llx ", &begin, &end) == 2)
+            here = (uintptr_t)address >= begin && (uintptr_t)address < end;
+        else if (here && strncmp(line, "VmFlags:", 8) == 0)
+            found = strstr(line, " hg") != NULL;
+    }
+    if (maps)
+        (void)fclose(maps);
+    return found;
+}
+
+static void large_memory_of_the_processor_is_of_large_pages(void **state)
+{
+    enum { PAGE = 2 << 20 };
+    static const struct {
+        size_t bytes;
+        bool first, last; /* pages advised */
+    } cases[] = {{PAGE - 1, false, false},
+                 {PAGE, true, true},
+                 {PAGE + PAGE / 4, true, false},
+                 {PAGE + PAGE / 2, true, true},
+                 {5 * PAGE - 1, true, true}};
+    const bool has = access("/sys/kernel/mm/transparent_hugepage/enabled", F_OK) == 0;
+    rp_device *device = device_of("cpu", 1);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const size_t bytes = cases[i].bytes;
+        void *there;
+        char *memory;
+
+        assert_int_equal(rp_device_allocate(device, &there, bytes, NULL), RP_OK);
+        memory = there;
+        assert_int_equal((uintptr_t)memory % (cases[i].first ? PAGE : 64), 0);
+        memory[0] = memory[bytes - 1] = 1;
+        if (has) {
+            assert_int_equal(advised(memory + bytes / 2), cases[i].first);
+            assert_int_equal(advised(memory + bytes - 1), cases[i].last);
+        }
+        rp_device_release(device, memory);
+    }
+    rp_device_free(device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -317,6 +371,7 @@ int main(void)
         cmocka_unit_test(empty_indices_are_right),
         cmocka_unit_test(touches_are_seen),
         cmocka_unit_test(one_wrong_value_is_no_conforming_device),
+        cmocka_unit_test(large_memory_of_the_processor_is_of_large_pages),
     };
 
     return cmocka_run_group_tests(tests, setup, NULL);
