@@ -340,25 +340,30 @@ static void large_memory_of_the_processor_is_of_large_pages(void **state)
                  {PAGE + PAGE / 2, true, true},
                  {5 * PAGE - 1, true, true}};
     const bool has = access("/sys/kernel/mm/transparent_hugepage/enabled", F_OK) == 0;
-    rp_device *device = device_of("cpu", 1);
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const size_t bytes = cases[i].bytes;
-        void *there;
+        rp_device *device = device_of("cpu", 1);
+        void *there, *next;
         char *memory;
 
         assert_int_equal(rp_device_allocate(device, &there, bytes, NULL), RP_OK);
+        assert_int_equal(rp_device_allocate(device, &next, bytes, NULL), RP_OK);
+        assert_int_equal((uintptr_t)there % (cases[i].first ? PAGE : 64), 0);
+        if (cases[i].first) /* not at the same place of its page */
+            assert_int_equal((uintptr_t)next % PAGE, 4096 + 64);
         memory = there;
-        assert_int_equal((uintptr_t)memory % (cases[i].first ? PAGE : 64), 0);
         memory[0] = memory[bytes - 1] = 1;
         if (has) {
             assert_int_equal(advised(memory + bytes / 2), cases[i].first);
             assert_int_equal(advised(memory + bytes - 1), cases[i].last);
         }
-        rp_device_release(device, memory);
+        memset(next, 1, bytes); /* of its own */
+        rp_device_release(device, there);
+        rp_device_release(device, next);
+        rp_device_free(device);
     }
-    rp_device_free(device);
 }
 
 int main(void)
