@@ -38,7 +38,7 @@ enum {
     FEW_PIXELS = PANEL_BYTES < 64 ? 0 : MOST_ROWS,
     LINES_AHEAD = 32,
     IN_PLACE_PANELS = 2, /* up to so many, rows are not worth packing; where they lie apart in the first cache: */
-    APART_PANELS = WIDEST == 64 ? 16 : 2,
+    APART_PANELS = WIDEST >= 32 ? 16 : 2,
     TURNED_PANELS = WIDEST == 64 ? 8 : 2, /* ... of a weight packed by turning */
     /* Of channels that do not mix: pixels and vectors of channels at a time, and what is packed of an image. */
     SHARED_PIXELS = WIDEST == 32 ? 4 : 8,
