@@ -3,9 +3,12 @@
 tuples, lists and dicts of tensors and numbers) is here too."""
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import enum
 import inspect
 import re
+import types
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,14 +36,40 @@ def flatten(tree: Any, path: str, leaves: list[Any], paths: list[str]) -> Any:
     """Appends the leaves and what they are called; returns the tree's form."""
     if isinstance(tree, Mapping):
         return (dict, list(tree), [flatten(v, f"{path}.{k}" if path else str(k), leaves, paths) for k, v in tree.items()])
-    if dataclasses.is_dataclass(tree) and not isinstance(tree, type):
-        keys = [f.name for f in dataclasses.fields(tree) if f.init]
-        return (type(tree), keys, [flatten(getattr(tree, k), f"{path}.{k}" if path else k, leaves, paths) for k in keys])
+    if dataclasses.is_dataclass(tree) and not isinstance(tree, (type, enum.Enum, framework().nn.Module)):
+        keys, values = [*(inside := held(tree))], [*inside.values()]
+        return (type(tree), keys, [flatten(v, f"{path}.{k}" if path else k, leaves, paths) for k, v in zip(keys, values)])
     if isinstance(tree, (tuple, list)):
         return (type(tree), None, [flatten(v, f"{path}.{k}" if path else f"x{k}", leaves, paths) for k, v in enumerate(tree)])
     leaves.append(tree)
     paths.append(path or "x")
     return None
+
+
+def slots(kind: type) -> dict[str, Any]:
+    """What reads and writes an attribute that has a place of its own in objects of a class."""
+    return {k: v for c in reversed(kind.__mro__) for k, v in vars(c).items() if isinstance(v, types.MemberDescriptorType)}
+
+
+def held(tree: Any) -> dict[str, Any]:
+    """What an object of a dataclass has, as it is: its fields, and what else has been put into it."""
+    inside = dict(object.__getattribute__(tree, "__dict__")) if type(tree).__dictoffset__ else {}
+    for k, v in slots(type(tree)).items():
+        with contextlib.suppress(AttributeError):  # of one that has no value yet
+            inside[k] = v.__get__(tree)
+    names = [f.name for f in dataclasses.fields(tree)]
+    return {k: inside[k] for k in [*(n for n in names if n in inside), *inside]}
+
+
+def holding(kind: Any, inside: dict[str, Any]) -> Any:
+    """An object of a dataclass that has these. Its __init__ and __post_init__ have run when the first was made: what they computed is here."""
+    made, own = object.__new__(kind), slots(kind)
+    for k, v in inside.items():
+        if k in own:
+            own[k].__set__(made, v)
+        else:
+            object.__getattribute__(made, "__dict__")[k] = v
+    return made
 
 
 def unflatten(form: Any, leaves: Any) -> Any:
@@ -49,7 +78,7 @@ def unflatten(form: Any, leaves: Any) -> Any:
     kind, keys, inner = form
     values = [unflatten(f, leaves) for f in inner]
     if keys is not None:
-        return dict(zip(keys, values)) if kind is dict else kind(**dict(zip(keys, values)))
+        return dict(zip(keys, values)) if kind is dict else holding(kind, dict(zip(keys, values)))
     return kind(*values) if hasattr(kind, "_fields") else kind(values)
 
 

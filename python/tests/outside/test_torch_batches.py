@@ -51,6 +51,41 @@ class Cache:
         self.keys = keys
 
 
+@dataclasses.dataclass
+class Computed:
+    """Twice as much as it was given, and times what is gone."""
+
+    past: torch.Tensor
+    scale: float = 1.0
+    times: dataclasses.InitVar[float] = 1.5
+
+    def __post_init__(self, times):
+        self.past, self.scale = self.past * 2, self.scale * times
+
+
+@dataclasses.dataclass
+class Plain:
+    past: torch.Tensor
+
+
+@dataclasses.dataclass(init=False)
+class Own:
+    past: torch.Tensor
+    scale: float
+
+    def __init__(self, past, scale=1.0):
+        self.past, self.scale = past + 1, scale + 1
+
+
+class Calls(nn.Module):
+    def __init__(self, f):
+        super().__init__()
+        self.f = f
+
+    def forward(self, w):
+        return self.f(w)
+
+
 class Forecasts(nn.Module):
     def __init__(self, gives=None):
         super().__init__()
@@ -90,6 +125,38 @@ class Dataclasses(unittest.TestCase):
             torch.testing.assert_close(found.mean, wanted.mean.detach())
             torch.testing.assert_close(found.state[0], wanted.state[0].detach())
             self.assertEqual(found.state[1], w.scale)
+
+    def test_one_has_what_it_had_however_it_was_made(self):
+        def of(w):
+            y = w.past * getattr(w, "scale", 1.0) + getattr(w, "more", 0.0)
+            return y if getattr(w, "kept", None) is None else y * w.kept
+
+        def kept(w, of):
+            w.kept = of
+            return w
+        late, more = Computed(X), Plain(Y)
+        late.more = more.more = X * 3
+        for first, *others in ((Window(X), kept(Window(X), Y), kept(Window(X), 3.0), Window(Y)), (Computed(X), Computed(Y, 3.0), late),
+                               (Plain(X), more, Plain(Y)), (Own(X), Own(Y, 5.0))):
+            forward, again = rt.compile_inference(Calls(of), (first,)), rt.compile_inference(Calls(lambda w: w), (first,))
+            for w in (first, *others, first):
+                torch.testing.assert_close(forward(w), of(w), msg=repr(w))
+                found = again(w)
+                self.assertIs(type(found), type(w))
+                torch.testing.assert_close(of(found), of(w), msg=repr(w))
+
+    def test_an_answers_class_computes_once(self):
+        for make in (Computed, Own, lambda y: Computed(y, 3.0)):
+            found, wanted = rt.compile_inference(Calls(make), (X,))(Y), make(Y)
+            torch.testing.assert_close(vars(found), vars(wanted))
+
+    def test_a_loss_of_a_batch_whose_class_computes(self):
+        for make in (Computed, lambda x: Computed(x, 2.0), Own):
+            m = Forecasts()
+            m.forward = lambda w: (m.l(w.past) * w.scale).square().mean()
+            w = make(X)
+            wanted = float(m(w).detach())
+            self.assertAlmostEqual(float(rt.compile(m, None, (w,), sgd(m))(w)), wanted, places=4)
 
     def test_another_object_is_no_batch(self):
         with self.assertRaisesRegex(TypeError, "is a Cache: a batch has tensors and numbers"):
