@@ -40,6 +40,8 @@ def flatten(tree: Any, path: str, leaves: list[Any], paths: list[str]) -> Any:
         keys, values = [*(inside := held(tree))], [*inside.values()]
         return (type(tree), keys, [flatten(v, f"{path}.{k}" if path else k, leaves, paths) for k, v in zip(keys, values)])
     if isinstance(tree, (tuple, list)):
+        if getattr(tree, "__dict__", None):
+            raise Unsupported(f"a {type(tree).__name__} with attributes beside its elements", remedy="Put what it has into a dict or a dataclass")
         return (type(tree), None, [flatten(v, f"{path}.{k}" if path else f"x{k}", leaves, paths) for k, v in enumerate(tree)])
     leaves.append(tree)
     paths.append(path or "x")
@@ -79,7 +81,14 @@ def unflatten(form: Any, leaves: Any) -> Any:
     values = [unflatten(f, leaves) for f in inner]
     if keys is not None:
         return dict(zip(keys, values)) if kind is dict else holding(kind, dict(zip(keys, values)))
-    return kind(*values) if hasattr(kind, "_fields") else kind(values)
+    if issubclass(kind, list):
+        made = list.__new__(kind)
+        list.extend(made, values)
+        return made
+    try:
+        return tuple.__new__(kind, values)
+    except TypeError:  # one of C, as torch.return_types has them
+        return kind(values)
 
 
 def frozen(form: Any) -> Any:

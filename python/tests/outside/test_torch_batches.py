@@ -8,7 +8,7 @@ import os
 import sys
 import tempfile
 import unittest
-from typing import Any
+from typing import Any, NamedTuple
 
 if importlib.util.find_spec("torch") is None:
     if __name__ == "__main__":
@@ -75,6 +75,26 @@ class Own:
 
     def __init__(self, past, scale=1.0):
         self.past, self.scale = past + 1, scale + 1
+
+
+class Of(NamedTuple):
+    past: torch.Tensor
+    scale: float
+
+
+class Pair(Of):
+    def __new__(cls, past, scale=1.0):
+        return super().__new__(cls, past, scale + 1)
+
+
+class Longer(tuple):
+    def __new__(cls, of):
+        return super().__new__(cls, [*of, 2.0])
+
+
+class Listed(list):
+    def __init__(self, of):
+        super().__init__([*of, X])
 
 
 class Calls(nn.Module):
@@ -157,6 +177,20 @@ class Dataclasses(unittest.TestCase):
             w = make(X)
             wanted = float(m(w).detach())
             self.assertAlmostEqual(float(rt.compile(m, None, (w,), sgd(m))(w)), wanted, places=4)
+
+    def test_lists_and_tuples_of_other_classes(self):
+        for forward, *batches in ((lambda w: w.past * w.scale, Pair(X), Pair(Y, 3.0)), (lambda w: w[0] * len(w), Longer([X]), Longer([Y])),
+                                  (lambda w: w[-1] * len(w), Listed([X]), Listed([X, Y])), (lambda w: w.values * 2, X.max(0), Y.max(0))):
+            answers, again = (rt.compile_inference(Calls(f), (batches[0],)) for f in (forward, lambda w: w))
+            for w in batches:
+                torch.testing.assert_close(answers(w), forward(w))
+                self.assertIs(type(again(w)), type(w))
+                torch.testing.assert_close(forward(again(w)), forward(w))
+        more = Listed([X])
+        more.scale = 2.0
+        for f, w in ((lambda w: w[0] * getattr(w, "scale", 1.0), more), (lambda w: more, X)):
+            with self.assertRaisesRegex(rt.Unsupported, "a Listed with attributes beside its elements.*dataclass"):
+                rt.compile_inference(Calls(f), (w,))
 
     def test_another_object_is_no_batch(self):
         with self.assertRaisesRegex(TypeError, "is a Cache: a batch has tensors and numbers"):
