@@ -92,8 +92,8 @@ def alike(tracer: Any, a: Any, b: Any) -> bool | None:
                 todo.append((p, q))
             elif type(p) is not type(q) or repr(p) != repr(q):
                 return False
-    changed = {memory(tracer, n) for n in written(tracer.graph)}
-    return not any(memory(tracer, n) in changed for n in seen)
+    changed = {m for n in written(tracer.graph) for m in (memory(tracer, n), *lies_in(n))}
+    return not any(m in changed for n in seen for m in (memory(tracer, n), *lies_in(n)))
 
 
 def attribute(tracer: Any, n: Any) -> Any:
@@ -121,6 +121,19 @@ def memory(tracer: Any, n: Any) -> Any:
     return n
 
 
+def lies_in(n: Any) -> set[int]:
+    """The storages of the exporter's stand-ins of a node's values: some operations give views (einsum, meshgrid, broadcast_tensors), and do not
+    say so."""
+    leaves = framework("torch.utils._pytree").tree_leaves(n.meta.get("val"))
+    return {t.untyped_storage()._cdata for t in leaves if isinstance(t, framework().Tensor) and t.layout is framework().strided}
+
+
+def norms(n: Any) -> list[Any]:
+    """The running values that such an operation of a graph changes."""
+    here = any(w in str(n.target) for w in NORMS) and not getattr(getattr(n.target, "_schema", None), "is_mutable", True)
+    return [a for a in n.args[3:5] if hasattr(a, "op")] if here and (len(n.args) < 6 or n.args[5] is not False) else []
+
+
 def written(graph: Any) -> Iterator[Any]:
     """The nodes whose values an operation of the graph changes in place; of one that does not say, all that it takes."""
     for n in graph.nodes:
@@ -128,11 +141,9 @@ def written(graph: Any) -> Iterator[Any]:
         if n.op != "call_function" or n.target is operator.getitem:
             continue
         given: list[Any] = [n.args, n.kwargs]
-        if schema is not None and any(w in str(n.target) for w in NORMS) and not schema.is_mutable:
-            given = list(n.args[3:5])
-        elif schema is not None:
+        if schema is not None:
             changes = [k for k, a in enumerate(schema.arguments) if a.alias_info is not None and a.alias_info.is_write]
-            given = [n.args[k] if k < len(n.args) else n.kwargs.get(schema.arguments[k].name) for k in changes]
+            given = [*norms(n), *(n.args[k] if k < len(n.args) else n.kwargs.get(schema.arguments[k].name) for k in changes)]
         yield from (x for x in framework("torch.utils._pytree").tree_leaves(given) if hasattr(x, "op"))
 
 

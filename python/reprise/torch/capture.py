@@ -553,6 +553,13 @@ def capture(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None =
     return read(exported(module, apart(args, module), kwargs), prefix, states=states)
 
 
+def copied(a: Any) -> Any:
+    """A copy that has a gradient, and is a leaf, where the tensor is."""
+    made = a.detach().clone().requires_grad_(a.requires_grad)
+    with framework().enable_grad():
+        return made if a.is_leaf else made.clone()
+
+
 def apart(args: Sequence[Any], module: Any) -> list[Any]:
     """The arguments, each in a storage of its own: of one tensor that is given twice the exporter makes one input, and of one that is a
     buffer too it takes the buffer for that input."""
@@ -562,7 +569,7 @@ def apart(args: Sequence[Any], module: Any) -> list[Any]:
     for a in args:
         if isinstance(a, framework().Tensor):
             pointer = a.untyped_storage().data_ptr()
-            a = a.detach().clone().requires_grad_(a.requires_grad) if pointer in seen else a
+            a = copied(a) if pointer in seen else a
             seen.add(pointer)
         found.append(a)
     return found

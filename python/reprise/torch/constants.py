@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from .alike import KNOWN, NOW
+from .alike import KNOWN, NOW, lies_in, norms
 from .checks import number_compared, numbered, operations, unknown, watched
 from .refusals import refused
 from .traps import framework, line_here
@@ -149,10 +149,12 @@ class Trace:
                     if isinstance(v, torch.Tensor):
                         self.sources[storage(v)] = [*{**{id(t): (k, t) for k, t in self.sources.get(storage(v), [])}, **came}.values()]
                 return
-        if writes(n):  # of something unknown: so is all that lies there
-            gone = {storage(t) for t in tensors}
-            for m in [m for m, v in self.values.items() if any(storage(t) in gone for t in (v if isinstance(v, (tuple, list)) else [v])
-                                                              if isinstance(t, torch.Tensor))]:
+        changed = n.all_input_nodes if writes(n) else norms(n)
+        if changed:  # of something unknown: so is all that lies there
+            gone = {storage(t) for a in changed if isinstance(t := self.values.get(a), torch.Tensor)}
+            places = {p for a in changed for p in lies_in(a)}
+            for m in [m for m, v in self.values.items() if not places.isdisjoint(lies_in(m)) or
+                      any(storage(t) in gone for t in (v if isinstance(v, (tuple, list)) else [v]) if isinstance(t, torch.Tensor))]:
                 del self.values[m]
 
 

@@ -44,6 +44,14 @@ class Examples(unittest.TestCase):
                 for batch in (Y + 1, X, example):
                     self.assertAlmostEqual(float(call(batch)), float(m(batch).detach()), places=5)
 
+    def test_one_that_is_given_twice_is_a_leaf_as_before(self):
+        class Leaf(nn.Module):
+            def forward(self, x, z):
+                return x * (2 if z.is_leaf else 1)
+        leaf = X.clone().requires_grad_()
+        for x in (leaf, leaf * 1, X):
+            torch.testing.assert_close(rt.compile_inference(Leaf(), (x, x))(x, x), Leaf()(x, x).detach())
+
     def test_one_that_is_a_parameter_too(self):
         m = Held(Y)
         m.w = nn.Parameter(X.clone())
@@ -191,6 +199,37 @@ def normed_between(m, x, z, y):
     return y * 2 if torch.equal(u, normed()) else y
 
 
+def through(view):
+    """Written between by what gives a view and does not say so."""
+    def asks(m, x, z, y):
+        t = x.clone()
+        v = view(t)
+        u = v + 0
+        t.add_(1)
+        return torch.equal(u, v + 0)
+    return twice(asks)
+
+
+def normed_into(norm):
+    def asks(m, x, z, y):
+        mean, var = torch.zeros(3), torch.ones(3)
+        u = mean + 0
+        norm(x, mean, var, True)
+        return torch.equal(u, mean + 0)
+    return twice(asks)
+
+
+def batch_norm(x, mean, var, training):
+    return nn.functional.batch_norm(x, mean, var, training=training)
+
+
+def instance_norm(x, mean, var, training):
+    return nn.functional.instance_norm(x.reshape(1, 3, 4), mean, var, use_input_stats=training)
+
+
+VIEWS = (torch.atleast_3d, lambda t: torch.einsum("ij->ji", t), lambda t: torch.meshgrid(t[0], t[1], indexing="ij")[0],
+         lambda t: torch.broadcast_tensors(t, torch.zeros(4, 3))[0], lambda t: torch.broadcast_tensors(t[0], t)[0],
+         lambda t: t.unsafe_chunk(2)[1], lambda t: t.unsafe_split(2)[0])
 KNOWN = (lambda m, x, z, y: torch.equal(y, y), lambda m, x, z, y: y.equal(y), lambda m, x, z, y: torch.equal(m.scaled(x), m.scaled(x)),
          lambda m, x, z, y: torch.equal(m.a, m.c), lambda m, x, z, y: torch.equal(m.b, m.d), lambda m, x, z, y: torch.equal(x, z[:2]),
          lambda m, x, z, y: torch.equal(m.b, m.b + 1), lambda m, x, z, y: torch.equal(x.T.reshape(-1).split(6)[1], x.T.reshape(-1).split(6)[1]),
@@ -219,10 +258,33 @@ class Equal(unittest.TestCase):
 
     def test_what_values_decide_is_refused_with_line_and_way_out(self):
         for k, f in enumerate([*map(twice, UNKNOWN), raises_of_one, raises_of_equal, written_between, written_through_a_view, written_buffer,
-                               written_by_a_norm, normed_between]):
+                               written_by_a_norm, normed_between, *map(through, VIEWS), normed_into(batch_norm),
+                               normed_into(instance_norm)]):
             with self.subTest(k), self.assertRaisesRegex(
                     rt.Unsupported, r"test_torch_alike.py:\d+: torch.equal: .*torch.where|buffer norm.running_mean decide.*torch.where"):
                 self.step(f)
+
+    def test_a_number_of_what_was_written_through_such_a_view_is_not_known(self):
+        def broadcast(m, x, z, y):
+            t = torch.zeros(4, 3)
+            torch.broadcast_tensors(t, x)[0].add_(1)
+            return y * 2 if t.sum().item() == 0 else y
+
+        def normed(m, x, z, y):
+            mean, var = torch.zeros(3), torch.ones(3)
+            batch_norm(x, mean, var, True)
+            return y * 2 if mean.sum().item() == 0 else y
+        for f in (broadcast, normed):
+            with self.subTest(f.__name__), self.assertRaises(rt.Unsupported):
+                self.step(f)
+
+        def read(m, x, z, y):
+            mean, var = torch.zeros(3), torch.ones(3)
+            y = y + batch_norm(x, mean, var, False)
+            return y * 2 if mean.sum().item() == 0 else y
+        m, step = self.step(read)
+        wanted = float(m(X, Y).detach())
+        self.assertAlmostEqual(float(step(X, Y)), wanted, places=4)
 
     def test_what_is_tied_and_then_is_not(self):
         for name, other in (("c", torch.tensor(9.0)), ("d", torch.full((3,), 9.0)), ("q", nn.Parameter(torch.zeros(3)))):
