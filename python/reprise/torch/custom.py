@@ -58,7 +58,7 @@ class Context:
     @property
     def needs_input_grad(self) -> tuple[bool, ...]:
         """As PyTorch has it, in every mode; whoever asks has another program where another tensor is trained."""
-        ASKED.names.add("requires_grad")
+        ASKED.names["needs_input_grad"] = ""
         return self.reprise_needs
 
     def save_for_backward(self, *tensors: Any) -> None:

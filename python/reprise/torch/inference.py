@@ -25,7 +25,7 @@ from .._core import StepBase
 from ..settled import compiled
 from .refusals import Withheld, advise, withheld
 from .lower import COMPLEX_RULES, REMEDIES, RULES, Complex, Lowering, Unsupported, has_rule, live
-from .guards import Guards, Held, asks, burned_in, same_memory, structure_of, tensors_of
+from .guards import Guards, Held, asks, burned_in, identity, same_memory, structure_of, tensors_of
 from .substitutes import ASKED, MODE, mode_asked
 from .training import Batch, flatten, name_feeds, names_of, unflatten
 from . import rules
@@ -67,8 +67,8 @@ def forward_of(module: Any, batch: Batch, outputs: dict[str, Any], gradients: bo
 
 
 def captured_forward(module: Any, batch: Batch) -> tuple[Captured, dict[str, Any]]:
-    """Of a forward that asks whether gradients are on, the graphs with and without them have to be one program: an answer may be
-    asked for in either mode."""
+    """Of a forward that asks whether gradients are on, or what comes of that in a tensor, the graphs with and without them have to be one
+    program: an answer may be asked for in either mode. What either of them has burned in is looked at later."""
     def of(gradients: bool) -> tuple[Captured, dict[str, Any]]:
         outputs: dict[str, Any] = {}
         found = capture(forward_of(module, batch, outputs, gradients), batch.tensors(), prefix="module.")
@@ -76,14 +76,18 @@ def captured_forward(module: Any, batch: Batch) -> tuple[Captured, dict[str, Any
         return found, outputs
     with EXPORTS:
         MODE.clear()
+        ASKED.names.clear()
         made = of(True)
-        for name, line in list(MODE.items()):
+        for name, line in [*MODE.items(), *((n, line) for n, line in ASKED.names.items() if n != "needs_input_grad")][:1]:
             try:
-                same = answers_of(*made) == answers_of(*of(False))
+                other = of(False)
+                same = answers_of(*made) == answers_of(*other)
             except Exception as e:  # as of gradients that the forward takes
                 raise mode_asked(name, line) from e
             if not same:
                 raise mode_asked(name, line)
+            known = {id(t) for t in (*made[0].tensors.values(), *made[0].constants.values())}
+            made[0].constants.update({f"without gradients {n}": t for n, t in other[0].constants.items() if id(t) not in known})
     return made
 
 
@@ -101,7 +105,23 @@ def answers_of(captured: Captured, outputs: dict[str, Any]) -> Any:
         g.builder.result(f"out.{k}", g.in_memory(found[name]))
     data = [(a.dtype.str, a.shape, a.tobytes()) for a in g.data.values()]
     states = {n: id(t) for n, t in captured.tensors.items()}
-    return g.builder.finish().text, names, data, states, repr(outputs["form"]), repr(outputs["fixed"])
+    form = outputs["form"], repr(outputs["form"])
+    return g.builder.finish().text, names, data, states, form, [None if f is None else (Same(f[0]),) for f in outputs["fixed"]]
+
+
+@dataclass(frozen=True, eq=False)
+class Same:
+    """What a forward gives beside tensors, as it is told from another: an object is itself alone."""
+
+    of: Any
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Same) or type(self.of) is not type(other.of):
+            return False
+        if isinstance(self.of, Withheld):
+            return repr(self.of) == repr(other.of)
+        return self.of is other.of or isinstance(self.of, (bool, int, float, complex, str, bytes, np.generic, np.ndarray, framework().dtype)) and \
+            type(self.of).__module__ in ("builtins", "numpy", "torch") and identity(self.of) == identity(other.of)
 
 
 def unstopped(graph: Graph) -> Graph:
@@ -185,7 +205,6 @@ class Inference:
         return Batch.of(example if isinstance(example, (dict, tuple)) else (example,), self.names, self._asks)
 
     def _build(self, batch: Batch) -> Any:
-        ASKED.names.clear()
         captured, outputs = captured_forward(self.module, batch)
         self._asks = self._asks or bool(ASKED.names)  # a key without what was asked for is not found again
         if any(o.kind == "buffer" for o in captured.graph.outputs):

@@ -219,10 +219,10 @@ def set_data(self: Any, value: Any) -> None:
 
 
 class Asked(threading.local):
-    """What models have asked of gradients since this was cleared, by the thread that exports them."""
+    """What models have asked of gradients since this was cleared, by the thread that exports them, and the line that did first."""
 
     def __init__(self) -> None:
-        self.names: set[str] = set()
+        self.names: dict[str, str] = {}
 
 
 ASKED = Asked()
@@ -233,8 +233,8 @@ def telling(name: str) -> property:
     was = getattr(framework()._C.TensorBase, name)
 
     def get(self: Any) -> Any:
-        if not trusted(sys._getframe(1).f_code.co_filename):
-            ASKED.names.add(name)
+        if name not in ASKED.names and not trusted(sys._getframe(1).f_code.co_filename):
+            ASKED.names[name] = line_here()
         return was.__get__(self)
 
     return property(get, was.__set__)
@@ -256,29 +256,44 @@ MODE: dict[str, str] = {}  # is_grad_enabled: the line of the forward that asked
 
 
 def mode_asked(name: str, line: str) -> Unsupported:
-    return Unsupported(f"torch.{name}() is asked by a forward whose answers are compiled, and decides them", Node("", f"torch.{name}()", where=line),
+    asked = f"torch.{name}()" if name.endswith("_enabled") else f"Tensor.{name}"
+    return Unsupported(f"{asked} is asked by a forward whose answers are compiled, and decides them", Node("", asked, where=line),
                        "Let an attribute of the model decide, such as self.training, or an argument")
 
 
 def mode(name: str, known: Callable[[bool], bool]) -> tuple[Any, str, Any]:
     """torch.is_grad_enabled and is_inference_mode_enabled: how answers will be asked for is not known while a model is exported, but
     inside of a region of the forward's own. Steps are made with gradients. Of the first it is noted in MODE that a forward asks."""
-    torch, own = framework(), __file__.replace("substitutes", "inference")
+    torch = framework()
     was = getattr(torch, name)
 
     def call() -> bool:
         found: bool = was()
-        frame: Any = sys._getframe(1)
-        asks = not trusted(frame.f_code.co_filename) and not known(found)
-        while asks and frame is not None:
-            if frame.f_code.co_filename == own and frame.f_code.co_name == "forward":
-                if name != "is_grad_enabled":
-                    raise mode_asked(name, line_here())
-                MODE.setdefault(name, line_here())
-                break
-            frame = frame.f_back
+        if not known(found) and answering(sys._getframe(1)):
+            if name != "is_grad_enabled":
+                raise mode_asked(name, line_here())
+            MODE.setdefault(name, line_here())
         return found
     return torch, name, call
+
+
+def answering(frame: Any) -> bool:
+    """Whether a model's own line asks, in a forward whose answers are compiled."""
+    own, asks = __file__.replace("substitutes", "inference"), not trusted(frame.f_code.co_filename)
+    while asks and frame is not None:
+        if frame.f_code.co_filename == own and frame.f_code.co_name == "forward":
+            return True
+        frame = frame.f_back
+    return False
+
+
+def of_inference(was: Callable[..., bool]) -> Callable[..., bool]:
+    """In the place of Tensor.is_inference: of what a forward makes it is as answers are asked for."""
+    def call(self: Any) -> bool:
+        if answering(sys._getframe(1)):
+            raise mode_asked("is_inference", line_here())
+        return was(self)
+    return call
 
 
 @contextlib.contextmanager
@@ -299,6 +314,7 @@ def substituted() -> Iterator[None]:
         (torch, "cov", covariance), (torch.Tensor, "cov", covariance), (torch, "corrcoef", correlations), (torch.Tensor, "corrcoef", correlations),
         (norm, "forward", averaging(norm.forward)), (torch.Tensor, "data", property(data_of, set_data)),
         *((torch.Tensor, n, telling(n)) for n in ("requires_grad", "is_leaf", "grad_fn")),
+        *((owner, "is_inference", of_inference(owner.is_inference)) for owner in (torch, torch.Tensor)),
         (torch.Tensor, "grad", no_gradients()), mode("is_grad_enabled", lambda on: not on), mode("is_inference_mode_enabled", lambda on: on),
         (torch.nn.Module, "register_buffer", registering(torch.nn.Module.register_buffer)), *packing(), *functions()]
     kept = [(owner, name, vars(owner).get(name)) for owner, name, _ in places]

@@ -11,6 +11,7 @@ if importlib.util.find_spec("torch") is None:
         sys.exit(print("Ran 0 tests: torch is not installed"))
     raise unittest.SkipTest("torch is not installed")
 
+import numpy as np
 import torch
 import torch.nn as nn
 from torch import cov, is_grad_enabled
@@ -23,6 +24,26 @@ from torch_small import sgd
 
 X = torch.randn(4, 3, generator=torch.Generator().manual_seed(0))
 APART = torch.tensor([2.0])
+
+
+class Mode(nn.Module):
+    def __init__(self, f):
+        super().__init__()
+        torch.manual_seed(0)
+        self.l, self.f = nn.Linear(3, 3), f
+
+    def forward(self, x):
+        return self.f(self, self.l(x))
+
+
+class Alike:
+    """An object that looks like any other of its class."""
+
+    def __init__(self, of):
+        self.of = of
+
+    def __repr__(self):
+        return "Alike"
 
 
 class Asks(nn.Module):
@@ -279,6 +300,33 @@ class Gradients(unittest.TestCase):
             m.square, m.other = torch.nn.Parameter(torch.zeros(3, 3)), other
             with self.subTest(way), self.assertRaisesRegex(rt.Unsupported, "is asked by a forward whose answers are compiled"):
                 rt.compile_inference(m, X)
+
+    def test_what_a_mode_decides_otherwise_is_refused_too(self):
+        ways = {"an object that looks the same": lambda m, y: (y, Alike(torch.is_grad_enabled())),
+                "digits that are not written": lambda m, y: (y, np.array([1 + 1e-13 * torch.is_grad_enabled()])),
+                "a value's gradient": lambda m, y: y * 2 if y.requires_grad else y,
+                "a value's function": lambda m, y: y * 2 if y.grad_fn is not None else y,
+                "a leaf": lambda m, y: y if y.is_leaf else y * 2,
+                "inference": lambda m, y: y * 2 if y.is_inference() else y,
+                "inference by a function": lambda m, y: y * 2 if torch.is_inference(y) else y}
+        for name, f in ways.items():
+            with self.subTest(name), self.assertRaisesRegex(
+                    rt.Unsupported, r"test_torch_constants.py:\d+: (torch.is_grad_enabled\(\)|Tensor.\w+): .*and decides them"):
+                rt.compile_inference(Mode(f), X)
+        taken = Mode(lambda m, y: (y * 2 if m.l.weight.requires_grad and y.requires_grad is not None else y, 3, 1.5, "a", None, torch.float32))
+        with torch.no_grad():
+            found, wanted = rt.compile_inference(taken, X)(X), taken(X)
+        torch.testing.assert_close(found[0], wanted[0])
+        self.assertEqual(found[1:], wanted[1:])
+
+    def test_what_is_burned_in_without_gradients_is_looked_at(self):
+        m = Mode(lambda m, y: y * 2 if not torch.is_grad_enabled() and m.a.item() > 3 else y)
+        m.a = torch.tensor(2.0)
+        forward = rt.compile_inference(m, X)
+        torch.testing.assert_close(forward(X), m(X).detach())
+        m.a.fill_(5.0)
+        with torch.no_grad(), self.assertRaisesRegex(rt.Unsupported, "and decides them"):
+            forward(X)
 
     def test_of_the_mode_by_whatever_name_it_is_asked(self):
         kept, listed, held = torch.is_grad_enabled, [torch.is_grad_enabled], {"on": torch.is_inference_mode_enabled}
