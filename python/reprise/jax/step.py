@@ -19,7 +19,7 @@ from .lowering import MOST_ITERATIONS
 from .program import Parts, training
 from .complexes import apart, is_complex
 from .wide import in_binary32
-from .trees import Tree, alone, given, host, is_real, is_trained, jax, like, paired, taken, tree
+from .trees import Tree, alone, given, host, is_real, is_trained, jax, like, paired, taken, tree, variables
 
 TOLERANCE = {"f64": 1e-9, "f32": 2e-3, "bf16": 0.1, "f16": 0.05}
 PROBES, NUDGE, FACTOR = 4, 16, 8.0  # of a comparison that does not agree: how often, by how many last places, how far beyond
@@ -86,6 +86,19 @@ class record(recording):
         return bool(super().__exit__(kind, value, trace))
 
 
+def kept_by(before: list[tuple[str, Any, Any]], out: Any) -> None:
+    """Raises Unsupported for a variable of nnx that the loss wrote into and whose new value it does not give back: jax forgets it with the
+    trace, so that a dropout would have one mask in all steps and a batch norm its first statistics."""
+    given_back = {id(x) for x in jax().tree_util.tree_leaves(out)}
+    for where, variable, old in before:
+        new = variable.get_raw_value()
+        if new is not old and id(new) not in given_back:
+            raise Unsupported(f"the loss writes into the {type(variable).__name__} at {where} and does not give it back, so that "
+                              "each step would begin with the first value again: `graph, params, rest = nnx.split(model, nnx.Param, ...)`, "
+                              "`state=rest`, and in the loss `nnx.merge(graph, params, rest, copy=True)`, whose `nnx.state(model, nnx.Not("
+                              "nnx.Param))` is returned beside the value")
+
+
 class Step(StepBase):
     """A training step: step(*batch) makes one and returns the loss, or (loss, auxiliary values) with has_aux. A batch of arrays
     like one that came before is taken as it lies and the step is one call of C; threads that call it take turns.
@@ -131,7 +144,11 @@ class Step(StepBase):
         def flat(*leaves: Any) -> list[Any]:
             params = self._params.build(list(leaves[:p]))
             args = (self._state.build(list(leaves[p:p + s])),) if self._has_state else ()
-            out = self._loss(params, *args, *batch.build(list(leaves[p + s:])))
+            fed = batch.build(list(leaves[p + s:]))
+            parts = {"params": params, "state": args[0] if args else None, "batch": fed}
+            before = [(name + where, x, x.get_raw_value()) for name, part in parts.items() for where, x in variables(part)]
+            out = self._loss(params, *args, *fed)
+            kept_by(before, out)
             value, new, aux = self._parts(out)
             if getattr(value, "shape", None) != () or not is_real(value):
                 raise TypeError(f"the loss is one float, found {value}")

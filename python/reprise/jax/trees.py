@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -157,6 +158,15 @@ def alone(value: Any, wanted: Callable[[Any], bool]) -> Callable[[list[Any]], An
         given = iter(new)
         return jax().tree_util.tree_unflatten(form, [next(given) if wanted(x) else None for x in leaves])
     return build
+
+
+def variables(value: Any) -> list[tuple[str, Any]]:
+    """flax's nnx variables in a pytree, each with its path: objects that a model may write into while it is traced."""
+    known = sys.modules.get("flax.nnx")  # not there: nobody has made one
+    if known is None:
+        return []
+    paths = jax().tree_util.tree_flatten_with_path(value, is_leaf=lambda x: isinstance(x, known.Variable))[0]
+    return [(jax().tree_util.keystr(p), x) for p, x in paths if isinstance(x, known.Variable)]
 
 
 def paired(a: np.ndarray[Any, Any]) -> Any:
