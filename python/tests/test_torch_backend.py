@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.compile(model, backend="reprise"): values and gradients, nothing left out in silence. Runs where PyTorch is installed."""
+import copy
 import importlib.util
 import sys
 import unittest
@@ -48,6 +49,26 @@ class Backend(unittest.TestCase):
         self.model(self.x).square().mean().backward()
         for a, p in zip(found, self.model.parameters()):
             torch.testing.assert_close(a, p.grad, rtol=1e-4, atol=1e-6)
+        self.assertEqual((len(door.report().compiled), door.report().refused), (2, []))
+
+    def test_operations_that_gradients_alone_have_are_written_in_others(self):
+        """A batch norm in training, `h[:, 0]`, activations: their backward is an operation of its own, which no program has."""
+        class Taken(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.c, self.n, self.l = torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.Linear(4, 4)
+
+            def forward(self, x):
+                h = torch.nn.functional.hardswish(self.n(self.c(x))).flatten(2).transpose(1, 2)
+                return torch.nn.functional.elu(self.l(h))[:, 0].square().mean()
+        model, x = Taken().double(), torch.randn(2, 3, 6, 6, dtype=torch.float64)
+        own = copy.deepcopy(model)
+        for f in (torch.compile(model, backend=door.backend, fullgraph=True), own):
+            f(x).backward()
+        for (name, a), b in zip([*model.named_parameters(), *model.named_buffers()], [*own.parameters(), *own.buffers()]):
+            torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-12, msg=name)
+            if a.requires_grad:
+                torch.testing.assert_close(a.grad, b.grad, rtol=1e-10, atol=1e-12, msg=name)
         self.assertEqual((len(door.report().compiled), door.report().refused), (2, []))
 
     def test_what_programs_have_not_is_an_error(self):

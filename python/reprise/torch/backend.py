@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .capture import Reader
+from .capture import Reader, has_rule
 from .traps import framework
 from .lower import Lowering, Unsupported, Value
 
@@ -62,8 +62,15 @@ def backend(gm: Any, inputs: Sequence[Any], *, options: dict[str, Any] | None = 
 
     boxed = importlib.import_module("torch._functorch.aot_autograd").make_boxed_func
     found: Callable[..., Any] = aot(fw_compiler=lambda g, e: boxed_once(compiler(g, e), boxed),
-                                    bw_compiler=lambda g, e: boxed_once(compiler(g, e), boxed))(gm, inputs)
+                                    bw_compiler=lambda g, e: boxed_once(compiler(g, e), boxed),
+                                    decompositions=backwards())(gm, inputs)
     return found
+
+
+def backwards() -> dict[Any, Callable[..., Any]]:
+    """PyTorch's own forms in other operations of those that gradients alone have (`select_backward`, `hardswish_backward`) and that have no
+    rule: a step's program has its own gradients and meets none of them."""
+    return {op: form for op, form in framework("torch._decomp").decomposition_table.items() if "_backward" in str(op) and not has_rule(str(op))}
 
 
 def boxed_once(f: Any, boxed: Any) -> Any:
