@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from .capture import Reader, has_rule
+from .capture import Reader
 from .traps import framework
-from .lower import Lowering, Unsupported, Value
+from .lower import Lowering, Unsupported, Value, has_rule
 
 
 @dataclass
