@@ -71,6 +71,17 @@ class Backend(unittest.TestCase):
                 torch.testing.assert_close(a.grad, b.grad, rtol=1e-10, atol=1e-12, msg=name)
         self.assertEqual((len(door.report().compiled), door.report().refused), (2, []))
 
+    def test_bounds(self):
+        """What a clamp's gradient is at its bounds is asked of PyTorch, which computes nothing while torch.compile is at work."""
+        x = torch.tensor([[-1.0, 0.0, 0.5, 1.0, 2.0]], dtype=torch.float64)
+        given = [x.clone().requires_grad_() for _ in range(2)]
+        f = lambda x: x.clamp(0.0, 1.0) * 3 + torch.nn.functional.interpolate(x[None], scale_factor=2.0, mode="linear")[0, :, :5]  # noqa: E731
+        found, expected = (g(x) for g, x in zip((torch.compile(f, backend=door.backend, fullgraph=True), f), given))
+        torch.testing.assert_close(found, expected, rtol=1e-12, atol=0)
+        for v in (found, expected):
+            v.sum().backward()
+        torch.testing.assert_close(given[0].grad, given[1].grad, rtol=1e-12, atol=0)
+
     def test_what_programs_have_not_is_an_error(self):
         with self.assertRaises(Exception) as caught:
             torch.compile(lambda x: torch.special.bessel_j0(x) + 1, backend=door.backend, fullgraph=True)(torch.eye(3))

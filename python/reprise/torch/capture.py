@@ -311,7 +311,7 @@ class Reader:
         """Whether this PyTorch's clamp passes a gradient at a bound: older versions do."""
         if self._bounds_pass is None:
             torch = self.torch
-            with torch.enable_grad():
+            with framework("torch.utils._python_dispatch")._disable_current_modes(), torch.enable_grad():  # of torch.compile: no values there
                 x = torch.zeros(1, requires_grad=True)
                 self._bounds_pass = bool(torch.autograd.grad(x.clamp(min=0.0).sum(), x)[0].item())
         return self._bounds_pass
