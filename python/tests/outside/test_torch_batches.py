@@ -46,6 +46,23 @@ class Forecast:
     state: Any = None
 
 
+@dataclasses.dataclass(frozen=True)
+class Halved:
+    """What has been made of what it was called with, and what was put there since."""
+
+    past: torch.Tensor
+    twice: Any = dataclasses.field(default=None, init=False)
+    scale = 1.0
+
+    def __post_init__(self):
+        object.__setattr__(self, "past", self.past / 2)
+
+    def with_more(self, **more):
+        for k, v in more.items():
+            object.__setattr__(self, k, v)
+        return self
+
+
 class Cache:
     def __init__(self, keys):
         self.keys = keys
@@ -192,9 +209,22 @@ class Dataclasses(unittest.TestCase):
             with self.assertRaisesRegex(rt.Unsupported, "a Listed with attributes beside its elements.*dataclass"):
                 rt.compile_inference(Calls(f), (w,))
 
+    def test_one_is_given_as_it_is_and_not_made_again(self):
+        class Reads(nn.Module):
+            def forward(self, w):
+                return Halved(w.past * w.scale + (0 if w.twice is None else w.twice)).with_more(twice=w.past * 2, also=w.past.sum())
+        m = Reads()
+        forward = rt.compile_inference(m, (Halved(X),))
+        for w in (Halved(X), Halved(Y), Halved(X).with_more(scale=3.0), Halved(X).with_more(twice=Y), Halved(Y).with_more(twice=2.0)):
+            found, wanted = forward(w), m(w)
+            for k in ("past", "twice", "also"):
+                torch.testing.assert_close(getattr(found, k), getattr(wanted, k))
+
     def test_another_object_is_no_batch(self):
         with self.assertRaisesRegex(TypeError, "is a Cache: a batch has tensors and numbers"):
             rt.compile_inference(Forecasts(), (Cache(X),))
+        with self.assertRaisesRegex(TypeError, "w.also is a Cache: a batch has tensors and numbers"):
+            rt.compile_inference(Forecasts(), (Halved(X).with_more(also=Cache(X)),))
 
 
 class Objects(unittest.TestCase):
