@@ -287,6 +287,17 @@ class Gradients(unittest.TestCase):
         with self.assertRaisesRegex(rt.Unsupported, "is asked by a forward whose answers are compiled"):
             rt.compile_inference(m.train(), X)
 
+    def test_what_is_asked_in_one_mode_alone_is_looked_at(self):
+        for on, name in ((True, "b"), (False, "a")):
+            m = Gives(lambda m, y, on=on, name=name: y * 2 if torch.is_grad_enabled() is on and getattr(m, name).sum() > 100 else y)
+            m.a = torch.tensor(2.0)
+            m.register_buffer("b", torch.tensor(2.0))
+            forward = rt.compile_inference(m, X)
+            torch.testing.assert_close(forward(X), m(X).detach())
+            getattr(m, name).fill_(200.0)
+            with self.subTest(name, on=on), self.assertRaisesRegex(rt.Unsupported, "is asked by a forward whose answers are compiled"):
+                forward(X)
+
     def test_a_mode_that_decides_anything_of_the_answers_is_refused(self):
         on = torch.is_grad_enabled
         other = torch.nn.Parameter(torch.zeros(3, 3))
