@@ -132,10 +132,6 @@ class Trace:
 
     def call(self, n: Any) -> None:
         torch, fx = framework(), framework("torch.fx")
-        if n in FACTORS:
-            self.values[n] = torch.zeros(n.meta["val"].shape, dtype=torch.int32)
-            self.sources[storage(self.values[n])] = [(None, FACTORS[n])]
-            return
         tensors = [self.values[a] for a in n.all_input_nodes if isinstance(self.values.get(a), torch.Tensor)]
         if all(a in self.values for a in n.all_input_nodes) and plain(n):
             try:
@@ -149,6 +145,10 @@ class Trace:
                     if isinstance(v, torch.Tensor):
                         self.sources[storage(v)] = [*{**{id(t): (k, t) for k, t in self.sources.get(storage(v), [])}, **came}.values()]
                 return
+        if n in FACTORS:  # of a matrix that is not known
+            self.values[n] = torch.zeros(n.meta["val"].shape, dtype=torch.int32)
+            self.sources[storage(self.values[n])] = [(None, FACTORS[n])]
+            return
         changed = n.all_input_nodes if writes(n) else norms(n)
         if changed:  # of something unknown: so is all that lies there
             gone = {storage(t) for a in changed if isinstance(t := self.values.get(a), torch.Tensor)}

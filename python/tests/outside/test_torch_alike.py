@@ -355,6 +355,16 @@ class Equal(unittest.TestCase):
                     forward(bad, X)
                 self.assertRegex("\n".join(caught.exception.__notes__), r"not positive definite, .*test_torch_alike.py:\d+")
 
+    def test_whether_a_matrix_that_is_known_has_one(self):
+        def tried(m, x, z, y):
+            factor, info = torch.linalg.cholesky_ex(m.matrix)
+            return x @ factor if info == 0 else x * 100
+        good = torch.tensor([[2.0, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 3.0]])
+        for matrix in (good, good - 2):
+            m = Asks(tried)
+            m.register_buffer("matrix", matrix)
+            torch.testing.assert_close(rt.compile_inference(m, (X, X))(Y, X), m(Y, X).detach())
+
     def test_pytorchs_own_is_there_again(self):
         self.step(twice(KNOWN[0]))
         self.assertEqual((torch.equal.__module__, torch.Tensor.equal.__objclass__), ("torch", torch._C.TensorBase))
