@@ -179,6 +179,31 @@ def written_through_a_view(m, x, z, y):
     return y * 2 if torch.equal(u, rows + 0) else y
 
 
+def written_through_a_part(m, x, z, y):
+    t = x.clone()
+    u = t + 0
+    t.split(2)[1].mul_(3)
+    return y * 2 if torch.equal(u, t + 0) else y
+
+
+def written_through_a_result(m, x, z, y):
+    t = torch.zeros(4, 3)
+    rows = t[:]
+    torch.add(x, 1, out=t)
+    u = t + 0
+    rows.mul_(3)
+    return y * 2 if torch.equal(u, t + 0) else y
+
+
+def written_through_one_of_two(m, x, z, y):
+    t = x.new_zeros(4), torch.zeros(4, dtype=torch.int64)
+    rows = t[1][:]
+    torch.max(x.detach(), 1, out=t)
+    u = t[1] + 0
+    rows.mul_(3)
+    return y * 2 if torch.equal(u, t[1] + 0) else y
+
+
 def written_buffer(m, x, z, y):
     u = m.n + 0
     m.n.add_(1)
@@ -257,7 +282,8 @@ class Equal(unittest.TestCase):
                     step.copy_to(m)
 
     def test_what_values_decide_is_refused_with_line_and_way_out(self):
-        for k, f in enumerate([*map(twice, UNKNOWN), raises_of_one, raises_of_equal, written_between, written_through_a_view, written_buffer,
+        for k, f in enumerate([*map(twice, UNKNOWN), raises_of_one, raises_of_equal, written_between, written_through_a_view,
+                               written_through_a_part, written_through_a_result, written_through_one_of_two, written_buffer,
                                written_by_a_norm, normed_between, *map(through, VIEWS), normed_into(batch_norm),
                                normed_into(instance_norm)]):
             with self.subTest(k), self.assertRaisesRegex(
