@@ -3,9 +3,9 @@
  * enough to be worth packing, so whole rows of b stream past sums that lie in the first cache, a few rows of b for
  * each time a sum is loaded and stored. The time is that of reading b once. One row past a b that may well be in a
  * cache (a recurrent network's, a small one's) has its sums in registers instead: half as much again from the third
- * cache, and half of memory's speed. An Intel processor fetches ahead along b by itself: there whole rows
- * are the faster from the third cache on, and nothing is asked for (fetches_ahead). With AVX2 long rows of b are read
- * whole for one row, six at a time: where they lie a page apart, that leaves the sums room in a set of the first cache.
+ * cache, and half of memory's speed. An Intel processor fetches ahead along b by itself: there whole rows are the
+ * faster from the third cache on, and nothing is asked for (fetches_ahead). With AVX2 long rows of b are read whole for
+ * one row, six at a time: where they lie a page apart, that leaves the sums room in a set of the first cache.
  *
  * Parameters, from kernels/type_f32.h or type_f64.h: T the type of the elements, FN(name) the name of its variant.
  * For levels with vectors. Before it: nothing. Gives FN(thin). */
@@ -168,13 +168,16 @@ static void FN(thin_part)(const rp_matmul *p, size_t row, size_t rows, size_t co
         T *to = y + (ptrdiff_t)i * p->y_row;
         const T *from = sum + i * width;
 
-        if (p->y_col == 1 && start == 0)
+        if (p->y_col != 1) {
+            for (size_t j = 0; j < columns; j++, to += p->y_col)
+                *to = start == 0 ? from[j] : *to + from[j];
+        } else if (start == 0) {
             memcpy(to, from, columns * sizeof *to);
-        else if (p->y_col == 1)
+        } else {
             RP_INDEPENDENT
-        for (size_t j = 0; j < columns; j++)
-            to[j] += from[j];
-        else for (size_t j = 0; j < columns; j++, to += p->y_col) *to = start == 0 ? from[j] : *to + from[j];
+            for (size_t j = 0; j < columns; j++)
+                to[j] += from[j];
+        }
     }
 }
 
