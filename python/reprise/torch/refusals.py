@@ -61,7 +61,7 @@ class Withheld:
 
 def withheld(value: Any) -> Any:
     """The value, or what stands for an object that holds tensors of the exporter's."""
-    kept = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, framework().nn.Module, str, bytes, int, float)
+    kept = (type, types.ModuleType, framework().nn.Module, str, bytes, int, float)
     fake = framework("torch._subclasses.fake_tensor").FakeTensor, framework("torch._subclasses.functional_tensor").FunctionalTensor
     todo, seen = [value], set[int]()
     while todo and len(seen) < MOST_OBJECTS:
@@ -70,8 +70,17 @@ def withheld(value: Any) -> Any:
             return value if v is value else Withheld(type(value).__name__)
         if id(v) not in seen and not isinstance(v, kept):
             seen.add(id(v))
-            todo += gc.get_referents(v) if gc.is_tracked(v) else []
+            todo += holds(v)
     return value
+
+
+def holds(v: Any) -> list[Any]:
+    """What an object has; of a function not the whole of its file."""
+    if isinstance(v, types.FunctionType):
+        return [v.__closure__, v.__defaults__, v.__kwdefaults__]
+    if isinstance(v, types.BuiltinFunctionType):
+        return [v.__self__]
+    return gc.get_referents(v) if gc.is_tracked(v) else []
 
 
 WRONG = "gather: index {} at position 0 is out of range, expected 0 to 0"

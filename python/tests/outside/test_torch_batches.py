@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 import enum
+import functools
 import importlib.util
 import os
 import sys
@@ -244,10 +245,16 @@ class Objects(unittest.TestCase):
                 with self.assertRaisesRegex(rt.Unsupported, "a Cache that the model gives holds tensors"):
                     use()
 
+    def test_a_function_that_holds_tensors_is_one(self):
+        for gives in (lambda y: (y, lambda: y), lambda y: (y, lambda t=y: t), lambda y: (y, y.add), lambda y: (y, functools.partial(torch.add, y))):
+            found = rt.compile_inference(Forecasts(gives), (Window(X),))(Window(X))
+            with self.assertRaisesRegex(rt.Unsupported, "that the model gives holds tensors"):
+                found[1](X)
+
     def test_one_without_is_given_as_it_is(self):
         kept = Cache(3)
-        found = rt.compile_inference(Forecasts(lambda y: (y, kept, y.shape, y.dtype)), (Window(X),))(Window(X))
-        self.assertEqual(found[1:], (kept, X.shape, X.dtype))
+        found = rt.compile_inference(Forecasts(lambda y: (y, kept, y.shape, y.dtype, loss, len)), (Window(X),))(Window(X))
+        self.assertEqual(found[1:], (kept, X.shape, X.dtype, loss, len))
 
 
 if __name__ == "__main__":
