@@ -17,11 +17,10 @@ typedef struct cpu_device {
     const rp_kernel_table *table;
     bool faulted; /* nothing is launched */
     rp_index_fault fault;
-    atomic_uint large; /* blocks of large pages that there were */
 } cpu_device;
 
 /* Elementary operations that a thread should have before it is worth waking. */
-enum { WORK_A_THREAD = 30000, ALIGNMENT = 64, STAGGER = 4096 + 64, STAGGERED = 16 };
+enum { WORK_A_THREAD = 30000, ALIGNMENT = 64 };
 
 static void cpu_free(rp_device *device)
 {
@@ -30,29 +29,22 @@ static void cpu_free(rp_device *device)
 }
 
 /* The allocator hooks promise malloc's alignment only, so the block keeps its start in front of the aligned part. What
- * fills a large page lies in such pages: matrices are read past what the processor's table of small ones holds. A last
- * page that is to be half full or more is one too, for which the block has the room. Blocks begin a little further on
- * in their page each time, so that what is read together does not share the sets of a cache. */
+ * of it fills large pages may lie in such: matrices are read past what the processor's table of small ones holds. Not
+ * one byte more is asked for to that end, as what a run needs is told before. */
 static rp_status cpu_allocate(rp_device *device, void **out, size_t bytes, rp_error *err)
 {
-    const bool large = bytes >= RP_LARGE_PAGE;
-    const size_t alignment = large ? RP_LARGE_PAGE : ALIGNMENT;
-    const unsigned turn = large ? atomic_fetch_add(&((cpu_device *)device)->large, 1) % STAGGERED : 0;
-    const size_t skip = (size_t)turn * STAGGER, rest = (skip + bytes) % RP_LARGE_PAGE;
-    const size_t more = skip + (large && rest >= RP_LARGE_PAGE / 2 ? RP_LARGE_PAGE - rest : 0);
     char *block, *aligned;
 
+    (void)device;
     *out = NULL;
-    if (bytes > SIZE_MAX - more - alignment - sizeof block)
+    if (bytes > SIZE_MAX - ALIGNMENT - sizeof block)
         return rp_no_memory(err);
-    block = rp_malloc(bytes + more + alignment + sizeof block);
+    block = rp_malloc(bytes + ALIGNMENT + sizeof block);
     if (block == NULL)
         return rp_no_memory(err);
+    rp_host_memory_prefer_large(block, bytes);
     aligned = block + sizeof block;
-    aligned += (alignment - (uintptr_t)aligned % alignment) % alignment;
-    if (large)
-        rp_host_memory_prefer_large(aligned, bytes + more);
-    aligned += skip;
+    aligned += (ALIGNMENT - (uintptr_t)aligned % ALIGNMENT) % ALIGNMENT;
     memcpy(aligned - sizeof block, &block, sizeof block);
     *out = aligned;
     return RP_OK;

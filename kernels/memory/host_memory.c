@@ -80,7 +80,11 @@ size_t rp_host_memory_available(void)
 void rp_host_memory_prefer_large(void *memory, size_t bytes)
 {
 #ifdef MADV_HUGEPAGE
-    (void)madvise(memory, bytes - bytes % RP_LARGE_PAGE, MADV_HUGEPAGE);
+    const size_t before = -(uintptr_t)memory % RP_LARGE_PAGE,
+                 pages = bytes > before ? (bytes - before) / RP_LARGE_PAGE : 0;
+
+    if (pages > 0)
+        (void)madvise((char *)memory + before, pages * RP_LARGE_PAGE, MADV_HUGEPAGE);
 #else
     (void)memory, (void)bytes;
 #endif

@@ -11,8 +11,8 @@ size_t rp_host_memory_available(void);
 
 enum { RP_LARGE_PAGE = 2 << 20 };
 
-/* Advises the system to make whole large pages of memory, which begins at such a page's edge and has this many bytes.
- * Only advice: without it, or where the system has none, the pages are small. */
+/* Advises the system to make large pages of those that lie whole in memory. Only advice: without it, or where the
+ * system has none, the pages are small. */
 void rp_host_memory_prefer_large(void *memory, size_t bytes);
 
 #endif
